@@ -2,12 +2,12 @@
 
     make bench-compression SF=1
 
-The experiment of *Light-weight compression through the whole engine*, section 5: size, load, the 22 queries, and both refresh
-functions. Each side gets a process of its own; query by query they take turns for several rounds, and the figure is the
-median of the rounds.
+The experiment of *Light-weight compression through the whole engine*, section 5: size, load, the 22 queries,
+and both refresh functions. Each side gets a process of its own; query by query they take turns for several
+rounds, and the figure is the median of the rounds.
 
-The refresh functions change 0.1 % of the orders, as the benchmark's do: RF1 inserts orders and their lines under keys that are
-free (copies of others), RF2 deletes them again.
+The refresh functions change 0.1 % of the orders, as the benchmark's do: RF1 inserts orders and their lines
+under keys that are free (copies of others), RF2 deletes them again.
 
 The table is printed and kept as JSON, with machine and commit, under bench/record/.
 """

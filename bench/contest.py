@@ -1,11 +1,11 @@
 """A benchmark of numbered queries: the engines take turns, a table is printed, a record is kept.
 
 1. Each engine gets a process of its own and loads the Parquet files into its own tables in memory.
-2. Query by query, the engines take turns for several rounds, so that a slow minute of the machine hits all of them.
-   A time is from the call to the last row in Python; the figure is the median of the rounds. Totals are of the queries that all
-   engines answer.
-3. Peak memory is the kernel's high-water mark of the engine's process (for Hyper: of its server), taken after the
-   load and again at the end.
+2. Query by query, the engines take turns for several rounds, so that a slow minute of the machine hits all of
+   them. A time is from the call to the last row in Python; the figure is the median of the rounds. Totals are
+   of the queries that all engines answer.
+3. Peak memory is the kernel's high-water mark of the engine's process (for Hyper: of its server), taken after
+   the load and again at the end.
 """
 
 import argparse

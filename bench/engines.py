@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
 
-# ---- engines: each runs in a process of its own and obeys a few commands ------------------------------------------
+# ---- engines: each runs in a process of its own and obeys a few commands -----------------------------------
 
 
 class Entasis:
@@ -170,7 +170,7 @@ class Worker:
         return self.answer()
 
 
-# ---- data and records ---------------------------------------------------------------------------------------------
+# ---- data and records --------------------------------------------------------------------------------------
 
 
 def generate(scale):

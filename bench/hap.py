@@ -4,17 +4,19 @@
     make bench-hap ROWS=1000000 ORDER=random
     make bench-flat                 Entasis alone: what ten times the rows, or random order, make of single rows
 
-A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by itself, with
-parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a process of its own; what is timed is what a Python program waits
-for: execute and fetch. The median of each operation is printed in microseconds, and kept under bench/record/ with that of each
-round, since a machine has faster and slower minutes; the fastest round is printed as well.
+A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by
+itself, with parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a
+process of its own; what is timed is what a Python program waits for: execute and fetch. The median of each
+operation is printed in microseconds, and kept under bench/record/ with that of each round, since a machine
+has faster and slower minutes; the fastest round is printed as well.
 
-The flat benchmark has a process for each table (1 M and 10 M rows in ascending order, 10 M in random order), and in each
-round all take turns, operation by operation; what counts is the ratio within a round. There the first half of an operation's
-runs warms the caches, which the other processes had before, and the second half is measured.
+The flat benchmark has a process for each table (1 M and 10 M rows in ascending order, 10 M in random order),
+and in each round all take turns, operation by operation; what counts is the ratio within a round. There the
+first half of an operation's runs warms the caches, which the other processes had before, and the second half
+is measured.
 
-With Entasis alone the same operations run from Rust, and once more while another thread scans the table without a pause
-("beside scans"); then come the bulk statements with the memory that they leave.
+With Entasis alone the same operations run from Rust, and once more while another thread scans the table
+without a pause ("beside scans"); then come the bulk statements with the memory that they leave.
 """
 
 import argparse
@@ -114,7 +116,8 @@ KEYED = ["point", "insert", "update payload", "delete", "update key"]
 def operations(rows, seed):
     """Name, statement, parameters by number, number of runs. Each operation takes rows of its own.
 
-    Parameters are made when they are needed, as a program does: ten thousand lists made beforehand would have left the caches.
+    Parameters are made when they are needed, as a program does: ten thousand lists made beforehand would have
+    left the caches.
     """
     dice = random.Random(seed)
     span = rows // 50  # of keys, which are even: 1 % of the rows

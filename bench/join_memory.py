@@ -2,8 +2,9 @@
 
     make bench-join-memory ROWS=100000000
 
-The experiments of Barber et al., *Memory-Efficient Hash Joins*, section 4 and Table 1: n keys of 8 bytes, drawn from 2n values,
-join ROWS rows of which each finds one; the payload of the kept side (8 bytes, if nothing else is said) is summed up.
+The experiments of Barber et al., *Memory-Efficient Hash Joins*, section 4 and Table 1: n keys of 8 bytes,
+drawn from 2n values, join ROWS rows of which each finds one; the payload of the kept side (8 bytes, if
+nothing else is said) is summed up.
 
 - ladder: n from 100 to ROWS; the other parts have n = ROWS / 10
 - payload: 0 and 24 bytes
@@ -12,15 +13,17 @@ join ROWS rows of which each finds one; the payload of the kept side (8 bytes, i
 - skew: Zipf 0.5, 1, 1.5
 - order: the rows come in the order of their keys (also for n = ROWS)
 - joins: two and three of them in one statement
-- memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2, ROWS and,
-  with --long, 10 ROWS rows
+- memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2,
+  ROWS and, with --long, 10 ROWS rows
 
-Sides take turns in each round; times are medians of the rounds (of one run for more than 3e7 keys). How build and probe are
-told apart, and how memory is measured: bench/joins.py. Where n is more than ROWS / 5, a column of the probe side is summed too:
-without it, keeping the probe side's keys would need less memory than keeping the build side.
+Sides take turns in each round; times are medians of the rounds (of one run for more than 3e7 keys). How build
+and probe are told apart, and how memory is measured: bench/joins.py. Where n is more than ROWS / 5, a column
+of the probe side is summed too: without it, keeping the probe side's keys would need less memory than keeping
+the build side.
 
-A probe is compared with the gather of 8-byte entries from a table of as many (`make bench-gather`), which it cannot beat unless
-keys are near each other. The record, JSON and SVG, is completed by runs of single parts (`--parts`) of the same commit and day.
+A probe is compared with the gather of 8-byte entries from a table of as many (`make bench-gather`), which it
+cannot beat unless keys are near each other. The record, JSON and SVG, is completed by runs of single parts
+(`--parts`) of the same commit and day.
 """
 
 import argparse

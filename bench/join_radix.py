@@ -2,21 +2,24 @@
 
     make bench-join-radix SCALE=0.125
 
-The experiments of Bandle et al., *To Partition, or Not to Partition*, sections 5.2 and 5.4. Workload A has 16 * 2^20 build rows and
-256 * 2^20 probe rows, of keys and payloads of 8 bytes each, workload B 128,000,000 of both with 4 bytes each; SCALE is the part of
-these rows that is taken. Keys have no gaps, as in the paper, or with --far one of 256 neighbouring values is a key, so that only
-tables by hash are possible; the build side is in random order; every probe row finds its key.
+The experiments of Bandle et al., *To Partition, or Not to Partition*, sections 5.2 and 5.4. Workload A has 16
+* 2^20 build rows and 256 * 2^20 probe rows, of keys and payloads of 8 bytes each, workload B 128,000,000 of
+both with 4 bytes each; SCALE is the part of these rows that is taken. Keys have no gaps, as in the paper, or
+with --far one of 256 neighbouring values is a key, so that only tables by hash are possible; the build side
+is in random order; every probe row finds its key.
 
 - workloads: A and B, `count(*)`
-- hits: 0 to 100 % of A's probe rows find a key, which is one out of two values; `sum` of a column of the probe side
+- hits: 0 to 100 % of A's probe rows find a key, which is one out of two values; `sum` of a column of the
+  probe side
 - payload: 1 to 8 columns of 8 bytes in A's probe side, each summed
-- depth: 1 to 8 joins of A's probe side, a quarter of its rows, with a build side each, whose payload is summed
+- depth: 1 to 8 joins of A's probe side, a quarter of its rows, with a build side each, whose payload is
+  summed
 - skew: Zipf 0 to 2, in A and in B
 - ratio: A's probe side with build sides of 1/1 to 1/4096 of its rows
 
-The figure is rows of both sides a second, in millions. Sides take turns in each round; times are medians. Where SQL asks for no
-row of the build side, `auto` may take a bitmap. At the end it is counted in how many cells `auto` took the fastest table, or at
-most 10 % longer. Record and SVG as in `make bench-join-memory`.
+The figure is rows of both sides a second, in millions. Sides take turns in each round; times are medians.
+Where SQL asks for no row of the build side, `auto` may take a bitmap. At the end it is counted in how many
+cells `auto` took the fastest table, or at most 10 % longer. Record and SVG as in `make bench-join-memory`.
 """
 
 import argparse

@@ -2,9 +2,10 @@
 
     make bench-join-swap ROWS=10000000
 
-Half of a table's rows pass three conditions, each of which one row in two hundred would pass if columns had nothing to do with each
-other: one row is expected, and half of them come. They are joined with 1,000 to 5,000,000 rows of another table, by numbers from one
-range (`near`: tables of places) or far from each other (`far`: tables by hash). Sides take turns in each round; times are medians.
+Half of a table's rows pass three conditions, each of which one row in two hundred would pass if columns had
+nothing to do with each other: one row is expected, and half of them come. They are joined with 1,000 to
+5,000,000 rows of another table, by numbers from one range (`near`: tables of places) or far from each other
+(`far`: tables by hash). Sides take turns in each round; times are medians.
 """
 
 import argparse

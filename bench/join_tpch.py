@@ -2,15 +2,16 @@
 
     make bench-join-tpch SF=1
 
-The experiment of Bandle et al., *To Partition, or Not to Partition*, section 5.3 (Figures 1 and 12), in memory. Whole queries are run
-with one table for all their joins. Then each join gets each table in turn while all others keep what `auto` takes
-(`SET join_table = 'auto, 3=cht'`), and its own time is that of EXPLAIN ANALYZE: keeping rows, the table, probing, of all
-workers together. A join whose keys do not allow a table has no figure for it. Tables take turns in each round; figures are medians. A
-join counts if it takes more than a hundredth of its query and kept rows.
+The experiment of Bandle et al., *To Partition, or Not to Partition*, section 5.3 (Figures 1 and 12), in
+memory. Whole queries are run with one table for all their joins. Then each join gets each table in turn while
+all others keep what `auto` takes (`SET join_table = 'auto, 3=cht'`), and its own time is that of EXPLAIN
+ANALYZE: keeping rows, the table, probing, of all workers together. A join whose keys do not allow a table has
+no figure for it. Tables take turns in each round; figures are medians. A join counts if it takes more than a
+hundredth of its query and kept rows.
 
-The record has for each join the rows of both sides and its milliseconds with each table, for each query those of the whole
-statement. In the SVG a join is a point at its rows, and the colour says which table was fastest, or that `auto` took
-it or was within 10 % of it.
+The record has for each join the rows of both sides and its milliseconds with each table, for each query those
+of the whole statement. In the SVG a join is a point at its rows, and the colour says which table was fastest,
+or that `auto` took it or was within 10 % of it.
 """
 
 import argparse

@@ -1,19 +1,23 @@
 """What the benchmarks of joins share: an engine a process, the data as SQL, what a plan says of its joins.
 
-Data. Both engines make the same rows from `range()` by arithmetic on integers, so nothing is kept on disk and results can be
-compared. The build side has n rows (k, v1, …): the keys are one value out of each `spread` neighbours, in an order that
-squares modulo a prime make look random. Payload columns need more than 32 bits. Probe sides draw from these keys:
+Data. Both engines make the same rows from `range()` by arithmetic on integers, so nothing is kept on disk and
+results can be compared. The build side has n rows (k, v1, …): the keys are one value out of each `spread`
+neighbours, in an order that squares modulo a prime make look random. Payload columns need more than 32 bits.
+Probe sides draw from these keys:
 
 - "random": every key as often as every other, in no order;
 - "sorted": the same in the order of the keys;
 - a share of hits: of the others each has a neighbour's value that is no key;
-- Zipf: the r-th most frequent key is drawn about r^-z times as often as the first, and frequent keys are no neighbours.
+- Zipf: the r-th most frequent key is drawn about r^-z times as often as the first, and frequent keys are no
+  neighbours.
 
-Times. `measure` runs a join over probe sides of two lengths, all sides in turns, several rounds; the figures are medians. The
-difference is what a probe row takes, reading its key included; what is left is the build, with the statement around it.
+Times. `measure` runs a join over probe sides of two lengths, all sides in turns, several rounds; the figures
+are medians. The difference is what a probe row takes, reading its key included; what is left is the build,
+with the statement around it.
 
-Memory. `footprint` runs a join once in a process that has done nothing but load the build side; the probe side streams from
-`range()`. The kernel's high-water mark is set back before the join; the figure is how far it rises above what was resident.
+Memory. `footprint` runs a join once in a process that has done nothing but load the build side; the probe
+side streams from `range()`. The kernel's high-water mark is set back before the join; the figure is how far
+it rises above what was resident.
 
 Which tables a join may be given is asked of the engine: those that it does not know are left out.
 """
@@ -30,7 +34,7 @@ import time
 
 from engines import ENGINES, ROOT, commit, keep, open_answers
 
-# ---- engines ------------------------------------------------------------------------------------------------------
+# ---- engines -----------------------------------------------------------------------------------------------
 
 
 def resident_bytes(key):
@@ -113,7 +117,7 @@ def known_tables(wanted, threads):
         return [table for table in wanted if "error" not in engine.ask("run", f"SET join_table = '{table}'")]
 
 
-# ---- data ---------------------------------------------------------------------------------------------------------
+# ---- data --------------------------------------------------------------------------------------------------
 
 # Odd numbers and primes without further meaning.
 STEP, TWIST, MODULUS = 48271, 2654435761, 2147483647
@@ -183,7 +187,7 @@ def streamed_rows(rows, n, spread):
     return f"SELECT {key('r', spread)} AS k1, x AS w1 FROM (SELECT x, x * {TWIST} % {n} AS r FROM range({rows}) t(x)) p"
 
 
-# ---- what a plan says ----------------------------------------------------------------------------------------------
+# ---- what a plan says --------------------------------------------------------------------------------------
 
 NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|ms|s)(?:, ([\d.]+) (B|KB|MB))?\)$")
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -243,14 +247,14 @@ def children(nodes, at):
     return found
 
 
-# ---- measuring ----------------------------------------------------------------------------------------------------
+# ---- measuring ---------------------------------------------------------------------------------------------
 
 
 class Cell:
     """A join to be measured: how its sides are made, and the query over tables b1, b2, … and a probe side.
 
-    `probe` makes a probe side of so many rows. `rows` are those of the statement whose time counts; with `split`, it runs over
-    half as many too, or, if it keeps another side then (`near`), over twice as many.
+    `probe` makes a probe side of so many rows. `rows` are those of the statement whose time counts; with `split`,
+    it runs over half as many too, or, if it keeps another side then (`near`), over twice as many.
     """
 
     def __init__(self, name, build, probe, query, rows, builds=1, split=True, near=False, **facts):
@@ -328,7 +332,7 @@ def footprint(name, table, threads, build, sql):
                 "rows": answer["rows"]}
 
 
-# ---- results ------------------------------------------------------------------------------------------------------
+# ---- results -----------------------------------------------------------------------------------------------
 
 
 def short(number):

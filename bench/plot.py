@@ -1,7 +1,7 @@
 """Figures of benchmarks as SVG, in one style: a grid of small charts on a light ground, without a library.
 
-A chart has series of points; they are joined by lines, unless it is a scatter chart. An axis is linear from zero, or
-logarithmic if its letter is in `log`. A side of a comparison has the same colour in every chart.
+A chart has series of points; they are joined by lines, unless it is a scatter chart. An axis is linear from
+zero, or logarithmic if its letter is in `log`. A side of a comparison has the same colour in every chart.
 """
 
 import math

@@ -2,8 +2,9 @@
 
     make bench-short-memory SHORT="100 512"        (millions of rows, megabytes of memory_limit)
 
-Rows are made by `range()`, so tables take no memory. Each run is a process of its own; the engines take turns, and times are
-medians. With `--ample` each statement also runs without a limit, so that one sees what the files cost.
+Rows are made by `range()`, so tables take no memory. Each run is a process of its own; the engines take
+turns, and times are medians. With `--ample` each statement also runs without a limit, so that one sees what
+the files cost.
 """
 
 import argparse

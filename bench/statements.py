@@ -2,8 +2,8 @@
 
     make bench-statements SF=1
 
-What is measured, and how, is as in tpch.py; the statements stand in statements.sql. A ratio above 1 is a place where
-Entasis is slower. The table is kept as JSON under bench/record/.
+What is measured, and how, is as in tpch.py; the statements stand in statements.sql. A ratio above 1 is a
+place where Entasis is slower. The table is kept as JSON under bench/record/.
 """
 
 import argparse

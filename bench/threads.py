@@ -4,8 +4,9 @@
     make bench-threads ROWS=1000000
     make bench-threads BASELINE=bench/record/threads-10000000-2026-11-25.json
 
-Each thread has a connection of its own; statements have parameters. The threads are Rust's, so no interpreter lock is in the way:
-`entasis-bench threads` measures, this program puts rounds together, compares and keeps the record.
+Each thread has a connection of its own; statements have parameters. The threads are Rust's, so no interpreter
+lock is in the way: `entasis-bench threads` measures, this program puts rounds together, compares and keeps
+the record.
 
 | workload | an operation |
 |---|---|
@@ -15,10 +16,11 @@ Each thread has a connection of its own; statements have parameters. The threads
 | one table beside scans | an update as above, while one more thread sums two columns of the table without a pause |
 | indexed table | an update of a column that has an index |
 
-Numbers of threads take turns within a round. What is printed and kept is the median of the rounds, with every round; latencies
-are those of single operations, whatever thread they ran in. With `--baseline` there is the ratio to an earlier record: of
-throughput, so more than 1 is faster now. To compare two commits, measure both on the same machine, one after the other; this
-program and `bench/src` use nothing but the public API, so they can be copied to an older commit.
+Numbers of threads take turns within a round. What is printed and kept is the median of the rounds, with every
+round; latencies are those of single operations, whatever thread they ran in. With `--baseline` there is the
+ratio to an earlier record: of throughput, so more than 1 is faster now. To compare two commits, measure both
+on the same machine, one after the other; this program and `bench/src` use nothing but the public API, so they
+can be copied to an older commit.
 """
 
 import argparse

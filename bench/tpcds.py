@@ -2,8 +2,9 @@
 
     make bench-tpcds SF=1
 
-The data and the queries are generated once (`tests/tpcds/generate.py`), under bench/data/. The table is printed and kept as
-JSON, with machine and commit, under bench/record/. Queries that use DuckDB's dialect are errors in Hyper.
+The data and the queries are generated once (`tests/tpcds/generate.py`), under bench/data/. The table is
+printed and kept as JSON, with machine and commit, under bench/record/. Queries that use DuckDB's dialect are
+errors in Hyper.
 """
 
 from contest import arguments, contest

@@ -2,8 +2,8 @@
 
     make bench-tpch SF=1
 
-The data is generated once as Parquet (`entasis-bench tpch-data`), under bench/data/. The table is printed and kept as JSON,
-with machine and commit, under bench/record/.
+The data is generated once as Parquet (`entasis-bench tpch-data`), under bench/data/. The table is printed and
+kept as JSON, with machine and commit, under bench/record/.
 """
 
 from contest import arguments, contest

@@ -9,8 +9,8 @@ use std::time::Instant;
 /// How often each is measured; the median counts.
 const ROUNDS: usize = 301;
 
-/// Prints, for each query, the median microseconds of parsing it, of parsing and binding it, and of all up to the optimized plan,
-/// as a line of JSON.
+/// Prints, for each query, the median microseconds of parsing it, of parsing and binding it, and of all up to
+/// the optimized plan, as a line of JSON.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let database = Database::in_memory(Config { threads: 1, ..Config::default() })?;
     let connection = database.connect();
@@ -26,7 +26,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         let parsed = median(&connection, |connection| connection.split(sql).map(drop))?;
         let bound = median(&connection, |connection| connection.plan(sql).map(drop))?;
         let optimized = median(&connection, |connection| connection.optimized(sql).map(drop))?;
-        println!(r#"{{"query": "{name}", "parse": {parsed:.1}, "bind": {bound:.1}, "optimize": {optimized:.1}}}"#);
+        println!(
+            r#"{{"query": "{name}", "parse": {parsed:.1}, "bind": {bound:.1}, "optimize": {optimized:.1}}}"#
+        );
     }
     Ok(())
 }
@@ -36,7 +38,10 @@ fn tpch_query(name: &str) -> &'static str {
     tpch::QUERIES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map_or("", |(_, sql)| sql)
 }
 
-fn median(connection: &Connection, work: impl Fn(&Connection) -> entasis::Result<()>) -> entasis::Result<f64> {
+fn median(
+    connection: &Connection,
+    work: impl Fn(&Connection) -> entasis::Result<()>,
+) -> entasis::Result<f64> {
     let mut times = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let start = Instant::now();

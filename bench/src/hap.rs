@@ -1,4 +1,5 @@
-//! The HAP table driven from Rust: what an operation costs without Python around it. `hap.py` calls this and says what it is.
+//! The HAP table driven from Rust: what an operation costs without Python around it. `hap.py` calls this and
+//! says what it is.
 
 use crate::random::Random;
 use entasis::{Config, Connection, DataType, Database, Value};
@@ -30,10 +31,14 @@ fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64
     Ok(times[times.len() / 2])
 }
 
-/// Loads `rows` rows with even keys, in their order or in another, and prints the median microseconds of each operation as JSON.
+/// Loads `rows` rows with even keys, in their order or in another, and prints the median microseconds of each
+/// operation as JSON.
 pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
-    let database =
-        Database::in_memory(Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() })?;
+    let database = Database::in_memory(Config {
+        threads: 1,
+        when_idle: Some(entasis_allocator::give_back),
+        ..Config::default()
+    })?;
     let connection = database.connect();
     let columns: Vec<String> = (0..16).map(|i| format!("a{i} INTEGER NOT NULL")).collect();
     connection.execute(&format!("CREATE TABLE hap (k BIGINT PRIMARY KEY, {})", columns.join(", ")))?;

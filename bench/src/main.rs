@@ -1,4 +1,5 @@
-//! `entasis-bench`: what the comparison benchmarks need beside the engines: their data, and figures without Python.
+//! `entasis-bench`: what the comparison benchmarks need beside the engines: their data, and figures without
+//! Python.
 
 mod binding;
 mod hap;
@@ -51,7 +52,8 @@ enum Command {
         #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
         rows: u64,
         /// Numbers of threads, which take turns.
-        #[arg(long, value_delimiter = ',', default_values_t = [1_u64, 2, 8], value_parser = clap::value_parser!(u64).range(1..=256))]
+        #[arg(long, value_delimiter = ',', default_values_t = [1_u64, 2, 8])]
+        #[arg(value_parser = clap::value_parser!(u64).range(1..=256))]
         threads: Vec<u64>,
         /// Rounds that count.
         #[arg(long, default_value_t = 5)]
@@ -85,14 +87,16 @@ fn tpch_data(scale: f64, out: &Path) -> Result<(), Box<dyn Error>> {
     for (table, rows_at_one) in tpch::TABLES {
         bar.set_message(table);
         let unfinished = out.join(format!("{table}.parquet.unfinished"));
-        let parts = if rows_at_one < 100.0 { 1 } else { (rows_at_one * scale / PART_ROWS).ceil().max(1.0) as i32 };
+        let parts =
+            if rows_at_one < 100.0 { 1 } else { (rows_at_one * scale / PART_ROWS).ceil().max(1.0) as i32 };
         let mut writer: Option<ArrowWriter<File>> = None;
         for part in 1..=parts {
             for batch in tpch::batches(table, scale, part, parts) {
                 let writer = match &mut writer {
                     Some(writer) => writer,
                     None => {
-                        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                        let properties =
+                            WriterProperties::builder().set_compression(Compression::SNAPPY).build();
                         let file = File::create(&unfinished)?;
                         writer.insert(ArrowWriter::try_new(file, batch.schema(), Some(properties))?)
                     }

@@ -1,9 +1,11 @@
-//! Writers beside each other: what a statement costs with one connection, and what several threads do together, each with a
-//! connection of its own on one database. `threads.py` calls this and says what is measured.
+//! Writers beside each other: what a statement costs with one connection, and what several threads do
+//! together, each with a connection of its own on one database. `threads.py` calls this and says what is
+//! measured.
 //!
-//! A measurement goes on for a fixed time. Each thread keeps how long each of its operations took; counts and times of all threads
-//! are put together. The numbers of threads take turns within a round, in another order in each, because the machine has fast and
-//! slow minutes. Before the first round there is one that is not counted.
+//! A measurement goes on for a fixed time. Each thread keeps how long each of its operations took; counts and
+//! times of all threads are put together. The numbers of threads take turns within a round, in another order
+//! in each, because the machine has fast and slow minutes. Before the first round there is one that is not
+//! counted.
 
 use crate::random::Random;
 use entasis::{Config, Connection, DataType, Database, ErrorKind, Value};
@@ -45,15 +47,22 @@ struct Figures {
     conflicts: u64,
 }
 
-/// Loads two tables, and one with an index, of `rows` rows each, and prints a line of JSON for each measurement.
+/// Loads two tables, and one with an index, of `rows` rows each, and prints a line of JSON for each
+/// measurement.
 pub fn run(rows: u64, threads: &[u64], rounds: u64, time: Duration) -> Result<(), Box<dyn Error>> {
-    let database =
-        Database::in_memory(Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() })?;
+    let database = Database::in_memory(Config {
+        threads: 1,
+        when_idle: Some(entasis_allocator::give_back),
+        ..Config::default()
+    })?;
     let connection = database.connect();
     for table in ["one", "two", "indexed"] {
-        connection
-            .execute(&format!("CREATE TABLE {table} (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, w INTEGER NOT NULL)"))?;
-        connection.execute(&format!("INSERT INTO {table} SELECT i, i, i * 7919 % 1000003 FROM range({rows}) r(i)"))?;
+        connection.execute(&format!(
+            "CREATE TABLE {table} (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, w INTEGER NOT NULL)"
+        ))?;
+        connection.execute(&format!(
+            "INSERT INTO {table} SELECT i, i, i * 7919 % 1000003 FROM range({rows}) r(i)"
+        ))?;
     }
     connection.execute("CREATE INDEX indexed_w ON indexed (w)")?;
     for round in 0..=rounds {
@@ -120,7 +129,8 @@ fn measure(
     })
 }
 
-/// What one thread does until it is over. Transactions keep to the keys of its stripe, so that no two want the same row.
+/// What one thread does until it is over. Transactions keep to the keys of its stripe, so that no two want
+/// the same row.
 fn write(
     connection: &Connection,
     workload: Workload,
@@ -136,7 +146,9 @@ fn write(
         }
         let start = Instant::now();
         let result = match workload {
-            Workload::OneTable | Workload::BesideScans => update(connection, "one", random.below(rows), &mut random),
+            Workload::OneTable | Workload::BesideScans => {
+                update(connection, "one", random.below(rows), &mut random)
+            }
             Workload::TwoTables => {
                 let table = if number % 2 == 0 { "one" } else { "two" };
                 update(connection, table, random.below(rows), &mut random)
@@ -169,7 +181,11 @@ fn update(connection: &Connection, table: &str, key: i64, random: &mut Random) -
 }
 
 /// Updates of rows of a stripe, all together or none.
-fn transaction(connection: &Connection, (first, end): (u64, u64), random: &mut Random) -> entasis::Result<()> {
+fn transaction(
+    connection: &Connection,
+    (first, end): (u64, u64),
+    random: &mut Random,
+) -> entasis::Result<()> {
     connection.query("BEGIN", &[])?;
     for _ in 0..TRANSACTION {
         let key = first as i64 + random.below(end - first);

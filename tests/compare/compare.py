@@ -2,10 +2,10 @@
 
     cargo run -p entasis-testkit --example workloads -- --seed 1 --seeds 100 | python tests/compare/compare.py --postgres "host=localhost"
 
-Of each statement all engines say rows or an error; what an error says is not compared. Entasis must agree with both others;
-where they disagree, with PostgreSQL, or with DuckDB if a rule says so; without PostgreSQL, with DuckDB. What differs is looked
-for in `rules.py`; what no rule explains is printed, and the exit code is 1. After its setup the tables of a workload are
-compared, too.
+Of each statement all engines say rows or an error; what an error says is not compared. Entasis must agree
+with both others; where they disagree, with PostgreSQL, or with DuckDB if a rule says so; without PostgreSQL,
+with DuckDB. What differs is looked for in `rules.py`; what no rule explains is printed, and the exit code is
+1. After its setup the tables of a workload are compared, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The databases: each runs a statement and gives what came of it.
 
-Every workload starts in an empty database with the session's time zone UTC. DuckDB divides integers as integers. PostgreSQL
-gets a database of its own, with texts in the order of their bytes, which is dropped at the end.
+Every workload starts in an empty database with the session's time zone UTC. DuckDB divides integers as
+integers. PostgreSQL gets a database of its own, with texts in the order of their bytes, which is dropped at
+the end.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A rule looks at a statement and at what the engines said. It says one of four things:
 
-- `LEFT_OUT`: one of the others has no opinion: it does not know the clause, or its answer is known to be wrong.
+- `LEFT_OUT`: one of the others has no opinion: it does not know the clause, or its answer is known to be
+  wrong.
 - `AS_DUCKDB`: PostgreSQL and DuckDB disagree, and Entasis is with DuckDB. (With PostgreSQL it may always be.)
 - `OWN`: Entasis means something else than both.
 - `OPEN`: a fault of Entasis that is not mended yet. Such rules come and go; a release has none.

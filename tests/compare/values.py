@@ -1,9 +1,10 @@
 """Values as they are compared, and when two results are the same.
 
-Every engine's rows become tuples of plain values first: numbers (exact or float), text, booleans, dates, times, timestamps,
-instants in UTC, and intervals as `Interval`. Two values are the same if they are of one kind and equal. A float may differ
-from another number in the last digits, since sums run in another order and quotients have other types. Rows without an order
-are compared as multisets: both sides are sorted, columns without floats first, so that what almost agrees stays side by side.
+Every engine's rows become tuples of plain values first: numbers (exact or float), text, booleans, dates,
+times, timestamps, instants in UTC, and intervals as `Interval`. Two values are the same if they are of one
+kind and equal. A float may differ from another number in the last digits, since sums run in another order and
+quotients have other types. Rows without an order are compared as multisets: both sides are sorted, columns
+without floats first, so that what almost agrees stays side by side.
 """
 
 from __future__ import annotations

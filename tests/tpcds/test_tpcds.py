@@ -1,6 +1,7 @@
 """All 99 queries of TPC-DS at a small scale give what DuckDB gives.
 
-The data, the queries and the answers are made before (`make tpcds-data`), in the directory that ENTASIS_TPCDS names.
+The data, the queries and the answers are made before (`make tpcds-data`), in the directory that ENTASIS_TPCDS
+names.
 """
 
 import os

@@ -1,13 +1,14 @@
-//! The memory allocator of the programs: mimalloc. Faster than the system's at many small results, and it gives memory back
-//! that is not used any more.
+//! The memory allocator of the programs: mimalloc. Faster than the system's at many small results, and it
+//! gives memory back that is not used any more.
 //!
-//! It does so a second after the memory was freed, but only when somebody allocates. A database that nobody uses would
-//! keep what its last statement freed; hence [`give_back`], which a program hands to [`Config::when_idle`].
+//! It does so a second after the memory was freed, but only when somebody allocates. A database that nobody
+//! uses would keep what its last statement freed; hence [`give_back`], which a program hands to
+//! [`Config::when_idle`].
 //!
 //! This is a leaf module with `unsafe`: the call into the library.
 //!
-//! A statement that the memory limit has stopped leaves much behind that was freed at once; hence [`give_back_now`], for
-//! [`Config::when_short`].
+//! A statement that the memory limit has stopped leaves much behind that was freed at once; hence
+//! [`give_back_now`], for [`Config::when_short`].
 //!
 //! [`Config::when_idle`]: ../entasis/config/struct.Config.html#structfield.when_idle
 //! [`Config::when_short`]: ../entasis/config/struct.Config.html#structfield.when_short

@@ -1,15 +1,15 @@
 //! Vectors to arrays.
 //!
-//! Each array is written once, in the order of the rows, with the selection and the dictionary looked through on the
-//! way. NULL positions are never read as values: what stands there need not point anywhere.
+//! Each array is written once, in the order of the rows, with the selection and the dictionary looked through
+//! on the way. NULL positions are never read as values: what stands there need not point anywhere.
 
 use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
+    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeBinaryArray, NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
@@ -18,7 +18,8 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
 use entasis_vector::vector::{uuid_from_ordered, uuid_to_ordered};
 use entasis_vector::{
-    Chunk, DataType, Encoding, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector, bitmap,
+    Chunk, DataType, Encoding, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector,
+    bitmap,
 };
 use std::sync::Arc;
 
@@ -34,16 +35,22 @@ pub fn chunk_to_batch(chunk: &Chunk, schema: &SchemaRef, types: &[DataType]) -> 
         .map(|(i, &ty)| vector_to_array(chunk.vector(i), chunk.positions(i), chunk.len(), ty))
         .collect::<Result<Vec<ArrayRef>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(chunk.len()));
-    RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
-        .map_err(|e| Error::internal(format!("a result does not fit its schema: {}", arrow_error(e).message())))
+    RecordBatch::try_new_with_options(schema.clone(), arrays, &options).map_err(|e| {
+        Error::internal(format!("a result does not fit its schema: {}", arrow_error(e).message()))
+    })
 }
 
-/// The values at `positions` (`None`: the first `rows`) of a vector that holds `ty`, `rows` of them, as an array of
-/// type [`to_arrow_type`].
+/// The values at `positions` (`None`: the first `rows`) of a vector that holds `ty`, `rows` of them, as an
+/// array of type [`to_arrow_type`].
 ///
 /// # Errors
 /// Input, if an interval is too long for Arrow's nanoseconds; resource, if the strings exceed 2 GiB.
-pub fn vector_to_array(vector: &Vector, positions: Option<&[u16]>, rows: usize, ty: DataType) -> Result<ArrayRef> {
+pub fn vector_to_array(
+    vector: &Vector,
+    positions: Option<&[u16]>,
+    rows: usize,
+    ty: DataType,
+) -> Result<ArrayRef> {
     let rows_of = Rows { vector, positions, rows };
     Ok(match ty {
         DataType::Null => Arc::new(NullArray::new(rows)),
@@ -101,7 +108,11 @@ pub fn vector_to_array(vector: &Vector, positions: Option<&[u16]>, rows: usize, 
                 out.push(match v.micros.checked_mul(1000) {
                     Some(nanos) => IntervalMonthDayNano::new(v.months, v.days, nanos),
                     None if nulls.as_ref().is_some_and(|n| n.is_null(i)) => IntervalMonthDayNano::default(),
-                    None => return Err(Error::input("the interval's time part is too long for Arrow (292 years)")),
+                    None => {
+                        return Err(Error::input(
+                            "the interval's time part is too long for Arrow (292 years)",
+                        ));
+                    }
                 });
             }
             Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(out.into(), nulls))
@@ -125,8 +136,8 @@ pub fn values_to_array(values: &[Value], ty: DataType) -> Result<ArrayRef> {
     Ok(array)
 }
 
-/// A flat vector of `ty` that holds `values`. UUIDs are turned into their ordered form, which a vector by itself cannot
-/// do: it does not know its type.
+/// A flat vector of `ty` that holds `values`. UUIDs are turned into their ordered form, which a vector by
+/// itself cannot do: it does not know its type.
 ///
 /// # Errors
 /// Internal, if a value is not of `ty`.
@@ -199,7 +210,9 @@ impl Rows<'_> {
                 let words = &validity[..bitmap::words_for(self.rows)];
                 BooleanBuffer::new(Buffer::from_slice_ref(words), 0, self.rows)
             }
-            (false, Some(at)) => BooleanBuffer::collect_bool(self.rows, |i| bitmap::get(validity, at[i] as usize)),
+            (false, Some(at)) => {
+                BooleanBuffer::collect_bool(self.rows, |i| bitmap::get(validity, at[i] as usize))
+            }
         };
         Some(NullBuffer::new(bits)).filter(|nulls| nulls.null_count() > 0)
     }

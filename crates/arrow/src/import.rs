@@ -1,20 +1,21 @@
 //! Arrays to vectors.
 //!
-//! Arrays of the type that [`to_arrow_type`] names, decimals of 64 bits, and strings of every layout, are taken directly: fixed
-//! widths by one copy of the slice, long strings by a copy to the vector's own heap, or, where the array has views of them, in the
-//! array's buffers, which the heap then shares. Every other array (other units, widths, encodings) is converted by Arrow first, the
-//! wanted rows only.
+//! Arrays of the type that [`to_arrow_type`] names, decimals of 64 bits, and strings of every layout, are
+//! taken directly: fixed widths by one copy of the slice, long strings by a copy to the vector's own heap,
+//! or, where the array has views of them, in the array's buffers, which the heap then shares. Every other
+//! array (other units, widths, encodings) is converted by Arrow first, the wanted rows only.
 //!
-//! A dictionary array stays one: its values become a [`Dictionary`] once, and an [`Importer`] that sees the same values
-//! again, as it does batch after batch of one file, uses the same dictionary, so that results cached per code survive.
+//! A dictionary array stays one: its values become a [`Dictionary`] once, and an [`Importer`] that sees the
+//! same values again, as it does batch after batch of one file, uses the same dictionary, so that results
+//! cached per code survive.
 
 use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, ArrowPrimitiveType, ByteViewType, Date32Type, Decimal64Type, Decimal128Type, Float32Type,
-    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType,
-    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, ArrowPrimitiveType, ByteViewType, Date32Type, Decimal64Type, Decimal128Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
+    Time64MicrosecondType, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, GenericByteViewArray, downcast_dictionary_array};
 use arrow_buffer::ArrowNativeType;
@@ -26,21 +27,29 @@ use entasis_vector::string::INLINE_BYTES;
 use entasis_vector::types::pow10;
 use entasis_vector::vector::{StringsMut, uuid_to_ordered};
 use entasis_vector::{
-    CHUNK_ROWS, DataType, Dictionary, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector,
+    CHUNK_ROWS, DataType, Dictionary, Error, Interval, Native, PhysicalType, Result, StringView, Value,
+    Vector,
 };
 use std::sync::Arc;
 
 /// Buffers of an array of views, up to which they are shared: each costs a little with every chunk.
 const SHARED_BUFFERS: usize = 16;
 
-/// Copies rows `offset .. offset + rows` of `array` to `out`, which becomes a vector of `ty`, row r at position r.
+/// Copies rows `offset .. offset + rows` of `array` to `out`, which becomes a vector of `ty`, row r at
+/// position r.
 ///
-/// A dictionary array becomes a dictionary vector where that is less work than writing its rows out; see [`Importer`]
-/// for arrays that share their dictionary.
+/// A dictionary array becomes a dictionary vector where that is less work than writing its rows out; see
+/// [`Importer`] for arrays that share their dictionary.
 ///
 /// # Errors
 /// Input, if a value does not fit `ty`; not supported, if there is no conversion from the array's type.
-pub fn array_to_vector(array: &dyn Array, offset: usize, rows: usize, ty: DataType, out: &mut Vector) -> Result<()> {
+pub fn array_to_vector(
+    array: &dyn Array,
+    offset: usize,
+    rows: usize,
+    ty: DataType,
+    out: &mut Vector,
+) -> Result<()> {
     Importer::default().import(array, offset, rows, ty, out)
 }
 
@@ -66,7 +75,9 @@ impl Importer {
         if out.physical() != ty.physical() {
             *out = Vector::new(ty.physical());
         }
-        if self.import_dictionary(array, offset, rows, ty, out)? || import_directly(array, offset, rows, ty, out)? {
+        if self.import_dictionary(array, offset, rows, ty, out)?
+            || import_directly(array, offset, rows, ty, out)?
+        {
             return Ok(());
         }
         let options = CastOptions { safe: false, ..CastOptions::default() };
@@ -92,7 +103,9 @@ impl Importer {
         }
         downcast_dictionary_array!(
             array => {
-                let Some(dictionary) = self.dictionary_of(array.values(), rows, ty)? else { return Ok(false) };
+                let Some(dictionary) = self.dictionary_of(array.values(), rows, ty)? else {
+                    return Ok(false);
+                };
                 copy_codes(array.keys(), offset, rows, &dictionary, out);
                 Ok(true)
             },
@@ -100,8 +113,14 @@ impl Importer {
         )
     }
 
-    /// `values` as a dictionary: the last one, or a new one unless it has many more values than there are rows.
-    fn dictionary_of(&mut self, values: &ArrayRef, rows: usize, ty: DataType) -> Result<Option<Arc<Dictionary>>> {
+    /// `values` as a dictionary: the last one, or a new one unless it has many more values than there are
+    /// rows.
+    fn dictionary_of(
+        &mut self,
+        values: &ArrayRef,
+        rows: usize,
+        ty: DataType,
+    ) -> Result<Option<Arc<Dictionary>>> {
         if let Some((known, known_ty, dictionary)) = &self.dictionary
             && *known_ty == ty
             && (Arc::ptr_eq(known, values) || known.to_data().ptr_eq(&values.to_data()))
@@ -136,7 +155,13 @@ fn copy_codes<K: ArrowDictionaryKeyType>(
 }
 
 /// False if the array's type needs conversion first.
-fn import_directly(array: &dyn Array, offset: usize, rows: usize, ty: DataType, out: &mut Vector) -> Result<bool> {
+fn import_directly(
+    array: &dyn Array,
+    offset: usize,
+    rows: usize,
+    ty: DataType,
+    out: &mut Vector,
+) -> Result<bool> {
     let capacity = rows.max(CHUNK_ROWS);
     match (ty, array.data_type()) {
         (DataType::Null, _) => *out = Vector::constant(PhysicalType::Bool, &Value::Null)?,
@@ -227,8 +252,8 @@ where
     out.begin_flat::<A::Native>(rows.max(CHUNK_ROWS))[..rows].copy_from_slice(source);
 }
 
-/// Decimals, narrowed to 64 bits where the type is narrow. Arrow does not promise that values have at most the digits
-/// of their type; kernels rely on it, so it is checked here.
+/// Decimals, narrowed to 64 bits where the type is narrow. Arrow does not promise that values have at most
+/// the digits of their type; kernels rely on it, so it is checked here.
 fn copy_decimals<A: ArrowPrimitiveType>(
     array: &dyn Array,
     offset: usize,
@@ -257,7 +282,10 @@ where
     }
     let capacity = rows.max(CHUNK_ROWS);
     if out.physical() == PhysicalType::I64 {
-        out.begin_flat::<i64>(capacity).iter_mut().zip(source).for_each(|(value, &v)| *value = v.into() as i64);
+        out.begin_flat::<i64>(capacity)
+            .iter_mut()
+            .zip(source)
+            .for_each(|(value, &v)| *value = v.into() as i64);
     } else {
         out.begin_flat::<i128>(capacity).iter_mut().zip(source).for_each(|(value, &v)| *value = v.into());
     }
@@ -265,7 +293,12 @@ where
 }
 
 /// Strings that are views: short ones are copied, the buffers of long ones are shared.
-fn share_strings<T: ByteViewType>(array: &GenericByteViewArray<T>, offset: usize, rows: usize, out: &mut Vector) {
+fn share_strings<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
+    offset: usize,
+    rows: usize,
+    out: &mut Vector,
+) {
     let buffers = array.data_buffers();
     if buffers.len() > SHARED_BUFFERS {
         return copy_strings(array, offset, rows, out, |i| array.value(i).as_ref());
@@ -300,7 +333,8 @@ fn copy_strings<'a>(
         }
     } else {
         for (i, view) in views[..rows].iter_mut().enumerate() {
-            *view = if array.is_valid(offset + i) { heap.push(bytes(offset + i)) } else { Default::default() };
+            *view =
+                if array.is_valid(offset + i) { heap.push(bytes(offset + i)) } else { Default::default() };
         }
     }
 }

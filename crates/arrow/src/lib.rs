@@ -1,8 +1,9 @@
 //! Vectors to Arrow arrays and back.
 //!
-//! Arrow is how rows enter and leave Entasis (files, Python, function libraries), never how they flow inside. This
-//! crate maps the types ([`types`]), copies vectors out ([`export`]) and arrays in ([`import`]). Both directions copy:
-//! a chunk's memory is written again for the next chunk, and an array's belongs to the program that made it.
+//! Arrow is how rows enter and leave Entasis (files, Python, function libraries), never how they flow inside.
+//! This crate maps the types ([`types`]), copies vectors out ([`export`]) and arrays in ([`import`]). Both
+//! directions copy: a chunk's memory is written again for the next chunk, and an array's belongs to the
+//! program that made it.
 //!
 //! It knows no plan, no table and no file.
 

@@ -20,12 +20,18 @@ fn samples(ty: DataType) -> Vec<Value> {
         DataType::Float32 | DataType::Float64 => {
             [0.5, -0.0, f64::INFINITY, f64::NAN].map(Value::Float).into_iter().collect()
         }
-        DataType::Varchar => {
-            ["", "short", "a text that is longer than a view", "öß"].iter().map(|&t| Value::Text(t.into())).collect()
+        DataType::Varchar => ["", "short", "a text that is longer than a view", "öß"]
+            .iter()
+            .map(|&t| Value::Text(t.into()))
+            .collect(),
+        DataType::Blob => {
+            vec![Value::Bytes(Arc::from(&b"\x00\xff"[..])), Value::Bytes(Arc::from(&[7u8; 40][..]))]
         }
-        DataType::Blob => vec![Value::Bytes(Arc::from(&b"\x00\xff"[..])), Value::Bytes(Arc::from(&[7u8; 40][..]))],
         DataType::Interval => {
-            vec![Value::Interval(Interval { months: -3, days: 40, micros: 1 }), Value::Interval(Interval::default())]
+            vec![
+                Value::Interval(Interval { months: -3, days: 40, micros: 1 }),
+                Value::Interval(Interval::default()),
+            ]
         }
         DataType::Uuid => integers(&[0, 1, -1, i128::MIN]),
         DataType::Time => integers(&[0, 86_399_999_999]),
@@ -39,7 +45,9 @@ fn samples(ty: DataType) -> Vec<Value> {
 /// 200 rows that repeat the samples, every fifth NULL.
 fn rows(ty: DataType, nulls: bool) -> Vec<Value> {
     let samples = samples(ty);
-    (0..200).map(|i| if nulls && i % 5 == 3 { Value::Null } else { samples[i % samples.len()].clone() }).collect()
+    (0..200)
+        .map(|i| if nulls && i % 5 == 3 { Value::Null } else { samples[i % samples.len()].clone() })
+        .collect()
 }
 
 fn check(array: &ArrayRef, offset: usize, count: usize, ty: DataType, expected: &[Value]) {
@@ -114,7 +122,8 @@ fn other_layouts_of_the_same_values_are_taken() {
         check(&cast(&texts, &other).unwrap(), 65, 100, DataType::Varchar, &values[65..165]);
     }
     let days = cast(
-        &values_to_array(&[Value::Interval(Interval { months: 14, days: 0, micros: 0 })], DataType::Interval).unwrap(),
+        &values_to_array(&[Value::Interval(Interval { months: 14, days: 0, micros: 0 })], DataType::Interval)
+            .unwrap(),
         &ArrowType::Interval(IntervalUnit::MonthDayNano),
     )
     .unwrap();
@@ -128,8 +137,9 @@ fn strings_of_views_stay_where_they_are() {
     let views = cast(&texts, &ArrowType::Utf8View).unwrap();
     let shared = |array: &ArrayRef, out: &mut Vector| {
         array_to_vector(array, 0, array.len(), DataType::Varchar, out).unwrap();
-        let of =
-            |i: usize| (array.as_string_view().value(i).as_ptr(), out.values::<StringView>()[i].as_bytes().as_ptr());
+        let of = |i: usize| {
+            (array.as_string_view().value(i).as_ptr(), out.values::<StringView>()[i].as_bytes().as_ptr())
+        };
         let (theirs, own) = of(2);
         theirs == own
     };
@@ -166,8 +176,10 @@ fn values_that_do_not_fit_are_errors() {
     assert!(array_to_vector(&array, 0, 1, DataType::Int8, &mut out).is_ok(), "only the wanted rows count");
     assert!(array_to_vector(&array, 0, 2, DataType::Int8, &mut out).is_err());
 
-    let wide = arrow_array::Decimal128Array::from(vec![Some(12345), None]).with_precision_and_scale(4, 2).unwrap();
-    let narrow = arrow_array::Decimal64Array::from(vec![Some(-12345), None]).with_precision_and_scale(4, 2).unwrap();
+    let wide =
+        arrow_array::Decimal128Array::from(vec![Some(12345), None]).with_precision_and_scale(4, 2).unwrap();
+    let narrow =
+        arrow_array::Decimal64Array::from(vec![Some(-12345), None]).with_precision_and_scale(4, 2).unwrap();
     let ty = DataType::Decimal { precision: 4, scale: 2 };
     for (array, shown) in [(&wide as &dyn Array, "123.45"), (&narrow, "-123.45")] {
         let error = array_to_vector(array, 0, 2, ty, &mut out).unwrap_err();

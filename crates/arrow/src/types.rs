@@ -1,11 +1,14 @@
 //! Which Arrow type stands for which SQL type.
 //!
-//! Out: each SQL type has exactly one Arrow type, the one that most programs read. In: every Arrow type that holds such
-//! values is taken, whatever its width, unit or encoding; what cannot be held without loss of meaning is refused.
+//! Out: each SQL type has exactly one Arrow type, the one that most programs read. In: every Arrow type that
+//! holds such values is taken, whatever its width, unit or encoding; what cannot be held without loss of
+//! meaning is refused.
 //!
 //! A UUID is `FixedSizeBinary(16)`; fields carry the canonical extension name `arrow.uuid`, too.
 
-use arrow_schema::{DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit};
+use arrow_schema::{
+    DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit,
+};
 use entasis_vector::{DataType, Error, Field, Result, Schema};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,9 +67,10 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
         | ArrowType::Decimal256(precision, scale) => decimal(*precision, *scale)?,
         ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => DataType::Varchar,
         ArrowType::FixedSizeBinary(16) => DataType::Uuid,
-        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => {
-            DataType::Blob
-        }
+        ArrowType::Binary
+        | ArrowType::LargeBinary
+        | ArrowType::BinaryView
+        | ArrowType::FixedSizeBinary(_) => DataType::Blob,
         ArrowType::Date32 | ArrowType::Date64 => DataType::Date,
         ArrowType::Time32(_) | ArrowType::Time64(_) => DataType::Time,
         ArrowType::Timestamp(_, None) => DataType::Timestamp,
@@ -96,9 +100,10 @@ pub fn schema_to_arrow(schema: &Schema) -> ArrowSchema {
         .map(|field| {
             let arrow = ArrowField::new(&*field.name, to_arrow_type(field.ty), field.nullable);
             match field.ty {
-                DataType::Uuid => {
-                    arrow.with_metadata(HashMap::from([("ARROW:extension:name".to_string(), "arrow.uuid".to_string())]))
-                }
+                DataType::Uuid => arrow.with_metadata(HashMap::from([(
+                    "ARROW:extension:name".to_string(),
+                    "arrow.uuid".to_string(),
+                )])),
                 _ => arrow,
             }
         })

@@ -51,7 +51,8 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
 
-    /// Memory that tables, statements and results may use together, such as 2GB [default: 80% of the machine's]
+    /// Memory that tables, statements and results may use together, such as 2GB [default: 80% of the
+    /// machine's]
     #[arg(long, value_name = "SIZE")]
     pub memory_limit: Option<String>,
 }
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn statements_and_options_go_together() {
-        let args = Args::parse_from(["entasis", "--mode", "csv", "-c", "SELECT 1", "-c", "SELECT 2", ":memory:"]);
+        let args =
+            Args::parse_from(["entasis", "--mode", "csv", "-c", "SELECT 1", "-c", "SELECT 2", ":memory:"]);
         assert_eq!((args.commands.len(), args.mode), (2, Mode::Csv));
         assert_eq!(args.database, Some(PathBuf::from(":memory:")));
         assert!(Args::parse_from(["entasis", "demo"]).task.is_some());

@@ -56,11 +56,15 @@ pub fn complete(text: &str, cursor: usize, names: &dyn Names) -> (usize, Vec<Str
         }
         _ => (cursor, ""),
     };
-    let mut earlier = tokens_before.iter().rev().skip(usize::from(!prefix.is_empty())).filter(|t| !t.is_blank());
+    let mut earlier =
+        tokens_before.iter().rev().skip(usize::from(!prefix.is_empty())).filter(|t| !t.is_blank());
     let previous = earlier.next().map_or("", |t| t.text(before));
     let candidates = if previous == "." {
         let qualifier = earlier.next().map_or("", |t| t.text(before));
-        matching(prefix, relations(text, cursor, names).columns_of(qualifier, names).iter().map(|c| quoted(c, names)))
+        matching(
+            prefix,
+            relations(text, cursor, names).columns_of(qualifier, names).iter().map(|c| quoted(c, names)),
+        )
     } else if BEFORE_TABLES.contains(&previous.to_uppercase().as_str()) {
         let readers = names.functions().into_iter().filter(|f| f.starts_with("read_")).map(|f| f + "(");
         matching(prefix, names.tables().iter().map(|t| quoted(t, names)).chain(readers))
@@ -139,9 +143,13 @@ fn relations(text: &str, cursor: usize, names: &dyn Names) -> Relations {
 fn quoted(name: &str, names: &dyn Names) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    let reserved =
-        ["ORDER", "GROUP", "SELECT", "FROM", "WHERE", "TABLE", "ALL", "CASE", "END", "UNION", "JOIN", "LIMIT"];
-    if plain && !(reserved.contains(&name.to_uppercase().as_str()) && names.keywords().contains(&name.to_uppercase())) {
+    let reserved = [
+        "ORDER", "GROUP", "SELECT", "FROM", "WHERE", "TABLE", "ALL", "CASE", "END", "UNION", "JOIN", "LIMIT",
+    ];
+    if plain
+        && !(reserved.contains(&name.to_uppercase().as_str())
+            && names.keywords().contains(&name.to_uppercase()))
+    {
         name.to_owned()
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))

@@ -102,7 +102,10 @@ pub fn run(session: &mut Session) -> io::Result<Outcome> {
         "  {command} -c \"SUMMARIZE SELECT * FROM 'your-file.csv'\"      the columns of a CSV or Parquet file"
     )?;
     writeln!(out, "  {command} -c \"SELECT count(*) FROM 'directory/*.parquet'\"   many files as one table")?;
-    writeln!(out, "  {command}                                                 a prompt; .help lists its commands")?;
+    writeln!(
+        out,
+        "  {command}                                                 a prompt; .help lists its commands"
+    )?;
     out.flush()?;
     Ok(Outcome::Done)
 }
@@ -120,8 +123,16 @@ fn tpch(session: &mut Session) -> io::Result<Outcome> {
     }
     let took = duration(start.elapsed());
     writeln!(session.out(), "{}", style.bold("The 22 queries of TPC-H at scale 0.1, in memory"))?;
-    writeln!(session.out(), "{}", style.dim(format!("866,602 rows in 8 tables, generated and loaded in {took}")))?;
-    writeln!(session.out(), "\n  {}", style.dim(format!("{:5} {:44} {:>7} {:>8}", "query", "asks for", "rows", "ms")))?;
+    writeln!(
+        session.out(),
+        "{}",
+        style.dim(format!("866,602 rows in 8 tables, generated and loaded in {took}"))
+    )?;
+    writeln!(
+        session.out(),
+        "\n  {}",
+        style.dim(format!("{:5} {:44} {:>7} {:>8}", "query", "asks for", "rows", "ms"))
+    )?;
     let mut total = Duration::ZERO;
     for ((name, sql), ask) in entasis::tpch::QUERIES.iter().zip(ASKS) {
         let start = Instant::now();
@@ -145,8 +156,9 @@ fn tpch(session: &mut Session) -> io::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A directory with the flight data: `data/flights` here, if this is a clone of the project, or a copy of what is
-/// built into the program in the directory for temporary files, which stays there for the user to go on with.
+/// A directory with the flight data: `data/flights` here, if this is a clone of the project, or a copy of
+/// what is built into the program in the directory for temporary files, which stays there for the user to go
+/// on with.
 fn flights() -> io::Result<PathBuf> {
     let here = Path::new("data/flights");
     if FILES.iter().all(|(name, _)| here.join(name).is_file()) {

@@ -81,7 +81,11 @@ impl Completer for Editor {
 
 impl Highlighter for Editor {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
-        if line.trim_start().starts_with('.') { Cow::Borrowed(line) } else { Cow::Owned(self.colours.sql(line)) }
+        if line.trim_start().starts_with('.') {
+            Cow::Borrowed(line)
+        } else {
+            Cow::Owned(self.colours.sql(line))
+        }
     }
     fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
         kind != CmdKind::MoveCursor

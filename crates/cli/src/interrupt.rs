@@ -1,4 +1,5 @@
-//! Ctrl-C: the first one cancels the running statement, a second one, if the first had no effect, ends the shell.
+//! Ctrl-C: the first one cancels the running statement, a second one, if the first had no effect, ends the
+//! shell.
 //!
 //! While a line is edited, the terminal hands Ctrl-C to the line editor and none of this happens.
 
@@ -17,7 +18,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From now on Ctrl-C raises `cancel` while [`Interrupts::guard`] runs something, and ends the program otherwise.
+    /// From now on Ctrl-C raises `cancel` while [`Interrupts::guard`] runs something, and ends the program
+    /// otherwise.
     pub fn new(cancel: CancelFlag) -> Interrupts {
         let running = Arc::new(AtomicBool::new(false));
         let (flag, is_running) = (cancel.clone(), running.clone());

@@ -1,7 +1,7 @@
 //! A light lexer of SQL text: enough to colour it, to find where statements end and what is being typed.
 //!
-//! It never fails. A string, quoted name or comment that does not end is a token that runs to the end of the text and
-//! says so. The parser of the database has the last word on everything else.
+//! It never fails. A string, quoted name or comment that does not end is a token that runs to the end of the
+//! text and says so. The parser of the database has the last word on everything else.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! The shell `entasis`: SQL from a prompt, an argument, a file or a pipe; answers as tables, CSV, JSON or Markdown.
+//! The shell `entasis`: SQL from a prompt, an argument, a file or a pipe; answers as tables, CSV, JSON or
+//! Markdown.
 //!
 //! | module | subject |
 //! |---|---|

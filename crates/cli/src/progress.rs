@@ -78,7 +78,8 @@ impl Drop for Steps {
     }
 }
 
-/// The time left in words, if what is done went as fast as what is to come. Empty while that is anyone's guess.
+/// The time left in words, if what is done went as fast as what is to come. Empty while that is anyone's
+/// guess.
 fn left(elapsed: Duration, share: f64) -> String {
     if share < 0.01 {
         return String::new();

@@ -15,11 +15,18 @@ use unicode_width::UnicodeWidthChar;
 /// Characters of the line of SQL that are shown at most.
 const SHOWN: usize = 100;
 
-/// Writes `error`, which came of running `sql`. `first_line` is the line on which `sql` starts in its script, or 1.
+/// Writes `error`, which came of running `sql`. `first_line` is the line on which `sql` starts in its script,
+/// or 1.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn error(out: &mut dyn Write, style: Style, error: &Error, sql: &str, first_line: usize) -> io::Result<()> {
+pub fn error(
+    out: &mut dyn Write,
+    style: Style,
+    error: &Error,
+    sql: &str,
+    first_line: usize,
+) -> io::Result<()> {
     writeln!(out, "{}: {}", style.error(error.kind().label()), error.message())?;
     if let Some(position) = error.position()
         && let Some(line) = sql.lines().nth(position.line.saturating_sub(1))
@@ -35,11 +42,13 @@ pub fn error(out: &mut dyn Write, style: Style, error: &Error, sql: &str, first_
     }
 }
 
-/// The part of `line` around its character `column` (from 0), and the display width of what stands before it there.
+/// The part of `line` around its character `column` (from 0), and the display width of what stands before it
+/// there.
 fn excerpt(line: &str, column: usize) -> (String, usize) {
     let chars: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let column = column.min(chars.len());
-    let start = if chars.len() <= SHOWN { 0 } else { column.saturating_sub(SHOWN / 2).min(chars.len() - SHOWN) };
+    let start =
+        if chars.len() <= SHOWN { 0 } else { column.saturating_sub(SHOWN / 2).min(chars.len() - SHOWN) };
     let end = chars.len().min(start + SHOWN);
     let (ahead, behind) = (if start > 0 { "…" } else { "" }, if end < chars.len() { "…" } else { "" });
     let width = |c: &char| c.width().unwrap_or(0);
@@ -60,7 +69,9 @@ mod tests {
 
     #[test]
     fn the_caret_stands_under_the_place() {
-        let e = Error::input("no such column: b").with_position(Position { line: 2, column: 8 }).with_hint("try a");
+        let e = Error::input("no such column: b")
+            .with_position(Position { line: 2, column: 8 })
+            .with_hint("try a");
         assert_eq!(
             printed(&e, "-- ü\nSELECT b", 5),
             "Error: no such column: b\nLINE 6: SELECT b\n               ^\nHint: try a\n"

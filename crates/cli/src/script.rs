@@ -1,7 +1,8 @@
 //! Cuts text into the pieces that the shell runs one after another: statements and dot commands.
 //!
-//! A statement ends with a semicolon or with the text. A dot command is a line of its own that starts with a dot where
-//! a statement could start. Each piece knows the line on which it starts, so that an error in a file can say where.
+//! A statement ends with a semicolon or with the text. A dot command is a line of its own that starts with a
+//! dot where a statement could start. Each piece knows the line on which it starts, so that an error in a
+//! file can say where.
 
 use crate::lex::{Kind, tokens};
 
@@ -61,8 +62,8 @@ fn statement(source: &str, start: usize, end: usize) -> Piece<'_> {
     Piece::Statement { sql: source[start..end].trim_end(), line }
 }
 
-/// True if Enter should run what has been typed: a dot command, nothing at all, or statements of which the last has
-/// its semicolon. The words that people type to leave or to be helped need none.
+/// True if Enter should run what has been typed: a dot command, nothing at all, or statements of which the
+/// last has its semicolon. The words that people type to leave or to be helped need none.
 pub fn is_complete(source: &str) -> bool {
     let trimmed = source.trim();
     if trimmed.is_empty() || trimmed.starts_with('.') || is_plain_command(trimmed) {

@@ -1,4 +1,5 @@
-//! A session: pieces of script in, answers out. What is the same for the prompt, `-c`, `-f` and a script on stdin.
+//! A session: pieces of script in, answers out. What is the same for the prompt, `-c`, `-f` and a script on
+//! stdin.
 
 use crate::complete::COMMANDS;
 use crate::interrupt::{self, Interrupts};
@@ -49,7 +50,15 @@ impl Session {
         let terminal = io::stdout().is_terminal();
         let interrupts = Interrupts::new(connection.cancel_flag());
         let out = Box::new(io::BufWriter::new(io::stdout()));
-        Session { connection: Arc::new(connection), interrupts, out, mode, timer: terminal, terminal, depth: 0 }
+        Session {
+            connection: Arc::new(connection),
+            interrupts,
+            out,
+            mode,
+            timer: terminal,
+            terminal,
+            depth: 0,
+        }
     }
 
     /// The connection.
@@ -131,16 +140,18 @@ impl Session {
     pub fn command(&mut self, command: &str) -> io::Result<Outcome> {
         let (name, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
         let argument = argument.trim();
-        let result = match name {
-            "quit" | "exit" | "q" => return Ok(Outcome::Quit),
-            "read" => return self.read(argument),
-            "help" => Ok(help(self.style())),
-            "tables" => Ok(self.connection.tables().iter().map(|t| format!("{t}\n")).collect()),
-            "schema" => self.schema(argument),
-            "mode" => self.set_mode(argument),
-            "timer" => self.set_timer(argument),
-            _ => Err(Error::input(format!("there is no command .{name}")).with_hint(".help lists the commands")),
-        };
+        let result =
+            match name {
+                "quit" | "exit" | "q" => return Ok(Outcome::Quit),
+                "read" => return self.read(argument),
+                "help" => Ok(help(self.style())),
+                "tables" => Ok(self.connection.tables().iter().map(|t| format!("{t}\n")).collect()),
+                "schema" => self.schema(argument),
+                "mode" => self.set_mode(argument),
+                "timer" => self.set_timer(argument),
+                _ => Err(Error::input(format!("there is no command .{name}"))
+                    .with_hint(".help lists the commands")),
+            };
         match result {
             Ok(text) => {
                 write!(self.out, "{text}")?;
@@ -173,7 +184,8 @@ impl Session {
     }
 
     fn schema(&self, relation: &str) -> Result<String, Error> {
-        let relations = if relation.is_empty() { self.connection.tables() } else { vec![relation.to_owned()] };
+        let relations =
+            if relation.is_empty() { self.connection.tables() } else { vec![relation.to_owned()] };
         let mut text = String::new();
         for relation in relations {
             let from = if relation.starts_with('\'') { relation.clone() } else { quoted_name(&relation) };
@@ -221,7 +233,9 @@ fn help(style: Style) -> String {
         let usage = format!(".{name} {argument}");
         text.push_str(&format!("  {}  {what}\n", style.bold(format!("{usage:16}"))));
     }
-    text.push_str("\nStatements end with a semicolon and may run over several lines. Tab completes, Ctrl-R searches\n");
+    text.push_str(
+        "\nStatements end with a semicolon and may run over several lines. Tab completes, Ctrl-R searches\n",
+    );
     text.push_str("the history, Ctrl-C cancels. Files are tables: ");
     text + "FROM 'flights.parquet', FROM 'logs/*.csv'.\n"
 }
@@ -245,7 +259,8 @@ impl View<'_> {
         let time = if self.timer { format!(" · {}", duration(took)) } else { String::new() };
         if rows.schema().is_empty() {
             // Statements without a result are silent in scripts.
-            let what = rows.changed().map_or_else(|| "done".to_owned(), |n| count(n, "row changed", "rows changed"));
+            let what =
+                rows.changed().map_or_else(|| "done".to_owned(), |n| count(n, "row changed", "rows changed"));
             return if self.terminal { writeln!(out, "{}", style.dim(what + &time)) } else { Ok(()) };
         }
         let answer = Answer::new(rows.schema(), rows.chunks()).in_zone(self.zone);

@@ -25,7 +25,8 @@ pub fn run(session: &mut Session, database: &str) -> io::Result<()> {
         .and_then(|builder| builder.max_history_size(10_000))
         .map_err(io::Error::other)?
         .build();
-    let mut editor = rustyline::Editor::<Editor, DefaultHistory>::with_config(config).map_err(io::Error::other)?;
+    let mut editor =
+        rustyline::Editor::<Editor, DefaultHistory>::with_config(config).map_err(io::Error::other)?;
     editor.set_helper(Some(Editor::new(session.connection().clone(), style)));
     let history = history_file();
     if let Some(path) = &history {

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-/// Whether and how text is coloured. Copied around; every function gives its text back plain if colours are off.
+/// Whether and how text is coloured. Copied around; every function gives its text back plain if colours are
+/// off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     coloured: bool,

@@ -14,8 +14,12 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 fn run_with_input(arguments: &[&str], input: &str) -> Output {
-    let mut child =
-        entasis(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = entasis(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     child.wait_with_output().unwrap()
 }
@@ -51,7 +55,8 @@ fn every_mode_writes_the_same_rows() {
 
 #[test]
 fn errors_point_at_their_place_and_end_with_exit_code_1() {
-    let output = run(&["-c", "SELECT 1", "-c", "SELECT carier FROM 'airlines.csv'", "-c", "SELECT 'not reached'"]);
+    let output =
+        run(&["-c", "SELECT 1", "-c", "SELECT carier FROM 'airlines.csv'", "-c", "SELECT 'not reached'"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("carier"), "{}", stderr(&output));
     assert!(!stdout(&output).contains("not reached"));
@@ -77,14 +82,17 @@ fn bad_input_is_an_error_and_not_a_crash() {
         let output = run_with_input(&[], sql);
         let sql = &sql[..sql.len().min(50)];
         assert_eq!(output.status.code(), Some(1), "{sql}");
-        assert!(!stderr(&output).is_empty() && !stderr(&output).contains("panicked"), "{sql}\n{}", stderr(&output));
+        assert!(
+            !stderr(&output).is_empty() && !stderr(&output).contains("panicked"),
+            "{sql}\n{}",
+            stderr(&output)
+        );
     }
 }
 
 #[test]
 fn scripts_come_from_files_and_from_standard_input() {
-    let script =
-        "CREATE TABLE t AS SELECT 1 AS i; INSERT INTO t VALUES (2); -- two rows\n.mode csv\nSELECT * FROM t ORDER BY i";
+    let script = "CREATE TABLE t AS SELECT 1 AS i; INSERT INTO t VALUES (2); -- two rows\n.mode csv\nSELECT * FROM t ORDER BY i";
     let output = run_with_input(&[], script);
     assert_eq!(stdout(&output), "i\n1\n2\n", "{}", stderr(&output));
     let file = std::env::temp_dir().join(format!("entasis-script-{}.sql", std::process::id()));
@@ -127,7 +135,8 @@ fn database_files_are_refused_clearly() {
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
     let sql = "SELECT * FROM 'flights.parquet'";
-    let mut child = entasis(&["-m", "csv", "-c", sql]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        entasis(&["-m", "csv", "-c", sql]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());

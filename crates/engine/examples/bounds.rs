@@ -2,10 +2,11 @@
 //!
 //! `cargo run --release -p entasis-engine --example bounds [ROWS …]`
 //!
-//! Both sides have as many rows, in no order. A *band*: a value and the intervals that contain it, `l.x BETWEEN r.lo AND r.hi`, or the values
-//! near it, `r.x BETWEEN l.lo AND l.hi`. *Overlaps*: intervals that begin before the other one ends, and end after it begins. A row has
-//! about two partners. *One bound* gives pairs in the square of the rows, so that is a semi join. Nested loops are left out beyond
-//! 100,000 rows. Times are the least of several rounds, on as many threads as the machine has.
+//! Both sides have as many rows, in no order. A *band*: a value and the intervals that contain it,
+//! `l.x BETWEEN r.lo AND r.hi`, or the values near it, `r.x BETWEEN l.lo AND l.hi`. *Overlaps*: intervals
+//! that begin before the other one ends, and end after it begins. A row has about two partners. *One bound*
+//! gives pairs in the square of the rows, so that is a semi join. Nested loops are left out beyond 100,000
+//! rows. Times are the least of several rounds, on as many threads as the machine has.
 
 mod random;
 mod ready;
@@ -29,8 +30,10 @@ type Conditions = fn(left: [Expr; 2], right: [Expr; 2]) -> Vec<Expr>;
 fn plan(kind: JoinKind, sides: &[Arc<Ready>; 2], conditions: Conditions) -> Plan {
     let mut columns = Columns::default();
     let mut scan = |relation: &Arc<Ready>, name: &str| {
-        let ids: Vec<ColumnId> =
-            ["k", "v"].iter().map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, false)).collect();
+        let ids: Vec<ColumnId> = ["k", "v"]
+            .iter()
+            .map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, false))
+            .collect();
         let columns = ids.iter().copied().zip(0..).collect();
         (Box::new(Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() })), ids)
     };

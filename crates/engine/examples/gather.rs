@@ -2,13 +2,14 @@
 //!
 //! `make bench-gather`, or `cargo run --release -p entasis-engine --example gather [ENTRIES …]`
 //!
-//! The experiment of Barber et al., *Memory-Efficient Hash Joins*, Figure 1: each thread walks over random places of its own
-//! and copies the entry at each, of 8, 16 or 32 bytes, from one table that all threads read. Other than there, the copies of
-//! 2048 lookups overwrite those of the last 2048, as a pipeline's chunks do. Places are read as 8-byte numbers in the order in
-//! which they lie. The loop is plain: the processor looks as far ahead as it can by itself.
+//! The experiment of Barber et al., *Memory-Efficient Hash Joins*, Figure 1: each thread walks over random
+//! places of its own and copies the entry at each, of 8, 16 or 32 bytes, from one table that all threads
+//! read. Other than there, the copies of 2048 lookups overwrite those of the last 2048, as a pipeline's
+//! chunks do. Places are read as 8-byte numbers in the order in which they lie. The loop is plain: the
+//! processor looks as far ahead as it can by itself.
 //!
-//! A line for each table: entries, bytes of an entry, nanoseconds of wall time a lookup of all threads together, the least of
-//! several rounds.
+//! A line for each table: entries, bytes of an entry, nanoseconds of wall time a lookup of all threads
+//! together, the least of several rounds.
 
 mod random;
 

@@ -2,11 +2,12 @@
 //!
 //! `cargo run --release -p entasis-engine --example join_filters [BUILD ROWS …]`
 //!
-//! As in Bandle et al., *To Partition, or Not to Partition*, section 5.4.1: the build side stays, the share of foreign keys
-//! that find a partner varies. Keys have 8 bytes and are far from each other. Three plans: a join over a table, whose
-//! scan tests the filter; the same with two key columns; and two joins over rows that come from no table, of which the
-//! first matches all rows and the second one the share, so that its filter runs before the first. Times are the least of several
-//! rounds, the build included, on as many threads as the machine has.
+//! As in Bandle et al., *To Partition, or Not to Partition*, section 5.4.1: the build side stays, the share
+//! of foreign keys that find a partner varies. Keys have 8 bytes and are far from each other. Three plans: a
+//! join over a table, whose scan tests the filter; the same with two key columns; and two joins over rows
+//! that come from no table, of which the first matches all rows and the second one the share, so that its
+//! filter runs before the first. Times are the least of several rounds, the build included, on as many
+//! threads as the machine has.
 
 mod random;
 mod ready;
@@ -38,18 +39,23 @@ fn stored(keys: &[i64]) -> Arc<dyn Relation> {
         chunk.reset(keys.len());
         let group = chunk.push_group(Selection::ALL);
         chunk.push_column(Vector::from_slice(keys), group);
-        chunk.push_column(Vector::from_slice(&keys.iter().map(|key| key ^ 0x5555).collect::<Vec<i64>>()), group);
+        chunk.push_column(
+            Vector::from_slice(&keys.iter().map(|key| key ^ 0x5555).collect::<Vec<i64>>()),
+            group,
+        );
         appender.append(&chunk, 0).expect("there is memory");
     }
     table.commit(vec![appender.finish()]).expect("nobody else writes");
     Arc::new(Stored(table.snapshot()))
 }
 
-/// Joins of the first relation with the others, each on these columns of both; the last one's second column is read.
+/// Joins of the first relation with the others, each on these columns of both; the last one's second column
+/// is read.
 fn plan(relations: &[Arc<dyn Relation>], on: &[&[usize]]) -> Plan {
     let mut columns = Columns::default();
     let mut inputs = relations.iter().map(|relation| {
-        let ids: Vec<ColumnId> = ["k", "v"].iter().map(|name| columns.add(*name, DataType::Int64, false)).collect();
+        let ids: Vec<ColumnId> =
+            ["k", "v"].iter().map(|name| columns.add(*name, DataType::Int64, false)).collect();
         let columns = ids.iter().copied().zip(0..).collect();
         (Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() }), ids)
     });
@@ -57,8 +63,11 @@ fn plan(relations: &[Arc<dyn Relation>], on: &[&[usize]]) -> Plan {
     let builds: Vec<(Node, Vec<ColumnId>)> = inputs.collect();
     let last = builds.last().expect("there is a build side").1[1];
     for ((build, ids), on) in builds.into_iter().zip(on) {
-        let key =
-            |&i: &usize| JoinKey { left: columns.expr(probe[i]), right: columns.expr(ids[i]), null_equals_null: false };
+        let key = |&i: &usize| JoinKey {
+            left: columns.expr(probe[i]),
+            right: columns.expr(ids[i]),
+            null_equals_null: false,
+        };
         let on = on.iter().map(key).collect();
         let (left, right) = (Box::new(root), Box::new(build));
         root = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
@@ -80,7 +89,9 @@ fn main() {
     let sizes = if sizes.is_empty() { vec![100_000, 1_000_000] } else { sizes };
     let kinds = [FilterKind::Off, FilterKind::Bloom, FilterKind::Auto];
     for n in sizes {
-        println!("{n} build rows, {PROBES} probe rows: ns a probe row without filters, with a Bloom filter, as chosen");
+        println!(
+            "{n} build rows, {PROBES} probe rows: ns a probe row without filters, with a Bloom filter, as chosen"
+        );
         let mut random = Random(4711);
         let build: Vec<i64> = (0..n as i64).map(|i| 2 * i * FAR).collect();
         for percent in [1, 10, 30, 50, 70, 80, 90, 100] {
@@ -89,8 +100,9 @@ fn main() {
                 (2 * random.below(n as u64) as i64 + miss) * FAR
             };
             let probe: Vec<i64> = (0..PROBES).map(|_| key()).collect();
-            let ready =
-                |keys: &[i64]| -> Arc<dyn Relation> { Arc::new(Ready::new(keys, keys.len() as u64, distinct(keys))) };
+            let ready = |keys: &[i64]| -> Arc<dyn Relation> {
+                Arc::new(Ready::new(keys, keys.len() as u64, distinct(keys)))
+            };
             let every: Vec<i64> = (0..2 * n as i64).map(|i| i * FAR).collect();
             let (few, all, rows, table) = (ready(&build), ready(&every), ready(&probe), stored(&probe));
             let plans = [

@@ -1,12 +1,13 @@
-//! Joins with each table: nanoseconds a build row and a probe row, bytes of the table and of the rows that it keeps.
+//! Joins with each table: nanoseconds a build row and a probe row, bytes of the table and of the rows that it
+//! keeps.
 //!
 //! `make bench-joins`, or `cargo run --release -p entasis-engine --example joins [ROWS …]`
 //!
-//! As in Barber et al., *Memory-Efficient Hash Joins*, section 4: n distinct keys of 8 bytes, drawn from 2n values, with
-//! a payload of 8 bytes, by which the matches are summed up; probes are drawn from the keys. Further: probes in the order
-//! of their keys, of which half find nothing; keys that are all there; keys far from each other, or some of them; keys that occur
-//! four or thirty times; and a semi join. Building includes keeping the rows. Times are the least of several rounds, on as many threads
-//! as the machine has.
+//! As in Barber et al., *Memory-Efficient Hash Joins*, section 4: n distinct keys of 8 bytes, drawn from 2n
+//! values, with a payload of 8 bytes, by which the matches are summed up; probes are drawn from the keys.
+//! Further: probes in the order of their keys, of which half find nothing; keys that are all there; keys far
+//! from each other, or some of them; keys that occur four or thirty times; and a semi join. Building includes
+//! keeping the rows. Times are the least of several rounds, on as many threads as the machine has.
 
 mod random;
 mod ready;
@@ -36,11 +37,18 @@ struct Case {
 }
 
 /// Nanoseconds, the sum, why the table was chosen, and the most memory that was reserved.
-fn run(kind: JoinKind, build: &Arc<Ready>, probe: &Arc<Ready>, table: TableKind) -> (u64, i64, String, usize) {
+fn run(
+    kind: JoinKind,
+    build: &Arc<Ready>,
+    probe: &Arc<Ready>,
+    table: TableKind,
+) -> (u64, i64, String, usize) {
     let mut columns = Columns::default();
     let mut scan = |relation: &Arc<Ready>, name: &str| {
-        let ids: Vec<ColumnId> =
-            ["k", "v"].iter().map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, false)).collect();
+        let ids: Vec<ColumnId> = ["k", "v"]
+            .iter()
+            .map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, false))
+            .collect();
         let columns = ids.iter().copied().zip(0..).collect();
         (Box::new(Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() })), ids)
     };
@@ -104,14 +112,16 @@ fn main() {
         let drawn = |keys: &[i64], random: &mut Random| -> Vec<i64> {
             (0..probes).map(|_| keys[random.below(keys.len() as u64) as usize]).collect()
         };
-        let in_order: Vec<i64> = (0..probes).map(|i| (i as u64 * 2 * n as u64 / probes as u64) as i64).collect();
+        let in_order: Vec<i64> =
+            (0..probes).map(|i| (i as u64 * 2 * n as u64 / probes as u64) as i64).collect();
         let ascending = keys.clone();
         shuffle(random, &mut keys);
         let mut full: Vec<i64> = (0..n as i64).collect();
         let full_ascending = full.clone();
         shuffle(random, &mut full);
         let far: Vec<i64> = keys.iter().map(|key| key * 1_000_003).collect();
-        let few_far: Vec<i64> = keys.iter().map(|key| if key % 100 == 7 { key << 32 } else { *key }).collect();
+        let few_far: Vec<i64> =
+            keys.iter().map(|key| if key % 100 == 7 { key << 32 } else { *key }).collect();
         let thin: Vec<i64> = keys.iter().map(|key| key * 16).collect();
         let mut four: Vec<i64> = (0..n as i64).map(|i| i / 4 * 8).collect();
         shuffle(random, &mut four);
@@ -192,6 +202,9 @@ fn main() {
             ),
         ];
         let only = only.lock().expect("nobody else has it").clone();
-        cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))).for_each(measure);
+        cases
+            .iter()
+            .filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only)))
+            .for_each(measure);
     }
 }

@@ -1,13 +1,15 @@
 //! Radix joins beside joins with one table: nanoseconds of wall time a build row and a probe row.
 //!
-//! `make bench-radix`, or `cargo run --release -p entasis-engine --example radix [MILLIONS OF BUILD ROWS [OF PROBE ROWS]]`
+//! `make bench-radix`, or
+//! `cargo run --release -p entasis-engine --example radix [MILLIONS OF BUILD ROWS [OF PROBE ROWS]]`
 //!
-//! As in Bandle et al., *To Partition, or Not to Partition*, section 5.4, with keys that are far from each other, so that every
-//! table goes by hash: keys and payloads of 8 bytes and of 4; probe sides of which all rows match or some; more payload on the
-//! probe side; keys by Zipf's law; fewer and more probe rows. All payload of both sides comes out, the last column is added
-//! up. Building includes keeping the rows. Times are the least of several rounds, tables in turns, on as many threads as the machine
-//! has. `TABLES=cht,radix` chooses tables, `LATE=on,off` what radix joins do with payload, `CASE=Zipf` cases, `PARTITION=65536` the bytes
-//! of a partition, `ROUNDS=1`.
+//! As in Bandle et al., *To Partition, or Not to Partition*, section 5.4, with keys that are far from each
+//! other, so that every table goes by hash: keys and payloads of 8 bytes and of 4; probe sides of which all
+//! rows match or some; more payload on the probe side; keys by Zipf's law; fewer and more probe rows. All
+//! payload of both sides comes out, the last column is added up. Building includes keeping the rows. Times
+//! are the least of several rounds, tables in turns, on as many threads as the machine has.
+//! `TABLES=cht,radix` chooses tables, `LATE=on,off` what radix joins do with payload, `CASE=Zipf` cases,
+//! `PARTITION=65536` the bytes of a partition, `ROUNDS=1`.
 
 mod random;
 mod ready;
@@ -54,17 +56,24 @@ fn run(
 ) -> (u64, i64, String, usize) {
     let mut columns = Columns::default();
     let mut scan = |relation: &Arc<Ready>, payloads: usize| {
-        let ids: Vec<ColumnId> = (0..=payloads).map(|i| columns.add(format!("c{i}"), case.ty, false)).collect();
+        let ids: Vec<ColumnId> =
+            (0..=payloads).map(|i| columns.add(format!("c{i}"), case.ty, false)).collect();
         let columns = ids.iter().copied().zip(0..).collect();
         (Box::new(Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() })), ids)
     };
     let ((left, l), (right, r)) = (scan(probe, case.payloads), scan(build, 1));
     let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
     let root = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
-    let output = l[1..].iter().chain(&r[1..]).map(|&column| Output { name: column.to_string(), column }).collect();
+    let output =
+        l[1..].iter().chain(&r[1..]).map(|&column| Output { name: column.to_string(), column }).collect();
     let plan = Plan { root, columns, output };
-    let settings =
-        Settings { join_table: table, join_late, join_partition_size: partition, profile: true, ..Settings::default() };
+    let settings = Settings {
+        join_table: table,
+        join_late,
+        join_partition_size: partition,
+        profile: true,
+        ..Settings::default()
+    };
     let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
     let sum = Sum::default();
     let start = Instant::now();
@@ -137,26 +146,43 @@ fn main() {
     let tables: Vec<(TableKind, JoinLate)> = tables
         .into_iter()
         .flat_map(|table| {
-            let late =
-                if matches!(table, TableKind::Radix | TableKind::BloomRadix) { &late[..] } else { &[JoinLate::Auto] };
+            let late = if matches!(table, TableKind::Radix | TableKind::BloomRadix) {
+                &late[..]
+            } else {
+                &[JoinLate::Auto]
+            };
             late.iter().map(move |&late| (table, late))
         })
         .collect();
     let only = variable("CASE");
-    let base =
-        |name: &str, ty| Case { name: name.into(), ty, payloads: 1, hits: 100, zipf: 0.0, repeated: 1, build, probe };
+    let base = |name: &str, ty| Case {
+        name: name.into(),
+        ty,
+        payloads: 1,
+        hits: 100,
+        zipf: 0.0,
+        repeated: 1,
+        build,
+        probe,
+    };
     let (wide, narrow) = (DataType::Int64, DataType::Int32);
     let mut cases = vec![base("8/8 bytes", wide), base("4/4 bytes", narrow)];
     for hits in [5, 25, 50, 100] {
         let name = |payloads| format!("{payloads} payload columns, {hits} % of the probes match");
         cases.extend([1, 2, 4, 8].map(|payloads| Case { payloads, hits, ..base(&name(payloads), wide) }));
     }
-    cases.extend([0.5, 0.75, 1.0, 1.25, 1.5].map(|zipf| Case { zipf, ..base(&format!("Zipf {zipf}"), wide) }));
-    cases.extend([build, 16 * build].map(|probe| Case { probe, ..base(&format!("1 : {}", probe / build), wide) }));
-    for (repeated, probe) in [2, 4, 30].into_iter().flat_map(|r| [build / 2, build, 4 * build].map(|probe| (r, probe)))
+    cases
+        .extend([0.5, 0.75, 1.0, 1.25, 1.5].map(|zipf| Case { zipf, ..base(&format!("Zipf {zipf}"), wide) }));
+    cases.extend(
+        [build, 16 * build].map(|probe| Case { probe, ..base(&format!("1 : {}", probe / build), wide) }),
+    );
+    for (repeated, probe) in
+        [2, 4, 30].into_iter().flat_map(|r| [build / 2, build, 4 * build].map(|probe| (r, probe)))
     {
-        let name =
-            format!("repeated, {repeated} rows of a key, {:.1} probe rows for each", probe as f64 / build as f64);
+        let name = format!(
+            "repeated, {repeated} rows of a key, {:.1} probe rows for each",
+            probe as f64 / build as f64
+        );
         cases.push(Case { repeated, probe, ..base(&name, wide) });
     }
     for case in cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))) {

@@ -1,11 +1,14 @@
-//! INTERSECT and EXCEPT of inputs that are larger than memory: seconds, bytes written, the most memory that was reserved and used.
+//! INTERSECT and EXCEPT of inputs that are larger than memory: seconds, bytes written, the most memory that
+//! was reserved and used.
 //!
 //! `make bench-set-operations`, or
-//! `cargo run --release -p entasis-engine --example set_operations [MILLIONS OF ROWS [MEGABYTES OF MEMORY [OPERATION]]]`
+//! ```text
+//! cargo run --release -p entasis-engine --example set_operations [MILLIONS OF ROWS [MEGABYTES [OPERATION]]]
+//! ```
 //!
-//! Both inputs have so many numbers of 64 bits, each once and in no order, and a third of them in common. They are computed when
-//! they are read, on as many threads as the machine has. Operations: 0 `INTERSECT`, 1 `INTERSECT ALL`, 2 `EXCEPT`, 3 `EXCEPT ALL`, 4
-//! `UNION`. What comes out is counted and added up.
+//! Both inputs have so many numbers of 64 bits, each once and in no order, and a third of them in common.
+//! They are computed when they are read, on as many threads as the machine has. Operations: 0 `INTERSECT`, 1
+//! `INTERSECT ALL`, 2 `EXCEPT`, 3 `EXCEPT ALL`, 4 `UNION`. What comes out is counted and added up.
 
 mod computed;
 
@@ -77,13 +80,18 @@ fn main() {
         SetKind::Except => !number.is_multiple_of(3) || *number >= 3 * rows,
         SetKind::Union => true,
     };
-    let of_right = (0..rows).map(|row| 3 * row).filter(|number| !number.is_multiple_of(2) || *number >= 2 * rows);
+    let of_right =
+        (0..rows).map(|row| 3 * row).filter(|number| !number.is_multiple_of(2) || *number >= 2 * rows);
     let of_right = of_right.filter(|_| kind == SetKind::Union);
     let numbers = (0..rows).map(|row| 2 * row).filter(wanted).chain(of_right);
     let expected = numbers.fold([0, 0], |[count, sum], n| [count + 1, key_of(n).wrapping_add(sum)]);
     assert_eq!(found, expected, "the right rows come out");
     let name = format!("{kind:?}{}", if all { " all" } else { "" });
-    println!("{name} of twice {} M rows, memory_limit {} MB: {seconds:.2} s", rows / 1_000_000, limit / 1_000_000);
+    println!(
+        "{name} of twice {} M rows, memory_limit {} MB: {seconds:.2} s",
+        rows / 1_000_000,
+        limit / 1_000_000
+    );
     println!("{} MB were reserved at most, {} resident", context.memory.peak() / 1_000_000, resident());
     println!("{profile}");
 }

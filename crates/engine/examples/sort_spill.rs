@@ -1,11 +1,13 @@
 //! A sort that is larger than memory: seconds, bytes written, the most memory that was reserved and used.
 //!
 //! `make bench-sort-spill`, or
-//! `cargo run --release -p entasis-engine --example sort_spill [MILLIONS OF ROWS [MEGABYTES OF MEMORY [COLUMN]]]`
+//! ```text
+//! cargo run --release -p entasis-engine --example sort_spill [MILLIONS OF ROWS [MEGABYTES [COLUMN]]]
+//! ```
 //!
-//! Rows of 32 bytes: a key of 8 bytes that occurs once (column 0), the row's number (1), a number below 1000 (2), a double.
-//! They are computed when they are read, on as many threads as the machine has. So by column 1 they are in order, and by column
-//! 2 there are many ties. Whoever takes them checks their order.
+//! Rows of 32 bytes: a key of 8 bytes that occurs once (column 0), the row's number (1), a number below 1000
+//! (2), a double. They are computed when they are read, on as many threads as the machine has. So by column 1
+//! they are in order, and by column 2 there are many ties. Whoever takes them checks their order.
 
 mod computed;
 
@@ -81,8 +83,16 @@ fn main() {
     let seconds = start.elapsed().as_secs_f64();
     let [count, keys, numbers] = sums.sums.each_ref().map(|sum| sum.load(Ordering::Relaxed));
     let expected = (0..rows).map(key_of).fold(0, i64::wrapping_add);
-    assert_eq!((count, keys, numbers), (rows as i64, expected, (rows * (rows - 1) / 2) as i64), "all rows come out");
-    println!("{:.1} GB by column {by}, memory_limit {} MB: {seconds:.1} s", rows as f64 * 32e-9, limit / 1_000_000);
+    assert_eq!(
+        (count, keys, numbers),
+        (rows as i64, expected, (rows * (rows - 1) / 2) as i64),
+        "all rows come out"
+    );
+    println!(
+        "{:.1} GB by column {by}, memory_limit {} MB: {seconds:.1} s",
+        rows as f64 * 32e-9,
+        limit / 1_000_000
+    );
     println!("{} MB were reserved at most, {} resident", context.memory.peak() / 1_000_000, resident());
     println!("{profile}");
 }

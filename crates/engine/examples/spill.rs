@@ -1,9 +1,12 @@
-//! A join of two sides that are larger than memory: seconds, bytes written, the most memory that was reserved and used.
+//! A join of two sides that are larger than memory: seconds, bytes written, the most memory that was reserved
+//! and used.
 //!
-//! `make bench-spill`, or `cargo run --release -p entasis-engine --example spill [MILLIONS OF ROWS [MEGABYTES OF MEMORY]]`
+//! `make bench-spill`, or
+//! `cargo run --release -p entasis-engine --example spill [MILLIONS OF ROWS [MEGABYTES OF MEMORY]]`
 //!
-//! Each side has rows of 32 bytes: a key of 8 bytes that occurs once, two numbers, a double. Every second row has a
-//! partner. Rows are computed when they are read, in the order of no column, on as many threads as the machine has.
+//! Each side has rows of 32 bytes: a key of 8 bytes that occurs once, two numbers, a double. Every second row
+//! has a partner. Rows are computed when they are read, in the order of no column, on as many threads as the
+//! machine has.
 
 mod computed;
 
@@ -59,11 +62,13 @@ fn main() {
     let rows = arguments.first().unwrap_or(&125) * 1_000_000;
     let limit = arguments.get(1).unwrap_or(&512) * 1_000_000;
     let mut columns = Columns::default();
-    let ((left, l), (right, r)) = (side(&mut columns, "probe", rows, 1), side(&mut columns, "build", rows, 2));
+    let ((left, l), (right, r)) =
+        (side(&mut columns, "probe", rows, 1), side(&mut columns, "build", rows, 2));
     let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
     let root = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
     // All columns go through the join.
-    let output = [l[1], r[1], l[2], r[2], l[3], r[3]].map(|column| Output { name: column.to_string(), column });
+    let output =
+        [l[1], r[1], l[2], r[2], l[3], r[3]].map(|column| Output { name: column.to_string(), column });
     let plan = Plan { root, columns, output: output.to_vec() };
     let settings = Settings { profile: true, ..Settings::default() };
     let memory = Arc::new(MemoryBudget::new(limit as usize));
@@ -77,7 +82,11 @@ fn main() {
     let [count, left, right] = sums.0.each_ref().map(|sum| sum.load(Ordering::Relaxed));
     let sum = partners * (partners - 1) / 2;
     assert_eq!((count, left, right), (partners, 2 * sum, sum), "every second row has a partner");
-    println!("two sides of {:.1} GB, memory_limit {} MB: {seconds:.1} s", rows as f64 * 32e-9, limit / 1_000_000);
+    println!(
+        "two sides of {:.1} GB, memory_limit {} MB: {seconds:.1} s",
+        rows as f64 * 32e-9,
+        limit / 1_000_000
+    );
     println!("{} MB were reserved at most, {} resident", context.memory.peak() / 1_000_000, resident());
     println!("{profile}");
 }

@@ -2,10 +2,11 @@
 //!
 //! `make bench-tuples`, or `cargo run --release -p entasis-engine --example tuples`
 //!
-//! Rows look like the payload of joins over TPC-H at scale 1: some columns of `orders` and of `lineitem`, with the
-//! ranges that their tables' statistics give. Strings are pinned, as those of tables are. Times are the least of
-//! several rounds; random rows are drawn over all rows, 2048 a gather. A digest of what was read is printed, so that
-//! nothing is skipped. At the end, the keys of a million groups are compared with those of rows, as an aggregation does.
+//! Rows look like the payload of joins over TPC-H at scale 1: some columns of `orders` and of `lineitem`,
+//! with the ranges that their tables' statistics give. Strings are pinned, as those of tables are. Times are
+//! the least of several rounds; random rows are drawn over all rows, 2048 a gather. A digest of what was read
+//! is printed, so that nothing is skipped. At the end, the keys of a million groups are compared with those
+//! of rows, as an aggregation does.
 
 mod random;
 
@@ -30,7 +31,8 @@ use Values::{Between, OneOf};
 
 const PRIORITIES: &[&str] = &["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"];
 const MODES: &[&str] = &["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"];
-const COMMENTS: &[&str] = &["egular courts above the", "ly final dependencies: slyly bold", "arefully slyly ex"];
+const COMMENTS: &[&str] =
+    &["egular courts above the", "ly final dependencies: slyly bold", "arefully slyly ex"];
 const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
 
 fn meta(ty: DataType, values: &Values) -> ColumnMeta {
@@ -80,13 +82,15 @@ fn time(rows: usize, mut run: impl FnMut()) -> f64 {
     (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min)
 }
 
-/// The keys of groups, in no order, compared with what comes: where they are as columns, and fetched from tuples.
+/// The keys of groups, in no order, compared with what comes: where they are as columns, and fetched from
+/// tuples.
 fn compare() {
     let columns = [(DataType::Int64, Between(1, 1 << 20)), (DataType::Varchar, OneOf(MODES))];
     let metas: Vec<ColumnMeta> = columns.iter().map(|(ty, values)| meta(*ty, values)).collect();
     let layout = Arc::new(Layout::new(&metas, &[false; 2]).expect("two columns fit a tuple"));
     let mut random = Random(4711);
-    let mut vectors: Vec<Vector> = columns.iter().map(|(ty, values)| vector(*ty, values, &mut random)).collect();
+    let mut vectors: Vec<Vector> =
+        columns.iter().map(|(ty, values)| vector(*ty, values, &mut random)).collect();
     vectors.iter_mut().for_each(|vector| vector.set_strings_stable(true));
     let fill = || {
         let mut rows = Materialized::new(&metas);
@@ -131,7 +135,9 @@ fn compare() {
         }
     });
     assert_eq!(equal, 2 * ROUNDS * total, "each row has the keys of its group");
-    println!("keys of {total} groups, two columns: as columns {as_columns:.1}, as tuples {as_tuples:.1} ns a row");
+    println!(
+        "keys of {total} groups, two columns: as columns {as_columns:.1}, as tuples {as_tuples:.1} ns a row"
+    );
 }
 
 fn measure(name: &str, chunks: usize, columns: &[(DataType, Values)]) {
@@ -150,8 +156,9 @@ fn measure(name: &str, chunks: usize, columns: &[(DataType, Values)]) {
     let fill = || {
         let mut rows = Materialized::new(&metas);
         for chunk in 0..chunks {
-            let vectors: Vec<(&Vector, Option<&[u16]>)> =
-                (0..metas.len()).map(|column| (&pools[(chunk * 7 + column * 5) % 16][column], None)).collect();
+            let vectors: Vec<(&Vector, Option<&[u16]>)> = (0..metas.len())
+                .map(|column| (&pools[(chunk * 7 + column * 5) % 16][column], None))
+                .collect();
             rows.append_vectors(&vectors, CHUNK_ROWS);
         }
         rows

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p entasis-engine --example windows [MILLIONS OF ROWS [PART OF A CALL'S NAME]]`
 //!
-//! Rows of a stored table: a partition (one of 1, 1000 or a million), an order (a random number of 32 bits), a number below 1000, a double.
-//! Whoever takes the results adds up the last column.
+//! Rows of a stored table: a partition (one of 1, 1000 or a million), an order (a random number of 32 bits),
+//! a number below 1000, a double. Whoever takes the results adds up the last column.
 
 mod median;
 mod random;
@@ -12,8 +12,8 @@ mod stored;
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, execute};
 use entasis_engine::optimizer::optimize;
 use entasis_engine::plan::{
-    AggregateFunction, Bound, Columns, Exclude, Filter, Frame, FrameUnits, Node, Output, Plan, Scan, SortKey, Window,
-    WindowCall, WindowFunction,
+    AggregateFunction, Bound, Columns, Exclude, Filter, Frame, FrameUnits, Node, Output, Plan, Scan, SortKey,
+    Window, WindowCall, WindowFunction,
 };
 use entasis_storage::Table;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -59,7 +59,8 @@ impl ResultWorker for Sums {
 }
 
 fn table(rows: usize, partitions: u64) -> Arc<Table> {
-    let fields = [("p", DataType::Int64), ("o", DataType::Int64), ("v", DataType::Int64), ("d", DataType::Float64)];
+    let fields =
+        [("p", DataType::Int64), ("o", DataType::Int64), ("v", DataType::Int64), ("d", DataType::Float64)];
     let table = Table::new("t", fields.map(|(name, ty)| Field::new(name, ty)).into_iter().collect());
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut appender = table.appender();
@@ -103,7 +104,13 @@ fn main() {
         ("avg of 10 doubles", aggregate(AggregateFunction::Avg), Some(3), double, preceding(9)),
         ("avg of 100,000 doubles", aggregate(AggregateFunction::Avg), Some(3), double, preceding(99_999)),
         ("max of 100", aggregate(AggregateFunction::Max), Some(2), big, preceding(99)),
-        ("median of 100", aggregate(AggregateFunction::External(Arc::new(Median))), Some(2), double, preceding(99)),
+        (
+            "median of 100",
+            aggregate(AggregateFunction::External(Arc::new(Median))),
+            Some(2),
+            double,
+            preceding(99),
+        ),
         (
             "median of 100,000",
             aggregate(AggregateFunction::External(Arc::new(Median))),
@@ -115,7 +122,8 @@ fn main() {
     ];
     for partitions in [1, 1000, 1_000_000] {
         let table = table(rows, partitions);
-        for (name, function, argument, ty, frame) in calls.iter().filter(|(name, ..)| name.contains(&wanted)) {
+        for (name, function, argument, ty, frame) in calls.iter().filter(|(name, ..)| name.contains(&wanted))
+        {
             let mut columns = Columns::default();
             let ids: Vec<_> = [("p", big), ("o", big), ("v", big), ("d", double)]
                 .map(|(name, ty)| columns.add(name, ty, false))
@@ -157,7 +165,8 @@ fn main() {
             let mut found = (0, 0);
             let mut peak = 0;
             for _ in 0..3 {
-                let context = QueryContext { settings: Arc::new(settings.clone()), ..QueryContext::default() };
+                let context =
+                    QueryContext { settings: Arc::new(settings.clone()), ..QueryContext::default() };
                 let sums = Sums::default();
                 let start = Instant::now();
                 let profile = execute(&plan, &context, &sums).expect("it runs");

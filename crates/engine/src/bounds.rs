@@ -1,20 +1,21 @@
 //! Bounds of a join: inequalities by which the rows of one side are found in an order of the other's.
 //!
-//! A condition `left < right` (`<`, `<=`, `>`, `>=`, each operand over one side) bounds an expression of the side that is kept by one
-//! of the side that streams by. Rows in the order of that expression that match are a stretch; two bounds of one expression
-//! (`BETWEEN`) make a short one. Two bounds of two expressions are the problem of Khayyat et al., *Lightning Fast and Space
-//! Efficient Inequality Joins*, VLDB 2015. What is looked up, and how, is told in [`crate::exec::join::table`]'s `ordered`.
+//! A condition `left < right` (`<`, `<=`, `>`, `>=`, each operand over one side) bounds an expression of the
+//! side that is kept by one of the side that streams by. Rows in the order of that expression that match are
+//! a stretch; two bounds of one expression (`BETWEEN`) make a short one. Two bounds of two expressions are
+//! the problem of Khayyat et al., *Lightning Fast and Space Efficient Inequality Joins*, VLDB 2015. What is
+//! looked up, and how, is told in [`crate::exec::join::table`]'s `ordered`.
 //!
-//! 1. Of a join's conditions up to two are taken: two bounds of one expression if there are such, else the first two. All others
-//!    stay conditions of pairs.
-//! 2. If the join has no key, bounds come instead of a nested loop, but where one side has so few rows that there is nothing
-//!    to be searched. If it has keys, they come beside them if the rows of a key are so many that to look at
-//!    all of them costs more than to search among them.
+//! 1. Of a join's conditions up to two are taken: two bounds of one expression if there are such, else the
+//!    first two. All others stay conditions of pairs.
+//! 2. If the join has no key, bounds come instead of a nested loop, but where one side has so few rows that
+//!    there is nothing to be searched. If it has keys, they come beside them if the rows of a key are so many
+//!    that to look at all of them costs more than to search among them.
 //!
 //! An as-of join has one bound, of whose rows it takes the nearest.
 //!
-//! The executor asks when it plans a join, `EXPLAIN` when it prints one; both get the same answer, which depends on estimates only. Not here:
-//! null-aware joins, which must know of pairs whose comparison is NULL.
+//! The executor asks when it plans a join, `EXPLAIN` when it prints one; both get the same answer, which
+//! depends on estimates only. Not here: null-aware joins, which must know of pairs whose comparison is NULL.
 
 use crate::estimate::{estimate, estimate_join};
 use crate::plan::tree::reads_all;
@@ -99,7 +100,8 @@ impl Bounds {
         let taken = [Some(first), second];
         let rest = conditions.into_iter().enumerate().filter(|(i, _)| !taken.contains(&Some(*i)));
         let rest = rest.map(|(_, condition)| condition).collect();
-        let conditions = found.into_iter().filter(|(i, _)| taken.contains(&Some(*i))).map(|(_, own)| own).collect();
+        let conditions =
+            found.into_iter().filter(|(i, _)| taken.contains(&Some(*i))).map(|(_, own)| own).collect();
         Some(Bounds { conditions, rest, nearest: is_nearest(join) })
     }
 
@@ -153,7 +155,8 @@ pub(crate) struct Lookup {
     pub high: Option<(usize, bool)>,
     /// `expression operator bound` for the second expression.
     pub second: Option<(CompareOp, usize)>,
-    /// Of the rows found only the one next to the bound is wanted: the last one below it, the first one above.
+    /// Of the rows found only the one next to the bound is wanted: the last one below it, the first one
+    /// above.
     pub nearest: bool,
 }
 
@@ -170,7 +173,8 @@ impl Bounds {
         let lookup = Lookup { nearest: self.nearest, ..Lookup::default() };
         let mut searched = Searched { kept: Vec::new(), bounds: Vec::new(), lookup };
         for (i, Inequality { left, op, right }) in self.conditions.iter().enumerate() {
-            let (kept, op, bound) = if keeps_left { (left, *op, right) } else { (right, op.mirrored(), left) };
+            let (kept, op, bound) =
+                if keeps_left { (left, *op, right) } else { (right, op.mirrored(), left) };
             searched.bounds.push(bound.clone());
             let lookup = &mut searched.lookup;
             let inclusive = matches!(op, CompareOp::LtEq | CompareOp::GtEq);

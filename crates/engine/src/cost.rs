@@ -135,9 +135,15 @@ impl Costs {
             ("join: value encoded", self.encode),
             ("join: encoded value fetched", self.field),
         ];
-        let of_access = self.access.iter().map(|(bytes, cost)| (format!("access: {} MB", *bytes as u64 >> 20), *cost));
+        let of_access =
+            self.access.iter().map(|(bytes, cost)| (format!("access: {} MB", *bytes as u64 >> 20), *cost));
         let of_values = self.value.iter().map(|(name, cost)| (format!("value: {name}"), *cost));
-        named.into_iter().map(|(name, cost)| (name.to_owned(), cost)).chain(of_access).chain(of_values).collect()
+        named
+            .into_iter()
+            .map(|(name, cost)| (name.to_owned(), cost))
+            .chain(of_access)
+            .chain(of_values)
+            .collect()
     }
 }
 
@@ -148,8 +154,9 @@ pub(crate) fn between(sizes: &[(f64, f64)], bytes: f64) -> f64 {
         return first.1;
     }
     let place = |size: f64| size.log2();
-    let between =
-        |a: &(f64, f64), b: &(f64, f64)| a.1 + (b.1 - a.1) * (place(bytes) - place(a.0)) / (place(b.0) - place(a.0));
+    let between = |a: &(f64, f64), b: &(f64, f64)| {
+        a.1 + (b.1 - a.1) * (place(bytes) - place(a.0)) / (place(b.0) - place(a.0))
+    };
     let pairs = || sizes.windows(2);
     match pairs().find(|pair| bytes <= pair[1].0) {
         Some(pair) => between(&pair[0], &pair[1]),

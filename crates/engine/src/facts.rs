@@ -1,8 +1,10 @@
-//! Facts: what is certain of columns before anything has run. Unlike estimates, kernels and rules may rely on them.
+//! Facts: what is certain of columns before anything has run. Unlike estimates, kernels and rules may rely on
+//! them.
 //!
-//! Ranges and the absence of NULLs come from the snapshots of tables, which are the same when the plan runs, and from
-//! files that vouch for their bounds. They hold for all rows that filters and joins leave; the side of an outer join that may find
-//! no match gains NULLs. What a plan computes has the range that its program derives.
+//! Ranges and the absence of NULLs come from the snapshots of tables, which are the same when the plan runs,
+//! and from files that vouch for their bounds. They hold for all rows that filters and joins leave; the side
+//! of an outer join that may find no match gains NULLs. What a plan computes has the range that its program
+//! derives.
 
 use crate::plan::{Columns, JoinKind, Node};
 use crate::relation::Relation;
@@ -30,7 +32,8 @@ pub(crate) fn facts(node: &Node, columns: &Columns) -> Vec<ColumnMeta> {
                 Ok(program) => program.outputs().to_vec(),
                 Err(_) => project.exprs.iter().map(|(id, _)| unknown(*id)).collect(),
             };
-            let named = project.exprs.iter().zip(computed).map(|((id, _), meta)| ColumnMeta { id: *id, ..meta });
+            let named =
+                project.exprs.iter().zip(computed).map(|((id, _), meta)| ColumnMeta { id: *id, ..meta });
             known.extend(named);
             known
         }
@@ -46,7 +49,9 @@ pub(crate) fn facts(node: &Node, columns: &Columns) -> Vec<ColumnMeta> {
                 JoinKind::AsOf { outer } => (false, Some(outer)),
                 JoinKind::Right => (true, Some(false)),
                 JoinKind::Full => (true, Some(true)),
-                JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti | JoinKind::Mark { .. } => (false, None),
+                JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti | JoinKind::Mark { .. } => {
+                    (false, None)
+                }
             };
             let mut known = side(&join.left, left);
             known.extend(right.into_iter().flat_map(|may_miss| side(&join.right, may_miss)));

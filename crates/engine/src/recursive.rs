@@ -1,4 +1,5 @@
-//! Recursive common table expressions: rows that are computed of the rows of the round before, until there are no new ones.
+//! Recursive common table expressions: rows that are computed of the rows of the round before, until there
+//! are no new ones.
 //!
 //! ```text
 //! WITH RECURSIVE reach AS (start UNION step over reach) …
@@ -7,13 +8,15 @@
 //! while last is not empty:  last := step over last, without what is in rows already;  rows += last
 //! ```
 //! 1. The *step* reads the rows of the last round from a [`WorkTable`], which may stand in it several times.
-//! 2. Under `UNION` a [hash table](crate::exec) of all rows so far is kept from round to round, so that a round costs what it reads,
-//!    not what has been found before. Under `UNION ALL` all rows are new.
-//!    Under `USING KEY` the rows so far are a [`dictionary`]: one that comes replaces the one of its key, the rows of the last round
-//!    are those that it brought into the dictionary, and the step may read all that is in it from a second work table.
+//! 2. Under `UNION` a [hash table](crate::exec) of all rows so far is kept from round to round, so that a
+//!    round costs what it reads, not what has been found before. Under `UNION ALL` all rows are new. Under
+//!    `USING KEY` the rows so far are a [`dictionary`]: one that comes replaces the one of its key, the rows
+//!    of the last round are those that it brought into the dictionary, and the step may read all that is in
+//!    it from a second work table.
 //! 3. All rows are a relation, which is computed when it is first read.
 //!
-//! Rounds look for interrupts, and all rows count as memory. Not done here: rows that do not fit into memory are not spilled.
+//! Rounds look for interrupts, and all rows count as memory. Not done here: rows that do not fit into memory
+//! are not spilled.
 
 mod dictionary;
 
@@ -69,7 +72,8 @@ impl Relation for WorkTable {
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let rows = rows.ok_or_else(|| Error::internal(format!("{} is read outside of its recursion", self.name)))?;
+        let rows =
+            rows.ok_or_else(|| Error::internal(format!("{} is read outside of its recursion", self.name)))?;
         Ok(scan_rows(rows, request, context))
     }
 }
@@ -104,7 +108,8 @@ pub struct Recursive {
 }
 
 impl Recursive {
-    /// What `start` gives, and `step` of the rows in `work`, again and again. Both have the outputs that `work` has as columns.
+    /// What `start` gives, and `step` of the rows in `work`, again and again. Both have the outputs that
+    /// `work` has as columns.
     pub fn new(start: Plan, step: Plan, work: Arc<WorkTable>, keeps: Keeps) -> Recursive {
         let estimate = (estimate_rows(&start.root, &start.columns) as u64).saturating_mul(GROWTH);
         Recursive { start, step, work, keeps, estimate, rows: Mutex::default() }
@@ -133,7 +138,12 @@ impl Recursive {
         self.work.schema.iter().map(|field| field.ty).collect()
     }
 
-    fn compute_keyed(&self, keys: &[usize], all: Option<&WorkTable>, context: &QueryContext) -> Result<ResultSet> {
+    fn compute_keyed(
+        &self,
+        keys: &[usize],
+        all: Option<&WorkTable>,
+        context: &QueryContext,
+    ) -> Result<ResultSet> {
         let mut entries = Dictionary::new(self.types(), keys.to_vec(), context);
         let run = |plan: &Plan| -> Result<ResultSet> {
             context.check()?;

@@ -1,14 +1,16 @@
-//! Relations: where rows come from, as the engine sees it. A table, a file, an Arrow object of the host program.
+//! Relations: where rows come from, as the engine sees it. A table, a file, an Arrow object of the host
+//! program.
 //!
-//! A relation has a schema and some statistics. A scan asks it for a [`Source`], shared by all workers, from which each
-//! worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
+//! A relation has a schema and some statistics. A scan asks it for a [`Source`], shared by all workers, from
+//! which each worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
 
 use crate::context::QueryContext;
 use crate::cost::Costs;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
-    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit, ReferentialAction,
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit,
+    ReferentialAction,
 };
 use entasis_storage::{ColumnSummary, RowId, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};
@@ -35,8 +37,9 @@ pub trait Relation: fmt::Debug + Send + Sync {
             None => self.statistics().columns.get(column).cloned(),
         }
     }
-    /// True if it is certain that no two rows have the same value in `column` and none is NULL: a key, declared or
-    /// discovered. Plans rely on it, so an estimate will not do. Stored tables know it of columns that ascend.
+    /// True if it is certain that no two rows have the same value in `column` and none is NULL: a key,
+    /// declared or discovered. Plans rely on it, so an estimate will not do. Stored tables know it of columns
+    /// that ascend.
     fn is_unique(&self, column: usize) -> bool {
         self.table().is_some_and(|table| table.column_statistics(column).unique)
     }
@@ -48,7 +51,8 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn indexes(&self) -> &[Index] {
         &[]
     }
-    /// The only rows of a stored table that are meant, in order, if it is known which; a scan may give others as well.
+    /// The only rows of a stored table that are meant, in order, if it is known which; a scan may give others
+    /// as well.
     fn only_rows(&self) -> Option<&[RowId]> {
         None
     }
@@ -95,7 +99,8 @@ impl Relation for Place {
 pub struct Index {
     /// Its rows, laid out by the first of its columns.
     pub table: TableSnapshot,
-    /// By column of the index, the column of the table: those of the key, then those of the table's layout key.
+    /// By column of the index, the column of the table: those of the key, then those of the table's layout
+    /// key.
     pub columns: Vec<usize>,
     /// How many of them are the key.
     pub key_columns: usize,
@@ -108,8 +113,8 @@ pub struct Index {
 pub struct ScanRequest {
     /// Columns to give, in this order: the id that `filters` call it, the index in the relation's schema.
     pub columns: Vec<(ColumnId, usize)>,
-    /// A hint: rows that do not satisfy all of these are not needed, so whole parts may be skipped. The engine filters
-    /// again.
+    /// A hint: rows that do not satisfy all of these are not needed, so whole parts may be skipped. The
+    /// engine filters again.
     pub filters: Vec<Expr>,
 }
 
@@ -132,18 +137,19 @@ pub trait Source: Send + Sync {
     fn progress(&self) -> Option<f64> {
         None
     }
-    /// The number of its pieces of work, if that is known now that it starts: more workers have nothing to do.
+    /// The number of its pieces of work, if that is known now that it starts: more workers have nothing to
+    /// do.
     fn pieces(&self) -> Option<usize> {
         None
     }
-    /// False if rows come in an order that means nothing, known now that it starts: then even the first ones may be asked of several
-    /// workers.
+    /// False if rows come in an order that means nothing, known now that it starts: then even the first ones
+    /// may be asked of several workers.
     fn has_order(&self) -> bool {
         true
     }
-    /// The same source, whose workers leave rows that no filter has looked at where they are stored, and give chunks of
-    /// any number of these ([`Chunk::stored`]); `None` if there is no such source. For a consumer that folds columns of
-    /// integers of up to 64 bits and nothing else.
+    /// The same source, whose workers leave rows that no filter has looked at where they are stored, and give
+    /// chunks of any number of these ([`Chunk::stored`]); `None` if there is no such source. For a consumer
+    /// that folds columns of integers of up to 64 bits and nothing else.
     fn leaving_stored(&self) -> Option<Arc<dyn Source>> {
         None
     }
@@ -151,18 +157,20 @@ pub trait Source: Send + Sync {
 
 /// One worker's end of a scan.
 pub trait SourceWorker: Send {
-    /// Fills `chunk` with the next rows, at most the context's `chunk_rows`: one group or more, the requested columns
-    /// in order, each of its type's default physical type. False, and nothing filled, at the end. A chunk may be empty.
+    /// Fills `chunk` with the next rows, at most the context's `chunk_rows`: one group or more, the requested
+    /// columns in order, each of its type's default physical type. False, and nothing filled, at the end. A
+    /// chunk may be empty.
     ///
-    /// A source of [`Source::leaving_stored`] may instead give rows that are still stored, as many as there are.
+    /// A source of [`Source::leaving_stored`] may instead give rows that are still stored, as many as there
+    /// are.
     ///
     /// The chunk stays good until the next call, and is reset by then.
     ///
     /// # Errors
     /// I/O and input errors of the rows read, which say where they are: file, line or row group, column.
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool>;
-    /// The morsel that the last chunk stems from. Ascending in the relation's order: sorting chunks by morsel, and
-    /// keeping the order within one, gives the rows in the order in which they are stored.
+    /// The morsel that the last chunk stems from. Ascending in the relation's order: sorting chunks by
+    /// morsel, and keeping the order within one, gives the rows in the order in which they are stored.
     fn morsel(&self) -> u64;
 }
 

@@ -1,10 +1,12 @@
 //! Rows that several places of a statement read: computed once, when the first of them starts its scan.
 //!
-//! A common table expression that is read twice must give the same rows both times, whatever it calls and however it is run:
-//! `random()`, a `LIMIT` without an order, a sum of floats. Such a plan becomes a relation, whose rows are collected in memory
-//! and counted there. They live as long as the plan that reads them, which is run once.
+//! A common table expression that is read twice must give the same rows both times, whatever it calls and
+//! however it is run: `random()`, a `LIMIT` without an order, a sum of floats. Such a plan becomes a
+//! relation, whose rows are collected in memory and counted there. They live as long as the plan that reads
+//! them, which is run once.
 //!
-//! Not done here: rows that do not fit into memory are not spilled, and columns that nobody reads are computed, too.
+//! Not done here: rows that do not fit into memory are not spilled, and columns that nobody reads are
+//! computed, too.
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
@@ -69,13 +71,18 @@ impl Relation for Shared {
 }
 
 /// A scan of rows that are there.
-pub(crate) fn scan_rows(rows: Arc<ResultSet>, request: &ScanRequest, context: &QueryContext) -> Arc<dyn Source> {
+pub(crate) fn scan_rows(
+    rows: Arc<ResultSet>,
+    request: &ScanRequest,
+    context: &QueryContext,
+) -> Arc<dyn Source> {
     let wanted = request.columns.iter().map(|(_, index)| *index).collect();
     let chunk_rows = context.settings.chunk_rows.clamp(1, CHUNK_ROWS);
     Arc::new(SharedScan { rows, wanted, chunk_rows, next: Arc::default() })
 }
 
-/// A scan: workers take pieces of at most `chunk_rows` rows, several of which may be one chunk as it was collected.
+/// A scan: workers take pieces of at most `chunk_rows` rows, several of which may be one chunk as it was
+/// collected.
 #[derive(Clone)]
 struct SharedScan {
     rows: Arc<ResultSet>,
@@ -113,7 +120,8 @@ impl SourceWorker for Worker {
         let scan = &self.scan;
         loop {
             self.piece = scan.next.fetch_add(1, Ordering::Relaxed);
-            let (index, part) = (self.piece / scan.pieces_of_a_chunk(), self.piece % scan.pieces_of_a_chunk());
+            let (index, part) =
+                (self.piece / scan.pieces_of_a_chunk(), self.piece % scan.pieces_of_a_chunk());
             let Some(ready) = scan.rows.chunks.get(index) else { return Ok(false) };
             let start = part * scan.chunk_rows;
             let end = ready.len().min(start + scan.chunk_rows);

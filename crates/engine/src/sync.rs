@@ -1,5 +1,6 @@
-//! What workers meet by, and how small the parts are that they share. One module, so that `tests/interleavings` can put a
-//! scheduler of its own in the place of the standard library's, and smaller parts in the place of those that run well.
+//! What workers meet by, and how small the parts are that they share. One module, so that
+//! `tests/interleavings` can put a scheduler of its own in the place of the standard library's, and smaller
+//! parts in the place of those that run well.
 
 pub(crate) use entasis_vector::statement::within;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! Templates: bound plans that are kept and run many times, with other values and on newer tables.
 //!
-//! A template has [`Expr::Parameter`] where a value is given later, and has not been optimized: what the optimizer concludes
-//! from values and statistics holds for one run only. So a run costs the optimizer's time, but not the binder's, which is
-//! ten times that.
+//! A template has [`Expr::Parameter`] where a value is given later, and has not been optimized: what the
+//! optimizer concludes from values and statistics holds for one run only. So a run costs the optimizer's
+//! time, but not the binder's, which is ten times that.
 
 use crate::plan::tree::for_each_expr;
 use crate::plan::{Node, Plan};
@@ -11,14 +11,14 @@ use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
 
-/// A bound plan with places for values and for tables. It holds no snapshot: that would keep old rows for as long as
-/// the template is kept.
+/// A bound plan with places for values and for tables. It holds no snapshot: that would keep old rows for as
+/// long as the template is kept.
 #[derive(Debug)]
 pub struct Template(Plan);
 
 impl Template {
-    /// The template of a bound plan. `None` if it would not run as well as a plan that is bound anew: if a parameter is
-    /// converted before it is compared, or something else than stored tables is read.
+    /// The template of a bound plan. `None` if it would not run as well as a plan that is bound anew: if a
+    /// parameter is converted before it is compared, or something else than stored tables is read.
     pub fn new(mut plan: Plan) -> Option<Template> {
         is_good(&mut plan.root).then(|| {
             let place = |relation: &dyn Relation| -> Result<Arc<dyn Relation>> {
@@ -29,8 +29,8 @@ impl Template {
         })
     }
 
-    /// The plan with these values for its parameters, and with the `table` of its name in the place of each. `None` if a
-    /// value is none of its parameter's type.
+    /// The plan with these values for its parameters, and with the `table` of its name in the place of each.
+    /// `None` if a value is none of its parameter's type.
     ///
     /// # Errors
     /// Those of `table`.
@@ -71,7 +71,9 @@ fn is_good(node: &mut Node) -> bool {
                 _ => false,
             };
             match expr {
-                Expr::Compare { left, right, .. } if has_parameter(expr) => good &= !converts(left) && !converts(right),
+                Expr::Compare { left, right, .. } if has_parameter(expr) => {
+                    good &= !converts(left) && !converts(right)
+                }
                 Expr::External { function, .. } => good &= !function.is_volatile(),
                 _ => {}
             }

@@ -1,6 +1,7 @@
 //! A pipeline at rest allocates nothing per chunk, counted by the allocator:
 //! 1. scan → filter → project → join, between two chunks of the result;
-//! 2. aggregates, DISTINCT, set operations, top-N and sort, which give their result at the end, by running them over twice the rows.
+//! 2. aggregates, DISTINCT, set operations, top-N and sort, which give their result at the end, by running
+//!    them over twice the rows.
 //!
 //! This is a leaf with `unsafe`: a global allocator cannot be written without.
 #![allow(unsafe_code)]
@@ -10,8 +11,8 @@ mod stored;
 
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, execute};
 use entasis_engine::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, Filter, Join, JoinKey, JoinKind, Node, Output, Plan, Project,
-    Scan, SetKind, SetOperation, Sort, SortKey, Values,
+    Aggregate, AggregateCall, AggregateFunction, Columns, Filter, Join, JoinKey, JoinKind, Node, Output,
+    Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values,
 };
 use entasis_storage::{Table, TableSnapshot};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
@@ -121,7 +122,8 @@ fn run(root: Node, columns: Columns, output: &[ColumnId]) -> Counts {
 fn steady_allocations(rows: i64, compute: bool) -> usize {
     let (mut columns, ids, mut scan) = scan(rows);
     let number = |v: i128, ty| Expr::literal(Value::Integer(v), ty);
-    let compare = |op, id, v, columns: &Columns| Expr::compare(op, columns.expr(id), number(v, columns.ty(id)));
+    let compare =
+        |op, id, v, columns: &Columns| Expr::compare(op, columns.expr(id), number(v, columns.ty(id)));
     let mut output = vec![ids[0], ids[2]];
     if compute {
         scan.filters = vec![compare(CompareOp::Lt, ids[1], 90, &columns)];
@@ -194,13 +196,21 @@ fn allocations_until_result(breaker: Breaker, rows: i64) -> usize {
     use AggregateFunction::*;
     let of_number = |function, ty| call(function, Some(ids[0]), ty, &columns);
     let int = DataType::Int64;
-    let numbers =
-        vec![of_number(Sum, int), of_number(Min, int), of_number(Max, int), of_number(Avg, DataType::Float64)];
-    let texts = vec![call(CountStar, None, int, &columns), call(Min, Some(ids[2]), DataType::Varchar, &columns)];
+    let numbers = vec![
+        of_number(Sum, int),
+        of_number(Min, int),
+        of_number(Max, int),
+        of_number(Avg, DataType::Float64),
+    ];
+    let texts =
+        vec![call(CountStar, None, int, &columns), call(Min, Some(ids[2]), DataType::Varchar, &columns)];
     let mut aggregate = |groups: &[usize], calls: Vec<AggregateCall>| {
-        let groups: Vec<_> =
-            groups.iter().map(|&g| (columns.add("group", columns.ty(ids[g]), false), columns.expr(ids[g]))).collect();
-        let aggregates: Vec<_> = calls.into_iter().map(|c| (columns.add("aggregate", c.ty, true), c)).collect();
+        let groups: Vec<_> = groups
+            .iter()
+            .map(|&g| (columns.add("group", columns.ty(ids[g]), false), columns.expr(ids[g])))
+            .collect();
+        let aggregates: Vec<_> =
+            calls.into_iter().map(|c| (columns.add("aggregate", c.ty, true), c)).collect();
         let output = groups.iter().map(|g| g.0).chain(aggregates.iter().map(|a| a.0)).collect::<Vec<_>>();
         (Node::Aggregate(Aggregate { input: input.clone(), groups, aggregates }), output)
     };
@@ -222,7 +232,8 @@ fn allocations_until_result(breaker: Breaker, rows: i64) -> usize {
     run(root, columns, &output).at[0] - before
 }
 
-/// Full blocks, so that a worker does not meet its first dead slots in the last chunk, where it would need memory to gather.
+/// Full blocks, so that a worker does not meet its first dead slots in the last chunk, where it would need
+/// memory to gather.
 const ROWS: i64 = 600 * 1024;
 
 #[test]

@@ -1,7 +1,8 @@
 //! Arrow in and out.
 //!
-//! `arrow_relation` makes a table of record batches that are in memory, without a copy; statements read it by its name. `TableLoad` copies
-//! batches into a table of the database, all of them or none. Any result can be taken as record batches.
+//! `arrow_relation` makes a table of record batches that are in memory, without a copy; statements read it by
+//! its name. `TableLoad` copies batches into a table of the database, all of them or none. Any result can be
+//! taken as record batches.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use entasis::append::TableLoad;
@@ -15,12 +16,13 @@ fn main() -> Result<()> {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
     let names: ArrayRef =
         Arc::new(StringArray::from_iter((0..1000).map(|i| (i % 10 != 0).then(|| format!("name {}", i % 7)))));
-    let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)]).expect("the columns are of one length");
+    let batch =
+        RecordBatch::try_from_iter([("id", ids), ("name", names)]).expect("the columns are of one length");
 
     // Read in place …
     connection.register("people", arrow_relation("people", &batch.schema(), vec![batch.clone()]));
-    let rows =
-        connection.execute("SELECT name, count(*) AS n, max(id) AS last FROM people GROUP BY name ORDER BY name")?;
+    let rows = connection
+        .execute("SELECT name, count(*) AS n, max(id) AS last FROM people GROUP BY name ORDER BY name")?;
 
     // … kept as a table, which can be changed …
     let mut load = TableLoad::create(&connection, "kept", &batch.schema())?;

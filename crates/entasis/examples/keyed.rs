@@ -1,7 +1,8 @@
-//! Single rows by their key: counters that are read and written one at a time, and a question over all of them.
+//! Single rows by their key: counters that are read and written one at a time, and a question over all of
+//! them.
 //!
-//! Statements that name one row by its primary key run in a microsecond or two, in the calling thread. Their text is parsed once; what
-//! changes from call to call are the parameters.
+//! Statements that name one row by its primary key run in a microsecond or two, in the calling thread. Their
+//! text is parsed once; what changes from call to call are the parameters.
 
 use entasis::{Argument, Arguments, Config, Database, Result, Value};
 
@@ -11,7 +12,8 @@ fn main() -> Result<()> {
     connection.execute("CREATE TABLE counters (page BIGINT PRIMARY KEY, hits BIGINT NOT NULL)")?;
 
     // A visit to a page: its counter is made, or goes up.
-    let visit = "INSERT INTO counters VALUES (?, 1) ON CONFLICT (page) DO UPDATE SET hits = counters.hits + 1";
+    let visit =
+        "INSERT INTO counters VALUES (?, 1) ON CONFLICT (page) DO UPDATE SET hits = counters.hits + 1";
     for n in 0..10_000_i64 {
         connection.query_with(visit, &Arguments::from([Argument::from(n * n % 97)]))?;
     }

@@ -1,7 +1,7 @@
 //! Opens a database, makes a table, asks a question.
 //!
-//! Everything goes through a connection: `execute` runs any statement and gives its rows, `query_with` fills in parameters. Rows know
-//! their columns' names and types, which a value needs to be printed.
+//! Everything goes through a connection: `execute` runs any statement and gives its rows, `query_with` fills
+//! in parameters. Rows know their columns' names and types, which a value needs to be printed.
 
 use entasis::{Argument, Arguments, Config, Database, Result};
 
@@ -21,8 +21,11 @@ fn main() -> Result<()> {
         &Arguments::from(from),
     )?;
     for row in rows.row_values() {
-        let cells =
-            rows.schema().iter().zip(&row).map(|(field, value)| format!("{} {}", field.name, value.display(field.ty)));
+        let cells = rows
+            .schema()
+            .iter()
+            .zip(&row)
+            .map(|(field, value)| format!("{} {}", field.name, value.display(field.ty)));
         println!("{}", cells.collect::<Vec<_>>().join(", "));
     }
     assert_eq!(rows.rows(), 2);

@@ -1,7 +1,8 @@
 //! A transaction that is tried again when another one was faster.
 //!
-//! Transactions see the database as it was when they began. If two change the same row, the one that commits first wins, and the other
-//! gets an error of the kind `Conflict` (SQLSTATE 40001), with all of its changes undone. Nothing else than a conflict is worth another try.
+//! Transactions see the database as it was when they began. If two change the same row, the one that commits
+//! first wins, and the other gets an error of the kind `Conflict` (SQLSTATE 40001), with all of its changes
+//! undone. Nothing else than a conflict is worth another try.
 
 use entasis::{Config, Connection, Database, ErrorKind, Result, Value};
 use std::thread;
@@ -35,7 +36,8 @@ fn retrying(connection: &Connection, body: impl Fn(&Connection) -> Result<()>) -
 fn main() -> Result<()> {
     let database = Database::in_memory(Config::default())?;
     let connection = database.connect();
-    connection.execute("CREATE TABLE accounts (id BIGINT PRIMARY KEY, balance BIGINT CHECK (balance >= 0))")?;
+    connection
+        .execute("CREATE TABLE accounts (id BIGINT PRIMARY KEY, balance BIGINT CHECK (balance >= 0))")?;
     connection.execute("INSERT INTO accounts VALUES (1, 1000), (2, 1000)")?;
 
     thread::scope(|threads| {
@@ -43,7 +45,9 @@ fn main() -> Result<()> {
             .into_iter()
             .map(|(from, to)| {
                 let connection = database.connect();
-                threads.spawn(move || (0..100).try_for_each(|_| retrying(&connection, |c| transfer(c, from, to, 1))))
+                threads.spawn(move || {
+                    (0..100).try_for_each(|_| retrying(&connection, |c| transfer(c, from, to, 1)))
+                })
             })
             .collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("no panic in a worker"))

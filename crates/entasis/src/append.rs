@@ -24,11 +24,16 @@ pub struct TableLoad<'a> {
 }
 
 impl<'a> TableLoad<'a> {
-    /// A load into a new table `name` with the columns of `schema`. The table is in the catalog once it is committed.
+    /// A load into a new table `name` with the columns of `schema`. The table is in the catalog once it is
+    /// committed.
     ///
     /// # Errors
     /// Not supported, for a type that Entasis does not have.
-    pub fn create(connection: &'a Connection, name: &str, schema: &arrow_schema::Schema) -> Result<TableLoad<'a>> {
+    pub fn create(
+        connection: &'a Connection,
+        name: &str,
+        schema: &arrow_schema::Schema,
+    ) -> Result<TableLoad<'a>> {
         let table = Table::new(name, entasis_arrow::schema_from_arrow(schema)?);
         Ok(TableLoad::new(connection, table, true))
     }
@@ -43,8 +48,8 @@ impl<'a> TableLoad<'a> {
     /// Takes the rows of a batch, whose columns are the table's.
     ///
     /// # Errors
-    /// Input, if a value does not fit the column's type; constraint, for a NULL in a NOT NULL column; resource, if
-    /// memory runs out.
+    /// Input, if a value does not fit the column's type; constraint, for a NULL in a NOT NULL column;
+    /// resource, if memory runs out.
     pub fn append(&mut self, batch: &RecordBatch) -> Result<()> {
         for start in (0..batch.num_rows()).step_by(CHUNK_ROWS) {
             let rows = (batch.num_rows() - start).min(CHUNK_ROWS);

@@ -1,7 +1,8 @@
 //! One statement with many sets of arguments, all or nothing.
 //!
-//! Outside a transaction the batch is one by itself: it sees one moment, others see all of it or none, and if another transaction
-//! was first, it is run again. Within one, a batch that fails undoes itself, and the transaction goes on.
+//! Outside a transaction the batch is one by itself: it sees one moment, others see all of it or none, and if
+//! another transaction was first, it is run again. Within one, a batch that fails undoes itself, and the
+//! transaction goes on.
 
 use crate::arguments::{self, Arguments};
 use crate::connection::{Connection, Done, TRIES, guarded};
@@ -12,7 +13,8 @@ use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::PoisonError;
 
 impl Connection {
-    /// Runs one statement once for each set of arguments, in one transaction. Returns the rows that were changed in all.
+    /// Runs one statement once for each set of arguments, in one transaction. Returns the rows that were
+    /// changed in all.
     ///
     /// # Errors
     /// As [`Connection::query`]; nothing of the batch is done then.
@@ -47,7 +49,8 @@ impl Connection {
             let mut open = Some(Work::transaction(self));
             let changed = guarded(|| self.batch(&mut open, prepared, sets))?;
             let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
-            let committed = self.waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| self.commit(work, waiter)));
+            let committed =
+                self.waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| self.commit(work, waiter)));
             match committed {
                 Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {}
                 committed => return committed.map(|()| changed),
@@ -71,7 +74,8 @@ impl Connection {
             };
             entasis_sql::check_arguments(parsed.parameters(), values.len())?;
             if kept.is_some_and(Prepared::is_keyed)
-                && let Some(rows) = self.waiting(None, |waiter| keyed::run(self, open, prepared, values, waiter))?
+                && let Some(rows) =
+                    self.waiting(None, |waiter| keyed::run(self, open, prepared, values, waiter))?
             {
                 changed += rows.changed().unwrap_or(0);
                 continue;
@@ -79,7 +83,9 @@ impl Connection {
             let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
             match self.step(work, parsed, kept, values)? {
                 Done::Rows(rows) => changed += rows.changed().unwrap_or(0),
-                Done::Control(_) => return Err(Error::input("a batch neither begins nor ends a transaction")),
+                Done::Control(_) => {
+                    return Err(Error::input("a batch neither begins nor ends a transaction"));
+                }
             }
         }
         Ok(changed)
@@ -103,7 +109,8 @@ mod tests {
         let database = Database::in_memory(Config::default()).unwrap();
         let connection = database.connect();
         connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)").unwrap();
-        let sets = |keys: &[i128]| keys.iter().map(|&key| Arguments::Values(vec![int(key)])).collect::<Vec<_>>();
+        let sets =
+            |keys: &[i128]| keys.iter().map(|&key| Arguments::Values(vec![int(key)])).collect::<Vec<_>>();
         // By key, and the long way.
         for sql in ["INSERT INTO t VALUES (?)", "INSERT INTO t SELECT ?"] {
             assert!(connection.execute_many(sql, &sets(&[1, 2, 1])).is_err());
@@ -125,7 +132,8 @@ mod tests {
         let list = |keys: &[i128]| Argument::List(keys.iter().map(|&key| int(key)).collect());
         let sets = [&[1, 2][..], &[], &[3]].map(|keys| Arguments::from(vec![list(keys)]));
         assert_eq!(connection.execute_many("DELETE FROM t WHERE k IN ?", &sets).unwrap(), 3);
-        let arguments = Arguments::from(vec![list(&[3, 4, 5]), Argument::Value(Value::Integer(4), DataType::Int64)]);
+        let arguments =
+            Arguments::from(vec![list(&[3, 4, 5]), Argument::Value(Value::Integer(4), DataType::Int64)]);
         let rows = connection.query_with("SELECT k FROM t WHERE k = ANY(?) AND k > ?", &arguments).unwrap();
         assert_eq!(rows.row_values().collect::<Vec<_>>(), [[Value::Integer(5)]]);
         assert!(connection.query_with("SELECT ? + ?", &arguments).is_err());

@@ -1,7 +1,7 @@
 //! How names become relations: the front end's view of this connection.
 //!
-//! A name is looked for among the relations that the host program registered, then the tables, then (by the front
-//! end) the views, and last the program's variables. A name that is a path is a file.
+//! A name is looked for among the relations that the host program registered, then the tables, then (by the
+//! front end) the views, and last the program's variables. A name that is a path is a file.
 
 use crate::connection::Connection;
 use crate::relations::TableRelation;
@@ -27,9 +27,18 @@ pub(crate) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(crate) fn new(connection: &'a Connection, work: &'a mut Work) -> Names<'a> {
-        let session =
-            Session { transaction: work.began, statement: entasis_sql::clock(), zone: connection.time_zone() };
-        Names { connection, names: work.names.clone(), path: connection.search_path(), session, work: Mutex::new(work) }
+        let session = Session {
+            transaction: work.began,
+            statement: entasis_sql::clock(),
+            zone: connection.time_zone(),
+        };
+        Names {
+            connection,
+            names: work.names.clone(),
+            path: connection.search_path(),
+            session,
+            work: Mutex::new(work),
+        }
     }
 
     /// What a name stands for.
@@ -78,7 +87,9 @@ impl entasis_sql::Catalog for Names<'_> {
         if let Some(relation) = relations::information_schema(name, || self.seen()) {
             return Some(relation);
         }
-        if let Some(relation) = connection.registered.read().expect("no panic while locked").get(&name.to_lowercase()) {
+        if let Some(relation) =
+            connection.registered.read().expect("no panic while locked").get(&name.to_lowercase())
+        {
             return Some(relation.clone());
         }
         if let Some((name, snapshot, indexes)) = self.snapshot(name) {
@@ -88,7 +99,8 @@ impl entasis_sql::Catalog for Names<'_> {
             return None;
         }
         let replacement = connection.replacement.read().expect("no panic while locked").clone();
-        let rejects = || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&connection.rejects));
+        let rejects =
+            || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&connection.rejects));
         replacement.and_then(|find| find(name)).or_else(rejects)
     }
 
@@ -145,7 +157,12 @@ impl entasis_sql::Catalog for Names<'_> {
         files::open(path, &files::Options::default())
     }
 
-    fn copied_file(&self, path: &str, targets: &[Field], options: &[(String, Value)]) -> Result<Arc<dyn Relation>> {
+    fn copied_file(
+        &self,
+        path: &str,
+        targets: &[Field],
+        options: &[(String, Value)],
+    ) -> Result<Arc<dyn Relation>> {
         files::copy_from(path, targets, options)
     }
 
@@ -191,7 +208,8 @@ impl entasis_sql::Sequence for TakenBy {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let value = taken.get(&self.sequence.name.to_lowercase()).copied();
         value.ok_or_else(|| {
-            let text = format!("this connection has not taken a value of sequence {} yet", self.sequence.name);
+            let text =
+                format!("this connection has not taken a value of sequence {} yet", self.sequence.name);
             Error::input(text).with_hint(format!("nextval('{}') takes one", self.sequence.name))
         })
     }

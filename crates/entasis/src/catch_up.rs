@@ -1,12 +1,15 @@
 //! Indexes that are built while others go on writing to the table.
 //!
-//! 1. The index is built from a version of the table, by all workers and without any lock ([`crate::define`]).
-//! 2. When the statement or its transaction commits, the table has newer versions. What has changed from the one to the other is a
-//!    few slices ([`TableSnapshot::difference`]), by whose rows the index catches up; then comes what changed meanwhile, and so on.
+//! 1. The index is built from a version of the table, by all workers and without any lock
+//!    ([`crate::define`]).
+//! 2. When the statement or its transaction commits, the table has newer versions. What has changed from the
+//!    one to the other is a few slices ([`TableSnapshot::difference`]), by whose rows the index catches up;
+//!    then comes what changed meanwhile, and so on.
 //! 3. The last time it does so with the writers' turn in hand, and index and names are published.
 //!
-//! So writers wait for a moment, and not for the build. A transaction that has written to the table itself cannot catch up, because its
-//! own rows are in no version that others share: it is in conflict with whoever was first, as for all else.
+//! So writers wait for a moment, and not for the build. A transaction that has written to the table itself
+//! cannot catch up, because its own rows are in no version that others share: it is in conflict with whoever
+//! was first, as for all else.
 
 use crate::change::{KeyChange, change_index, judge_added};
 use crate::work::Interrupt;
@@ -26,7 +29,8 @@ pub(crate) struct CatchUp {
 }
 
 impl CatchUp {
-    /// Brings the indexes to what `newest`, a version of the table, is. Returns how many rows were other ones.
+    /// Brings the indexes to what `newest`, a version of the table, is. Returns how many rows were other
+    /// ones.
     ///
     /// # Errors
     /// Constraint, if two rows have one key by now; interrupted.

@@ -9,11 +9,11 @@ pub struct Config {
     pub threads: usize,
     /// Bytes that tables, statements and results may use together. By default 80 % of the machine's memory.
     pub memory_limit: usize,
-    /// Called when the database has had nothing to do for more than a second: for an allocator that keeps what was freed
-    /// until somebody allocates.
+    /// Called when the database has had nothing to do for more than a second: for an allocator that keeps
+    /// what was freed until somebody allocates.
     pub when_idle: Option<fn()>,
-    /// Called when a statement has failed because the memory limit is reached: for an allocator that keeps what it freed, so that
-    /// the process holds no more than the limit says.
+    /// Called when a statement has failed because the memory limit is reached: for an allocator that keeps
+    /// what it freed, so that the process holds no more than the limit says.
     pub when_short: Option<fn()>,
 }
 
@@ -57,7 +57,8 @@ pub(crate) fn parse_threads(text: &str) -> Result<usize> {
 /// A number of bytes: `1000000`, `512MB`, `1.5 GiB`, `80%` (of the machine's memory).
 pub(crate) fn parse_bytes(text: &str) -> Result<usize> {
     let wrong = || {
-        Error::input(format!("'{text}' is not an amount of memory")).with_hint("write it as '512MB', '2GB' or '50%'")
+        Error::input(format!("'{text}' is not an amount of memory"))
+            .with_hint("write it as '512MB', '2GB' or '50%'")
     };
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());

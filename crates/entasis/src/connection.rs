@@ -1,10 +1,11 @@
 //! A connection: text in, rows out.
 //!
-//! One statement runs at a time on a connection; several connections run at once. A connection holds its settings,
-//! the relations that the host program registered, the transaction that is open, and the flag that cancels its statement.
+//! One statement runs at a time on a connection; several connections run at once. A connection holds its
+//! settings, the relations that the host program registered, the transaction that is open, and the flag that
+//! cancels its statement.
 //!
-//! Outside a transaction a statement is one by itself. Within one, a statement that fails undoes itself, and the transaction
-//! goes on.
+//! Outside a transaction a statement is one by itself. Within one, a statement that fails undoes itself, and
+//! the transaction goes on.
 
 use crate::arguments::{self, Arguments};
 use crate::catalog::Names;
@@ -168,8 +169,8 @@ impl Connection {
         Database { shared: self.shared.clone() }
     }
 
-    /// Runs the statements in `sql`, one after the other, and returns the rows of the last. Stops at the first error;
-    /// what earlier statements did stays.
+    /// Runs the statements in `sql`, one after the other, and returns the rows of the last. Stops at the
+    /// first error; what earlier statements did stays.
     ///
     /// # Errors
     /// Whatever a statement raises, with its place in `sql` where that is known.
@@ -213,20 +214,23 @@ impl Connection {
         self.run(&parsed, None, &values)
     }
 
-    /// The names of the parameters in `sql`, in order and in lower case; none, if they are written `?` or `$1`.
+    /// The names of the parameters in `sql`, in order and in lower case; none, if they are written `?` or
+    /// `$1`.
     ///
     /// # Errors
     /// Those of parsing.
     pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>> {
         Ok(match self.remembered.prepare(sql)? {
             Ok(prepared) => prepared.parsed.parameter_names().to_vec(),
-            Err(statements) => statements.last().map(|last| last.parameter_names().to_vec()).unwrap_or_default(),
+            Err(statements) => {
+                statements.last().map(|last| last.parameter_names().to_vec()).unwrap_or_default()
+            }
         })
     }
 
-    /// Runs a statement that is done in no time: that names rows by their key, or a query that took a few milliseconds when it
-    /// was run before. `None`, and nothing is done, for every other: [`Connection::query`] runs that. So callers need no way
-    /// to interrupt it.
+    /// Runs a statement that is done in no time: that names rows by their key, or a query that took a few
+    /// milliseconds when it was run before. `None`, and nothing is done, for every other:
+    /// [`Connection::query`] runs that. So callers need no way to interrupt it.
     ///
     /// # Errors
     /// As [`Connection::query`].
@@ -244,7 +248,8 @@ impl Connection {
             None if prepared.is_short() => {
                 self.cancel.clear();
                 match self.run(&prepared.parsed, Some(&prepared), parameters) {
-                    // It may be a variable of the program by now, which is looked for only where there is time.
+                    // It may be a variable of the program by now, which is looked for only where there is
+                    // time.
                     Err(error) if error.sqlstate() == sqlstate::NO_TABLE => Ok(None),
                     rows => rows.map(Some),
                 }
@@ -288,7 +293,12 @@ impl Connection {
     }
 
     /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
-    fn run(&self, parsed: &Parsed, prepared: Option<&Prepared>, parameters: &[(Value, DataType)]) -> Result<Rows> {
+    fn run(
+        &self,
+        parsed: &Parsed,
+        prepared: Option<&Prepared>,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Rows> {
         if let Some(preparing) = parsed.preparing() {
             return self.prepare_or_execute(preparing, parameters);
         }
@@ -314,7 +324,11 @@ impl Connection {
     }
 
     /// Does `work` for a statement, with a stack that suits it, and then what is due after statements.
-    pub(crate) fn settled<T: Send>(&self, parsed: &Parsed, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    pub(crate) fn settled<T: Send>(
+        &self,
+        parsed: &Parsed,
+        work: impl FnOnce() -> Result<T> + Send,
+    ) -> Result<T> {
         let began = Instant::now();
         let result = entasis_sql::on_deep_stack(parsed.is_deep(), work);
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Resource) {
@@ -338,7 +352,8 @@ impl Connection {
     ) -> Result<Done> {
         let targets = parsed.targets();
         self.waiting(Some(parsed.sql()), |waiter| {
-            // What it was in conflict about: it waits for its turn there, too, so that it does not go on like that.
+            // What it was in conflict about: it waits for its turn there, too, so that it does not go on like
+            // that.
             let mut others: Vec<Arc<TableEntry>> = Vec::new();
             let mut tries = 0..TRIES;
             loop {
@@ -347,7 +362,9 @@ impl Connection {
                 let Done::Rows(rows) = done else { return Ok(done) };
                 let used = work.used();
                 match guarded(|| self.commit(work, waiter)) {
-                    Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => others.extend(used),
+                    Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {
+                        others.extend(used)
+                    }
                     result => return result.map(|()| Done::Rows(rows)),
                 }
                 waiter.look()?;
@@ -355,8 +372,8 @@ impl Connection {
         })
     }
 
-    /// Binds a statement and runs it on `work`, unless it begins or ends something. Whatever this thread does for it looks for
-    /// interrupts and asks for memory as the statement.
+    /// Binds a statement and runs it on `work`, unless it begins or ends something. Whatever this thread does
+    /// for it looks for interrupts and asks for memory as the statement.
     pub(crate) fn step(
         &self,
         work: &mut Work,
@@ -503,7 +520,8 @@ impl Connection {
         Ok(entasis_sql::parse(sql)?.iter().map(|parsed| parsed.sql().to_string()).collect())
     }
 
-    /// True if `sql` ends with a complete statement: outside quotes and comments, its last character is a semicolon.
+    /// True if `sql` ends with a complete statement: outside quotes and comments, its last character is a
+    /// semicolon.
     pub fn is_complete(&self, sql: &str) -> bool {
         entasis_sql::is_complete(sql)
     }

@@ -82,8 +82,9 @@ impl Database {
         if path.as_os_str().is_empty() || path == Path::new(":memory:") {
             return Database::in_memory(config);
         }
-        Err(Error::not_supported(format!("database files ('{}')", path.display()))
-            .with_hint("without a file name the database lives in memory; keep tables with COPY … TO 'file.parquet'"))
+        Err(Error::not_supported(format!("database files ('{}')", path.display())).with_hint(
+            "without a file name the database lives in memory; keep tables with COPY … TO 'file.parquet'",
+        ))
     }
 
     /// A new connection, with settings of its own.
@@ -108,7 +109,8 @@ impl Shared {
         *self.costs.lock().expect("no panic while locked") = costs;
     }
 
-    /// Before a single row is written: charges the tables, if much was written since that was done, or if it failed then.
+    /// Before a single row is written: charges the tables, if much was written since that was done, or if it
+    /// failed then.
     ///
     /// # Errors
     /// As [`Shared::charge_tables`].
@@ -136,15 +138,17 @@ impl Shared {
     /// Tables with their indexes; those without a name, too, while somebody holds them.
     fn all_tables(&self) -> Vec<Arc<Table>> {
         let names = self.catalog.version();
-        let named =
-            names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
+        let named = names
+            .tables()
+            .flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
         let mut tables: Vec<Arc<Table>> = named.cloned().collect();
         let nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
         tables.extend(nameless.iter().filter_map(Weak::upgrade));
         tables
     }
 
-    /// Charges the memory budget with what the tables hold now: their newest versions, and older ones that somebody still sees.
+    /// Charges the memory budget with what the tables hold now: their newest versions, and older ones that
+    /// somebody still sees.
     ///
     /// # Errors
     /// Resource, if the limit does not allow it.

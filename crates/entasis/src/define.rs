@@ -1,11 +1,11 @@
 //! Statements that change what there is: tables, views, sequences, indexes.
 //!
-//! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if they are stored in another way
-//! then. Until the work is committed nobody else sees it. Who changes rows of the old one meanwhile fails, or makes the
-//! change fail: the first to commit wins.
+//! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if they are stored
+//! in another way then. Until the work is committed nobody else sees it. Who changes rows of the old one
+//! meanwhile fails, or makes the change fail: the first to commit wins.
 //!
-//! What needs an object stays as good as it was, or the statement is refused: foreign keys of other tables are in
-//! [`references`], views in [`views`], and what is dropped in [`remove`].
+//! What needs an object stays as good as it was, or the statement is refused: foreign keys of other tables
+//! are in [`references`], views in [`views`], and what is dropped in [`remove`].
 
 mod references;
 mod remove;
@@ -24,7 +24,9 @@ use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutCh
 use entasis_sql::{Alteration, Columns, SequenceOptions, Statement};
 use entasis_storage::index::index_table;
 use entasis_storage::sequence::Counting;
-use entasis_storage::{CatalogVersion, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View, is_temporary};
+use entasis_storage::{
+    CatalogVersion, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View, is_temporary,
+};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema};
 use std::sync::Arc;
 
@@ -72,7 +74,8 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             if or_replace {
                 views::refuse_circle(connection, work, &view)?;
             }
-            Ok(Rows::empty().with_note(becomes_temporary.then_some("the view is temporary, as what it names is")))
+            Ok(Rows::empty()
+                .with_note(becomes_temporary.then_some("the view is temporary, as what it names is")))
         }
         Statement::CreateSchema { name, if_not_exists } => {
             schemas::create(work, &name, if_not_exists)?;
@@ -88,7 +91,8 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
         }
         Statement::CreateIndex { table, key, if_not_exists, or_replace } => {
             let temporary = is_temporary(&table);
-            let old = work.names.index(&key.name, Some(temporary)).map(|(entry, number)| (entry.clone(), number));
+            let old =
+                work.names.index(&key.name, Some(temporary)).map(|(entry, number)| (entry.clone(), number));
             if let (true, Some((entry, number))) = (or_replace, old) {
                 drop_key(connection, work, &entry, number, false)?;
             }
@@ -115,7 +119,9 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
 
 /// Refuses another sequence in the place of an identity column's, which counts as its column says.
 fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
-    let is_its = |table: &&Arc<TableEntry>| table.definition.identities().any(|own| own.eq_ignore_ascii_case(sequence));
+    let is_its = |table: &&Arc<TableEntry>| {
+        table.definition.identities().any(|own| own.eq_ignore_ascii_case(sequence))
+    };
     match work.names.tables().find(is_its) {
         Some(table) => {
             let text = format!("sequence {sequence} belongs to an identity column of table {}", table.name);
@@ -128,8 +134,10 @@ fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
 /// Before a commit: temporary tables lose their rows, or go, as they were declared to.
 pub(crate) fn at_commit(connection: &Connection, work: &mut Work) -> Result<()> {
     let of = |work: &Work, what: OnCommit| -> Vec<Arc<TableEntry>> {
-        let tables =
-            work.names.temporary().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None });
+        let tables = work
+            .names
+            .temporary()
+            .filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None });
         tables.filter(|table| table.definition.on_commit == what).cloned().collect()
     };
     for table in of(work, OnCommit::Delete) {
@@ -147,8 +155,9 @@ pub(crate) fn at_commit(connection: &Connection, work: &mut Work) -> Result<()> 
 /// What of a layout is not done as it was asked for.
 fn layout_note(layout: &LayoutChoice) -> Option<&'static str> {
     let is_casper = layout.layout == Some(LayoutName::Casper);
-    is_casper
-        .then_some("layout 'casper': its partitions are all of one size; boundaries are not yet chosen by workload")
+    is_casper.then_some(
+        "layout 'casper': its partitions are all of one size; boundaries are not yet chosen by workload",
+    )
 }
 
 fn taken(if_not_exists: bool, or_replace: bool) -> IfExists {
@@ -177,12 +186,13 @@ fn nullable(mut field: Field) -> Field {
 fn new_entry(name: &str, columns: Schema, definition: Definition) -> Result<Arc<TableEntry>> {
     let options = options_of(&definition, &columns)?;
     let table = Table::with_options(name, columns, options);
-    let indexes = definition.keys.iter().map(|key| index_table(key, table.schema(), table.options())).collect();
+    let indexes =
+        definition.keys.iter().map(|key| index_table(key, table.schema(), table.options())).collect();
     Ok(Arc::new(TableEntry { name: name.to_owned(), table, definition: Arc::new(definition), indexes }))
 }
 
-/// A table with other keys: it keeps its rows and those indexes that the new keys have as well. The numbers of the keys that it has
-/// not had before, whose indexes are empty.
+/// A table with other keys: it keeps its rows and those indexes that the new keys have as well. The numbers
+/// of the keys that it has not had before, whose indexes are empty.
 fn with_keys(entry: &TableEntry, definition: Definition) -> (Arc<TableEntry>, Vec<usize>) {
     let table = &entry.table;
     let mut new = Vec::new();
@@ -226,9 +236,11 @@ fn name_sequences(
     let mut named: Vec<(String, SequenceOptions)> = Vec::new();
     for (wanted, options) in sequences {
         let numbered = (1..).map(|number| format!("{wanted}{number}"));
-        let is_free =
-            |name: &String| names.get(name).is_none() && name != table && named.iter().all(|(taken, _)| taken != name);
-        let name = std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_else(|| wanted.clone());
+        let is_free = |name: &String| {
+            names.get(name).is_none() && name != table && named.iter().all(|(taken, _)| taken != name)
+        };
+        let name =
+            std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_else(|| wanted.clone());
         for default in &mut definition.defaults {
             if let ColumnDefault::Identity { sequence, .. } = default
                 && *sequence == wanted
@@ -241,7 +253,8 @@ fn name_sequences(
     named
 }
 
-/// Takes a table away that another is to replace, with its sequences. Views that need it must be judged behind that.
+/// Takes a table away that another is to replace, with its sequences. Views that need it must be judged
+/// behind that.
 fn replace(connection: &Connection, work: &mut Work, name: &str, or_replace: bool) -> Result<Views> {
     let views = Views::of(connection, work, name);
     if let (true, Some(old)) = (or_replace, work.names.table(name).cloned()) {
@@ -271,7 +284,9 @@ fn refuse_taken_indexes(work: &Work, entry: &TableEntry) -> Result<()> {
         let is_beside = |other: &&Arc<TableEntry>| is_temporary(&other.name) == is_temporary(&entry.name);
         if let Some(owner) = work.names.tables().filter(is_beside).find(is_taken) {
             let text = format!("an index named \"{}\" already exists, on table {}", key.name, owner.name);
-            return Err(Error::input(text).with_hint("keys have indexes, whose names are those of their constraints"));
+            return Err(
+                Error::input(text).with_hint("keys have indexes, whose names are those of their constraints")
+            );
         }
     }
     Ok(())
@@ -284,9 +299,14 @@ fn redefined(entry: &TableEntry, definition: Definition) -> Arc<TableEntry> {
     Arc::new(TableEntry { name, table, definition: Arc::new(definition), indexes })
 }
 
-// ---- tables that change -----------------------------------------------------------------------------------------------
+// ---- tables that change -----------------------------------------------------------------------------------
 
-fn alter(connection: &Connection, work: &mut Work, entry: &Arc<TableEntry>, alteration: Alteration) -> Result<()> {
+fn alter(
+    connection: &Connection,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    alteration: Alteration,
+) -> Result<()> {
     match alteration {
         Alteration::Nothing => Ok(()),
         Alteration::Rename { to } => rename(work, entry, to),
@@ -316,7 +336,12 @@ fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
 }
 
 /// Gives a table other columns or another definition, and has those follow that need it.
-fn alter_columns(connection: &Connection, work: &mut Work, entry: &Arc<TableEntry>, mut to: Columns) -> Result<()> {
+fn alter_columns(
+    connection: &Connection,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    mut to: Columns,
+) -> Result<()> {
     for (name, plan) in std::mem::take(&mut to.violations) {
         if statement::query(connection, plan)?.rows() > 0 {
             let text = format!("rows of table {} violate {name}", entry.name);
@@ -330,7 +355,12 @@ fn alter_columns(connection: &Connection, work: &mut Work, entry: &Arc<TableEntr
     let new = rebuilt(connection, work, entry, columns, definition, rows)?;
     put(work, entry, new.clone())?;
     let has_kept = |sequence: &&str| new.definition.identities().any(|kept| kept == *sequence);
-    remove::identities(connection, work, entry.definition.identities().filter(|name| !has_kept(name)), cascade)?;
+    remove::identities(
+        connection,
+        work,
+        entry.definition.identities().filter(|name| !has_kept(name)),
+        cascade,
+    )?;
     match cascade {
         true => views.drop_broken(connection, work),
         false => views.judge(connection, work),
@@ -377,12 +407,22 @@ fn rebuilt(
 
 /// A query for the rows of a table.
 fn rows_of(work: &mut Work, entry: &TableEntry) -> Plan {
-    Plan::scan(Arc::new(TableRelation::new(&entry.name, work.snapshot(&entry.table), Vec::new(), Arc::default())))
+    Plan::scan(Arc::new(TableRelation::new(
+        &entry.name,
+        work.snapshot(&entry.table),
+        Vec::new(),
+        Arc::default(),
+    )))
 }
 
-/// Puts a table with other keys in the place of what it was. Others go on writing to it while indexes are built, which catch up at
-/// the commit; unless it must be laid out anew.
-fn put_keys(connection: &Connection, work: &mut Work, old: &Arc<TableEntry>, definition: Definition) -> Result<()> {
+/// Puts a table with other keys in the place of what it was. Others go on writing to it while indexes are
+/// built, which catch up at the commit; unless it must be laid out anew.
+fn put_keys(
+    connection: &Connection,
+    work: &mut Work,
+    old: &Arc<TableEntry>,
+    definition: Definition,
+) -> Result<()> {
     let columns = old.table.schema().clone();
     if options_of(&definition, &columns)? != *old.table.options() {
         let new = rebuilt(connection, work, old, columns, definition, None)?;
@@ -394,13 +434,22 @@ fn put_keys(connection: &Connection, work: &mut Work, old: &Arc<TableEntry>, def
     put_in_place(work, old, new)
 }
 
-fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key, if_not_exists: bool) -> Result<Rows> {
+fn create_index(
+    connection: &Connection,
+    work: &mut Work,
+    table: &str,
+    key: Key,
+    if_not_exists: bool,
+) -> Result<Rows> {
     let entry = crate::change::target(work, table)?;
     if let Some(owner) = work.names.table_with_index(&key.name, is_temporary(&entry.name)) {
         if if_not_exists {
             return Ok(Rows::empty());
         }
-        return Err(Error::input(format!("an index named \"{}\" already exists, on table {}", key.name, owner.name)));
+        return Err(Error::input(format!(
+            "an index named \"{}\" already exists, on table {}",
+            key.name, owner.name
+        )));
     }
     let mut definition = (*entry.definition).clone();
     // A row of a table without a layout key has nothing that an index could tell it by.
@@ -412,8 +461,15 @@ fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key,
     Ok(Rows::empty())
 }
 
-fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: bool, cascade: bool) -> Result<()> {
-    let Some((entry, number)) = work.names.index(name, None).map(|(entry, number)| (entry.clone(), number)) else {
+fn drop_index(
+    connection: &Connection,
+    work: &mut Work,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<()> {
+    let Some((entry, number)) = work.names.index(name, None).map(|(entry, number)| (entry.clone(), number))
+    else {
         if if_exists {
             return Ok(());
         }
@@ -435,7 +491,9 @@ fn drop_key(
     if key.kind == KeyKind::Primary {
         let name = &key.name;
         let text = format!("\"{name}\" is the primary key of table {}", entry.name);
-        return Err(Error::input(text).with_hint(format!("use ALTER TABLE {} DROP CONSTRAINT {name}", entry.name)));
+        return Err(
+            Error::input(text).with_hint(format!("use ALTER TABLE {} DROP CONSTRAINT {name}", entry.name))
+        );
     }
     let columns = entry.table.schema().clone();
     let mut to = Columns {

@@ -1,10 +1,12 @@
-//! Keyed statements: rows named by a unique layout key are read and changed by a short program, run inline on the calling
-//! thread, without binding, plan and pipelines (design.md, section 4).
+//! Keyed statements: rows named by a unique layout key are read and changed by a short program, run inline on
+//! the calling thread, without binding, plan and pipelines (design.md, section 4).
 //!
-//! The program is compiled for one state of the catalog and anew for the next. Outside a transaction it works on the newest version of the table in place; within one, on the transaction's.
+//! The program is compiled for one state of the catalog and anew for the next. Outside a transaction it works
+//! on the newest version of the table in place; within one, on the transaction's.
 //!
-//! What it does not do: anything that needs other rows or tables (checks, foreign keys, indexes), and values that must be
-//! converted. Then the answer is `None`, and the statement goes the long way. Nothing has been changed in that case.
+//! What it does not do: anything that needs other rows or tables (checks, foreign keys, indexes), and values
+//! that must be converted. Then the answer is `None`, and the statement goes the long way. Nothing has been
+//! changed in that case.
 
 use crate::change::constraints::judge_null;
 use crate::change::duplicate;
@@ -111,8 +113,11 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
                 }
             }
             let is_null = |column: usize| *definition.default_of(column) == ColumnDefault::Null;
-            let identity = |column: usize| matches!(definition.default_of(column), ColumnDefault::Identity { .. });
-            if (0..schema.len()).any(|column| identity(column) || (sources[column].is_none() && !is_null(column))) {
+            let identity =
+                |column: usize| matches!(definition.default_of(column), ColumnDefault::Identity { .. });
+            if (0..schema.len())
+                .any(|column| identity(column) || (sources[column].is_none() && !is_null(column)))
+            {
                 return None;
             }
             Action::Insert(sources)
@@ -134,13 +139,16 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
     Some(Program { entry, key, action })
 }
 
-/// A value as a column of type `to` has it, if no conversion is needed; `from`: the type that it was given with.
+/// A value as a column of type `to` has it, if no conversion is needed; `from`: the type that it was given
+/// with.
 fn fit<'a>(value: &'a Value, from: Option<DataType>, to: DataType) -> Option<Datum<'a>> {
     let fits = match value {
         Value::Null => true,
         Value::Boolean(_) => to == DataType::Boolean,
         Value::Integer(v) => match to.integer_range() {
-            Some((least, greatest)) => from.is_none_or(DataType::is_integer) && (least..=greatest).contains(v),
+            Some((least, greatest)) => {
+                from.is_none_or(DataType::is_integer) && (least..=greatest).contains(v)
+            }
             None => from == Some(to),
         },
         Value::Text(_) => to == DataType::Varchar,
@@ -162,11 +170,12 @@ impl Source {
     }
 }
 
-/// Runs a statement, in the transaction that is open or by itself, if it is keyed and its values fit; else `None`.
+/// Runs a statement, in the transaction that is open or by itself, if it is keyed and its values fit; else
+/// `None`.
 ///
 /// # Errors
-/// Constraint, if one is violated; resource, if the memory limit is reached; interrupted; conflict, if the time is up. Nothing is
-/// changed then.
+/// Constraint, if one is violated; resource, if the memory limit is reached; interrupted; conflict, if the
+/// time is up. Nothing is changed then.
 pub(crate) fn run(
     connection: &Connection,
     open: &mut Option<Work>,
@@ -231,7 +240,12 @@ impl Program {
         Ok(written)
     }
 
-    fn run_in(&self, work: &mut Work, key: &[Datum<'_>], parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
+    fn run_in(
+        &self,
+        work: &mut Work,
+        key: &[Datum<'_>],
+        parameters: &[(Value, DataType)],
+    ) -> Result<Option<Rows>> {
         if let Action::Read { columns, schema } = &self.action {
             let snapshot = work.snapshot(&self.entry.table);
             let mut datums = Vec::with_capacity(columns.len());
@@ -279,7 +293,8 @@ impl Program {
             Action::Insert(sources) => {
                 let mut row = Vec::with_capacity(sources.len());
                 for (column, source) in sources.iter().enumerate() {
-                    let Some(datum) = source.as_ref().map_or(Some(Datum::Null), |source| source.datum(parameters))
+                    let Some(datum) =
+                        source.as_ref().map_or(Some(Datum::Null), |source| source.datum(parameters))
                     else {
                         return Ok(None);
                     };
@@ -314,7 +329,10 @@ impl Program {
                         if *moves {
                             let layout_key = self.entry.table.options().layout_key.iter().zip(key);
                             let new = layout_key.map(|(column, old)| {
-                                changes.iter().find(|(changed, _)| changed == column).map_or(*old, |(_, new)| *new)
+                                changes
+                                    .iter()
+                                    .find(|(changed, _)| changed == column)
+                                    .map_or(*old, |(_, new)| *new)
                             });
                             self.refuse_taken(writer, &new.collect::<Vec<_>>(), Some(row))?;
                         }
@@ -331,7 +349,8 @@ impl Program {
     fn refuse_taken(&self, writer: &TableWriter<'_>, key: &[Datum<'_>], own: Option<RowId>) -> Result<()> {
         match writer.find(key) {
             Some(row) if Some(row) != own => {
-                let number = self.entry.indexes.iter().position(Option::is_none).expect("the layout key is a key");
+                let number =
+                    self.entry.indexes.iter().position(Option::is_none).expect("the layout key is a key");
                 let types = self.entry.table.options().layout_key.iter();
                 let types = types.map(|&column| self.entry.table.schema()[column].ty);
                 let values: Vec<Value> = key.iter().zip(types).map(|(datum, ty)| datum.value(ty)).collect();

@@ -11,12 +11,13 @@
 //! # Ok::<(), entasis::Error>(())
 //! ```
 //!
-//! The programs in `examples/` go on from here: `query` (parameters, printing rows), `transaction` (one that is tried again after a
-//! conflict), `arrow` (record batches in and out), `keyed` (rows read and changed by their key).
+//! The programs in `examples/` go on from here: `query` (parameters, printing rows), `transaction` (one that
+//! is tried again after a conflict), `arrow` (record batches in and out), `keyed` (rows read and changed by
+//! their key).
 //!
-//! This crate wires the others: [`Connection`] hands text to the front end (`entasis-sql`), the bound plan to the
-//! engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds what touches the world: files
-//! ([`files`]), Arrow objects of the host program, settings, memory limits.
+//! This crate wires the others: [`Connection`] hands text to the front end (`entasis-sql`), the bound plan to
+//! the engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds what touches the world:
+//! files ([`files`]), Arrow objects of the host program, settings, memory limits.
 //!
 //! | module | subject |
 //! |---|---|

@@ -6,8 +6,8 @@
 //! | that is a query, from its second run on | its bound plan, a template ([`Template`]) | one state of the catalog and the types of its parameters |
 //! | any other | its syntax tree | ever |
 //!
-//! A template is bound once and optimized for each run, as what the optimizer concludes holds for one version of the tables
-//! and one set of values.
+//! A template is bound once and optimized for each run, as what the optimizer concludes holds for one version
+//! of the tables and one set of values.
 
 use crate::catalog::Names;
 use crate::connection::Connection;
@@ -108,7 +108,8 @@ impl Prepared {
         {
             return program.clone();
         }
-        let program = keyed::compile(keyed, &connection.newest_names(), &connection.search_path()).map(Arc::new);
+        let program =
+            keyed::compile(keyed, &connection.newest_names(), &connection.search_path()).map(Arc::new);
         *known = Some((changes, program.clone()));
         program
     }

@@ -1,7 +1,8 @@
 //! `PREPARE`, `EXECUTE` and `DEALLOCATE`: statements that a connection keeps by a name, until it ends.
 //!
-//! What is kept is what is kept of a statement by its text ([`crate::prepared`]), so that an `EXECUTE` costs what the statement
-//! costs with values from outside, and a query of one row for its arguments. Names are no part of transactions.
+//! What is kept is what is kept of a statement by its text ([`crate::prepared`]), so that an `EXECUTE` costs
+//! what the statement costs with values from outside, and a query of one row for its arguments. Names are no
+//! part of transactions.
 
 use crate::connection::Connection;
 use crate::prepared::Prepared;
@@ -39,7 +40,11 @@ impl ByName {
 
 impl Connection {
     /// Does what such a statement says.
-    pub(crate) fn prepare_or_execute(&self, what: &Preparing, parameters: &[(Value, DataType)]) -> Result<Rows> {
+    pub(crate) fn prepare_or_execute(
+        &self,
+        what: &Preparing,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Rows> {
         match what {
             Preparing::Prepare { name, statement, casts } => {
                 if self.named.lock().contains_key(name) {
@@ -83,7 +88,11 @@ impl Connection {
     }
 
     /// The one row that a query gives, with types.
-    fn arguments(&self, query: &Prepared, parameters: &[(Value, DataType)]) -> Result<Vec<(Value, DataType)>> {
+    fn arguments(
+        &self,
+        query: &Prepared,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Vec<(Value, DataType)>> {
         let rows = self.run_prepared(query, parameters)?;
         let types = rows.schema().iter().map(|field| field.ty).collect::<Vec<_>>();
         let row = rows.row_values().next().unwrap_or_default();
@@ -103,8 +112,8 @@ impl Connection {
     }
 
     fn not_prepared(&self, name: &str) -> Error {
-        let error =
-            Error::input(format!("there is no prepared statement {name}")).with_sqlstate(sqlstate::NOT_PREPARED);
+        let error = Error::input(format!("there is no prepared statement {name}"))
+            .with_sqlstate(sqlstate::NOT_PREPARED);
         let names: Vec<String> = self.named.lock().keys().cloned().collect();
         let near = entasis_sql::nearest(name, names.iter().map(String::as_str));
         match near {

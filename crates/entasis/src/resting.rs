@@ -1,12 +1,12 @@
 //! `SET upkeep`: whether tables come to rest by themselves, or after every statement of a connection.
 //!
-//! The background thread ([`crate::upkeep`]) encodes what was written about a second after the last write, so a test that
-//! writes and reads at once never sees a table at rest. With `always`, the connection does after each of its statements
-//! what the thread would do later: as many rounds for every table and its indexes as it takes until nothing is warm or left
-//! to do. Results must be the same.
+//! The background thread ([`crate::upkeep`]) encodes what was written about a second after the last write, so
+//! a test that writes and reads at once never sees a table at rest. With `always`, the connection does after
+//! each of its statements what the thread would do later: as many rounds for every table and its indexes as
+//! it takes until nothing is warm or left to do. Results must be the same.
 //!
-//! What others hold is left to them: a table that somebody writes to for long, and rows that must not move while others
-//! read them.
+//! What others hold is left to them: a table that somebody writes to for long, and rows that must not move
+//! while others read them.
 
 use crate::connection::Connection;
 use entasis_storage::Table;
@@ -30,7 +30,8 @@ pub(crate) fn after_statement(connection: &Connection) {
         return;
     }
     let names = connection.shared.catalog.version();
-    let tables = names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
+    let tables =
+        names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
     tables.for_each(rest);
 }
 

@@ -34,7 +34,14 @@ impl Rows {
     pub(crate) fn new(schema: Schema, set: ResultSet, context: QueryContext) -> Rows {
         // What interrupts a later statement does not concern these rows.
         let context = QueryContext { cancel: CancelFlag::default(), ..context };
-        Rows { schema: schema.into(), set: set.into(), row: None, changed: None, note: None, context: Some(context) }
+        Rows {
+            schema: schema.into(),
+            set: set.into(),
+            row: None,
+            changed: None,
+            note: None,
+            context: Some(context),
+        }
     }
 
     /// No rows, but a count of the rows that the statement changed.
@@ -52,9 +59,15 @@ impl Rows {
         Rows { changed: Some(count), ..self }
     }
 
-    /// The columns from `first` of the rows at `places` (chunk, row in it): what `RETURNING` gives of a statement that changed
-    /// `count` rows.
-    pub(crate) fn part(&self, first: usize, schema: Schema, places: &[(usize, usize)], count: u64) -> Result<Rows> {
+    /// The columns from `first` of the rows at `places` (chunk, row in it): what `RETURNING` gives of a
+    /// statement that changed `count` rows.
+    pub(crate) fn part(
+        &self,
+        first: usize,
+        schema: Schema,
+        places: &[(usize, usize)],
+        count: u64,
+    ) -> Result<Rows> {
         let columns = schema.iter().map(|field| field.ty).collect::<Vec<_>>();
         let value = |&(chunk, row): &(usize, usize)| -> Vec<Value> {
             let types = columns.iter().enumerate();
@@ -74,7 +87,14 @@ impl Rows {
         let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
         let chunks = chunks_of(&types, rows)?;
         let set = ResultSet { types, chunks, rows: rows.len(), memory: vec![] };
-        Ok(Rows { schema: schema.into(), set: set.into(), row: None, changed: None, note: None, context: None })
+        Ok(Rows {
+            schema: schema.into(),
+            set: set.into(),
+            row: None,
+            changed: None,
+            note: None,
+            context: None,
+        })
     }
 
     /// The only row of a result.
@@ -92,8 +112,8 @@ impl Rows {
         if self.row.is_some() { 1 } else { self.set().rows as u64 }
     }
 
-    /// What the database says beside the result: that it does not do all that it was asked to. The shell prints it, Python
-    /// warns.
+    /// What the database says beside the result: that it does not do all that it was asked to. The shell
+    /// prints it, Python warns.
     pub fn note(&self) -> Option<&'static str> {
         self.note
     }
@@ -127,7 +147,11 @@ impl Rows {
         let chunks = if self.row.is_some() { &[] } else { self.chunks() };
         let of_chunks = chunks.iter().flat_map(move |chunk| {
             (0..chunk.len()).map(move |row| {
-                self.schema.iter().enumerate().map(|(column, field)| chunk.value(row, column, field.ty)).collect()
+                self.schema
+                    .iter()
+                    .enumerate()
+                    .map(|(column, field)| chunk.value(row, column, field.ty))
+                    .collect()
             })
         });
         self.row.iter().cloned().chain(of_chunks)
@@ -150,13 +174,13 @@ impl Rows {
         let context = self.context.clone().unwrap_or_default();
         PoolTasks(&context).run(parts.len(), &|part| {
             let chunks = parts[part].iter();
-            let batches: Vec<RecordBatch> =
-                chunks.map(|chunk| entasis_arrow::chunk_to_batch(chunk, &schema, &types)).collect::<Result<_>>()?;
+            let batches: Vec<RecordBatch> = chunks
+                .map(|chunk| entasis_arrow::chunk_to_batch(chunk, &schema, &types))
+                .collect::<Result<_>>()?;
             let batch = match &batches[..] {
                 [batch] => batch.clone(),
-                batches => {
-                    arrow_select::concat::concat_batches(&schema, batches).map_err(entasis_arrow::arrow_error)?
-                }
+                batches => arrow_select::concat::concat_batches(&schema, batches)
+                    .map_err(entasis_arrow::arrow_error)?,
             };
             slots[part].set(batch).map_err(|_| Error::internal("a batch was made twice"))
         })?;

@@ -1,5 +1,6 @@
-//! Where an object is looked for that is named without a schema: among the temporary ones of the connection, then in the schemas of
-//! its search path, then in `main`, which need not be named. New objects go to the first schema of the path.
+//! Where an object is looked for that is named without a schema: among the temporary ones of the connection,
+//! then in the schemas of its search path, then in `main`, which need not be named. New objects go to the
+//! first schema of the path.
 
 use entasis_sql::WrittenName;
 use entasis_storage::{CatalogVersion, TEMPORARY};
@@ -14,7 +15,8 @@ pub(crate) const MAIN: &str = "main";
 pub(crate) struct SearchPath(Arc<[String]>);
 
 impl SearchPath {
-    /// That of a text: names separated by commas. A schema that is not there is passed over when names are looked for.
+    /// That of a text: names separated by commas. A schema that is not there is passed over when names are
+    /// looked for.
     pub(crate) fn parse(text: &str) -> SearchPath {
         let mut schemas: Vec<String> = Vec::new();
         for name in text.split(',').map(|name| name.trim().trim_matches('"').to_lowercase()) {

@@ -97,7 +97,11 @@ const SETTINGS: &[Setting] = &[
                       statement as well, for tests)",
         get: |connection| {
             let rests = connection.rests.load(Ordering::Relaxed);
-            resting::NAMES.into_iter().find(|(own, _)| *own == rests).map_or("auto", |(_, name)| name).to_string()
+            resting::NAMES
+                .into_iter()
+                .find(|(own, _)| *own == rests)
+                .map_or("auto", |(_, name)| name)
+                .to_string()
         },
         set: |connection, text| {
             connection.rests.store(one_of("upkeep", resting::NAMES, text)?, Ordering::Relaxed);
@@ -208,7 +212,8 @@ const SETTINGS: &[Setting] = &[
             format_bytes(usize::try_from(connection.settings().max_temp_directory_size).unwrap_or(usize::MAX))
         },
         set: |connection, text| {
-            let size = if text.eq_ignore_ascii_case("unlimited") { u64::MAX } else { parse_bytes(text)? as u64 };
+            let size =
+                if text.eq_ignore_ascii_case("unlimited") { u64::MAX } else { parse_bytes(text)? as u64 };
             connection.settings.lock().expect("no panic while locked").max_temp_directory_size = size;
             Ok(())
         },
@@ -228,10 +233,12 @@ const TEST_SETTINGS: &[Setting] = &[
     engine_setting!("optimizer", "reorder and simplify plans", optimize, parse_bool),
 ];
 
-/// The value of this name, of those that `setting` may have. `on` and `off` without quotes come as truth values.
+/// The value of this name, of those that `setting` may have. `on` and `off` without quotes come as truth
+/// values.
 fn one_of<T: Copy, const N: usize>(setting: &str, names: [(T, &str); N], text: &str) -> Result<T> {
     let text = text.trim();
-    let of = |text: &str| names.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value);
+    let of =
+        |text: &str| names.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value);
     let known = of(text).or_else(|| of(if parse_bool(text).ok()? { "on" } else { "off" }));
     known.ok_or_else(|| {
         let names = names.map(|(_, name)| name).join(", ");
@@ -260,7 +267,8 @@ fn parse_milliseconds(text: &str) -> Result<u64> {
     let time = factor.and_then(|factor| Some(text[..digits].parse::<f64>().ok()? * factor));
     // A little time is not none, which would be for ever.
     time.map(|time| time.ceil() as u64).ok_or_else(|| {
-        Error::input(format!("'{text}' is not a time")).with_hint("write it as '100ms', '2s' or '1min'; 0 is no limit")
+        Error::input(format!("'{text}' is not a time"))
+            .with_hint("write it as '100ms', '2s' or '1min'; 0 is no limit")
     })
 }
 
@@ -313,7 +321,8 @@ pub(crate) fn show(connection: &Connection, name: Option<&str>) -> Result<Rows> 
         .iter()
         .map(|setting| vec![text(setting.name), text(&(setting.get)(connection)), text(setting.description)])
         .collect();
-    let columns = [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];
+    let columns =
+        [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];
     Rows::from_values(&columns, &rows)
 }
 

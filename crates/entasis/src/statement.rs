@@ -1,7 +1,8 @@
 //! What each kind of statement does, once it is bound.
 //!
-//! A statement works on a [`Work`], of its own or of its transaction, and becomes visible in one step at the end of that; a file
-//! has its name only when it is complete. So an error in the middle leaves everything as it was.
+//! A statement works on a [`Work`], of its own or of its transaction, and becomes visible in one step at the
+//! end of that; a file has its name only when it is complete. So an error in the middle leaves everything as
+//! it was.
 
 use crate::connection::Connection;
 use crate::rows::Rows;
@@ -19,7 +20,9 @@ use std::sync::Arc;
 pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::Query(plan) => query(connection, plan),
-        Statement::Explain { analyze, verbose, statement } => explain(connection, *statement, analyze, verbose),
+        Statement::Explain { analyze, verbose, statement } => {
+            explain(connection, *statement, analyze, verbose)
+        }
         Statement::Insert(insert) => change::insert::insert(connection, work, insert),
         Statement::Change(change) => change::change(connection, work, change),
         Statement::Truncate { names, cascade } => change::truncate(work, &names, cascade),
@@ -81,10 +84,10 @@ fn text(text: &str) -> Value {
     Value::Text(text.into())
 }
 
-// ---- EXPLAIN ------------------------------------------------------------------------------------------------------
+// ---- EXPLAIN ----------------------------------------------------------------------------------------------
 
-/// `EXPLAIN`: one row a line. `VERBOSE` shows the plan after each rule of the optimizer that changed it, and at the end the
-/// programs into which its expressions are compiled.
+/// `EXPLAIN`: one row a line. `VERBOSE` shows the plan after each rule of the optimizer that changed it, and
+/// at the end the programs into which its expressions are compiled.
 fn explain(connection: &Connection, statement: Statement, analyze: bool, verbose: bool) -> Result<Rows> {
     let plan = match statement {
         Statement::Query(plan)

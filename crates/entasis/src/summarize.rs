@@ -1,7 +1,7 @@
 //! `SUMMARIZE`: one row of statistics for each column of a query.
 //!
-//! One aggregation over the query computes everything; its single row is then laid out column by column. The standard
-//! deviation is the sample's, from the sums of x and x².
+//! One aggregation over the query computes everything; its single row is then laid out column by column. The
+//! standard deviation is the sample's, from the sums of x and x².
 
 use crate::connection::Connection;
 use crate::rows::Rows;

@@ -1,7 +1,8 @@
 //! The TPC-H benchmark: its tables, generated in memory, and its 22 queries.
 //!
-//! Behind the feature `tpch`, for the demo, the tests and the benchmarks. The generator is the crate `tpchgen-arrow`;
-//! its batches are appended like any other Arrow data, part by part, so that a progress bar has something to show.
+//! Behind the feature `tpch`, for the demo, the tests and the benchmarks. The generator is the crate
+//! `tpchgen-arrow`; its batches are appended like any other Arrow data, part by part, so that a progress bar
+//! has something to show.
 
 use crate::append::TableLoad;
 use crate::{Connection, Result};
@@ -17,8 +18,8 @@ macro_rules! queries {
 
 /// The queries with the parameters of the specification's validation run: name, SQL.
 pub const QUERIES: [(&str, &str); 22] = queries!(
-    "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19",
-    "20", "21", "22",
+    "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16", "17",
+    "18", "19", "20", "21", "22",
 );
 
 /// Tables, smallest first, with their rows at scale factor 1.
@@ -37,7 +38,12 @@ pub const TABLES: [(&str, f64); 8] = [
 ///
 /// # Panics
 /// If `table` is none of [`TABLES`].
-pub fn batches(table: &str, scale: f64, part: i32, parts: i32) -> Box<dyn Iterator<Item = RecordBatch> + Send> {
+pub fn batches(
+    table: &str,
+    scale: f64,
+    part: i32,
+    parts: i32,
+) -> Box<dyn Iterator<Item = RecordBatch> + Send> {
     use arrow_tables::*;
     use generate::*;
     match table {
@@ -53,19 +59,20 @@ pub fn batches(table: &str, scale: f64, part: i32, parts: i32) -> Box<dyn Iterat
     }
 }
 
-/// Creates the eight tables and fills them at `scale` (1.0 is about 1 GB of text). `progress` hears the share done, 0
-/// to 1, and the table in work.
+/// Creates the eight tables and fills them at `scale` (1.0 is about 1 GB of text). `progress` hears the share
+/// done, 0 to 1, and the table in work.
 ///
 /// # Errors
-/// Input, if one of the tables exists; resource, if memory runs out; interrupted, if the connection is cancelled. The
-/// table in work is then not there.
+/// Input, if one of the tables exists; resource, if memory runs out; interrupted, if the connection is
+/// cancelled. The table in work is then not there.
 pub fn load(connection: &Connection, scale: f64, progress: &mut dyn FnMut(f64, &str)) -> Result<()> {
     let total: f64 = TABLES.iter().map(|(_, rows)| rows * scale).sum();
     let mut done = 0.0;
     for (table, rows_at_one) in TABLES {
         progress(done / total, table);
         // Region and nation do not scale and come whole from every part.
-        let parts = if rows_at_one < 100.0 { 1 } else { (rows_at_one * scale / 500_000.0).ceil().max(1.0) as i32 };
+        let parts =
+            if rows_at_one < 100.0 { 1 } else { (rows_at_one * scale / 500_000.0).ceil().max(1.0) as i32 };
         let mut load: Option<TableLoad> = None;
         for part in 1..=parts {
             for batch in batches(table, scale, part, parts) {

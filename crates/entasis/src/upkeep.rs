@@ -1,7 +1,8 @@
-//! Upkeep: a thread of the database that puts tables in order behind those who write to them ([`Table::upkeep`]).
+//! Upkeep: a thread of the database that puts tables in order behind those who write to them
+//! ([`Table::upkeep`]).
 //!
-//! It starts with the first write or long query, looks at all tables ten times a second while there is something to do, and
-//! sleeps until the next when there is not. It ends with the database.
+//! It starts with the first write or long query, looks at all tables ten times a second while there is
+//! something to do, and sleeps until the next when there is not. It ends with the database.
 //!
 //! [`Table::upkeep`]: entasis_storage::Table::upkeep
 
@@ -100,7 +101,9 @@ fn rest(database: &Weak<Shared>, when_idle: Option<fn()>) -> bool {
 fn look(shared: &Shared) -> bool {
     let names = shared.catalog.version();
     let mut is_done = true;
-    for table in names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten())) {
+    for table in
+        names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()))
+    {
         let did = table.upkeep(BUDGET);
         is_done &= did.is_done && did.warm == 0 && did.overtaken == 0;
     }
@@ -118,7 +121,8 @@ mod tests {
     #[test]
     fn idle_is_who_has_not_written_for_a_second() {
         let when_idle: fn() = || CALLED.lock().unwrap().push(Instant::now());
-        let database = Database::in_memory(Config { when_idle: Some(when_idle), ..Config::default() }).unwrap();
+        let database =
+            Database::in_memory(Config { when_idle: Some(when_idle), ..Config::default() }).unwrap();
         let connection = database.connect();
         connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v INTEGER)").unwrap();
         for round in 1..=2 {
@@ -133,7 +137,11 @@ mod tests {
                 thread::sleep(REST);
             }
             let called = CALLED.lock().unwrap()[round - 1];
-            assert!(called >= written + Duration::from_secs(1), "{:?} after the last write", called - written);
+            assert!(
+                called >= written + Duration::from_secs(1),
+                "{:?} after the last write",
+                called - written
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a statement works on: the names and the rows of one moment, and what it and its transaction did to them.
+//! What a statement works on: the names and the rows of one moment, and what it and its transaction did to
+//! them.
 //!
 //! | | a [`Work`] begins with | and ends with |
 //! |---|---|---|
@@ -6,15 +7,16 @@
 //! | any other statement by itself | tables as they are when they are first named | [`Work::commit`] |
 //! | a transaction | all tables of one moment | [`Work::commit`]; the first to commit wins |
 //!
-//! Dropped without a commit, it leaves nothing behind. A statement within a transaction that fails goes back to a
-//! [`Mark`], so the transaction goes on without it.
+//! Dropped without a commit, it leaves nothing behind. A statement within a transaction that fails goes back
+//! to a [`Mark`], so the transaction goes on without it.
 //!
-//! **One moment.** Tables are seen as of one moment: those of a transaction as of its beginning, those of a statement by itself as
-//! of a moment while it was bound ([`Work::sees_one_moment`]). A commit publishes all of its tables and names at one moment
-//! ([`entasis_storage::Catalog::publish`]), so nobody sees a part of it.
+//! **One moment.** Tables are seen as of one moment: those of a transaction as of its beginning, those of a
+//! statement by itself as of a moment while it was bound ([`Work::sees_one_moment`]). A commit publishes all
+//! of its tables and names at one moment ([`entasis_storage::Catalog::publish`]), so nobody sees a part of
+//! it.
 //!
-//! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the commit by a transaction
-//! (`docs/design/locks.md`).
+//! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the
+//! commit by a transaction (`docs/design/locks.md`).
 
 use crate::catch_up::CatchUp;
 use crate::change::foreign::Claims;
@@ -151,8 +153,8 @@ impl Work {
         }
     }
 
-    /// True if all that was seen, names and rows, was so at one moment. If not, what there is now is seen from now on, and the
-    /// statement must be bound again.
+    /// True if all that was seen, names and rows, was so at one moment. If not, what there is now is seen
+    /// from now on, and the statement must be bound again.
     pub(crate) fn sees_one_moment(&mut self) -> bool {
         if self.is_transaction {
             return true;
@@ -219,8 +221,8 @@ impl Work {
         self.claim(entry, |_| ());
     }
 
-    /// Indexes were built from what is seen of their table, and catch up with it at the commit. That comes with the table's turn in
-    /// hand, so that no statement has to be run again because there is an index now.
+    /// Indexes were built from what is seen of their table, and catch up with it at the commit. That comes
+    /// with the table's turn in hand, so that no statement has to be run again because there is an index now.
     pub(crate) fn built(&mut self, old: &Arc<TableEntry>, entry: &Arc<TableEntry>, new: Vec<usize>) {
         self.uses(old);
         if new.is_empty() {
@@ -231,7 +233,8 @@ impl Work {
         self.built.push(CatchUp { entry: entry.clone(), new, seen });
     }
 
-    /// The outcome relies on what `add` claims of a table, which is judged once more if the table has changed until the commit.
+    /// The outcome relies on what `add` claims of a table, which is judged once more if the table has changed
+    /// until the commit.
     pub(crate) fn claim(&mut self, entry: &Arc<TableEntry>, add: impl FnOnce(&mut Claims)) {
         self.uses(entry);
         all_tables(entry).for_each(|table| self.rows.depend_on(&table));
@@ -361,8 +364,8 @@ impl Work {
     /// Publishes everything, or nothing.
     ///
     /// # Errors
-    /// Conflict, if another transaction was first, or the time is up; interrupted; resource, if the memory limit does not allow
-    /// it.
+    /// Conflict, if another transaction was first, or the time is up; interrupted; resource, if the memory
+    /// limit does not allow it.
     pub(crate) fn commit(mut self, waiter: &Waiter<'_>) -> Result<()> {
         self.charge()?;
         let mut interrupt = self.interrupt();
@@ -410,8 +413,8 @@ impl Work {
     }
 }
 
-/// The tables of names that stand for something else in two versions, by their addresses, with their indexes: before and now.
-/// One that has got another entry or another name is in both.
+/// The tables of names that stand for something else in two versions, by their addresses, with their indexes:
+/// before and now. One that has got another entry or another name is in both.
 fn changed_tables(base: &CatalogVersion, now: &CatalogVersion) -> (Addressed, Addressed) {
     let (mut old, mut new) = (Addressed::new(), Addressed::new());
     if base.is(now) {
@@ -484,11 +487,19 @@ fn moved(what: &str) -> Error {
 
 /// A table and its indexes.
 pub(crate) fn all_tables(entry: &TableEntry) -> impl Iterator<Item = Arc<Table>> {
-    std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()).cloned().collect::<Vec<_>>().into_iter()
+    std::iter::once(&entry.table)
+        .chain(entry.indexes.iter().flatten())
+        .cloned()
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 /// The rows of a writer's table with a key. For the judgement of keys.
-pub(crate) fn rows_with(writer: &TableWriter<'_>, key: &[entasis_storage::Datum<'_>], limit: usize) -> Vec<RowId> {
+pub(crate) fn rows_with(
+    writer: &TableWriter<'_>,
+    key: &[entasis_storage::Datum<'_>],
+    limit: usize,
+) -> Vec<RowId> {
     let mut found = Vec::new();
     writer.find_each(key, |row| {
         found.push(row);

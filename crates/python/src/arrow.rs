@@ -1,7 +1,7 @@
 //! The Arrow PyCapsule interface: tables of other libraries in, results out, without copying buffers.
 //!
-//! A capsule is a named pointer to a C struct of Arrow's stream or data interface. Whoever takes what is inside marks
-//! the struct as released, and the capsule's destructor then has nothing to do.
+//! A capsule is a named pointer to a C struct of Arrow's stream or data interface. Whoever takes what is
+//! inside marks the struct as released, and the capsule's destructor then has nothing to do.
 #![allow(unsafe_code)]
 
 use crate::errors::{DataError, NotSupportedError, ProgrammingError, raised};
@@ -10,7 +10,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{DurationMicrosecondType, IntervalMonthDayNano, IntervalMonthDayNanoType};
-use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
+use arrow_array::{
+    Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray,
+};
 use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use entasis_engine::relation::Relation;
 use entasis_vector::types::MICROS_PER_DAY;
@@ -63,7 +65,9 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
         ("pandas" | "polars", "Series") => None,
         ("polars", "DataFrame") => Some(polars(object)?),
         ("polars", "LazyFrame") => Some(polars(&object.call_method0("collect")?)?),
-        _ if readers::is_reader(object, library)? => return readers::reader(object, name).map(Found::Reader).map(Some),
+        _ if readers::is_reader(object, library)? => {
+            return readers::reader(object, name).map(Found::Reader).map(Some);
+        }
         _ if object.hasattr("__arrow_c_stream__")? => Some(stream(object)?),
         _ if object.hasattr("__arrow_c_array__")? => Some(array(object)?),
         _ => None,
@@ -92,7 +96,9 @@ pub fn relation(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<dyn Relat
 /// The Python half of reading and making data frames, which needs pyarrow.
 fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModule>> {
     if py.import("pyarrow").is_err() {
-        return Err(NotSupportedError::new_err(format!("querying a {library} data frame needs the package pyarrow")));
+        return Err(NotSupportedError::new_err(format!(
+            "querying a {library} data frame needs the package pyarrow"
+        )));
     }
     py.import("entasis._frames")
 }
@@ -109,8 +115,8 @@ fn polars(frame: &Bound<'_, PyAny>) -> PyResult<Table> {
 pub fn open(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
     let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the capsule has the name that Arrow reserves for pointers to an initialized stream struct, and keeps it
-    // alive; `from_raw` moves the stream out and marks the struct as released.
+    // SAFETY: the capsule has the name that Arrow reserves for pointers to an initialized stream struct, and
+    // keeps it alive; `from_raw` moves the stream out and marks the struct as released.
     unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr()) }.map_err(|e| failed(&e))
 }
 
@@ -122,7 +128,8 @@ fn stream(object: &Bound<'_, PyAny>) -> PyResult<Table> {
 }
 
 fn array(object: &Bound<'_, PyAny>) -> PyResult<Table> {
-    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = object.call_method0("__arrow_c_array__")?.extract()?;
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+        object.call_method0("__arrow_c_array__")?.extract()?;
     let (schema, array) = (schema.cast_into::<PyCapsule>()?, array.cast_into::<PyCapsule>()?);
     let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
@@ -133,7 +140,9 @@ fn array(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     };
     let data = data.map_err(|e| failed(&e))?;
     if !matches!(data.data_type(), DataType::Struct(_)) || data.null_count() > 0 {
-        return Err(PyTypeError::new_err("an Arrow array is a table only if it is a struct array without nulls"));
+        return Err(PyTypeError::new_err(
+            "an Arrow array is a table only if it is a struct array without nulls",
+        ));
     }
     let batch = RecordBatch::from(StructArray::from(data));
     Ok(Table { schema: batch.schema(), batches: vec![batch] })
@@ -147,15 +156,19 @@ fn failed(error: &ArrowError) -> PyErr {
 ///
 /// # Errors
 /// If Python has no memory left.
-pub fn capsule(py: Python<'_>, schema: SchemaRef, batches: Vec<RecordBatch>) -> PyResult<Bound<'_, PyCapsule>> {
+pub fn capsule(
+    py: Python<'_>,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+) -> PyResult<Bound<'_, PyCapsule>> {
     let reader = RecordBatchIterator::new(batches.into_iter().map(Ok), schema);
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
 }
 
-// ---- data frames -------------------------------------------------------------------------------------------------
+// ---- data frames ------------------------------------------------------------------------------------------
 
-/// A result for libraries of data frames, which have no type for an INTERVAL's months and days: those are durations here, a month
-/// as 30 days.
+/// A result for libraries of data frames, which have no type for an INTERVAL's months and days: those are
+/// durations here, a month as 30 days.
 #[pyclass(frozen)]
 pub struct FrameStream {
     schema: SchemaRef,
@@ -171,7 +184,8 @@ impl FrameStream {
         const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
         let field = |field: &Arc<Field>| match field.data_type() {
             &INTERVAL => {
-                let duration = field.as_ref().clone().with_data_type(DataType::Duration(TimeUnit::Microsecond));
+                let duration =
+                    field.as_ref().clone().with_data_type(DataType::Duration(TimeUnit::Microsecond));
                 Arc::new(duration)
             }
             _ => field.clone(),

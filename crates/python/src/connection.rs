@@ -13,7 +13,11 @@ use std::sync::Arc;
 /// Opens a database: a file, or `:memory:`. Options are those of SQL's `SET`: `threads`, `memory_limit`.
 #[pyfunction]
 #[pyo3(signature = (database=None, **config))]
-pub fn connect(py: Python<'_>, database: Option<PathBuf>, config: Option<&Bound<'_, PyDict>>) -> PyResult<Connection> {
+pub fn connect(
+    py: Python<'_>,
+    database: Option<PathBuf>,
+    config: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Connection> {
     let mut options = Config {
         when_idle: Some(entasis_allocator::give_back),
         when_short: Some(entasis_allocator::give_back_now),
@@ -57,14 +61,22 @@ impl Connection {
 
     /// Runs SQL on a new cursor and returns it.
     #[pyo3(signature = (operation, parameters=None))]
-    fn execute(slf: &Bound<'_, Self>, operation: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Cursor> {
+    fn execute(
+        slf: &Bound<'_, Self>,
+        operation: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Cursor> {
         let cursor = Self::cursor(slf)?;
         cursor.run(slf.py(), operation, parameters)?;
         Ok(cursor)
     }
 
     /// Runs one statement once for each set of parameters, all or nothing, on a new cursor, and returns that.
-    fn executemany(slf: &Bound<'_, Self>, operation: &str, seq_of_parameters: &Bound<'_, PyAny>) -> PyResult<Cursor> {
+    fn executemany(
+        slf: &Bound<'_, Self>,
+        operation: &str,
+        seq_of_parameters: &Bound<'_, PyAny>,
+    ) -> PyResult<Cursor> {
         let cursor = Self::cursor(slf)?;
         cursor.run_many(slf.py(), operation, seq_of_parameters)?;
         Ok(cursor)

@@ -31,7 +31,8 @@ impl Fetch {
                 return Ok(None);
             }
             let cells = row.iter().zip(self.rows.schema());
-            let cells: PyResult<Vec<_>> = cells.map(|(value, field)| values::to_python(py, value, field.ty)).collect();
+            let cells: PyResult<Vec<_>> =
+                cells.map(|(value, field)| values::to_python(py, value, field.ty)).collect();
             return PyTuple::new(py, cells?).map(Some);
         }
         while let Some(chunk) = self.rows.chunks().get(self.next.0) {
@@ -39,8 +40,9 @@ impl Fetch {
             if row < chunk.len() {
                 self.next.1 += 1;
                 let schema = self.rows.schema().iter().enumerate();
-                let cells: PyResult<Vec<_>> =
-                    schema.map(|(c, field)| values::to_python(py, &chunk.value(row, c, field.ty), field.ty)).collect();
+                let cells: PyResult<Vec<_>> = schema
+                    .map(|(c, field)| values::to_python(py, &chunk.value(row, c, field.ty), field.ty))
+                    .collect();
                 return PyTuple::new(py, cells?).map(Some);
             }
             self.next = (self.next.0 + 1, 0);
@@ -158,7 +160,12 @@ impl Cursor {
     }
 
     /// As the method below, for the connection's shortcut.
-    pub fn run(&self, py: Python<'_>, operation: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    pub fn run(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         drop(self.open()?);
         let arguments = self.session.arguments(operation, parameters)?;
         let rows = match self.session.run_at_once(py, operation, &arguments)? {
@@ -191,7 +198,8 @@ fn no_result() -> PyErr {
 
 #[pymethods]
 impl Cursor {
-    /// Runs SQL, with values for its parameters `?` or `$1`, or a dict of them for `$name`, and returns the cursor itself.
+    /// Runs SQL, with values for its parameters `?` or `$1`, or a dict of them for `$name`, and returns the
+    /// cursor itself.
     #[pyo3(signature = (operation, parameters=None))]
     fn execute<'py>(
         slf: PyRef<'py, Self>,

@@ -1,5 +1,5 @@
-//! The exceptions of DB-API 2.0, and which of ours becomes which. All have the attribute `sqlstate`, which is `None` for what
-//! went wrong before the database was asked.
+//! The exceptions of DB-API 2.0, and which of ours becomes which. All have the attribute `sqlstate`, which is
+//! `None` for what went wrong before the database was asked.
 
 use entasis_vector::{Error as Failure, ErrorKind};
 use pyo3::create_exception;

@@ -1,8 +1,9 @@
 //! Readers: objects that give their rows once, as pyarrow's `RecordBatchReader` does.
 //!
-//! A reader is asked for its columns when a statement names it, and for its rows when the statement scans it; what only looks
-//! at the columns, as `DESCRIBE` does, takes no rows. The rows are kept until the statement ends, which may scan them often. After
-//! that they are gone, and to name the reader again is an error rather than a table without rows.
+//! A reader is asked for its columns when a statement names it, and for its rows when the statement scans it;
+//! what only looks at the columns, as `DESCRIBE` does, takes no rows. The rows are kept until the statement
+//! ends, which may scan them often. After that they are gone, and to name the reader again is an error rather
+//! than a table without rows.
 
 use crate::arrow;
 use crate::errors::ProgrammingError;
@@ -19,8 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What is known of each reader: a `weakref.WeakKeyDictionary` of [`Known`].
 static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// True for an object that gives its rows once: a stream that is an iterator, other than results of Entasis; and that can be
-/// remembered.
+/// True for an object that gives its rows once: a stream that is an iterator, other than results of Entasis;
+/// and that can be remembered.
 ///
 /// # Errors
 /// What the object raises.

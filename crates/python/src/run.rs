@@ -1,8 +1,9 @@
 //! Runs statements without the GIL, and turns Ctrl-C into cancellation.
 //!
-//! Python delivers signals only to its main thread, and only when that looks. So the statement runs on a thread of its
-//! own, while the calling one waits without the GIL and looks for signals fifty times a second. A signal whose handler
-//! raises (`KeyboardInterrupt`) cancels the statement; the exception goes on once the statement has stopped.
+//! Python delivers signals only to its main thread, and only when that looks. So the statement runs on a
+//! thread of its own, while the calling one waits without the GIL and looks for signals fifty times a second.
+//! A signal whose handler raises (`KeyboardInterrupt`) cancels the statement; the exception goes on once the
+//! statement has stopped.
 
 use crate::errors::raised;
 use crate::scan::Scope;
@@ -105,12 +106,17 @@ impl Session {
         self.connection()?.parameter_names(sql).map_err(|error| raised(&error))
     }
 
-    /// Runs a statement on this very thread, if it is done before a signal could matter. `None`, if it is not, or another one
-    /// is running.
+    /// Runs a statement on this very thread, if it is done before a signal could matter. `None`, if it is
+    /// not, or another one is running.
     ///
     /// # Errors
     /// Those of the statement.
-    pub fn run_at_once(&self, py: Python<'_>, sql: &str, arguments: &Arguments) -> PyResult<Option<entasis::Rows>> {
+    pub fn run_at_once(
+        &self,
+        py: Python<'_>,
+        sql: &str,
+        arguments: &Arguments,
+    ) -> PyResult<Option<entasis::Rows>> {
         let connection = self.connection()?;
         let Arguments::Values(parameters) = arguments else { return Ok(None) };
         let result = py.detach(|| {
@@ -123,8 +129,13 @@ impl Session {
     /// Runs `work` on the connection.
     ///
     /// # Errors
-    /// Those of `work`; what a signal handler raised meanwhile; what went wrong with a variable of the caller.
-    pub fn run<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Connection) -> Result<T> + Send) -> PyResult<T> {
+    /// Those of `work`; what a signal handler raised meanwhile; what went wrong with a variable of the
+    /// caller.
+    pub fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Connection) -> Result<T> + Send,
+    ) -> PyResult<T> {
         let connection = self.connection()?;
         let frame = py.import("sys")?.call_method0("_getframe").ok().map(Bound::unbind);
         let (result, signal) = py.detach(|| {
@@ -133,7 +144,8 @@ impl Session {
                 let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
                 self.scope.enter(frame);
                 let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
-                let result = result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
+                let result =
+                    result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
                 // Whoever asked may be gone only if it panicked itself.
                 let _ = answer.send((result, self.scope.leave()));
             };

@@ -1,11 +1,11 @@
 //! Names that the catalog does not have: variables of the caller that hold tables.
 //!
-//! A statement's names are looked up in the frame that called, its locals and then its globals, and outward from there.
-//! What can be a table: anything with the Arrow PyCapsule interface (pyarrow, polars, results of Entasis), pandas data
-//! frames, lazy polars frames. Other variables are passed over.
+//! A statement's names are looked up in the frame that called, its locals and then its globals, and outward
+//! from there. What can be a table: anything with the Arrow PyCapsule interface (pyarrow, polars, results of
+//! Entasis), pandas data frames, lazy polars frames. Other variables are passed over.
 //!
-//! A statement sees each object once, however often it names it and under whatever names: a reader has its rows once, and a lazy
-//! frame is collected once.
+//! A statement sees each object once, however often it names it and under whatever names: a reader has its
+//! rows once, and a lazy frame is collected once.
 
 use crate::arrow::{self, Found};
 use crate::readers::Reader;

@@ -20,7 +20,8 @@ pub fn table(rows: &Rows) -> String {
     }
     let half = ROWS / 2;
     let shown = |row: usize| total <= ROWS || row < half || row >= total - half;
-    let picked: Vec<usize> = (0..columns).filter(|&c| columns <= COLUMNS || !(6..columns - 6).contains(&c)).collect();
+    let picked: Vec<usize> =
+        (0..columns).filter(|&c| columns <= COLUMNS || !(6..columns - 6).contains(&c)).collect();
     let mut grid: Vec<Vec<String>> = picked
         .iter()
         .map(|&c| vec![cell(&rows.schema()[c].name), cell(&rows.schema()[c].ty.to_string().to_lowercase())])
@@ -39,8 +40,10 @@ pub fn table(rows: &Rows) -> String {
         }
     }
     if picked.len() < columns {
-        let gap =
-            grid[0].iter().enumerate().map(|(i, _)| if i == 1 { format!("+{}", columns - 12) } else { "…".into() });
+        let gap = grid[0]
+            .iter()
+            .enumerate()
+            .map(|(i, _)| if i == 1 { format!("+{}", columns - 12) } else { "…".into() });
         grid.insert(COLUMNS / 2, gap.collect());
     }
     let right: Vec<bool> = picked.iter().map(|&c| rows.schema()[c].ty.is_numeric()).collect();

@@ -19,8 +19,8 @@ use entasis_vector::{DataType, Error, Interval, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMapping,
-    PyMemoryView, PySet, PyString, PyTime, PyTuple, PyType, PyTzInfo,
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyFrozenSet, PyInt, PyList,
+    PyMapping, PyMemoryView, PySet, PyString, PyTime, PyTuple, PyType, PyTzInfo,
 };
 
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -64,7 +64,8 @@ fn no_sequence() -> PyErr {
     )
 }
 
-/// The arguments of one execution by the names of the parameters, which are in lower case. Case does not matter.
+/// The arguments of one execution by the names of the parameters, which are in lower case. Case does not
+/// matter.
 ///
 /// # Errors
 /// If one is missing, or names no parameter, or holds what SQL has no type for.
@@ -173,7 +174,8 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     if value.is_instance_of::<PyDelta>() {
         let (days, seconds) = (part(value, "days")?, part(value, "seconds")?);
         let micros = seconds * 1_000_000 + part(value, "microseconds")?;
-        let days = i32::try_from(days).map_err(|_| DataError::new_err("the timedelta is too long for an INTERVAL"))?;
+        let days = i32::try_from(days)
+            .map_err(|_| DataError::new_err("the timedelta is too long for an INTERVAL"))?;
         return Ok((Value::Interval(Interval { months: 0, days, micros }), DataType::Interval));
     }
     if value.is_instance(DECIMAL.import(py, "decimal", "Decimal")?)? {
@@ -326,7 +328,9 @@ fn instant<'py>(
     micros: i64,
     zone: Option<&Bound<'py, PyTzInfo>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some((year, month, day)) = civil(micros.div_euclid(MICROS_PER_DAY)) else { return Ok(text(py, value, ty)) };
+    let Some((year, month, day)) = civil(micros.div_euclid(MICROS_PER_DAY)) else {
+        return Ok(text(py, value, ty));
+    };
     let (hour, minute, second, fraction) = clock(micros.rem_euclid(MICROS_PER_DAY));
     Ok(PyDateTime::new(py, year, month, day, hour, minute, second, fraction, zone)?.into_any())
 }

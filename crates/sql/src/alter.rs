@@ -1,18 +1,19 @@
 //! `ALTER TABLE`.
 //!
-//! The table as it will be is declared from what it is ([`Altered`]), action by action, as `CREATE TABLE` declares one: several
-//! actions in one statement add up. From the difference follow
+//! The table as it will be is declared from what it is ([`Altered`]), action by action, as `CREATE TABLE`
+//! declares one: several actions in one statement add up. From the difference follow
 //!
 //! 1. the rows, if values change: a query over the table as it is;
-//! 2. what the rows that are there may violate now: `NOT NULL`, checks, unique keys and foreign keys that are new or speak of
-//!    new values, a query each over those rows.
+//! 2. what the rows that are there may violate now: `NOT NULL`, checks, unique keys and foreign keys that are
+//!    new or speak of new values, a query each over those rows.
 //!
-//! What is not done here: whoever runs the statement sees to what needs the table: foreign keys that refer to it, which
-//! [`Columns::places`] numbers anew, and views.
+//! What is not done here: whoever runs the statement sees to what needs the table: foreign keys that refer to
+//! it, which [`Columns::places`] numbers anew, and views.
 
 use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::{
-    TableView, Target, and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from, table_alias,
+    TableView, Target, and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from,
+    table_alias,
 };
 use crate::clauses::refuse;
 use crate::context::unknown_table;
@@ -69,15 +70,19 @@ impl Altered {
     fn user(&self, column: usize) -> Option<String> {
         let definition = &self.declared.definition;
         let name = self.declared.columns[column].name.to_lowercase();
-        let key = definition.keys.iter().find(|key| key.columns.contains(&column)).map(|key| match key.kind {
-            KeyKind::Index => format!("the index {}", key.name),
-            _ => format!("the constraint {}", key.name),
-        });
-        let foreign = || definition.foreign_keys.iter().find(|key| self.has_column(key, column)).map(|key| &key.name);
+        let key =
+            definition.keys.iter().find(|key| key.columns.contains(&column)).map(|key| match key.kind {
+                KeyKind::Index => format!("the index {}", key.name),
+                _ => format!("the constraint {}", key.name),
+            });
+        let foreign =
+            || definition.foreign_keys.iter().find(|key| self.has_column(key, column)).map(|key| &key.name);
         let check = || {
             let reads = |sql: &str| stored_expr(sql).and_then(|expr| read_columns(&expr, "a check"));
             let mut checks = definition.checks.iter();
-            checks.find(|check| reads(&check.sql).is_ok_and(|read| read.contains(&name))).map(|check| &check.name)
+            checks
+                .find(|check| reads(&check.sql).is_ok_and(|read| read.contains(&name)))
+                .map(|check| &check.name)
         };
         let constraint = |name: &String| format!("the constraint {name}");
         key.or_else(|| foreign().map(constraint)).or_else(|| check().map(constraint)).or_else(|| {
@@ -119,7 +124,8 @@ impl Altered {
         if column < definition.defaults.len() {
             definition.defaults.remove(column);
         }
-        let down = |columns: &mut Vec<usize>| columns.iter_mut().filter(|i| **i > column).for_each(|i| *i -= 1);
+        let down =
+            |columns: &mut Vec<usize>| columns.iter_mut().filter(|i| **i > column).for_each(|i| *i -= 1);
         definition.keys.iter_mut().for_each(|key| down(&mut key.columns));
         definition.layout.key.iter_mut().for_each(down);
         let compressions = &mut definition.layout.column_compressions;
@@ -152,7 +158,8 @@ impl Altered {
     /// An error, if a column has the name.
     fn free(&self, name: &Ident) -> Result<()> {
         if self.declared.columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name.value)) {
-            let error = Error::input(format!("table {} has a column {} already", self.declared.table, name.value));
+            let error =
+                Error::input(format!("table {} has a column {} already", self.declared.table, name.value));
             return Err(locate_ident(error, name));
         }
         Ok(())
@@ -187,7 +194,8 @@ impl Altered {
 
     /// True if columns are those that had the numbers `old`.
     fn are_columns(&self, old: &[usize], new: &[usize]) -> bool {
-        let is_it = |(&old, &new): (&usize, &usize)| matches!(self.origins[new], Origin::Column(i) if i == old);
+        let is_it =
+            |(&old, &new): (&usize, &usize)| matches!(self.origins[new], Origin::Column(i) if i == old);
         old.len() == new.len() && old.iter().zip(new).all(is_it)
     }
 
@@ -254,7 +262,12 @@ impl Binder<'_> {
         Ok(Alteration::Rename { to: name })
     }
 
-    fn alter_columns(&self, name: &ObjectName, table: &str, operations: &[AlterTableOperation]) -> Result<Alteration> {
+    fn alter_columns(
+        &self,
+        name: &ObjectName,
+        table: &str,
+        operations: &[AlterTableOperation],
+    ) -> Result<Alteration> {
         let relation = self.table(table)?;
         let columns = relation.schema().clone();
         let width = columns.len();
@@ -263,7 +276,8 @@ impl Binder<'_> {
         let declared = Declared { table: table.to_string(), columns, definition, sequences: Vec::new() };
         let origins = (0..width).map(Origin::Column).collect();
         let places = (0..width).map(Some).collect();
-        let mut altered = Altered { declared, origins, places, changed: false, dropped: Vec::new(), cascade: None };
+        let mut altered =
+            Altered { declared, origins, places, changed: false, dropped: Vec::new(), cascade: None };
         for operation in operations {
             self.alter(&mut altered, operation)?;
         }
@@ -272,7 +286,11 @@ impl Binder<'_> {
         }
         altered.declared.note_sequences()?;
         let same = altered.origins.len() == width
-            && altered.origins.iter().enumerate().all(|(i, origin)| matches!(origin, Origin::Column(j) if *j == i));
+            && altered
+                .origins
+                .iter()
+                .enumerate()
+                .all(|(i, origin)| matches!(origin, Origin::Column(j) if *j == i));
         let rows = self.altered_rows(&before, &altered)?;
         let violations = self.violations(&before, &altered, &rows)?;
         let now = |column: usize| altered.places.iter().position(|&was| was == Some(column));
@@ -312,9 +330,15 @@ impl Binder<'_> {
                         let error = Error::input(format!("the column {} is used by {user}", name.value));
                         let hint = match cascade {
                             false => {
-                                format!("DROP COLUMN {} CASCADE drops constraints and indexes with it", name.value)
+                                format!(
+                                    "DROP COLUMN {} CASCADE drops constraints and indexes with it",
+                                    name.value
+                                )
                             }
-                            true => "ALTER TABLE … SET (layout_key = (…)) lays the table out by other columns".into(),
+                            true => {
+                                "ALTER TABLE … SET (layout_key = (…)) lays the table out by other columns"
+                                    .into()
+                            }
                         };
                         return Err(locate_ident(error.with_hint(hint), name));
                     }
@@ -375,7 +399,8 @@ impl Binder<'_> {
 
     fn alter_column(&self, altered: &mut Altered, column: usize, op: &AlterColumnOperation) -> Result<()> {
         let field = altered.declared.columns[column].clone();
-        let identity = matches!(altered.declared.definition.default_of(column), ColumnDefault::Identity { .. });
+        let identity =
+            matches!(altered.declared.definition.default_of(column), ColumnDefault::Identity { .. });
         let set_default = |altered: &mut Altered, default: ColumnDefault| {
             if identity {
                 return Err(Error::input(format!("the column {} is an identity column", field.name)));
@@ -398,7 +423,10 @@ impl Binder<'_> {
                 let primary = altered.declared.definition.primary_key();
                 if identity || primary.is_some_and(|key| key.columns.contains(&column)) {
                     let what = if identity { "an identity column" } else { "part of the primary key" };
-                    return Err(Error::input(format!("the column {} is {what} and cannot be NULL", field.name)));
+                    return Err(Error::input(format!(
+                        "the column {} is {what} and cannot be NULL",
+                        field.name
+                    )));
                 }
                 altered.declared.columns[column].nullable = true;
             }
@@ -412,14 +440,17 @@ impl Binder<'_> {
                 }
                 let foreign = &altered.declared.definition.foreign_keys;
                 if let Some(key) = foreign.iter().find(|key| altered.has_column(key, column)) {
-                    let error =
-                        Error::input(format!("the column {} is used by the constraint {}", field.name, key.name));
+                    let error = Error::input(format!(
+                        "the column {} is used by the constraint {}",
+                        field.name, key.name
+                    ));
                     return Err(error.with_hint("drop it first, and add it again"));
                 }
                 if identity {
                     return Err(Error::not_supported("another type for an identity column"));
                 }
-                let value = using.clone().unwrap_or_else(|| Expr::Identifier(Ident::with_quote('"', &*field.name)));
+                let value =
+                    using.clone().unwrap_or_else(|| Expr::Identifier(Ident::with_quote('"', &*field.name)));
                 altered.origins[column] = Origin::Expr(cast_to(value, ty)?);
                 altered.declared.columns[column].ty = ty;
                 if let ColumnDefault::Expression(sql) = altered.declared.definition.default_of(column) {
@@ -441,7 +472,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Refuses another kind of type for a column that checks read: they would compare other things than they say.
+    /// Refuses another kind of type for a column that checks read: they would compare other things than they
+    /// say.
     fn judge_checks(&self, altered: &Altered, field: &Field, ty: DataType) -> Result<()> {
         let is_moment = |ty| matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz);
         let both = |is: &dyn Fn(DataType) -> bool| is(field.ty) && is(ty);
@@ -483,7 +515,8 @@ impl Binder<'_> {
         let alias = Ident::with_quote('"', table.as_str());
         let mut violations = Vec::new();
         let mut ask = |message: String, shown: &[usize], edit: &mut dyn FnMut(&mut Select)| -> Result<()> {
-            let items = shown.iter().map(|&i| named(qualified(&alias, &columns[i].name), &columns[i].name)).collect();
+            let items =
+                shown.iter().map(|&i| named(qualified(&alias, &columns[i].name), &columns[i].name)).collect();
             let mut plan = self.over_rows(rows.clone(), table_alias(alias.clone()), None, |select| {
                 select.projection = items;
                 edit(select);
@@ -514,10 +547,13 @@ impl Binder<'_> {
             let parts: Vec<usize> =
                 (0..columns.len()).filter(|&i| read.contains(&columns[i].name.to_lowercase())).collect();
             if is_new(
-                old.checks.iter().any(|other| altered.is_kept(&other.name, &check.name) || other.sql == check.sql),
+                old.checks
+                    .iter()
+                    .any(|other| altered.is_kept(&other.name, &check.name) || other.sql == check.sql),
                 &parts,
             ) {
-                let message = format!("CHECK constraint {} of table {table} is violated by a row", check.name);
+                let message =
+                    format!("CHECK constraint {} of table {table} is violated by a row", check.name);
                 let shown = if parts.is_empty() { vec![0] } else { parts };
                 ask(message, &shown, &mut |select| select.selection = Some(not(expr.clone())))?;
             }
@@ -535,8 +571,10 @@ impl Binder<'_> {
                 );
                 ask(message, &key.columns, &mut |select| {
                     select.selection = and(key.columns.iter().map(|&i| not(is_null(column(i)))));
-                    select.group_by =
-                        GroupByExpr::Expressions(key.columns.iter().map(|&i| column(i)).collect(), Vec::new());
+                    select.group_by = GroupByExpr::Expressions(
+                        key.columns.iter().map(|&i| column(i)).collect(),
+                        Vec::new(),
+                    );
                     select.having = several();
                 })?;
             }
@@ -548,18 +586,25 @@ impl Binder<'_> {
                     false => other.references == key.references,
                 };
                 altered.is_kept(&other.name, &key.name)
-                    || other.table == key.table && altered.are_columns(&other.columns, &key.columns) && are_same_keys()
+                    || other.table == key.table
+                        && altered.are_columns(&other.columns, &key.columns)
+                        && are_same_keys()
             });
             if !is_new(is_old, &key.columns) {
                 continue;
             }
-            let parent = self.catalog.table(&key.table).ok_or_else(|| unknown_table(&key.table, self.catalog))?;
+            let parent =
+                self.catalog.table(&key.table).ok_or_else(|| unknown_table(&key.table, self.catalog))?;
             let other = Ident::with_quote('"', "entasis:other");
             let pairs = key.columns.iter().zip(&key.references);
-            let matches = and(pairs.map(|(&own, &i)| equal(qualified(&other, &parent.schema()[i].name), column(own))));
-            let found = select_from(&key.table, table_alias(other.clone()), |select| select.selection = matches)?;
-            let message =
-                format!("foreign key {}: no row of table {} has the values of a row of {table}", key.name, key.table);
+            let matches =
+                and(pairs.map(|(&own, &i)| equal(qualified(&other, &parent.schema()[i].name), column(own))));
+            let found =
+                select_from(&key.table, table_alias(other.clone()), |select| select.selection = matches)?;
+            let message = format!(
+                "foreign key {}: no row of table {} has the values of a row of {table}",
+                key.name, key.table
+            );
             ask(message, &key.columns, &mut |select| {
                 let given = key.columns.iter().map(|&i| not(is_null(column(i))));
                 select.selection = and(given.chain([not(exists(found.clone()))]));

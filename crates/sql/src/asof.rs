@@ -7,13 +7,16 @@
 //! ```
 //! The parser knows the last form only, the binder none, so that one travels through both under other names:
 //!
-//! 1. *Tokens.* `ASOF` becomes `GLOBAL`, a word before a join that means nothing here and is refused where a user writes it. Views keep their text with `ASOF`.
-//! 2. *Syntax tree.* Such a join is an inner or left join; its inequality becomes the argument of a function that no user can write.
-//!    `USING` gets its conditions where those of all joins are made ([`crate::rewrite`]).
-//! 3. *Lowering.* The function is taken out of the join's condition: what is in it is the inequality of the engine's as-of join, and all the
-//!    others must be its keys.
+//! 1. *Tokens.* `ASOF` becomes `GLOBAL`, a word before a join that means nothing here and is refused where a
+//!    user writes it. Views keep their text with `ASOF`.
+//! 2. *Syntax tree.* Such a join is an inner or left join; its inequality becomes the argument of a function
+//!    that no user can write. `USING` gets its conditions where those of all joins are made
+//!    ([`crate::rewrite`]).
+//! 3. *Lowering.* The function is taken out of the join's condition: what is in it is the inequality of the
+//!    engine's as-of join, and all the others must be its keys.
 //!
-//! Refused are right and full joins, `NATURAL`, no inequality, several of them, and any condition that is none of these two.
+//! Refused are right and full joins, `NATURAL`, no inequality, several of them, and any condition that is
+//! none of these two.
 
 use crate::dialect::EntasisDialect;
 use crate::functions::native::{Kind, Native};
@@ -21,8 +24,8 @@ use crate::parse::position;
 use crate::walk::WalkMut;
 use datafusion_expr::{Expr as DfExpr, utils::split_conjunction};
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Select, Statement, TableFactor, TableWithJoins,
-    VisitorMut,
+    BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Select, Statement, TableFactor,
+    TableWithJoins, VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
@@ -33,7 +36,7 @@ use std::ops::ControlFlow;
 /// The function around the inequality, which no user can write.
 pub(crate) const NEAREST: &str = "\u{1}asof";
 
-// ---- tokens -------------------------------------------------------------------------------------------------------
+// ---- tokens -----------------------------------------------------------------------------------------------
 
 /// The keyword that a token is.
 fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
@@ -55,7 +58,9 @@ pub(crate) fn settle(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan
                 tokens[at].token = Token::make_keyword("GLOBAL");
             }
             Keyword::GLOBAL if is_join => {
-                return Err(Error::not_supported("GLOBAL JOIN").with_position(position(tokens[at].span.start)));
+                return Err(
+                    Error::not_supported("GLOBAL JOIN").with_position(position(tokens[at].span.start))
+                );
             }
             _ => {}
         }
@@ -79,7 +84,8 @@ pub(crate) fn restored(mut text: String) -> String {
     for at in (0..tokens.len()).rev() {
         if keyword(tokens.get(at)) == Keyword::GLOBAL && begins_join(tokens.get(at + 1)) {
             let Location { line, column } = tokens[at].span.start;
-            let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum::<usize>();
+            let before =
+                text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum::<usize>();
             let within = text[before..].char_indices().nth(column.saturating_sub(1) as usize);
             if let Some((offset, _)) = within {
                 let start = before + offset;
@@ -111,9 +117,10 @@ fn has_match_condition(tokens: &[TokenWithSpan]) -> bool {
     false
 }
 
-// ---- the syntax tree ----------------------------------------------------------------------------------------------
+// ---- the syntax tree --------------------------------------------------------------------------------------
 
-/// Makes inner and left joins of the as-of joins of a statement. Those with `USING` stay marked until they get conditions.
+/// Makes inner and left joins of the as-of joins of a statement. Those with `USING` stay marked until they
+/// get conditions.
 ///
 /// # Errors
 /// Input and not supported, for what the module names.
@@ -140,7 +147,8 @@ impl VisitorMut for Joins {
 }
 
 fn joins(table: &mut TableWithJoins) -> Result<()> {
-    let factors = std::iter::once(&mut table.relation).chain(table.joins.iter_mut().map(|join| &mut join.relation));
+    let factors =
+        std::iter::once(&mut table.relation).chain(table.joins.iter_mut().map(|join| &mut join.relation));
     for factor in factors {
         if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
             joins(table_with_joins)?;
@@ -232,7 +240,7 @@ pub(crate) fn nearest(inequality: Expr) -> Expr {
     crate::rewrite::call(NEAREST, vec![inequality])
 }
 
-// ---- lowering -----------------------------------------------------------------------------------------------------
+// ---- lowering ---------------------------------------------------------------------------------------------
 
 /// The inequality of an as-of join with this condition, and its other conditions; `None` if it is none.
 pub(crate) fn taken_apart(condition: &DfExpr) -> Option<(&DfExpr, Vec<&DfExpr>)> {
@@ -241,7 +249,11 @@ pub(crate) fn taken_apart(condition: &DfExpr) -> Option<(&DfExpr, Vec<&DfExpr>)>
     for part in split_conjunction(condition) {
         match part {
             DfExpr::ScalarFunction(call)
-                if call.func.inner().downcast_ref::<Native>().is_some_and(|native| native.kind == Kind::Nearest) =>
+                if call
+                    .func
+                    .inner()
+                    .downcast_ref::<Native>()
+                    .is_some_and(|native| native.kind == Kind::Nearest) =>
             {
                 inequality = call.args.first();
             }

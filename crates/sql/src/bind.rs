@@ -11,11 +11,14 @@ use crate::schema::{in_schema, is_temporary, known_schemas, new_name};
 use crate::stored::named_objects;
 use crate::types::sql_type;
 use crate::walk::Walk;
-use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, resolve, sequence, time_zone, transaction};
+use crate::{
+    Catalog, ObjectKind, Statement, clauses, layout, lower, resolve, sequence, time_zone, transaction,
+};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
-    self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visitor, With,
+    self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visitor,
+    With,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, OnCommit, Relation};
@@ -28,8 +31,8 @@ use std::sync::Arc;
 /// Binds a statement against a catalog, with the values of its parameters.
 ///
 /// # Errors
-/// Input, with position and advice where they are known, for unknown names and wrong types; not supported, naming the
-/// feature; whatever the catalog raises.
+/// Input, with position and advice where they are known, for unknown names and wrong types; not supported,
+/// naming the feature; whatever the catalog raises.
 pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<Statement> {
     bind_with(statement, catalog, Parameters::Values(params))
 }
@@ -37,8 +40,8 @@ pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataTyp
 /// Binds a query for many runs: with parameters of these types, whose values are given later, in its plan.
 ///
 /// # Errors
-/// As [`bind`]; input or not supported, too, if the query means another thing with other values or at another moment, so that
-/// it must be bound for each run.
+/// As [`bind`]; input or not supported, too, if the query means another thing with other values or at another
+/// moment, so that it must be bound for each run.
 pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Plan> {
     match bind_with(query, catalog, Parameters::Types(types))? {
         Statement::Query(plan) => Ok(plan),
@@ -137,7 +140,9 @@ impl Binder<'_> {
             Ast::CopyTo { query, path, options } => {
                 Statement::CopyTo { plan: self.query(query)?, path: path.clone(), options: options.clone() }
             }
-            Ast::CopyFrom { table, columns, path, options } => self.copy_from(table, columns, path, options)?,
+            Ast::CopyFrom { table, columns, path, options } => {
+                self.copy_from(table, columns, path, options)?
+            }
         })
     }
 
@@ -207,7 +212,9 @@ impl Binder<'_> {
             Sql::Merge(merge) => self.merge(merge),
             Sql::Truncate(truncate) => self.truncate(truncate),
             Sql::AlterTable(alter) => self.alter_table(alter),
-            Sql::AlterView { .. } | Sql::AlterIndex { .. } => Err(Error::not_supported("ALTER of what is not a table")),
+            Sql::AlterView { .. } | Sql::AlterIndex { .. } => {
+                Err(Error::not_supported("ALTER of what is not a table"))
+            }
             Sql::CreateIndex(index) => self.create_index(index, false),
             Sql::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
                 let owner = owned_by.as_ref().filter(|owner| !owner.to_string().eq_ignore_ascii_case("none"));
@@ -273,7 +280,9 @@ impl Binder<'_> {
         let names = display_names(query);
         let mut plan = match self.bind_query(query, false) {
             // Two results of one name are no error for us: rename what the binder cannot tell apart.
-            Err(error) if error.message().contains("unique expression names") => self.bind_query(query, true)?,
+            Err(error) if error.message().contains("unique expression names") => {
+                self.bind_query(query, true)?
+            }
             other => other?,
         };
         if names.len() == plan.output.len() {
@@ -304,8 +313,10 @@ impl Binder<'_> {
     fn described(&self, query: &Query) -> Result<Schema> {
         // A table knows more of its columns than a query over it.
         if let SetExpr::Select(select) = &*query.body
-            && let ([from], [SelectItem::Wildcard(_)]) = (select.from.as_slice(), select.projection.as_slice())
-            && let (TableFactor::Table { name, args: None, .. }, true) = (&from.relation, from.joins.is_empty())
+            && let ([from], [SelectItem::Wildcard(_)]) =
+                (select.from.as_slice(), select.projection.as_slice())
+            && let (TableFactor::Table { name, args: None, .. }, true) =
+                (&from.relation, from.joins.is_empty())
             && select.selection.is_none()
             && let Ok(name) = table_name(name)
             && let Some(relation) = self.catalog.table(&name)
@@ -371,7 +382,9 @@ impl Binder<'_> {
 /// What becomes of a table of this name when a transaction commits.
 fn on_commit(create: &CreateTable, name: &str) -> Result<OnCommit> {
     if create.on_commit.is_some() && !is_temporary(name) {
-        return Err(Error::input("ON COMMIT is for temporary tables").with_hint("write CREATE TEMPORARY TABLE"));
+        return Err(
+            Error::input("ON COMMIT is for temporary tables").with_hint("write CREATE TEMPORARY TABLE")
+        );
     }
     Ok(match create.on_commit {
         None | Some(ast::OnCommit::PreserveRows) => OnCommit::Preserve,
@@ -383,14 +396,15 @@ fn on_commit(create: &CreateTable, name: &str) -> Result<OnCommit> {
 /// The statement that changes rows behind a `WITH`, if that is what a query is.
 pub(crate) fn changed_by(query: &Query) -> Option<&ast::Statement> {
     match &*query.body {
-        SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) | SetExpr::Merge(change) => {
-            Some(change)
-        }
+        SetExpr::Insert(change)
+        | SetExpr::Update(change)
+        | SetExpr::Delete(change)
+        | SetExpr::Merge(change) => Some(change),
         _ => None,
     }
 }
 
-// ---- names -------------------------------------------------------------------------------------------------------
+// ---- names ------------------------------------------------------------------------------------------------
 
 /// The name of a table or view, in lower case, by which the catalog knows it ([`crate::schema`]).
 pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
@@ -421,7 +435,8 @@ pub(crate) fn target_columns(table: &str, schema: &[Field], names: &[Ident]) -> 
 pub(crate) fn find_column(schema: &[Field], name: &Ident) -> Result<usize> {
     let found = schema.iter().position(|field| field.name.eq_ignore_ascii_case(&name.value));
     found.ok_or_else(|| {
-        let error = Error::input(format!("there is no column {}", name.value)).with_sqlstate(sqlstate::NO_COLUMN);
+        let error =
+            Error::input(format!("there is no column {}", name.value)).with_sqlstate(sqlstate::NO_COLUMN);
         let error = locate_ident(error, name);
         match crate::names::nearest(&name.value, schema.iter().map(|field| &*field.name)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
@@ -448,12 +463,13 @@ fn named_columns(query: Box<Query>, names: Vec<Ident>) -> Box<Query> {
         && let TableFactor::Derived { subquery, alias: Some(alias), .. } = &mut select.from[0].relation
     {
         *subquery = query;
-        alias.columns = names.into_iter().map(|name| ast::TableAliasColumnDef { name, data_type: None }).collect();
+        alias.columns =
+            names.into_iter().map(|name| ast::TableAliasColumnDef { name, data_type: None }).collect();
     }
     template
 }
 
-// ---- places ------------------------------------------------------------------------------------------------------
+// ---- places -----------------------------------------------------------------------------------------------
 
 pub(crate) fn locate_ident(error: Error, name: &Ident) -> Error {
     match (error.position(), span_position(name.span)) {
@@ -462,7 +478,8 @@ pub(crate) fn locate_ident(error: Error, name: &Ident) -> Error {
     }
 }
 
-/// An error that names something and does not know where it stands: at the first place where the statement has the name.
+/// An error that names something and does not know where it stands: at the first place where the statement
+/// has the name.
 fn locate(error: Error, ast: &Ast) -> Error {
     if error.position().is_some() || error.kind() != ErrorKind::Input {
         return error;
@@ -512,7 +529,9 @@ impl Visitor for Finder {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Position> {
         match expr {
             Expr::Identifier(ident) => self.check(ident),
-            Expr::CompoundIdentifier(idents) => idents.last().map_or(ControlFlow::Continue(()), |i| self.check(i)),
+            Expr::CompoundIdentifier(idents) => {
+                idents.last().map_or(ControlFlow::Continue(()), |i| self.check(i))
+            }
             _ => ControlFlow::Continue(()),
         }
     }

@@ -21,14 +21,15 @@ pub trait Catalog: Sync {
     /// The table of that name. Names are case-insensitive and arrive in lower case, quoted or not.
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>>;
 
-    /// The table of that name with one more column, [`crate::ROW_ID`], as the last: what `UPDATE` and `DELETE` ask for the
-    /// rows that they change. `None` if there is none whose rows can be changed.
+    /// The table of that name with one more column, [`crate::ROW_ID`], as the last: what `UPDATE` and
+    /// `DELETE` ask for the rows that they change. `None` if there is none whose rows can be changed.
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
         let _ = name;
         None
     }
 
-    /// What is declared of the table of that name besides its columns; `None` if there is no table that rows can be added to.
+    /// What is declared of the table of that name besides its columns; `None` if there is no table that rows
+    /// can be added to.
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {
         let _ = name;
         None
@@ -40,7 +41,8 @@ pub trait Catalog: Sync {
         None
     }
 
-    /// The table, a temporary one or not, that has an index or a key of that name: names that are made up for others avoid it.
+    /// The table, a temporary one or not, that has an index or a key of that name: names that are made up for
+    /// others avoid it.
     fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
         let _ = (name, temporary);
         None
@@ -57,8 +59,8 @@ pub trait Catalog: Sync {
         false
     }
 
-    /// The schema besides the main one in which the object is found that is named without one: that of temporary objects, or one of
-    /// the search path; `None` for the main one, and if there is no such object.
+    /// The schema besides the main one in which the object is found that is named without one: that of
+    /// temporary objects, or one of the search path; `None` for the main one, and if there is no such object.
     fn schema_of(&self, name: &str) -> Option<String> {
         let _ = name;
         None
@@ -82,10 +84,15 @@ pub trait Catalog: Sync {
     ///
     /// # Errors
     /// As [`Catalog::file`]; input, for an option that there is not.
-    fn copied_file(&self, path: &str, targets: &[Field], options: &[(String, Value)]) -> Result<Arc<dyn Relation>>;
+    fn copied_file(
+        &self,
+        path: &str,
+        targets: &[Field],
+        options: &[(String, Value)],
+    ) -> Result<Arc<dyn Relation>>;
 
-    /// The result of a table function: `read_parquet`, `read_csv`, `generate_series`, `range`. Arguments come in order,
-    /// those that were named with their names in lower case.
+    /// The result of a table function: `read_parquet`, `read_csv`, `generate_series`, `range`. Arguments come
+    /// in order, those that were named with their names in lower case.
     ///
     /// # Errors
     /// Input, if there is no such function or the arguments are wrong.

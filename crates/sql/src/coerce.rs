@@ -1,15 +1,16 @@
 //! Types of operands: DataFusion's coercion, and before it, at every expression, two rules of ours.
 //!
-//! **A float wins over a decimal.** Where operands, results of a `CASE`, rows of `VALUES` or inputs of a `UNION` mix the
-//! two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL and DuckDB make DOUBLEs of
-//! them, and so do we: the decimals are cast before DataFusion's rule looks. A REAL beside a decimal becomes a DOUBLE.
+//! **A float wins over a decimal.** Where operands, results of a `CASE`, rows of `VALUES` or inputs of a
+//! `UNION` mix the two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL
+//! and DuckDB make DOUBLEs of them, and so do we: the decimals are cast before DataFusion's rule looks. A
+//! REAL beside a decimal becomes a DOUBLE.
 //!
 //! **Exact numbers of which no one decimal holds both** are left as they are: lowering compares them exactly
 //! ([`crate::lower::exact`]).
 //!
-//! **A text beside a boolean, an interval or a time of day is one**, as in comparisons (`crate::context`); beside a date it is
-//! one by DataFusion's rules. In a set operation that is so of literals; a column of texts beside dates,
-//! times, intervals or UUIDs makes texts of them, as beside numbers.
+//! **A text beside a boolean, an interval or a time of day is one**, as in comparisons (`crate::context`);
+//! beside a date it is one by DataFusion's rules. In a set operation that is so of literals; a column of
+//! texts beside dates, times, intervals or UUIDs makes texts of them, as beside numbers.
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
@@ -25,8 +26,8 @@ use datafusion_expr::expr_schema::cast_subquery;
 use datafusion_expr::type_coercion::binary::comparison_coercion;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, Join, Limit, LogicalPlan, Operator, Projection, Union, Values,
-    cast,
+    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, Join, Limit, LogicalPlan, Operator, Projection, Union,
+    Values, cast,
 };
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use entasis_vector::{Error, statement};
@@ -112,20 +113,25 @@ fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
     types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
 }
 
-/// True if an expression is of type BOOLEAN whatever its operands are: nobody needs to walk down a long chain of them, at each
-/// of its places, to find that out.
+/// True if an expression is of type BOOLEAN whatever its operands are: nobody needs to walk down a long chain
+/// of them, at each of its places, to find that out.
 fn is_condition(expr: &Expr) -> bool {
     match expr {
-        Expr::BinaryExpr(binary) => matches!(binary.op, Operator::And | Operator::Or) || is_comparison(binary.op),
-        Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Like(_) | Expr::Between(_) | Expr::InList(_) => {
-            true
+        Expr::BinaryExpr(binary) => {
+            matches!(binary.op, Operator::And | Operator::Or) || is_comparison(binary.op)
         }
+        Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::Like(_)
+        | Expr::Between(_)
+        | Expr::InList(_) => true,
         _ => false,
     }
 }
 
-/// The type of instants among the types, if there are dates beside them: dates become instants by the session's clocks, as
-/// timestamps do.
+/// The type of instants among the types, if there are dates beside them: dates become instants by the
+/// session's clocks, as timestamps do.
 fn instants<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
     let zoned = types.clone().find(|ty| matches!(ty, ArrowType::Timestamp(_, Some(_))))?;
     types.clone().any(|ty| *ty == ArrowType::Date32).then(|| zoned.clone())
@@ -145,7 +151,8 @@ fn is_beyond_decimals(left: &ArrowType, right: &ArrowType) -> bool {
 /// interval or a time of day.
 fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
     let types = exprs.iter().map(|expr| expr.get_type(schema)).collect::<DfResult<Vec<_>>>()?;
-    let is_said = |ty: &&ArrowType| matches!(ty, ArrowType::Boolean | ArrowType::Interval(_) | ArrowType::Time64(_));
+    let is_said =
+        |ty: &&ArrowType| matches!(ty, ArrowType::Boolean | ArrowType::Interval(_) | ArrowType::Time64(_));
     if let Some(said) = types.iter().find(is_said) {
         for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_string()) {
             let text = std::mem::take(*expr);
@@ -190,7 +197,8 @@ fn type_of_literals<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> O
     (!common.is_string()).then_some(common)
 }
 
-/// The type of a text beside something of type `ty`: the same, but a decimal has as many digits as the text needs.
+/// The type of a text beside something of type `ty`: the same, but a decimal has as many digits as the text
+/// needs.
 pub(crate) fn type_beside(ty: &ArrowType, text: &Expr) -> ArrowType {
     let ArrowType::Decimal128(_, scale) = ty else { return ty.clone() };
     let own = match text {
@@ -209,14 +217,18 @@ fn is_text_literal(expr: &Expr) -> bool {
 
 fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     match &mut expr {
-        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::And | Operator::Or | Operator::StringConcat) => {
+        Expr::BinaryExpr(binary)
+            if !matches!(binary.op, Operator::And | Operator::Or | Operator::StringConcat) =>
+        {
             settle_all(vec![&mut *binary.left, &mut *binary.right], schema)?;
         }
         Expr::Between(between) => {
             settle_all(vec![&mut *between.expr, &mut *between.low, &mut *between.high], schema)?;
             judge_between([&*between.expr, &*between.low, &*between.high], schema)?;
         }
-        Expr::InList(list) => settle_all([&mut *list.expr].into_iter().chain(&mut list.list).collect(), schema)?,
+        Expr::InList(list) => {
+            settle_all([&mut *list.expr].into_iter().chain(&mut list.list).collect(), schema)?
+        }
         Expr::Case(case) => {
             let (mut compared, mut results) = (Vec::new(), Vec::new());
             compared.extend(case.expr.as_deref_mut());
@@ -273,12 +285,15 @@ fn judge_between(operands: [&Expr; 3], schema: &DFSchema) -> DfResult<()> {
 /// (`functions::native::exact`).
 fn settle_values(mut values: Values) -> DfResult<Values> {
     let nothing = DFSchema::empty();
-    let mut types: Vec<ArrowType> = values.schema.fields().iter().map(|field| field.data_type().clone()).collect();
+    let mut types: Vec<ArrowType> =
+        values.schema.fields().iter().map(|field| field.data_type().clone()).collect();
     let is_mixed = |ty: &ArrowType| ty.is_decimal() || matches!(ty, ArrowType::Timestamp(..));
     for (column, ty) in types.iter_mut().enumerate().filter(|(_, ty)| is_mixed(ty)) {
         let given = values.values.iter().map(|row| bare(&row[column]).get_type(&nothing));
         let given = given.collect::<DfResult<Vec<_>>>()?;
-        let Some(wanted) = mixes(given.iter()).then_some(DOUBLE).or_else(|| instants(given.iter())) else { continue };
+        let Some(wanted) = mixes(given.iter()).then_some(DOUBLE).or_else(|| instants(given.iter())) else {
+            continue;
+        };
         for row in &mut values.values {
             row[column] = bare(&row[column]).clone().cast_to(&wanted, &nothing)?;
         }
@@ -312,12 +327,14 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     let ty = |input: &LogicalPlan, column: usize| input.schema().field(column).data_type().clone();
     let types = |column| union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>();
     let mixed: Vec<bool> = (0..columns).map(|column| mixes(types(column).iter())).collect();
-    let instants: Vec<Option<ArrowType>> = (0..columns).map(|column| instants(types(column).iter())).collect();
+    let instants: Vec<Option<ArrowType>> =
+        (0..columns).map(|column| instants(types(column).iter())).collect();
     // A literal has the type of the other inputs.
     let literals: Vec<Option<ArrowType>> = (0..columns)
         .map(|column| {
             let is_other = |input: &&Arc<LogicalPlan>| literals_of(input, column).is_none();
-            let others: Vec<ArrowType> = union.inputs.iter().filter(is_other).map(|input| ty(input, column)).collect();
+            let others: Vec<ArrowType> =
+                union.inputs.iter().filter(is_other).map(|input| ty(input, column)).collect();
             type_of_literals(others.iter())
         })
         .collect();
@@ -343,8 +360,10 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     // A text of a column is not read as something else: both are texts.
     for column in (0..columns).filter(|column| written[*column]) {
         if union.inputs.iter().any(|input| ty(input, column).is_string()) {
-            for input in
-                union.inputs.iter_mut().filter(|input| is_written_out(input.schema().field(column).data_type()))
+            for input in union
+                .inputs
+                .iter_mut()
+                .filter(|input| is_written_out(input.schema().field(column).data_type()))
             {
                 let mut types: Vec<ArrowType> = (0..columns).map(|column| ty(input, column)).collect();
                 types[column] = ArrowType::Utf8;
@@ -437,10 +456,11 @@ fn settle_keys(mut join: Join) -> DfResult<Join> {
             *decimal = cast(std::mem::take(decimal), DOUBLE);
         }
     }
-    let (apart, on): (Vec<_>, Vec<_>) = std::mem::take(&mut join.on).into_iter().partition(|(left, right)| {
-        let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
-        matches!(types, (Ok(left), Ok(right)) if is_beyond_decimals(&left, &right))
-    });
+    let (apart, on): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut join.on).into_iter().partition(|(left, right)| {
+            let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
+            matches!(types, (Ok(left), Ok(right)) if is_beyond_decimals(&left, &right))
+        });
     join.on = on;
     let conditions = apart.into_iter().map(|(left, right)| left.eq(right));
     join.filter = join.filter.take().into_iter().chain(conditions).reduce(Expr::and);
@@ -449,7 +469,7 @@ fn settle_keys(mut join: Join) -> DfResult<Join> {
 
 fn with_types(schema: &DFSchema, types: Vec<ArrowType>) -> DfResult<DFSchema> {
     let fields = schema.iter().zip(types);
-    let fields =
-        fields.map(|((table, field), ty)| (table.cloned(), Arc::new(field.as_ref().clone().with_data_type(ty))));
+    let fields = fields
+        .map(|((table, field), ty)| (table.cloned(), Arc::new(field.as_ref().clone().with_data_type(ty))));
     DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }

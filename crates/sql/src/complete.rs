@@ -1,6 +1,7 @@
 //! Whether a text ends with a complete statement: what a line editor asks at every Enter.
 
-/// True if the last character of `sql` outside white space and comments is a semicolon, and no quote or comment is open.
+/// True if the last character of `sql` outside white space and comments is a semicolon, and no quote or
+/// comment is open.
 pub fn is_complete(sql: &str) -> bool {
     let bytes = sql.as_bytes();
     let mut last = None;
@@ -24,7 +25,8 @@ pub fn is_complete(sql: &str) -> bool {
     last == Some(b';')
 }
 
-/// Length of the quoted text at the start of `bytes`, in which a doubled quote stands for one; `None` if it is open.
+/// Length of the quoted text at the start of `bytes`, in which a doubled quote stands for one; `None` if it
+/// is open.
 fn quoted(bytes: &[u8], quote: u8) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -52,7 +54,9 @@ mod tests {
         ] {
             assert!(is_complete(text), "{text}");
         }
-        for text in ["", "SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT /* ;", "SELECT 'it'';", "SELECT 1; SELECT"] {
+        for text in
+            ["", "SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT /* ;", "SELECT 'it'';", "SELECT 1; SELECT"]
+        {
             assert!(!is_complete(text), "{text}");
         }
     }

@@ -1,9 +1,9 @@
 //! What DataFusion's binder asks, answered from the [`Catalog`] and the function library.
 //!
-//! The binder's hooks are few and typed for its own world, so some things travel through them in disguise: a path is a
-//! table name with a prefix that no user can write, a named argument of a table function is an aliased expression, a list
-//! among its arguments is a ROLLUP and a struct a CUBE, and an operator that DataFusion would type otherwise is a call of
-//! a native function.
+//! The binder's hooks are few and typed for its own world, so some things travel through them in disguise: a
+//! path is a table name with a prefix that no user can write, a named argument of a table function is an
+//! aliased expression, a list among its arguments is a ROLLUP and a struct a CUBE, and an operator that
+//! DataFusion would type otherwise is a call of a native function.
 
 use crate::asof::NEAREST;
 use crate::coerce::{self, coerce_constant};
@@ -222,10 +222,9 @@ impl<'a> Context<'a> {
             map_string_types_to_utf8view: false,
             default_null_ordering: NullOrdering::NullsLast,
         };
-        let types =
-            self.params.types().into_iter().map(|ty| {
-                Some(Arc::new(ArrowField::new("parameter", entasis_arrow::to_arrow_type(ty), true)) as FieldRef)
-            });
+        let types = self.params.types().into_iter().map(|ty| {
+            Some(Arc::new(ArrowField::new("parameter", entasis_arrow::to_arrow_type(ty), true)) as FieldRef)
+        });
         let mut context = PlannerContext::new().with_prepare_param_data_types(types.collect());
         SqlToRel::new_with_options(self, options).sql_statement_to_plan_with_context(statement, &mut context)
     }
@@ -311,7 +310,12 @@ impl<'a> Context<'a> {
             return self.catalog.file(path).map(Some);
         }
         if name.starts_with(SHARED) {
-            return Ok(self.shared.borrow().iter().find(|(own, _)| own == name).map(|(_, relation)| relation.clone()));
+            return Ok(self
+                .shared
+                .borrow()
+                .iter()
+                .find(|(own, _)| own == name)
+                .map(|(_, relation)| relation.clone()));
         }
         if let Some(of) = keyed::query_of_all(name) {
             let works = self.works.borrow();
@@ -337,7 +341,8 @@ impl<'a> Context<'a> {
     /// # Errors
     /// Input, if there is none; those of binding the view.
     pub(crate) fn columns_of_table(&self, name: &str) -> Result<Vec<String>> {
-        let source = self.get_table_source(TableReference::bare(name)).map_err(crate::error::from_datafusion)?;
+        let source =
+            self.get_table_source(TableReference::bare(name)).map_err(crate::error::from_datafusion)?;
         Ok(source.schema().fields().iter().map(|field| field.name().clone()).collect())
     }
 
@@ -357,9 +362,11 @@ impl<'a> Context<'a> {
     /// An argument of a table function, as [`argument`] disguised it.
     fn argument(&self, expr: Expr) -> Result<Argument> {
         match expr {
-            Expr::GroupingSet(GroupingSet::Rollup(elements)) => {
-                elements.into_iter().map(|element| self.argument(element)).collect::<Result<_>>().map(Argument::List)
-            }
+            Expr::GroupingSet(GroupingSet::Rollup(elements)) => elements
+                .into_iter()
+                .map(|element| self.argument(element))
+                .collect::<Result<_>>()
+                .map(Argument::List),
             Expr::GroupingSet(GroupingSet::Cube(fields)) => {
                 let field = |field| match field {
                     Expr::Alias(alias) => Ok((alias.name, self.argument(*alias.expr)?)),
@@ -369,7 +376,8 @@ impl<'a> Context<'a> {
             }
             constant => {
                 let constant = coerce_constant(constant).map_err(crate::error::from_datafusion)?;
-                lower::constant(&constant, self.params, self.session).map(|(value, ty)| Argument::Value(value, ty))
+                lower::constant(&constant, self.params, self.session)
+                    .map(|(value, ty)| Argument::Value(value, ty))
             }
         }
     }
@@ -449,7 +457,8 @@ impl ContextProvider for Context<'_> {
         }
         let relation = self.catalog.table_function(name, &args).map_err(|e| {
             let names = self.catalog.table_functions();
-            let near = crate::names::nearest(name, names.iter().map(String::as_str)).filter(|near| *near != name);
+            let near =
+                crate::names::nearest(name, names.iter().map(String::as_str)).filter(|near| *near != name);
             external(match near {
                 Some(near) if e.hint().is_none() => e.with_hint(format!("did you mean {near}?")),
                 _ => e,
@@ -548,7 +557,7 @@ impl ContextProvider for Context<'_> {
     }
 }
 
-// ---- relations ---------------------------------------------------------------------------------------------------
+// ---- relations --------------------------------------------------------------------------------------------
 
 /// `FROM 'path'` and table functions with named arguments.
 #[derive(Debug)]
@@ -588,7 +597,9 @@ fn argument(arg: &FunctionArg, context: &mut dyn RelationPlannerContext) -> DfRe
     };
     match arg {
         FunctionArg::Unnamed(arg) => bind(arg, context),
-        FunctionArg::Named { name, arg, .. } => Ok(bind(arg, context)?.alias(name.value.to_ascii_lowercase())),
+        FunctionArg::Named { name, arg, .. } => {
+            Ok(bind(arg, context)?.alias(name.value.to_ascii_lowercase()))
+        }
         FunctionArg::ExprNamed { name, arg, .. } => {
             Ok(bind(arg, context)?.alias(name.to_string().trim_matches('"').to_ascii_lowercase()))
         }
@@ -607,15 +618,18 @@ fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResul
     };
     Ok(match expr {
         ast::Expr::Array(array) => {
-            let elements = array.elem.iter().map(|element| nested(element, context)).collect::<DfResult<_>>()?;
+            let elements =
+                array.elem.iter().map(|element| nested(element, context)).collect::<DfResult<_>>()?;
             Expr::GroupingSet(GroupingSet::Rollup(elements))
         }
         ast::Expr::Dictionary(fields) => {
-            let fields = fields.iter().map(|field| Ok(nested(&field.value, context)?.alias(field.key.value.clone())));
+            let fields =
+                fields.iter().map(|field| Ok(nested(&field.value, context)?.alias(field.key.value.clone())));
             Expr::GroupingSet(GroupingSet::Cube(fields.collect::<DfResult<_>>()?))
         }
         ast::Expr::Map(map) => {
-            let fields = map.entries.iter().map(|entry| Ok(nested(&entry.value, context)?.alias(name(&entry.key)?)));
+            let fields =
+                map.entries.iter().map(|entry| Ok(nested(&entry.value, context)?.alias(name(&entry.key)?)));
             Expr::GroupingSet(GroupingSet::Cube(fields.collect::<DfResult<_>>()?))
         }
         other => {

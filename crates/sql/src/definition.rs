@@ -5,9 +5,9 @@
 //!    (`t_pkey`, `t_a_b_key`, `t_a_check`, `t_a_fkey`).
 //! 3. Columns of the primary key are not nullable.
 //!
-//! Expressions (defaults and checks) are bound here once, to see that they can be, and are kept as text. What is declared is
-//! judged elsewhere: checks in the plans of the statements that write ([`crate::change`]), keys and foreign keys by whoever
-//! runs them.
+//! Expressions (defaults and checks) are bound here once, to see that they can be, and are kept as text. What
+//! is declared is judged elsewhere: checks in the plans of the statements that write ([`crate::change`]),
+//! keys and foreign keys by whoever runs them.
 
 use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::TableView;
@@ -19,8 +19,8 @@ use crate::types::sql_type;
 use crate::walk::{Walk, WalkMut};
 use crate::{Catalog, SequenceOptions, clauses, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
-    self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, ObjectName, Query, SelectItem, SetExpr, TableConstraint, Visitor, VisitorMut,
+    self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs,
+    Ident, IndexColumn, ObjectName, Query, SelectItem, SetExpr, TableConstraint, Visitor, VisitorMut,
 };
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction,
@@ -74,7 +74,9 @@ impl Binder<'_> {
                     clauses::unique(unique)?;
                     declared.add_key(self.catalog, KeyKind::Unique, name, vec![i])?;
                 }
-                ColumnOption::Check(check) => self.add_check(declared, name.or(check.name.as_ref()), check, Some(i))?,
+                ColumnOption::Check(check) => {
+                    self.add_check(declared, name.or(check.name.as_ref()), check, Some(i))?
+                }
                 ColumnOption::ForeignKey(key) => {
                     self.add_foreign_key(declared, name.or(key.name.as_ref()), vec![i], key)?;
                 }
@@ -94,9 +96,11 @@ impl Binder<'_> {
                         GeneratedAs::ByDefault => false,
                         GeneratedAs::ExpStored => return Err(Error::not_supported("generated columns")),
                     };
-                    let options =
-                        sequence::options(sequence_options.as_deref().unwrap_or_default(), declared.columns[i].ty)
-                            .map_err(|e| e.with_context(format!("column {}", column.name.value)))?;
+                    let options = sequence::options(
+                        sequence_options.as_deref().unwrap_or_default(),
+                        declared.columns[i].ty,
+                    )
+                    .map_err(|e| e.with_context(format!("column {}", column.name.value)))?;
                     let sequence = format!("{}_{}_seq", declared.table, column.name.value.to_lowercase());
                     declared.sequences.push((sequence.clone(), options));
                     declared.set_default(i, ColumnDefault::Identity { sequence, always }, &column.name)?;
@@ -145,12 +149,12 @@ impl Binder<'_> {
         let read = read_columns(&check.expr, what)?;
         // Binding tells what is wrong with it; it must be a condition.
         let view = TableView { name: &declared.table, columns: &declared.columns };
-        self.over_view(&view, |select| select.selection = Some((*check.expr).clone())).map_err(|e| {
-            match e.message().contains("non-boolean predicate") {
+        self.over_view(&view, |select| select.selection = Some((*check.expr).clone())).map_err(
+            |e| match e.message().contains("non-boolean predicate") {
                 true => Error::input(format!("CHECK: {} is not a condition", check.expr)),
                 false => e.with_context("CHECK"),
-            }
-        })?;
+            },
+        )?;
         let part = match (column, read.iter().collect::<Vec<_>>().as_slice()) {
             (Some(column), _) => declared.columns[column].name.to_lowercase(),
             (None, [only]) => only.to_string(),
@@ -204,8 +208,11 @@ impl Binder<'_> {
             let definition = self.catalog.definition(&parent).map(|d| (*d).clone()).unwrap_or_default();
             (relation.schema().clone(), definition)
         };
-        if parent_definition.on_commit == OnCommit::Delete && declared.definition.on_commit != OnCommit::Delete {
-            let text = format!("table {parent} loses its rows at every commit, and {} would not", declared.table);
+        if parent_definition.on_commit == OnCommit::Delete
+            && declared.definition.on_commit != OnCommit::Delete
+        {
+            let text =
+                format!("table {parent} loses its rows at every commit, and {} would not", declared.table);
             return Err(Error::input(text).with_hint("declare both ON COMMIT DELETE ROWS"));
         }
         let references = if key.referred_columns.is_empty() {
@@ -215,10 +222,9 @@ impl Binder<'_> {
                     .with_hint(format!("name the columns: REFERENCES {parent} (column)"))
             })?
         } else {
-            let found = key
-                .referred_columns
-                .iter()
-                .map(|name| find_column(&parent_columns, name).map_err(|e| e.with_context(format!("table {parent}"))));
+            let found = key.referred_columns.iter().map(|name| {
+                find_column(&parent_columns, name).map_err(|e| e.with_context(format!("table {parent}")))
+            });
             found.collect::<Result<Vec<usize>>>()?
         };
         if references.len() != columns.len() {
@@ -230,7 +236,10 @@ impl Binder<'_> {
         }
         if !parent_definition.has_unique_key(&references) {
             let names: Vec<&str> = references.iter().map(|&i| &*parent_columns[i].name).collect();
-            return Err(Error::input(format!("({}) is not a unique key of table {parent}", names.join(", "))));
+            return Err(Error::input(format!(
+                "({}) is not a unique key of table {parent}",
+                names.join(", ")
+            )));
         }
         for (&own, &other) in columns.iter().zip(&references) {
             let (own, other) = (&declared.columns[own], &parent_columns[other]);
@@ -247,7 +256,9 @@ impl Binder<'_> {
         let twice = columns.iter().enumerate().find(|&(at, column)| columns[..at].contains(column));
         if let Some((_, &column)) = twice.filter(|_| on_delete.changes_rows() || on_update.changes_rows()) {
             let column = &declared.columns[column].name;
-            return Err(Error::input(format!("the column {column} occurs twice in a foreign key that is to set it")));
+            return Err(Error::input(format!(
+                "the column {column} occurs twice in a foreign key that is to set it"
+            )));
         }
         let parts: Vec<String> = columns.iter().map(|&i| declared.columns[i].name.to_lowercase()).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -265,10 +276,12 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// The table that a foreign key of `table` refers to. Without a schema, the table's own name is the table's.
+    /// The table that a foreign key of `table` refers to. Without a schema, the table's own name is the
+    /// table's.
     fn referred_table(&self, table: &str, name: &ObjectName) -> Result<String> {
         let parent = table_name(name)?;
-        let new_ones = self.catalog.current_schema().map_or(parent.clone(), |schema| in_schema(&schema, &parent));
+        let new_ones =
+            self.catalog.current_schema().map_or(parent.clone(), |schema| in_schema(&schema, &parent));
         let is_own = without_schema(table) == parent && (is_temporary(table) || table == new_ones);
         Ok(if name.0.len() == 1 && is_own { table.to_owned() } else { parent })
     }
@@ -303,7 +316,10 @@ impl Declared {
             defaults.resize(i + 1, ColumnDefault::Null);
         }
         if defaults[i] != ColumnDefault::Null {
-            return Err(locate_ident(Error::input(format!("the column {} has two defaults", name.value)), name));
+            return Err(locate_ident(
+                Error::input(format!("the column {} has two defaults", name.value)),
+                name,
+            ));
         }
         defaults[i] = default;
         Ok(())
@@ -339,7 +355,8 @@ impl Declared {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let suffix = if kind == KeyKind::Primary { "pkey" } else { "key" };
         let temporary = is_temporary(&self.table);
-        let is_taken = |name: &str| catalog.table_with_index(name, temporary).is_some_and(|owner| owner != self.table);
+        let is_taken =
+            |name: &str| catalog.table_with_index(name, temporary).is_some_and(|owner| owner != self.table);
         let name = self.constraint_name(name, &parts, suffix, &is_taken)?;
         let key = Key { name, columns, kind };
         if kind == KeyKind::Primary {
@@ -358,17 +375,21 @@ impl Declared {
         });
         let texts = defaults.chain(self.definition.checks.iter().map(|check| &check.sql));
         let called = texts.map(|sql| called_sequences(sql)).collect::<Result<Vec<_>>>()?;
-        self.definition.sequences = called.into_iter().flatten().collect::<BTreeSet<String>>().into_iter().collect();
-        if let (Some(sequence), false) =
-            (self.definition.sequences.iter().find(|sequence| is_temporary(sequence)), is_temporary(&self.table))
-        {
-            let text = format!("table {} is permanent and cannot use the temporary sequence {sequence}", self.table);
+        self.definition.sequences =
+            called.into_iter().flatten().collect::<BTreeSet<String>>().into_iter().collect();
+        if let (Some(sequence), false) = (
+            self.definition.sequences.iter().find(|sequence| is_temporary(sequence)),
+            is_temporary(&self.table),
+        ) {
+            let text =
+                format!("table {} is permanent and cannot use the temporary sequence {sequence}", self.table);
             return Err(Error::input(text));
         }
         Ok(())
     }
 
-    /// The name that was given, or one that is made of the columns and is free in the table, and not taken elsewhere.
+    /// The name that was given, or one that is made of the columns and is free in the table, and not taken
+    /// elsewhere.
     fn constraint_name(
         &self,
         given: Option<&Ident>,
@@ -401,13 +422,16 @@ pub(crate) fn has_constraint(definition: &Definition, name: &str) -> bool {
         || definition.foreign_keys.iter().any(|key| key.name == name)
 }
 
-/// True if values of the two types are equal just if the numbers or texts inside are: those that a foreign key may pair.
+/// True if values of the two types are equal just if the numbers or texts inside are: those that a foreign
+/// key may pair.
 fn are_comparable(own: DataType, other: DataType) -> bool {
     let scale = |ty: DataType| match ty {
         DataType::Decimal { scale, .. } => Some(scale),
         _ => None,
     };
-    own == other || own.is_integer() && other.is_integer() || scale(own).is_some() && scale(own) == scale(other)
+    own == other
+        || own.is_integer() && other.is_integer()
+        || scale(own).is_some() && scale(own) == scale(other)
 }
 
 /// What a foreign key does, by how it is written.

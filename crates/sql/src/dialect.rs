@@ -104,7 +104,8 @@ impl Dialect for EntasisDialect {
     fn supports_alter_column_type_using(&self) -> bool {
         true
     }
-    /// `^` is a power and binds more strongly than `*`; a sign before it binds more strongly still ([`crate::rewrite`]).
+    /// `^` is a power and binds more strongly than `*`; a sign before it binds more strongly still
+    /// ([`crate::rewrite`]).
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         (parser.peek_token_ref().token == Token::Caret).then(|| Ok(self.prec_value(Precedence::AtTz) + 1))
     }

@@ -1,4 +1,5 @@
-//! DataFusion's errors in our words: who is at fault, SQL's names of types, and no word of how the binder works.
+//! DataFusion's errors in our words: who is at fault, SQL's names of types, and no word of how the binder
+//! works.
 
 use crate::asof::NEAREST;
 use crate::functions::native::EXACT;
@@ -30,7 +31,9 @@ fn translate(error: DataFusionError) -> Error {
             None => Error::internal("an empty list of errors"),
         },
         DataFusionError::Shared(inner) => match inner.as_ref() {
-            DataFusionError::External(own) if own.is::<Error>() => own.downcast_ref::<Error>().expect("tested").clone(),
+            DataFusionError::External(own) if own.is::<Error>() => {
+                own.downcast_ref::<Error>().expect("tested").clone()
+            }
             other => Error::input(clean(&other.to_string())),
         },
         DataFusionError::ArrowError(inner, _) => entasis_arrow::arrow_error(*inner),
@@ -42,13 +45,18 @@ fn translate(error: DataFusionError) -> Error {
         DataFusionError::ResourcesExhausted(message) => Error::resource(clean(&message)),
         DataFusionError::IoError(inner) => Error::new(ErrorKind::Io, inner.to_string()),
         DataFusionError::SchemaError(inner, _) => schema_error(*inner),
-        DataFusionError::Plan(message) => no_signature(&message).unwrap_or_else(|| Error::input(clean(&message))),
-        DataFusionError::Execution(message) | DataFusionError::Configuration(message) => Error::input(clean(&message)),
+        DataFusionError::Plan(message) => {
+            no_signature(&message).unwrap_or_else(|| Error::input(clean(&message)))
+        }
+        DataFusionError::Execution(message) | DataFusionError::Configuration(message) => {
+            Error::input(clean(&message))
+        }
         other => Error::input(clean(&other.to_string())),
     }
 }
 
-/// "there is no function sum(VARCHAR)", of the library's list of all the ways in which the arguments do not fit.
+/// "there is no function sum(VARCHAR)", of the library's list of all the ways in which the arguments do not
+/// fit.
 fn no_signature(message: &str) -> Option<Error> {
     if !message.contains("failed to match any signature") {
         return None;
@@ -66,20 +74,25 @@ fn schema_error(error: SchemaError) -> Error {
                 Some(relation) => format!("{relation}.{}", field.name),
                 None => field.name.clone(),
             };
-            let error = Error::input(format!("there is no column {shown}")).with_sqlstate(sqlstate::NO_COLUMN);
+            let error =
+                Error::input(format!("there is no column {shown}")).with_sqlstate(sqlstate::NO_COLUMN);
             let names = valid_fields.iter().map(|column| column.name.as_str());
             match crate::names::nearest(&field.name, names) {
                 Some(near) if near != field.name => error.with_hint(format!("did you mean {near}?")),
-                Some(near) => match valid_fields.iter().find(|c| c.name == near).and_then(|c| c.relation.as_ref()) {
-                    Some(relation) => error.with_hint(format!("did you mean {relation}.{near}?")),
-                    None => error,
-                },
+                Some(near) => {
+                    match valid_fields.iter().find(|c| c.name == near).and_then(|c| c.relation.as_ref()) {
+                        Some(relation) => error.with_hint(format!("did you mean {relation}.{near}?")),
+                        None => error,
+                    }
+                }
                 None => error,
             }
         }
         SchemaError::AmbiguousReference { field } => ambiguous_name(&field.name),
-        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
-            Error::input(format!("there are two columns named {name}")).with_hint("rename one of them with AS")
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => {
+            Error::input(format!("there are two columns named {name}"))
+                .with_hint("rename one of them with AS")
         }
     }
 }
@@ -151,7 +164,9 @@ fn reworded(message: &str) -> Option<String> {
         let (before, rest) = rest.split_once(", but got incompatible type ")?;
         let (this, column) = rest.split_once(" on column ")?;
         let (before, this, column) = (sql_types(before), sql_types(this), column.trim_matches('\''));
-        return Some(format!("the column {column} of a set operation is {before} on one side and {this} on the other"));
+        return Some(format!(
+            "the column {column} of a set operation is {before} on one side and {this} on the other"
+        ));
     }
     if let Some((_, rest)) = message.split_once("Inconsistent data type across values list at row ") {
         let (_, rest) = rest.split_once(" column ")?;
@@ -160,7 +175,8 @@ fn reworded(message: &str) -> Option<String> {
         let (column, before, this) = (column.parse::<usize>().ok()? + 1, sql_types(before), sql_types(this));
         return Some(format!("column {column} of VALUES is {before} in one row and {this} in another"));
     }
-    let (columns, names) = message.strip_prefix("Source table contains ")?.split_once(" columns but only ")?;
+    let (columns, names) =
+        message.strip_prefix("Source table contains ")?.split_once(" columns but only ")?;
     let (names, _) = names.split_once(" names given")?;
     Some(format!("{columns} columns are given {names} names"))
 }
@@ -220,7 +236,8 @@ mod tests {
 
     #[test]
     fn messages_lose_their_jargon() {
-        let error = DataFusionError::Plan("Cannot coerce arithmetic expression Utf8 + Int64 to valid types".into());
+        let error =
+            DataFusionError::Plan("Cannot coerce arithmetic expression Utf8 + Int64 to valid types".into());
         let text = from_datafusion(error).to_string();
         assert_eq!(text, "Error: Cannot coerce arithmetic expression VARCHAR + BIGINT to valid types");
         let error = DataFusionError::Plan(

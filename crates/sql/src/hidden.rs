@@ -1,7 +1,7 @@
 //! Hidden parts of names: what the binder needs to tell columns and tables apart, and users never see.
 //!
-//! A hidden part is a number between two marks. Names that stand for something else as a whole (a path, a set operation,
-//! a function of ours) begin with a mark.
+//! A hidden part is a number between two marks. Names that stand for something else as a whole (a path, a set
+//! operation, a function of ours) begin with a mark.
 
 /// Begins and ends a hidden part. No user writes it.
 pub(crate) const MARK: char = '\u{1}';

@@ -1,7 +1,7 @@
 //! `CREATE INDEX`.
 //!
-//! A unique index is a unique key by another name. What is not there: indexes of expressions, of a part of the rows, and with
-//! other columns beside the key.
+//! A unique index is a unique key by another name. What is not there: indexes of expressions, of a part of
+//! the rows, and with other columns beside the key.
 
 use crate::bind::{Binder, locate_ident, table_name};
 use crate::definition::{has_constraint, key_columns};
@@ -36,7 +36,9 @@ impl Binder<'_> {
                 }
                 own
             }
-            None if index.if_not_exists => return Err(Error::input("CREATE INDEX IF NOT EXISTS needs a name")),
+            None if index.if_not_exists => {
+                return Err(Error::input("CREATE INDEX IF NOT EXISTS needs a name"));
+            }
             None => {
                 let parts = columns.iter().map(|&i| relation.schema()[i].name.to_lowercase());
                 let words: Vec<String> =
@@ -44,7 +46,8 @@ impl Binder<'_> {
                 let name = words.join("_");
                 let numbered = (1..).map(|number| format!("{name}{number}"));
                 let mut names = std::iter::once(name.clone()).chain(numbered);
-                let is_taken = |name: &str| self.catalog.table_with_index(name, is_temporary(&table)).is_some();
+                let is_taken =
+                    |name: &str| self.catalog.table_with_index(name, is_temporary(&table)).is_some();
                 let is_free = |name: &String| !has_constraint(&definition, name) && !is_taken(name);
                 names.find(is_free).unwrap_or(name)
             }

@@ -1,7 +1,9 @@
-//! Integers in other bases than ten, which the tokenizer takes for other things: `0xFF`, `0o17`, `0b11`, each with underscores.
+//! Integers in other bases than ten, which the tokenizer takes for other things: `0xFF`, `0o17`, `0b11`, each
+//! with underscores.
 //!
-//! It makes a binary string of the first, which `X'FF'` is, and a number with a name behind it of the others. Here they become the
-//! numbers that they are. A word that begins where a number ends is an error: `12abc` is neither `12 abc` nor a name.
+//! It makes a binary string of the first, which `X'FF'` is, and a number with a name behind it of the others.
+//! Here they become the numbers that they are. A word that begins where a number ends is an error: `12abc` is
+//! neither `12 abc` nor a name.
 
 use crate::parse::position;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
@@ -16,7 +18,8 @@ pub(crate) fn settle(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         let follows = |next: &TokenWithSpan| {
-            matches!(&next.token, Token::Word(Word { quote_style: None, .. })) && next.span.start == token.span.end
+            matches!(&next.token, Token::Word(Word { quote_style: None, .. }))
+                && next.span.start == token.span.end
         };
         // 0xFF and X'FF' differ in their length only.
         let is_number = match &token.token {
@@ -98,12 +101,21 @@ mod tests {
             ("SELECT 1_000", "1000"),
         ] {
             let found = shown(sql).unwrap();
-            assert!(found.contains(&format!("Number(\"{number}\"")) || found.contains("1_000"), "{sql}: {found}");
+            assert!(
+                found.contains(&format!("Number(\"{number}\"")) || found.contains("1_000"),
+                "{sql}: {found}"
+            );
         }
         assert!(shown("SELECT X'FF'").unwrap().contains("HexStringLiteral(\"FF\")"));
-        for sql in
-            ["SELECT 12abc", "SELECT 0b12", "SELECT 0x", "SELECT 0xG", "SELECT 0o8", "SELECT 0b1__0", "SELECT 1e"]
-        {
+        for sql in [
+            "SELECT 12abc",
+            "SELECT 0b12",
+            "SELECT 0x",
+            "SELECT 0xG",
+            "SELECT 0o8",
+            "SELECT 0b1__0",
+            "SELECT 1e",
+        ] {
             assert!(shown(sql).is_err(), "{sql}");
         }
     }

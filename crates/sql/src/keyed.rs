@@ -1,5 +1,5 @@
-//! Statements that name rows by values of their columns and do nothing else: what applications do most, and what is worth
-//! running without binding, plan and pipelines.
+//! Statements that name rows by values of their columns and do nothing else: what applications do most, and
+//! what is worth running without binding, plan and pipelines.
 //!
 //! ```text
 //! SELECT columns | * FROM t WHERE a = x [AND b = y …]
@@ -7,15 +7,16 @@
 //! UPDATE t SET a = x [, …] WHERE b = y [AND …]
 //! DELETE FROM t WHERE a = x [AND …]
 //! ```
-//! where x and y are parameters or constants. This says only what the text says. Whether the columns are a key, and whether
-//! the table needs more than that (checks, defaults), is for those who know the table. Everything else is `None`: it goes the
-//! long way, and so does what has an error, because there it is told best.
+//! where x and y are parameters or constants. This says only what the text says. Whether the columns are a
+//! key, and whether the table needs more than that (checks, defaults), is for those who know the table.
+//! Everything else is `None`: it goes the long way, and so does what has an error, because there it is told
+//! best.
 
 use crate::parse::{Ast, Parsed, parse};
 use crate::schema::WrittenName;
 use datafusion_sql::sqlparser::ast::{
-    self, AssignmentTarget, BinaryOperator, Expr, FromTable, Ident, Query, Select, SelectItem, SetExpr, TableFactor,
-    TableObject, TableWithJoins, UnaryOperator,
+    self, AssignmentTarget, BinaryOperator, Expr, FromTable, Ident, Query, Select, SelectItem, SetExpr,
+    TableFactor, TableObject, TableWithJoins, UnaryOperator,
 };
 use entasis_vector::Value;
 use std::sync::LazyLock;
@@ -130,7 +131,8 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         [part] => part.as_ident().map(|name| name.value.clone()),
         _ => None,
     });
-    let action = KeyedAction::Insert(columns.collect::<Option<_>>()?, row.iter().map(scalar).collect::<Option<_>>()?);
+    let action =
+        KeyedAction::Insert(columns.collect::<Option<_>>()?, row.iter().map(scalar).collect::<Option<_>>()?);
     Some(Keyed { table: WrittenName::of(name)?, key: Vec::new(), action })
 }
 
@@ -158,13 +160,18 @@ fn update(update: &ast::Update) -> Option<Keyed> {
 
 fn delete(delete: &ast::Delete) -> Option<Keyed> {
     let ast::Statement::Delete(plain) = &PLAIN[3] else { unreachable!("as written") };
-    let same = ast::Delete { from: delete.from.clone(), selection: delete.selection.clone(), ..plain.clone() };
+    let same =
+        ast::Delete { from: delete.from.clone(), selection: delete.selection.clone(), ..plain.clone() };
     let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
     let [from] = &from[..] else { return None };
     if same != *delete {
         return None;
     }
-    Some(Keyed { table: table(from)?, key: conditions(delete.selection.as_ref()?)?, action: KeyedAction::Delete })
+    Some(Keyed {
+        table: table(from)?,
+        key: conditions(delete.selection.as_ref()?)?,
+        action: KeyedAction::Delete,
+    })
 }
 
 /// A table without alias, joins and options.
@@ -195,8 +202,8 @@ fn collect(expr: &Expr, found: &mut Vec<(String, Scalar)>) -> Option<()> {
             collect(right, found)
         }
         Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
-            let ((Expr::Identifier(Ident { value, .. }), other) | (other, Expr::Identifier(Ident { value, .. }))) =
-                (&**left, &**right)
+            let ((Expr::Identifier(Ident { value, .. }), other)
+            | (other, Expr::Identifier(Ident { value, .. }))) = (&**left, &**right)
             else {
                 return None;
             };
@@ -208,8 +215,9 @@ fn collect(expr: &Expr, found: &mut Vec<(String, Scalar)>) -> Option<()> {
 }
 
 fn scalar(expr: &Expr) -> Option<Scalar> {
-    let integer =
-        |text: &str, sign: i128| text.parse::<i128>().ok().map(|v| Scalar::Constant(Value::Integer(sign * v)));
+    let integer = |text: &str, sign: i128| {
+        text.parse::<i128>().ok().map(|v| Scalar::Constant(Value::Integer(sign * v)))
+    };
     match expr {
         Expr::Value(value) => match &value.value {
             ast::Value::Placeholder(name) => {

@@ -1,4 +1,5 @@
-//! What `WITH (…)` of `CREATE TABLE` and `SET (…)` of `ALTER TABLE` say of the layout and the encodings of a table.
+//! What `WITH (…)` of `CREATE TABLE` and `SET (…)` of `ALTER TABLE` say of the layout and the encodings of a
+//! table.
 //!
 //! | option | value |
 //! |---|---|
@@ -62,7 +63,8 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
 fn layout(value: &Expr) -> Result<LayoutName> {
     let name = text(value).map(|name| name.to_lowercase()).unwrap_or_else(|| value.to_string());
     LayoutName::parse(&name).ok_or_else(|| {
-        Error::input(format!("there is no layout {name}")).with_hint(format!("the layouts are {}", LAYOUTS.join(", ")))
+        Error::input(format!("there is no layout {name}"))
+            .with_hint(format!("the layouts are {}", LAYOUTS.join(", ")))
     })
 }
 
@@ -89,7 +91,10 @@ fn compressions(value: &Expr, columns: &[Field], choice: &mut LayoutChoice) -> R
         let column = find_column(columns, &name).map_err(|e| e.with_context("compression"))?;
         let of_columns = &mut choice.column_compressions;
         if of_columns.iter().any(|(other, _)| *other == column) {
-            return Err(at(Error::input(format!("the column {} occurs twice in compression", name.value)), &name));
+            return Err(at(
+                Error::input(format!("the column {} occurs twice in compression", name.value)),
+                &name,
+            ));
         }
         of_columns.push((column, compression(right)?));
     }
@@ -109,7 +114,10 @@ fn layout_key(value: &Expr, columns: &[Field]) -> Result<Vec<usize>> {
     for name in &names {
         let column = find_column(columns, name).map_err(|e| e.with_context("layout_key"))?;
         if key.contains(&column) {
-            return Err(at(Error::input(format!("the column {} occurs twice in layout_key", name.value)), name));
+            return Err(at(
+                Error::input(format!("the column {} occurs twice in layout_key", name.value)),
+                name,
+            ));
         }
         key.push(column);
     }

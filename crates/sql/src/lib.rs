@@ -1,17 +1,18 @@
 //! The SQL front end: text in, bound plans out.
 //!
-//! This is the one crate that names DataFusion. Of it come the parser (`sqlparser`), the binder, type coercion and the
-//! function library; subqueries, set operations and everything after the bound plan are ours.
+//! This is the one crate that names DataFusion. Of it come the parser (`sqlparser`), the binder, type
+//! coercion and the function library; subqueries, set operations and everything after the bound plan are
+//! ours.
 //!
 //! ```text
 //! text ──parse──▶ Parsed ──bind──▶ Statement (entasis_engine::plan::Plan inside)
 //! ```
 //!
-//! 1. [`parse`] cuts a script into statements, refuses what is nested too deeply, and reads the forms that the parser
-//!    does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
-//! 2. [`bind`] rewrites the syntax tree where DataFusion's meaning is not ours (`rewrite`), binds names against a
-//!    [`Catalog`] (`context`), coerces types (`coerce`), and lowers the result to the engine's plan (`lower`), where subqueries
-//!    become joins; last, the session's time zone is put into it (`time_zone`).
+//! 1. [`parse`] cuts a script into statements, refuses what is nested too deeply, and reads the forms that
+//!    the parser does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
+//! 2. [`bind`] rewrites the syntax tree where DataFusion's meaning is not ours (`rewrite`), binds names
+//!    against a [`Catalog`] (`context`), coerces types (`coerce`), and lowers the result to the engine's plan
+//!    (`lower`), where subqueries become joins; last, the session's time zone is put into it (`time_zone`).
 //!
 //! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
 //! [`entasis_engine::relation::Relation`]s that the catalog hands out.
@@ -68,7 +69,9 @@ pub use placeholders::check_arguments;
 pub use preparing::Preparing;
 pub use schema::WrittenName;
 pub use session::{Session, clock};
-pub use statement::{Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
+pub use statement::{
+    Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement,
+};
 pub use stored::{Mentioned, called_sequences, mentioned_columns};
 pub use time_zone::TimeZone;
 pub use types::parse_type;

@@ -12,8 +12,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn one text into the other (Damerau-Levenshtein,
-/// optimal string alignment).
+/// Insertions, deletions, replacements and swaps of neighbours that turn one text into the other
+/// (Damerau-Levenshtein, optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before: Vec<usize> = vec![0; b.len() + 1];

@@ -1,8 +1,9 @@
-//! Operators whose types or meaning are not DataFusion's, and the special syntax of a few functions, as the binder asks for them.
+//! Operators whose types or meaning are not DataFusion's, and the special syntax of a few functions, as the
+//! binder asks for them.
 //!
-//! An operator that the binder would type otherwise becomes casts of its operands, or a call of a native function
-//! ([`crate::functions::native`]). Operands and arguments get names that say all of them, since the binder finds groups and aggregates
-//! by name.
+//! An operator that the binder would type otherwise becomes casts of its operands, or a call of a native
+//! function ([`crate::functions::native`]). Operands and arguments get names that say all of them, since the
+//! binder finds groups and aggregates by name.
 
 use crate::coerce;
 use crate::context::external;
@@ -22,8 +23,8 @@ pub(crate) const IS_DISTINCT: &str = "IS DISTINCT FROM";
 /// What `IS NOT DISTINCT FROM` is called.
 pub(crate) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 
-/// Operators where DuckDB and PostgreSQL agree with each other and DataFusion does not, and the special syntax of a few
-/// functions.
+/// Operators where DuckDB and PostgreSQL agree with each other and DataFusion does not, and the special
+/// syntax of a few functions.
 #[derive(Debug)]
 pub(crate) struct Operators;
 
@@ -43,7 +44,11 @@ fn library_call(name: &str, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>
 }
 
 impl ExprPlanner for Operators {
-    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> DfResult<PlannerResult<RawBinaryExpr>> {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> DfResult<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator as Op;
         statement::check().map_err(external)?;
         let typed = matches!(
@@ -67,7 +72,8 @@ impl ExprPlanner for Operators {
         if !typed {
             return Ok(PlannerResult::Original(expr));
         }
-        let (Ok(left_type), Ok(right_type)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        let (Ok(left_type), Ok(right_type)) = (expr.left.get_type(schema), expr.right.get_type(schema))
+        else {
             return Ok(PlannerResult::Original(expr));
         };
         let RawBinaryExpr { op, left, right } = expr;
@@ -85,7 +91,9 @@ impl ExprPlanner for Operators {
             (Op::Divide, l, r) if number(l) && number(r) && (l.is_decimal() || r.is_decimal()) => {
                 binary(cast(left, ArrowType::Float64), Operator::Divide, cast(right, ArrowType::Float64))
             }
-            (Op::DuckIntegerDivide, l, r) if l.is_integer() && r.is_integer() => binary(left, Operator::Divide, right),
+            (Op::DuckIntegerDivide, l, r) if l.is_integer() && r.is_integer() => {
+                binary(left, Operator::Divide, right)
+            }
             (Op::BitwiseXor | Op::PGExp, l, r) if number(l) && number(r) => {
                 let args = vec![cast(left, ArrowType::Float64), cast(right, ArrowType::Float64)];
                 match library_call("power", args)? {
@@ -93,9 +101,11 @@ impl ExprPlanner for Operators {
                     PlannerResult::Original(_) => return Err(external(Error::internal("power is missing"))),
                 }
             }
-            (Op::Minus, ArrowType::Date32, ArrowType::Date32) => {
-                call("days between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Days), vec![left, right])
-            }
+            (Op::Minus, ArrowType::Date32, ArrowType::Date32) => call(
+                "days between",
+                Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Days),
+                vec![left, right],
+            ),
             (Op::Plus, ArrowType::Date32, r) if r.is_integer() => {
                 let args = vec![left, cast(right, ArrowType::Int64)];
                 call("add days", Kind::Operator(ArithmeticOp::Add, OperatorResult::Date), args)
@@ -135,7 +145,8 @@ impl ExprPlanner for Operators {
                 let args = if swapped { vec![right, left] } else { vec![left, right] };
                 call("moved", Kind::Operator(arithmetic, result), args)
             }
-            // A text beside a number is a number, beside a UUID a UUID; likewise with booleans, dates and times.
+            // A text beside a number is a number, beside a UUID a UUID; likewise with booleans, dates and
+            // times.
             (_, l, r) if comparison(&op).is_some() && says(l) && text(r) => {
                 let ty = coerce::type_beside(l, &right);
                 binary(left, comparison(&op).expect("tested"), cast(right, ty))
@@ -144,7 +155,9 @@ impl ExprPlanner for Operators {
                 let ty = coerce::type_beside(r, &left);
                 binary(cast(left, ty), comparison(&op).expect("tested"), right)
             }
-            (Op::Custom(_), _, _) if comparison(&op).is_some() => binary(left, comparison(&op).expect("tested"), right),
+            (Op::Custom(_), _, _) if comparison(&op).is_some() => {
+                binary(left, comparison(&op).expect("tested"), right)
+            }
             _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
         };
         Ok(PlannerResult::Planned(planned))
@@ -184,8 +197,8 @@ impl ExprPlanner for Operators {
     }
 }
 
-/// An operand under a name that says which operator is applied first, where brackets say so: the binder's names of
-/// `(a + b) * c` and `a + b * c` are the same.
+/// An operand under a name that says which operator is applied first, where brackets say so: the binder's
+/// names of `(a + b) * c` and `a + b * c` are the same.
 fn bracketed(operand: Expr, around: &BinaryOperator, right: bool) -> Expr {
     use BinaryOperator as Op;
     let around = match around {
@@ -204,8 +217,8 @@ fn times(interval: Expr, factor: Expr, ty: &ArrowType) -> Expr {
     call("times", Kind::Operator(ArithmeticOp::Multiply, OperatorResult::Interval), vec![interval, factor])
 }
 
-/// What `left + right` or `left - right` is, if one is a date or a time of day and the other an interval or a time; and
-/// whether the date has to be put first.
+/// What `left + right` or `left - right` is, if one is a date or a time of day and the other an interval or a
+/// time; and whether the date has to be put first.
 fn moved(op: &BinaryOperator, left: &ArrowType, right: &ArrowType) -> Option<(OperatorResult, bool)> {
     use ArrowType::{Date32, Interval, Time64};
     let plus = *op == BinaryOperator::Plus;
@@ -226,7 +239,8 @@ fn is_moment(ty: &ArrowType) -> bool {
     matches!(ty, ArrowType::Date32 | ArrowType::Timestamp(..))
 }
 
-/// What is between two moments, of which one at least is a timestamp: an interval. Beside an instant both are instants.
+/// What is between two moments, of which one at least is a timestamp: an interval. Beside an instant both are
+/// instants.
 fn between(left: Expr, right: Expr, left_type: &ArrowType, right_type: &ArrowType) -> Expr {
     let is_zoned = |ty: &ArrowType| matches!(ty, ArrowType::Timestamp(_, Some(_)));
     let settled = |expr: Expr, own: &ArrowType, other: &ArrowType| {

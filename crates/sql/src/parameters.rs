@@ -1,4 +1,5 @@
-//! Parameters of a statement: their values; or of a template, which is bound once for many values, their types alone.
+//! Parameters of a statement: their values; or of a template, which is bound once for many values, their
+//! types alone.
 
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result, Value};
@@ -33,7 +34,9 @@ impl Parameters<'_> {
     pub(crate) fn expr(self, id: &str) -> Result<Expr> {
         let index = id.trim_start_matches('$').parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let expr = index.and_then(|index| match self {
-            Parameters::Values(values) => values.get(index).map(|(value, ty)| Expr::literal(value.clone(), *ty)),
+            Parameters::Values(values) => {
+                values.get(index).map(|(value, ty)| Expr::literal(value.clone(), *ty))
+            }
             Parameters::Types(types) => types.get(index).map(|&ty| Expr::Parameter { index, ty }),
         });
         expr.ok_or_else(|| Error::input(format!("the parameter {id} has no value")))

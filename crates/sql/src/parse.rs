@@ -1,13 +1,14 @@
 //! Text to syntax trees.
 //!
-//! A script is tokenized once and cut at its semicolons; every statement is parsed on its own, so that each knows its
-//! text. The forms that the parser does not know, or knows differently, are read here from the tokens: `EXPLAIN`,
-//! `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `RESET`, `PRAGMA` and `COPY`; and [`preparing`] reads `PREPARE` and `EXECUTE`.
+//! A script is tokenized once and cut at its semicolons; every statement is parsed on its own, so that each
+//! knows its text. The forms that the parser does not know, or knows differently, are read here from the
+//! tokens: `EXPLAIN`, `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `RESET`, `PRAGMA` and `COPY`; and [`preparing`]
+//! reads `PREPARE` and `EXECUTE`.
 //!
-//! **Depth.** Parser and binder are recursive, and so is the destruction of what they build. Before parsing, the tokens
-//! say how deep a statement can become: by its brackets, and by the operators in a row at one level (`a + b + c …`
-//! nests to the left). Beyond [`MAX_NESTING`] and [`MAX_CHAIN`] it is refused; deep ones are handled on a thread with a
-//! large stack ([`on_deep_stack`]), all others on the caller's.
+//! **Depth.** Parser and binder are recursive, and so is the destruction of what they build. Before parsing,
+//! the tokens say how deep a statement can become: by its brackets, and by the operators in a row at one
+//! level (`a + b + c …` nests to the left). Beyond [`MAX_NESTING`] and [`MAX_CHAIN`] it is refused; deep ones
+//! are handled on a thread with a large stack ([`on_deep_stack`]), all others on the caller's.
 
 use crate::dialect::EntasisDialect;
 use crate::placeholders::Places;
@@ -31,7 +32,8 @@ const SHALLOW_CHAIN: usize = 40;
 /// Address space, of which only what is used becomes memory.
 const DEEP_STACK: usize = 512 << 20;
 
-/// Bytes of a statement's syntax tree, bound plan and what binding makes of it meanwhile, for each of its tokens: measured.
+/// Bytes of a statement's syntax tree, bound plan and what binding makes of it meanwhile, for each of its
+/// tokens: measured.
 const BINDING_BYTES: usize = 768;
 
 /// The setting of `SET search_path`, `SET schema` and `USE`.
@@ -248,7 +250,16 @@ pub(crate) enum Ast {
     /// `COPY source TO 'path' (options)`
     CopyTo { query: Box<ast::Query>, path: String, options: Vec<(String, Value)> },
     /// `COPY table [(columns)] FROM 'path' (options)`
-    CopyFrom { table: ast::ObjectName, columns: Vec<ast::Ident>, path: String, options: Vec<(String, Value)> },
+    CopyFrom {
+        /// The table that takes the rows.
+        table: ast::ObjectName,
+        /// Its columns that the file has; all, if there are none.
+        columns: Vec<ast::Ident>,
+        /// The file.
+        path: String,
+        /// What stands in brackets behind it.
+        options: Vec<(String, Value)>,
+    },
 }
 
 impl Parsed {
@@ -260,8 +271,8 @@ impl Parsed {
     pub fn parameters(&self) -> usize {
         self.parameters
     }
-    /// The names of the parameters from the first to the last that it or a statement before it in its script has, in lower case; none,
-    /// if they are written `?` or `$1`.
+    /// The names of the parameters from the first to the last that it or a statement before it in its script
+    /// has, in lower case; none, if they are written `?` or `$1`.
     pub fn parameter_names(&self) -> &[String] {
         &self.names
     }
@@ -286,7 +297,8 @@ impl Parsed {
 /// Parses a script: statements separated by semicolons. Comments and empty statements vanish.
 ///
 /// # Errors
-/// Input, with its position in `sql`, for what is no SQL; resource, for statements that are nested too deeply.
+/// Input, with its position in `sql`, for what is no SQL; resource, for statements that are nested too
+/// deeply.
 pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
     let mut tokens = Tokenizer::new(&EntasisDialect, sql)
         .tokenize_with_location()
@@ -349,12 +361,19 @@ pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) 
         let thread = std::thread::Builder::new().name("deep statement".into()).stack_size(DEEP_STACK);
         match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(error) => Err(Error::resource(format!("a deeply nested statement needs a thread of its own: {error}"))),
+            Err(error) => {
+                Err(Error::resource(format!("a deeply nested statement needs a thread of its own: {error}")))
+            }
         }
     })
 }
 
-fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>, places: &mut Places) -> Result<Parsed> {
+fn parse_statement(
+    sql: &str,
+    lines: &[usize],
+    mut tokens: Vec<TokenWithSpan>,
+    places: &mut Places,
+) -> Result<Parsed> {
     let (nesting, chain) = depth(&tokens)?;
     let count = tokens.len();
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
@@ -377,7 +396,7 @@ fn text_of(sql: &str, lines: &[usize], tokens: &[TokenWithSpan]) -> String {
     sql[offset(sql, lines, start)..offset(sql, lines, end).max(offset(sql, lines, start))].trim().to_string()
 }
 
-// ---- depth -------------------------------------------------------------------------------------------------------
+// ---- depth ------------------------------------------------------------------------------------------------
 
 /// Upper bounds on how deep the statement nests: brackets, and operators in a row.
 fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
@@ -433,7 +452,7 @@ fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
     Ok((nesting, longest))
 }
 
-// ---- statements --------------------------------------------------------------------------------------------------
+// ---- statements -------------------------------------------------------------------------------------------
 
 struct StatementParser<'a> {
     parser: Parser<'a>,
@@ -443,8 +462,9 @@ struct StatementParser<'a> {
 
 impl<'a> StatementParser<'a> {
     fn new(tokens: Vec<TokenWithSpan>, sql: &'a str, lines: &'a [usize]) -> StatementParser<'a> {
-        let parser =
-            Parser::new(&EntasisDialect).with_recursion_limit(MAX_NESTING * 4 + 100).with_tokens_with_locations(tokens);
+        let parser = Parser::new(&EntasisDialect)
+            .with_recursion_limit(MAX_NESTING * 4 + 100)
+            .with_tokens_with_locations(tokens);
         StatementParser { parser, sql, lines }
     }
 
@@ -479,7 +499,10 @@ impl<'a> StatementParser<'a> {
                 self.parser.next_token();
                 let name = self.parser.parse_identifier();
                 let name = self.check(name)?;
-                Ok(Ast::Set { name: SEARCH_PATH.to_owned(), value: Value::Text(quoted_if_needed(&name).into()) })
+                Ok(Ast::Set {
+                    name: SEARCH_PATH.to_owned(),
+                    value: Value::Text(quoted_if_needed(&name).into()),
+                })
             }
             "RESET" => {
                 self.parser.next_token();
@@ -500,7 +523,8 @@ impl<'a> StatementParser<'a> {
         let mut statement = self.check(statement)?;
         // The parser takes what follows the tables for PostgreSQL's alone.
         if let ast::Statement::Truncate(truncate) = &mut statement {
-            truncate.cascade = match self.parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]) {
+            truncate.cascade = match self.parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT])
+            {
                 Some(Keyword::CASCADE) => Some(ast::CascadeOption::Cascade),
                 Some(_) => Some(ast::CascadeOption::Restrict),
                 None => truncate.cascade.take(),
@@ -515,7 +539,8 @@ impl<'a> StatementParser<'a> {
             Token::Word(word) if word.quote_style.is_none() => word.keyword,
             _ => Keyword::NoKeyword,
         };
-        let what = if matches!(keyword(3), Keyword::TEMP | Keyword::TEMPORARY | Keyword::UNIQUE) { 4 } else { 3 };
+        let what =
+            if matches!(keyword(3), Keyword::TEMP | Keyword::TEMPORARY | Keyword::UNIQUE) { 4 } else { 3 };
         keyword(1) == Keyword::OR
             && keyword(2) == Keyword::REPLACE
             && matches!(keyword(what), Keyword::SEQUENCE | Keyword::INDEX | Keyword::SCHEMA)
@@ -568,14 +593,18 @@ impl<'a> StatementParser<'a> {
         self.parser.next_token();
         let next = self.parser.peek_token();
         match self.name()?.as_str() {
-            "time" if self.parser.parse_keyword(Keyword::ZONE) => Ok(Ast::ShowSetting(ast::Ident::new(TIME_ZONE))),
+            "time" if self.parser.parse_keyword(Keyword::ZONE) => {
+                Ok(Ast::ShowSetting(ast::Ident::new(TIME_ZONE)))
+            }
             "tables" | "views" => Ok(Ast::ShowTables),
             "all" => match self.parser.parse_keyword(Keyword::TABLES) {
                 true => Ok(Ast::ShowTables),
                 false => Ok(Ast::ShowSettings),
             },
             "settings" | "variables" => Ok(Ast::ShowSettings),
-            name => Ok(Ast::ShowSetting(ast::Ident { value: name.into(), quote_style: None, span: next.span })),
+            name => {
+                Ok(Ast::ShowSetting(ast::Ident { value: name.into(), quote_style: None, span: next.span }))
+            }
         }
     }
 
@@ -585,7 +614,9 @@ impl<'a> StatementParser<'a> {
             self.parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL])
         {
             let text = format!("SET {scope:?}");
-            return Err(Error::not_supported(text).with_hint("SET alone holds for the connection, and from now on"));
+            return Err(
+                Error::not_supported(text).with_hint("SET alone holds for the connection, and from now on")
+            );
         }
         let name = self.name()?;
         if name == "time" && self.parser.parse_keyword(Keyword::ZONE) {
@@ -605,8 +636,8 @@ impl<'a> StatementParser<'a> {
         Ok(Ast::Set { name, value })
     }
 
-    /// What follows `SET search_path`, or `SET schema`, which is followed by one schema: names, as such or as texts. A text may have
-    /// several.
+    /// What follows `SET search_path`, or `SET schema`, which is followed by one schema: names, as such or as
+    /// texts. A text may have several.
     fn set_search_path(&mut self, several: bool) -> Result<Ast> {
         let name = SEARCH_PATH.to_owned();
         let has_sign = self.parser.consume_token(&Token::Eq) || self.parser.parse_keyword(Keyword::TO);
@@ -670,9 +701,10 @@ impl<'a> StatementParser<'a> {
         } else {
             let name = self.parser.parse_object_name(false);
             let name = self.check(name)?;
-            let columns = self
-                .parser
-                .parse_parenthesized_column_list(datafusion_sql::sqlparser::parser::IsOptional::Optional, false);
+            let columns = self.parser.parse_parenthesized_column_list(
+                datafusion_sql::sqlparser::parser::IsOptional::Optional,
+                false,
+            );
             (None, Some((name, self.check(columns)?)))
         };
         let direction = self.parser.peek_token();
@@ -687,7 +719,9 @@ impl<'a> StatementParser<'a> {
         let options = self.copy_options()?;
         Ok(match (to, query, table) {
             (true, Some(query), _) => Ast::CopyTo { query, path, options },
-            (true, None, Some((name, columns))) => Ast::CopyTo { query: select_columns(name, columns), path, options },
+            (true, None, Some((name, columns))) => {
+                Ast::CopyTo { query: select_columns(name, columns), path, options }
+            }
             (_, _, Some((table, columns))) => Ast::CopyFrom { table, columns, path, options },
             (_, _, None) => return Err(Error::internal("COPY without a source")),
         })
@@ -751,7 +785,7 @@ impl<'a> StatementParser<'a> {
         value.ok_or_else(|| self.unexpected("a value", &token))
     }
 
-    // ---- errors --------------------------------------------------------------------------------------------------
+    // ---- errors -------------------------------------------------------------------------------------------
 
     fn check<T>(&self, result: Result<T, ParserError>) -> Result<T> {
         result.map_err(|error| match error {
@@ -759,17 +793,20 @@ impl<'a> StatementParser<'a> {
                 Error::resource(format!("the statement is nested too deeply (the limit is {MAX_NESTING})"))
                     .with_sqlstate(sqlstate::TOO_COMPLEX)
             }
-            ParserError::ParserError(message) | ParserError::TokenizerError(message) => self.syntax_error(&message),
+            ParserError::ParserError(message) | ParserError::TokenizerError(message) => {
+                self.syntax_error(&message)
+            }
         })
     }
 
     /// The parser's messages end in their place; a missing place means the end of the text.
     fn syntax_error(&self, message: &str) -> Error {
         let (message, place) = split_location(message);
-        let (expected, found) = match message.strip_prefix("Expected: ").and_then(|m| m.split_once(", found: ")) {
-            Some((expected, found)) => (Some(expected.trim_end_matches(',')), found),
-            None => (None, ""),
-        };
+        let (expected, found) =
+            match message.strip_prefix("Expected: ").and_then(|m| m.split_once(", found: ")) {
+                Some((expected, found)) => (Some(expected.trim_end_matches(',')), found),
+                None => (None, ""),
+            };
         let error = match expected {
             Some(expected) if found == "EOF" => {
                 Error::input(format!("syntax error: the statement ends where {expected} is expected"))
@@ -782,7 +819,9 @@ impl<'a> StatementParser<'a> {
 
     fn unexpected(&self, expected: &str, found: &TokenWithSpan) -> Error {
         let (text, place) = match &found.token {
-            Token::EOF => (format!("syntax error: the statement ends where {expected} is expected"), self.end()),
+            Token::EOF => {
+                (format!("syntax error: the statement ends where {expected} is expected"), self.end())
+            }
             token => (format!("syntax error at {token}: {expected} is expected"), position(found.span.start)),
         };
         Error::input(text).with_sqlstate(sqlstate::SYNTAX).with_position(place)
@@ -824,7 +863,7 @@ fn select_columns(name: ast::ObjectName, columns: Vec<ast::Ident>) -> Box<ast::Q
     query
 }
 
-// ---- places ------------------------------------------------------------------------------------------------------
+// ---- places -----------------------------------------------------------------------------------------------
 
 /// The place of a token.
 pub(crate) fn position(location: Location) -> Position {
@@ -838,9 +877,9 @@ pub(crate) fn span_position(span: Span) -> Option<Position> {
 
 fn split_location(message: &str) -> (&str, Option<Position>) {
     let Some((text, place)) = message.rsplit_once(" at Line: ") else { return (message, None) };
-    let place = place
-        .split_once(", Column: ")
-        .and_then(|(line, column)| Some(Position { line: line.parse().ok()?, column: column.trim().parse().ok()? }));
+    let place = place.split_once(", Column: ").and_then(|(line, column)| {
+        Some(Position { line: line.parse().ok()?, column: column.trim().parse().ok()? })
+    });
     match place {
         Some(_) => (text, place),
         None => (message, None),
@@ -863,5 +902,7 @@ fn line_starts(sql: &str) -> Vec<usize> {
 fn offset(sql: &str, lines: &[usize], location: Location) -> usize {
     let Some(&start) = lines.get((location.line as usize).wrapping_sub(1)) else { return sql.len() };
     let line = &sql[start..];
-    line.char_indices().nth((location.column as usize).saturating_sub(1)).map_or(sql.len(), |(i, _)| start + i)
+    line.char_indices()
+        .nth((location.column as usize).saturating_sub(1))
+        .map_or(sql.len(), |(i, _)| start + i)
 }

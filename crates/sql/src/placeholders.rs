@@ -1,16 +1,20 @@
 //! The places for parameters in the text of a statement, and lists in them.
 //!
-//! A place is written `?`, `$1`, or with a name, `$name` or `:name`, in one way throughout a script; all become `$n`, counted
-//! from 1 ([`Places`]). A name is one parameter wherever it occurs, in all statements of a script; case does not matter.
+//! A place is written `?`, `$1`, or with a name, `$name` or `:name`, in one way throughout a script; all
+//! become `$n`, counted from 1 ([`Places`]). A name is one parameter wherever it occurs, in all statements of
+//! a script; case does not matter.
 //!
-//! **Lists.** A parameter may be a list where its values are compared with one: `x IN ?`, `x IN (?)`, `x = ANY(?)`, `x > ALL(?)`.
-//! There is no type for lists, so a statement that is given some is made into one with a place for each of their values
-//! ([`Parsed::with_lists`]).
+//! **Lists.** A parameter may be a list where its values are compared with one: `x IN ?`, `x IN (?)`,
+//! `x = ANY(?)`, `x > ALL(?)`. There is no type for lists, so a statement that is given some is made into one
+//! with a place for each of their values ([`Parsed::with_lists`]).
 
 use crate::change::query_of;
 use crate::parse::{Ast, Parsed, position};
 use crate::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Parens, SetExpr, Value, ValueWithSpan, Values, VisitorMut};
+use crate::words::keyword;
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Parens, SetExpr, Value, ValueWithSpan, Values, VisitorMut,
+};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::error::sqlstate;
@@ -33,7 +37,7 @@ pub fn check_arguments(parameters: usize, values: usize) -> Result<()> {
     Err(Error::input(text).with_sqlstate(sqlstate::PARAMETERS))
 }
 
-// ---- numbers and names -------------------------------------------------------------------------------------------
+// ---- numbers and names ------------------------------------------------------------------------------------
 
 /// How the places of a script are written.
 #[derive(Clone, Copy, PartialEq)]
@@ -68,7 +72,9 @@ impl Places {
                     marks += 1;
                     (Writing::Marks, marks)
                 }
-                Ok(0) => return Err(Error::input("parameters are counted from 1").with_position(position(at))),
+                Ok(0) => {
+                    return Err(Error::input("parameters are counted from 1").with_position(position(at)));
+                }
                 Ok(number) => (Writing::Numbers, number),
                 Err(_) => (Writing::Names, self.number_of(rest)),
             };
@@ -103,8 +109,10 @@ fn join_colons(tokens: &mut Vec<TokenWithSpan>) {
     for i in (0..tokens.len()).rev() {
         let Some(Token::Word(word)) = tokens.get(i + 1).map(|next| &next.token) else { continue };
         let ends_operand = |token: &Token| {
-            matches!(token, Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_))
-                || matches!(token, Token::RParen | Token::RBracket | Token::RBrace)
+            matches!(
+                token,
+                Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_)
+            ) || matches!(token, Token::RParen | Token::RBracket | Token::RBrace)
         };
         let within = i
             .checked_sub(1)
@@ -122,9 +130,10 @@ fn join_colons(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// `x IN $1` is `x = ANY ($1)`, and `x NOT IN $1` is `x <> ALL ($1)`: the parser wants brackets. `position(x IN $1)` stays.
+/// `x IN $1` is `x = ANY ($1)`, and `x NOT IN $1` is `x <> ALL ($1)`: the parser wants brackets.
+/// `position(x IN $1)` stays.
 fn lists_after_in(tokens: &mut Vec<TokenWithSpan>) {
-    let is = |token: Option<&TokenWithSpan>, keyword: Keyword| matches!(token.map(|t| &t.token), Some(Token::Word(word)) if word.quote_style.is_none() && word.keyword == keyword);
+    let is = |token: Option<&TokenWithSpan>, word| keyword(token) == Some(word);
     // Of each open bracket, whether it is that of a call in which IN separates arguments.
     let mut brackets = vec![false];
     let mut found = Vec::new();
@@ -135,7 +144,9 @@ fn lists_after_in(tokens: &mut Vec<TokenWithSpan>) {
                 brackets.push(is(before, Keyword::POSITION));
             }
             Token::RParen if brackets.len() > 1 => drop(brackets.pop()),
-            Token::Placeholder(_) if brackets.last() == Some(&false) && i > 0 && is(tokens.get(i - 1), Keyword::IN) => {
+            Token::Placeholder(_)
+                if brackets.last() == Some(&false) && i > 0 && is(tokens.get(i - 1), Keyword::IN) =>
+            {
                 found.push(i);
             }
             _ => {}
@@ -151,11 +162,11 @@ fn lists_after_in(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-// ---- lists -------------------------------------------------------------------------------------------------------
+// ---- lists ------------------------------------------------------------------------------------------------
 
 impl Parsed {
-    /// The same statement for parameters of which some are lists: of so many values each; `None` stands for one value. It takes all of
-    /// these values in their order.
+    /// The same statement for parameters of which some are lists: of so many values each; `None` stands for
+    /// one value. It takes all of these values in their order.
     ///
     /// # Errors
     /// Input, if a list stands where only one value can, or the number of parameters is another one.
@@ -207,8 +218,9 @@ impl Spread<'_> {
     fn list(&self, expr: &Expr) -> Option<Vec<Expr>> {
         let Expr::Value(ValueWithSpan { value: Value::Placeholder(name), span }) = expr else { return None };
         let index: usize = name.strip_prefix(LIST)?.parse().ok()?;
-        let place =
-            |number| Expr::Value(ValueWithSpan { value: Value::Placeholder(format!("${number}")), span: *span });
+        let place = |number| {
+            Expr::Value(ValueWithSpan { value: Value::Placeholder(format!("${number}")), span: *span })
+        };
         Some(self.places.get(index)?.clone().map(place).collect())
     }
 }
@@ -234,7 +246,8 @@ impl VisitorMut for Spread<'_> {
         let taken = |expr: &mut Expr| Box::new(std::mem::replace(expr, boolean(false)));
         match expr {
             Expr::InList { list, .. } => {
-                let spread = std::mem::take(list).into_iter().flat_map(|item| self.list(&item).unwrap_or(vec![item]));
+                let spread =
+                    std::mem::take(list).into_iter().flat_map(|item| self.list(&item).unwrap_or(vec![item]));
                 *list = spread.collect();
                 // Nothing is in an empty list.
                 if let Expr::InList { list, negated, .. } = expr
@@ -289,7 +302,8 @@ fn boolean(value: bool) -> Expr {
 /// `(VALUES (a), (b), …)`
 fn rows(values: Vec<Expr>) -> Expr {
     let row = |value| Parens::with_empty_span(vec![value]);
-    let values = Values { explicit_row: false, value_keyword: false, rows: values.into_iter().map(row).collect() };
+    let values =
+        Values { explicit_row: false, value_keyword: false, rows: values.into_iter().map(row).collect() };
     Expr::Subquery(Box::new(query_of(SetExpr::Values(values))))
 }
 

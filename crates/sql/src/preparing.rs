@@ -5,8 +5,9 @@
 //! EXECUTE name [(expression, …)]
 //! DEALLOCATE [PREPARE] {name | ALL}
 //! ```
-//! They are read from the tokens. What is prepared is parsed as a statement of its own, with places for parameters of its own; the
-//! arguments of an `EXECUTE` are a query of one row, `SELECT expression, …`. Who keeps the statements and runs them is the connection.
+//! They are read from the tokens. What is prepared is parsed as a statement of its own, with places for
+//! parameters of its own; the arguments of an `EXECUTE` are a query of one row, `SELECT expression, …`. Who
+//! keeps the statements and runs them is the connection.
 
 use crate::parse::{Ast, Parsed, position};
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -49,7 +50,8 @@ impl Parsed {
     }
 }
 
-/// Reads such a statement. `None` if it is none. `parse` reads a statement from its tokens, at the place of these in the script.
+/// Reads such a statement. `None` if it is none. `parse` reads a statement from its tokens, at the place of
+/// these in the script.
 ///
 /// # Errors
 /// Input, with the place, for what is no such statement; those of `parse`.
@@ -217,7 +219,8 @@ impl<'a> Words<'a> {
             Some(token) => Error::input(format!("syntax error at {}: {expected} is expected", token.token))
                 .with_position(position(token.span.start)),
             None => {
-                let error = Error::input(format!("syntax error: the statement ends where {expected} is expected"));
+                let error =
+                    Error::input(format!("syntax error: the statement ends where {expected} is expected"));
                 match self.tokens.last() {
                     Some(last) => error.with_position(position(last.span.end)),
                     None => error,

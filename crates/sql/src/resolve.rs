@@ -1,12 +1,13 @@
 //! What is named without a schema: which object that is.
 //!
-//! A temporary object of the connection comes first, then what is in the schemas of its search path, then what is in `main`.
-//! A statement's names get the schemas in which they are found, before anything else looks at them; from then on a name means
-//! one object. A table in `FROM` keeps its name as an alias, so that `t.a` goes on to mean its column. What the catalog keeps as
-//! text (views, defaults, checks) is kept with these schemas, so that it means the same on other connections and later.
+//! A temporary object of the connection comes first, then what is in the schemas of its search path, then
+//! what is in `main`. A statement's names get the schemas in which they are found, before anything else looks
+//! at them; from then on a name means one object. A table in `FROM` keeps its name as an alias, so that `t.a`
+//! goes on to mean its column. What the catalog keeps as text (views, defaults, checks) is kept with these
+//! schemas, so that it means the same on other connections and later.
 //!
-//! Nothing is done where there is nothing but `main`: no temporary object, and no search path. Names of what is to be created are
-//! those of [`crate::schema::new_name`]. Common table expressions hide everything.
+//! Nothing is done where there is nothing but `main`: no temporary object, and no search path. Names of what
+//! is to be created are those of [`crate::schema::new_name`]. Common table expressions hide everything.
 
 use crate::Catalog;
 use crate::change::table_alias;
@@ -15,9 +16,9 @@ use crate::parse::Ast;
 use crate::stored::Scopes;
 use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    AlterTableOperation, ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectName, ObjectNamePart, ObjectType, Query, Statement, TableConstraint, TableFactor, TableObject, Value,
-    VisitMut, VisitorMut,
+    AlterTableOperation, ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Statement, TableConstraint,
+    TableFactor, TableObject, Value, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -42,7 +43,9 @@ impl Resolver<'_> {
         match ast {
             Ast::Sql(statement) | Ast::CreateOrReplace(statement) => self.statement(statement),
             Ast::Explain { statement, .. } => self.ast(statement),
-            Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => self.all(&mut **query),
+            Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => {
+                self.all(&mut **query)
+            }
             Ast::CopyFrom { table, .. } => self.name(table),
             Ast::Preparing(_)
             | Ast::Calibrate
@@ -72,9 +75,14 @@ impl Resolver<'_> {
                 self.name(&mut alter.name);
                 for operation in &mut alter.operations {
                     match operation {
-                        AlterTableOperation::AddConstraint { constraint, .. } => self.constraint(constraint, None),
+                        AlterTableOperation::AddConstraint { constraint, .. } => {
+                            self.constraint(constraint, None)
+                        }
                         AlterTableOperation::AddColumn { column_def, .. } => {
-                            column_def.options.iter_mut().for_each(|option| self.option(&mut option.option, None));
+                            column_def
+                                .options
+                                .iter_mut()
+                                .for_each(|option| self.option(&mut option.option, None));
                         }
                         AlterTableOperation::RenameTable { .. } => {}
                         other => self.all(other),
@@ -137,7 +145,8 @@ impl Resolver<'_> {
         }
         let Ok(own) = named_sequence(function) else { return };
         if let FunctionArguments::List(list) = &mut function.args
-            && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] = list.args.as_mut_slice()
+            && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] =
+                list.args.as_mut_slice()
             && let Value::SingleQuotedString(text) = &mut value.value
             && !text.contains('.')
             && let Some(schema) = self.catalog.schema_of(&own)

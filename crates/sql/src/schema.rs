@@ -1,8 +1,9 @@
 //! Schemas: `CREATE SCHEMA`, and what the objects in one are called.
 //!
-//! The catalog knows an object of a schema by one name, `schema.object`; what is in `main`, which is always there and is called `public`,
-//! too, by its own alone. So `"a.b"` in quotes may mean `a.b`. The schema `temp`, which is called `pg_temp`, too, has the temporary
-//! objects of the connection. What is named without a schema is looked for by [`crate::resolve`].
+//! The catalog knows an object of a schema by one name, `schema.object`; what is in `main`, which is always
+//! there and is called `public`, too, by its own alone. So `"a.b"` in quotes may mean `a.b`. The schema
+//! `temp`, which is called `pg_temp`, too, has the temporary objects of the connection. What is named without
+//! a schema is looked for by [`crate::resolve`].
 
 use crate::bind::{Binder, locate_ident, table_name};
 use crate::{Catalog, Statement};
@@ -129,8 +130,14 @@ pub(crate) fn known_schemas(path: &str, catalog: &dyn Catalog) -> Result<()> {
 impl Binder<'_> {
     /// `CREATE SCHEMA`
     pub(crate) fn create_schema(&self, create: &ast::Statement) -> Result<Statement> {
-        let ast::Statement::CreateSchema { schema_name, if_not_exists, with, options, default_collate_spec, clone } =
-            create
+        let ast::Statement::CreateSchema {
+            schema_name,
+            if_not_exists,
+            with,
+            options,
+            default_collate_spec,
+            clone,
+        } = create
         else {
             return Err(Error::internal("CREATE SCHEMA is one"));
         };
@@ -143,7 +150,10 @@ impl Binder<'_> {
         let ident = schema_ident(name)?;
         let name = ident.value.to_lowercase();
         if name.contains('.') {
-            return Err(locate_ident(Error::input(format!("the name of a schema has no dot: {name}")), ident));
+            return Err(locate_ident(
+                Error::input(format!("the name of a schema has no dot: {name}")),
+                ident,
+            ));
         }
         Ok(Statement::CreateSchema { name, if_not_exists: *if_not_exists })
     }

@@ -1,6 +1,7 @@
 //! What `CREATE SEQUENCE` and identity columns say of the numbers to come.
 //!
-//! As in PostgreSQL: a sequence counts up from 1 to the greatest BIGINT, one with a negative increment down from -1.
+//! As in PostgreSQL: a sequence counts up from 1 to the greatest BIGINT, one with a negative increment down
+//! from -1.
 
 use crate::SequenceOptions;
 use datafusion_sql::sqlparser::ast::{self, Expr, UnaryOperator, Value};
@@ -13,7 +14,9 @@ pub(crate) fn options(given: &[ast::SequenceOptions], ty: DataType) -> Result<Se
         DataType::Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         DataType::Int32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
         DataType::Int64 => (i64::MIN, i64::MAX),
-        other => return Err(Error::input(format!("a sequence counts SMALLINT, INTEGER or BIGINT, not {other}"))),
+        other => {
+            return Err(Error::input(format!("a sequence counts SMALLINT, INTEGER or BIGINT, not {other}")));
+        }
     };
     let (mut start, mut increment, mut min, mut max, mut cycle) = (None, 1, None, None, false);
     for option in given {
@@ -35,14 +38,18 @@ pub(crate) fn options(given: &[ast::SequenceOptions], ty: DataType) -> Result<Se
     let min = min.unwrap_or(if up { 1 } else { lowest });
     let max = max.unwrap_or(if up { highest } else { -1 });
     if min > max {
-        return Err(Error::input(format!("the MINVALUE of a sequence, {min}, is greater than its MAXVALUE, {max}")));
+        return Err(Error::input(format!(
+            "the MINVALUE of a sequence, {min}, is greater than its MAXVALUE, {max}"
+        )));
     }
     if min < lowest || max > highest {
         return Err(Error::input(format!("a sequence of {ty} counts from {lowest} to {highest}")));
     }
     let start = start.unwrap_or(if up { min } else { max });
     if !(min..=max).contains(&start) {
-        return Err(Error::input(format!("the START of a sequence, {start}, is not between {min} and {max}")));
+        return Err(Error::input(format!(
+            "the START of a sequence, {start}, is not between {min} and {max}"
+        )));
     }
     Ok(SequenceOptions { start, increment, min, max, cycle })
 }

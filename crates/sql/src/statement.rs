@@ -188,10 +188,11 @@ pub enum Statement {
 pub struct Insert {
     /// The table.
     pub table: String,
-    /// The rows: all columns of the table in their order and of their types, with defaults where no value was given; then a
-    /// BOOLEAN for each of `checks`; then the columns of `returning`.
+    /// The rows: all columns of the table in their order and of their types, with defaults where no value was
+    /// given; then a BOOLEAN for each of `checks`; then the columns of `returning`.
     pub plan: Plan,
-    /// The names of the CHECK constraints that are judged by the plan: a row for which one is FALSE is a violation.
+    /// The names of the CHECK constraints that are judged by the plan: a row for which one is FALSE is a
+    /// violation.
     pub checks: Vec<String>,
     /// `RETURNING`: the columns of the result.
     pub returning: Option<Schema>,
@@ -202,24 +203,24 @@ pub struct Insert {
 pub struct Change {
     /// The table.
     pub table: String,
-    /// The table's columns that the plan has values for: for an update the columns that are assigned, for a delete none,
-    /// for actions that differ by row all.
+    /// The table's columns that the plan has values for: for an update the columns that are assigned, for a
+    /// delete none, for actions that differ by row all.
     pub columns: Vec<usize>,
     /// What is done.
     pub action: Action,
-    /// The rows. Output columns: the row's id ([`crate::ROW_ID`], UBIGINT; NULL for rows to add); for [`Action::ByRow`] the
-    /// action (TINYINT, see there); then a value for each of `columns`, of its type; then a BOOLEAN for each of `checks`;
-    /// then the columns of `returning`.
+    /// The rows. Output columns: the row's id ([`crate::ROW_ID`], UBIGINT; NULL for rows to add); for
+    /// [`Action::ByRow`] the action (TINYINT, see there); then a value for each of `columns`, of its type;
+    /// then a BOOLEAN for each of `checks`; then the columns of `returning`.
     pub plan: Plan,
     /// As for [`Insert`]; judged for rows that are added or updated.
     pub checks: Vec<String>,
     /// `RETURNING`: the columns of the result.
     pub returning: Option<Schema>,
-    /// What to do about a row that is named more than once, and about rows to add that share a key with one that was added
-    /// by the same statement.
+    /// What to do about a row that is named more than once, and about rows to add that share a key with one
+    /// that was added by the same statement.
     pub repeated: Repeated,
-    /// `ON CONFLICT`: the unique keys (indices into [`Definition::keys`]) whose conflicts the plan has judged already, and
-    /// of which `repeated` speaks. A conflict on any other key is a violation.
+    /// `ON CONFLICT`: the unique keys (indices into [`Definition::keys`]) whose conflicts the plan has judged
+    /// already, and of which `repeated` speaks. A conflict on any other key is a violation.
     pub conflicts: Vec<usize>,
 }
 
@@ -275,8 +276,9 @@ pub struct Columns {
     pub cascade: bool,
     /// The rows with the new columns; `None` if only names, defaults or constraints change.
     pub rows: Option<Plan>,
-    /// Constraints that rows which are there must satisfy now: what is wrong if there is one that does not, and a query
-    /// for at most one such row. Its columns are those that the constraint speaks of, to be shown with the message.
+    /// Constraints that rows which are there must satisfy now: what is wrong if there is one that does not,
+    /// and a query for at most one such row. Its columns are those that the constraint speaks of, to be shown
+    /// with the message.
     pub violations: Vec<(String, Plan)>,
 }
 

@@ -1,7 +1,7 @@
 //! Questions about SQL text that the catalog keeps: queries of views, defaults and checks.
 //!
-//! Views are kept as text, so what one reads of a table is not known column by column. What it *mentions* is, and is never less:
-//! a column that no view mentions may change.
+//! Views are kept as text, so what one reads of a table is not known column by column. What it *mentions* is,
+//! and is never less: a column that no view mentions may change.
 
 use crate::bind::table_name;
 use crate::functions::sequence::{Kind, named_sequence};
@@ -21,7 +21,8 @@ pub struct Mentioned {
     pub bare: BTreeSet<String>,
 }
 
-/// The columns that a view's query mentions, of whatever table. Not those that `*` and `NATURAL JOIN` stand for.
+/// The columns that a view's query mentions, of whatever table. Not those that `*` and `NATURAL JOIN` stand
+/// for.
 ///
 /// # Errors
 /// Input, if the text is no query.
@@ -49,8 +50,8 @@ impl Visitor for Mentioned {
     }
 }
 
-/// The names that a query has for tables, views and sequences, in lower case: not those of its own common table expressions, nor
-/// what views that it names need. Some may name functions, files or nothing.
+/// The names that a query has for tables, views and sequences, in lower case: not those of its own common
+/// table expressions, nor what views that it names need. Some may name functions, files or nothing.
 pub(crate) fn named_objects(query: &Query) -> BTreeSet<String> {
     let mut named = Named::default();
     let _ = query.walk(&mut named);
@@ -64,8 +65,8 @@ struct Named {
     scopes: Scopes,
 }
 
-/// The queries around a place of a statement, outermost first, by which it is known what a name without a schema means there: a
-/// common table expression, or something else.
+/// The queries around a place of a statement, outermost first, by which it is known what a name without a
+/// schema means there: a common table expression, or something else.
 #[derive(Default)]
 pub(crate) struct Scopes(Vec<Scope>);
 
@@ -101,7 +102,8 @@ impl Scopes {
 struct Scope {
     /// Those whose names may be used at this place.
     visible: Vec<String>,
-    /// Queries and names of all of them: one becomes visible behind its query, or within it if it is recursive.
+    /// Queries and names of all of them: one becomes visible behind its query, or within it if it is
+    /// recursive.
     ctes: Vec<(*const Query, String)>,
     recursive: bool,
 }

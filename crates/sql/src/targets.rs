@@ -1,5 +1,5 @@
-//! What a statement is going to write to, as far as its text says: so that whoever runs it waits for its turn before it looks at
-//! anything.
+//! What a statement is going to write to, as far as its text says: so that whoever runs it waits for its turn
+//! before it looks at anything.
 
 use crate::change::target_of;
 use crate::parse::{Ast, Parsed};
@@ -7,8 +7,9 @@ use crate::schema::WrittenName;
 use datafusion_sql::sqlparser::ast::{ObjectName, ObjectType, Statement};
 
 impl Parsed {
-    /// The tables that it changes: rows of them, or what is declared of them. Names may be those of other things, or
-    /// of nothing. Not the table of an index that is made or dropped, which others go on writing to meanwhile.
+    /// The tables that it changes: rows of them, or what is declared of them. Names may be those of other
+    /// things, or of nothing. Not the table of an index that is made or dropped, which others go on writing
+    /// to meanwhile.
     pub fn targets(&self) -> Vec<WrittenName> {
         let tables = |names: &mut dyn Iterator<Item = &ObjectName>| -> Vec<WrittenName> {
             names.filter_map(WrittenName::of).collect()
@@ -19,7 +20,9 @@ impl Parsed {
             _ => return Vec::new(),
         };
         match statement {
-            Statement::Truncate(truncate) => tables(&mut truncate.table_names.iter().map(|table| &table.name)),
+            Statement::Truncate(truncate) => {
+                tables(&mut truncate.table_names.iter().map(|table| &table.name))
+            }
             Statement::AlterTable(alter) => tables(&mut std::iter::once(&alter.name)),
             Statement::CreateTable(create) if create.or_replace => tables(&mut std::iter::once(&create.name)),
             Statement::Drop { object_type: ObjectType::Table, names, .. } => tables(&mut names.iter()),

@@ -1,24 +1,32 @@
 //! `BEGIN`, `COMMIT`, `ROLLBACK` and savepoints.
 //!
-//! Transactions see one snapshot of the database (snapshot isolation). A statement that asks for less gets that; one that
-//! asks for more is refused.
+//! Transactions see one snapshot of the database (snapshot isolation). A statement that asks for less gets
+//! that; one that asks for more is refused.
 
 use crate::Statement;
 use crate::clauses::refuse;
-use datafusion_sql::sqlparser::ast::{self, Ident, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
+use datafusion_sql::sqlparser::ast::{
+    self, Ident, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+};
 use entasis_vector::{Error, Result};
 
 /// The statement, if it is one about transactions.
 pub(crate) fn statement(statement: &ast::Statement) -> Option<Result<Statement>> {
     use ast::Statement as Sql;
     Some(match statement {
-        Sql::StartTransaction { modes, begin: _, transaction: _, modifier, statements, exception, has_end_keyword } => {
-            refuse([
-                (!statements.is_empty() || exception.is_some() || *has_end_keyword, "BEGIN … END blocks"),
-                (modifier.is_some(), "BEGIN DEFERRED, IMMEDIATE and EXCLUSIVE"),
-            ])
-            .and_then(|()| begin(modes))
-        }
+        Sql::StartTransaction {
+            modes,
+            begin: _,
+            transaction: _,
+            modifier,
+            statements,
+            exception,
+            has_end_keyword,
+        } => refuse([
+            (!statements.is_empty() || exception.is_some() || *has_end_keyword, "BEGIN … END blocks"),
+            (modifier.is_some(), "BEGIN DEFERRED, IMMEDIATE and EXCLUSIVE"),
+        ])
+        .and_then(|()| begin(modes)),
         Sql::Commit { chain, end: _, modifier } => {
             refuse([(*chain, "AND CHAIN"), (modifier.is_some(), "END TRY")]).map(|()| Statement::Commit)
         }
@@ -42,7 +50,8 @@ fn begin(modes: &[TransactionMode]) -> Result<Statement> {
             TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => {
                 return Err(Error::not_supported("READ ONLY transactions"));
             }
-            TransactionMode::IsolationLevel(_) | TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => {}
+            TransactionMode::IsolationLevel(_)
+            | TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => {}
         }
     }
     Ok(Statement::Begin)

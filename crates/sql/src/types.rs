@@ -58,7 +58,9 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Int16 => DataType::Int16,
         Sql::TinyIntUnsigned(_) | Sql::UTinyInt | Sql::UInt8 => DataType::UInt8,
         Sql::SmallIntUnsigned(_) | Sql::Int2Unsigned(_) | Sql::USmallInt | Sql::UInt16 => DataType::UInt16,
-        Sql::IntUnsigned(_) | Sql::IntegerUnsigned(_) | Sql::Int4Unsigned(_) | Sql::UInt32 => DataType::UInt32,
+        Sql::IntUnsigned(_) | Sql::IntegerUnsigned(_) | Sql::Int4Unsigned(_) | Sql::UInt32 => {
+            DataType::UInt32
+        }
         Sql::BigIntUnsigned(_) | Sql::Int8Unsigned(_) | Sql::UBigInt | Sql::UInt64 => DataType::UInt64,
         Sql::Float(ExactNumberInfo::Precision(digits)) if *digits > 24 => DataType::Float64,
         Sql::Float(_) | Sql::Real | Sql::Float4 | Sql::Float32 => DataType::Float32,
@@ -81,7 +83,9 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Date | Sql::Date32 => DataType::Date,
         Sql::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
         Sql::Time(..) => return Err(Error::not_supported("TIME WITH TIME ZONE").with_hint(INSTEAD_OF_TIMETZ)),
-        Sql::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | Sql::Datetime(_) => DataType::Timestamp,
+        Sql::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | Sql::Datetime(_) => {
+            DataType::Timestamp
+        }
         Sql::Timestamp(_, _) => DataType::TimestampTz,
         Sql::Interval { .. } => DataType::Interval,
         Sql::Uuid => DataType::Uuid,
@@ -89,7 +93,9 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             return Err(Error::not_supported("nested types"));
         }
         // The widest integers: 38 digits.
-        Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => DataType::Decimal { precision: 38, scale: 0 },
+        Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => {
+            DataType::Decimal { precision: 38, scale: 0 }
+        }
         other => match other.to_string().to_ascii_uppercase().as_str() {
             "UINTEGER" | "UINT" => DataType::UInt32,
             "LONG" => DataType::Int64,
@@ -108,26 +114,25 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
 }
 
 /// What to use for seconds of another precision.
-pub(crate) const INSTEAD_OF_DIGITS: &str =
-    "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and a BIGINT holds nanoseconds";
+pub(crate) const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and a BIGINT holds nanoseconds";
 
 /// What to use for a time of day with an offset.
-const INSTEAD_OF_TIMETZ: &str =
-    "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";
+const INSTEAD_OF_TIMETZ: &str = "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";
 
 /// Said of a type with another number of digits than six.
 const SECONDS: &str = "seconds of this precision";
 
-/// What a type is written with that nobody obeys, if anything. (The lengths of texts are one of DuckDB's habits: VARCHAR(n) takes
-/// longer ones, too.)
+/// What a type is written with that nobody obeys, if anything. (The lengths of texts are one of DuckDB's
+/// habits: VARCHAR(n) takes longer ones, too.)
 fn disobeyed(ty: &ast::DataType) -> Option<&'static str> {
     use ast::DataType as Sql;
     // The digits of a fraction of a second; there are six.
     let seconds = |digits: &Option<u64>| digits.is_some_and(|digits| digits != 6).then_some(SECONDS);
     match ty {
-        Sql::Time(digits, _) | Sql::Timestamp(digits, _) | Sql::Datetime(digits) | Sql::TimestampNtz(digits) => {
-            seconds(digits)
-        }
+        Sql::Time(digits, _)
+        | Sql::Timestamp(digits, _)
+        | Sql::Datetime(digits)
+        | Sql::TimestampNtz(digits) => seconds(digits),
         Sql::TinyInt(width)
         | Sql::SmallInt(width)
         | Sql::Int2(width)
@@ -159,7 +164,9 @@ fn disobeyed(ty: &ast::DataType) -> Option<&'static str> {
 
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {
     match (u8::try_from(precision), u8::try_from(scale)) {
-        (Ok(precision @ 1..=38), Ok(scale)) if scale <= precision => Ok(DataType::Decimal { precision, scale }),
+        (Ok(precision @ 1..=38), Ok(scale)) if scale <= precision => {
+            Ok(DataType::Decimal { precision, scale })
+        }
         _ => Err(Error::input(format!(
             "DECIMAL({precision}, {scale}) is no type: a decimal has 1 to 38 digits, of which at most all are decimals"
         ))),

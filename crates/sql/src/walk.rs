@@ -1,11 +1,12 @@
 //! Walks over the parser's syntax tree.
 //!
-//! `sqlparser` compiles its walk anew for each type of visitor, with code for every node of the language: two fifths of this crate's
-//! machine code, and of the time to build it. Here a visitor is called through a table of functions, so that there is one walk for all of
-//! them, but for what they break with.
+//! `sqlparser` compiles its walk anew for each type of visitor, with code for every node of the language: two
+//! fifths of this crate's machine code, and of the time to build it. Here a visitor is called through a table
+//! of functions, so that there is one walk for all of them, but for what they break with.
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
 use std::ops::ControlFlow;
 

@@ -1,8 +1,9 @@
 //! Words that the parser does not know, or takes for something else, as it knows them.
 //!
-//! One pass over the tokens of a statement each: names for what it has no syntax for (`DO NOTHING` in a `MERGE`, columns without
-//! types, `DESCRIBE` in `FROM`) stand where it wants a name, and no user can write them. Words that it passes over without a word
-//! of its own are refused. Not here: forms of whole statements, which [`crate::parse`] reads itself.
+//! One pass over the tokens of a statement each: names for what it has no syntax for (`DO NOTHING` in a
+//! `MERGE`, columns without types, `DESCRIBE` in `FROM`) stand where it wants a name, and no user can write
+//! them. Words that it passes over without a word of its own are refused. Not here: forms of whole
+//! statements, which [`crate::parse`] reads itself.
 
 use crate::hidden::MARK;
 use crate::parse::position;
@@ -13,10 +14,25 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
 
+/// The keyword that a token is, unless it stands in quotes.
+pub(crate) fn keyword(token: Option<&TokenWithSpan>) -> Option<Keyword> {
+    match &token?.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    }
+}
+
+/// True for a token that is `word`, in any case and without quotes.
+fn is_word(token: Option<&TokenWithSpan>, word: &str) -> bool {
+    matches!(token.map(|token| &token.token), Some(Token::Word(own))
+        if own.quote_style.is_none() && own.value.eq_ignore_ascii_case(word))
+}
+
 /// The table function that stands for a `DESCRIBE` in `FROM`.
 pub(crate) const DESCRIBE: &str = "\u{1}describe";
 
-/// Puts the tokens of a statement, without blanks, into the parser's words; `text` is what stands between two places.
+/// Puts the tokens of a statement, without blanks, into the parser's words; `text` is what stands between two
+/// places.
 ///
 /// # Errors
 /// Not supported, for words that the parser would pass over.
@@ -33,10 +49,10 @@ pub(crate) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     exclusions(tokens)
 }
 
-/// `OVER (… ROWS … EXCLUDE TIES)`: what is excluded becomes a part of the name of the window that this one is built upon, which the
-/// parser reads first ([`crate::rewrite::windows`]).
+/// `OVER (… ROWS … EXCLUDE TIES)`: what is excluded becomes a part of the name of the window that this one is
+/// built upon, which the parser reads first ([`crate::rewrite::windows`]).
 fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
-    let is = |token: Option<&TokenWithSpan>, word: &str| matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     for i in (0..tokens.len()).rev() {
         if !is(tokens.get(i), "exclude") {
             continue;
@@ -92,7 +108,9 @@ fn typed_literals(tokens: &mut [TokenWithSpan]) -> Result<()> {
     const MISSING: [&str; 5] = ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS", "TIME_NS"];
     for at in 1..tokens.len() {
         let (before, literal) = tokens.split_at_mut(at);
-        let (Some(ty), Token::SingleQuotedString(_)) = (before.last_mut(), &literal[0].token) else { continue };
+        let (Some(ty), Token::SingleQuotedString(_)) = (before.last_mut(), &literal[0].token) else {
+            continue;
+        };
         let Token::Word(word) = &ty.token else { continue };
         let name = word.value.to_ascii_uppercase();
         if word.quote_style.is_some() {
@@ -108,8 +126,9 @@ fn typed_literals(tokens: &mut [TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// `x = ALL ((SELECT …) UNION (SELECT …))` is `x = ALL (SELECT * FROM ((SELECT …) UNION (SELECT …)))`: the parser takes the second
-/// bracket for that of an expression. Likewise with `ALL (VALUES …)`, which it does not know.
+/// `x = ALL ((SELECT …) UNION (SELECT …))` is `x = ALL (SELECT * FROM ((SELECT …) UNION (SELECT …)))`: the
+/// parser takes the second bracket for that of an expression. Likewise with `ALL (VALUES …)`, which it does
+/// not know.
 fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
     let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {
         Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
@@ -170,7 +189,9 @@ fn order_sequence_options(tokens: &mut [TokenWithSpan]) {
         let this = word(&tokens[i]);
         ranks[i] = match rank(&this) {
             Some(rank) => rank,
-            None if this == "no" => tokens.get(i + 1).and_then(|next| rank(&word(next))).unwrap_or(ranks[i - 1]),
+            None if this == "no" => {
+                tokens.get(i + 1).and_then(|next| rank(&word(next))).unwrap_or(ranks[i - 1])
+            }
             None => ranks[i - 1],
         };
     }
@@ -197,8 +218,7 @@ const UNITS: [(&str, &str); 6] = [
 /// `INTERVAL 3 decades`: the unit as the parser knows it, which would take it for an alias.
 fn singular_units(tokens: &mut [TokenWithSpan]) {
     for i in 0..tokens.len() {
-        if !matches!(&tokens[i].token, Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::INTERVAL)
-        {
+        if keyword(tokens.get(i)) != Some(Keyword::INTERVAL) {
             continue;
         }
         // The value: a literal, with or without a sign, or something in brackets.
@@ -220,8 +240,9 @@ fn singular_units(tokens: &mut [TokenWithSpan]) {
         }
         if let Some(TokenWithSpan { token, .. }) = tokens.get_mut(end)
             && let Token::Word(word) = &*token
-            && let Some((_, unit)) =
-                UNITS.iter().find(|(name, _)| word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
+            && let Some((_, unit)) = UNITS
+                .iter()
+                .find(|(name, _)| word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
         {
             *token = Token::make_keyword(unit);
         }
@@ -242,7 +263,7 @@ fn type_bare_columns(tokens: &mut Vec<TokenWithSpan>) {
     let close = open + 1 + names.count();
     let is_list = (close - open).is_multiple_of(2)
         && tokens.get(close).is_some_and(|token| token.token == Token::RParen)
-        && matches!(tokens.get(close + 1).map(|t| &t.token), Some(Token::Word(word)) if word.keyword == Keyword::AS);
+        && keyword(tokens.get(close + 1)) == Some(Keyword::AS);
     if !is_list {
         return;
     }
@@ -282,9 +303,11 @@ fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
         if level == 0 && this == "AS" {
             break;
         }
-        let is_name = matches!(before.token, Token::LParen | Token::Comma) || BEFORE_NAMES.contains(&&*word(before));
+        let is_name =
+            matches!(before.token, Token::LParen | Token::Comma) || BEFORE_NAMES.contains(&&*word(before));
         if level == columns && !is_name && SWALLOWED.contains(&&*this) {
-            let error = Error::not_supported(format!("{this} of a column")).with_position(position(token.span.start));
+            let error =
+                Error::not_supported(format!("{this} of a column")).with_position(position(token.span.start));
             return Err(match this.as_str() {
                 "ASC" | "DESC" | "SRID" => error,
                 _ => error.with_hint("write GENERATED BY DEFAULT AS IDENTITY"),
@@ -294,17 +317,22 @@ fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a column that is
-/// none; whether a `WITH` is `[NOT] MATERIALIZED` changes no result, and the rewriter decides
+/// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a
+/// column that is none; whether a `WITH` is `[NOT] MATERIALIZED` changes no result, and the rewriter decides
 /// ([`crate::rewrite`]).
 fn other_words(tokens: &mut Vec<TokenWithSpan>) {
-    let is = |token: Option<&TokenWithSpan>, word: &str| matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     if is(tokens.first(), "abort") {
         tokens[0].token = Token::make_keyword("ROLLBACK");
     }
     for i in (1..tokens.len()).rev() {
-        if is(tokens.get(i), "materialized") && tokens.get(i + 1).is_some_and(|next| next.token == Token::LParen) {
-            match (is(tokens.get(i - 1), "as"), i >= 2 && is(tokens.get(i - 1), "not") && is(tokens.get(i - 2), "as")) {
+        if is(tokens.get(i), "materialized")
+            && tokens.get(i + 1).is_some_and(|next| next.token == Token::LParen)
+        {
+            match (
+                is(tokens.get(i - 1), "as"),
+                i >= 2 && is(tokens.get(i - 1), "not") && is(tokens.get(i - 2), "as"),
+            ) {
                 (true, _) => drop(tokens.remove(i)),
                 (_, true) => drop(tokens.drain(i - 1..=i)),
                 _ => {}
@@ -362,7 +390,8 @@ fn other_words(tokens: &mut Vec<TokenWithSpan>) {
 
 /// `FROM t WHERE …` without a `SELECT` selects all columns; the parser wants that said.
 fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
-    let is = |token: &TokenWithSpan, keywords: &[Keyword]| matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && keywords.contains(&word.keyword));
+    let is =
+        |token: &TokenWithSpan, words: &[Keyword]| keyword(Some(token)).is_some_and(|k| words.contains(&k));
     let starts = |tokens: &[TokenWithSpan], i: usize| match i.checked_sub(1).map(|before| &tokens[before]) {
         None => true,
         Some(before) => {

@@ -1,5 +1,5 @@
-//! Many rows at once, on the table of `hap.rs`: load, change a column of all rows, remove half of them. Prints nanoseconds a
-//! row, and bytes.
+//! Many rows at once, on the table of `hap.rs`: load, change a column of all rows, remove half of them.
+//! Prints nanoseconds a row, and bytes.
 //!
 //! `cargo run --release -p entasis-storage --example bulk -- [rows] [sorted|random] [keyed|insertion]`
 
@@ -89,7 +89,8 @@ fn main() {
     let mut alone = Transaction::alone(std::slice::from_ref(&table));
     timed("append", rows, || alone.append(&table, appended).expect("rows are fine"));
     let groups = alone.write(&table).row_groups();
-    let found = timed("look for duplicates", rows, || alone.write(&table).first_duplicate(Among::Groups(0..groups)));
+    let found =
+        timed("look for duplicates", rows, || alone.write(&table).first_duplicate(Among::Groups(0..groups)));
     assert!(found.is_none());
     timed("commit", rows, || alone.commit(|_| Ok(())).expect("alone"));
     memory("loaded");

@@ -1,13 +1,18 @@
-//! The table of the HAP benchmark (*Optimal Column Layout for Hybrid Workloads*, section 7.1) straight on the storage: an
-//! eight-byte key, 16 columns of four bytes. Prints microseconds per operation: median, mean, 99th percentile.
+//! The table of the HAP benchmark (*Optimal Column Layout for Hybrid Workloads*, section 7.1) straight on the
+//! storage: an eight-byte key, 16 columns of four bytes. Prints microseconds per operation: median, mean,
+//! 99th percentile.
 //!
-//! `cargo run --release -p entasis-storage --example hap -- [rows] [layout] [sorted|random] [reach] [upkeep in ms] [pace in µs] [partitions]`
+//! ```text
+//! cargo run --release -p entasis-storage --example hap -- \
+//!     [rows] [layout] [sorted|random] [reach] [upkeep in ms] [pace in µs] [partitions]
+//! ```
 //!
-//! With the fifth argument another thread does upkeep, and rests as many milliseconds between rounds; `-` is none. With the
-//! sixth, operations begin that long one after the other, if the one before is over. The seventh is how many partitions a row
-//! group has.
+//! With the fifth argument another thread does upkeep, and rests as many milliseconds between rounds; `-` is
+//! none. With the sixth, operations begin that long one after the other, if the one before is over. The
+//! seventh is how many partitions a row group has.
 //!
-//! Each operation is measured alone, and once more with a new snapshot every millisecond that replaces the last one.
+//! Each operation is measured alone, and once more with a new snapshot every millisecond that replaces the
+//! last one.
 
 use entasis_storage::{Datum, Layout, Table, TableOptions, TableSnapshot, Upkeep};
 use entasis_vector::{Chunk, DataType, Field, Schema, Selection, Vector};
@@ -116,7 +121,9 @@ fn count_range(snapshot: &TableSnapshot, low: i64, high: i64) -> usize {
             each_window(range.slots, |first, slots| {
                 group.decode(0, first, slots, &mut keys);
                 let values = keys.values::<i64>();
-                group.each_live(first..first + slots, |at| count += usize::from((low..=high).contains(&values[at])));
+                group.each_live(first..first + slots, |at| {
+                    count += usize::from((low..=high).contains(&values[at]))
+                });
             });
         }
     }
@@ -197,9 +204,13 @@ fn main() {
     let pause: Option<u64> =
         args.get(4).filter(|pause| *pause != "-").map(|pause| pause.parse().expect("milliseconds"));
     let pace = Duration::from_micros(args.get(5).map_or(0, |pace| pace.parse().expect("microseconds")));
-    let partitions = args.get(6).map_or(options.partitions, |partitions| partitions.parse().expect("a number"));
+    let partitions =
+        args.get(6).map_or(options.partitions, |partitions| partitions.parse().expect("a number"));
     let options = TableOptions { partitions, ..options };
-    println!("{rows} rows, {layout:?}, loaded in {} order, reach {reach}", if random_order { "random" } else { "key" });
+    println!(
+        "{rows} rows, {layout:?}, loaded in {} order, reach {reach}",
+        if random_order { "random" } else { "key" }
+    );
     let table = Table::with_options("hap", schema(), options);
     load(&table, rows, random_order);
     let is_over = Arc::new(AtomicBool::new(false));

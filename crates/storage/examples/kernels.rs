@@ -1,10 +1,13 @@
-//! How fast blocks are read as they are encoded: values per nanosecond of one thread, beside the machine's stream.
+//! How fast blocks are read as they are encoded: values per nanosecond of one thread, beside the machine's
+//! stream.
 //!
-//! `make bench-kernels`, or `cargo run --release -p entasis-storage --example kernels -- [rows] [part of a column's name]`
+//! `make bench-kernels`, or
+//! `cargo run --release -p entasis-storage --example kernels -- [rows] [part of a column's name]`
 //!
-//! One column a width, without a layout key, each of about as many bytes as `rows` numbers of 8 (32 M). *In cache*: one row group again and again; *from memory*: all
-//! of them, one after the other, beside the share of the stream's bytes in that time. Where one row in some is decoded, all count as values: so
-//! it compares with decoding all. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
+//! One column a width, without a layout key, each of about as many bytes as `rows` numbers of 8 (32 M). *In
+//! cache*: one row group again and again; *from memory*: all of them, one after the other, beside the share
+//! of the stream's bytes in that time. Where one row in some is decoded, all count as values: so it compares
+//! with decoding all. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
 
 // As the programs have it.
 use entasis_allocator as _;
@@ -30,7 +33,10 @@ const COLUMNS: [(&str, DataType, u32); 9] = [
 
 fn main() {
     let rows = std::env::args().nth(1).map_or(32 << 20, |rows| rows.parse().expect("rows are a number"));
-    println!("values per ns, {rows} times 8 bytes  {:>10} {:>12} {:>10}", "in cache", "from memory", "of stream");
+    println!(
+        "values per ns, {rows} times 8 bytes  {:>10} {:>12} {:>10}",
+        "in cache", "from memory", "of stream"
+    );
     let wanted = std::env::args().nth(2).unwrap_or_default();
     let stream = stream(rows);
     for (name, ty, bits) in COLUMNS.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
@@ -40,13 +46,18 @@ fn main() {
         let groups: Vec<&RowGroup> = snapshot.row_groups().collect();
         let physical = ty.physical();
         // A tenth of the values.
-        let range = [Condition::Range(ValueRange { column: 0, physical, low: 0, high: i128::from(span / 10) })];
+        let range =
+            [Condition::Range(ValueRange { column: 0, physical, low: 0, high: i128::from(span / 10) })];
         let shown = groups[0].block_info(0, 0);
         println!("{name}: {} of {:.1} bits", shown.encoding, shown.bits_per_value);
         let share = |values: f64| format!("{:>8.0} %", values * shown.bits_per_value / 8.0 / stream * 100.0);
         let measure_all = |what: &str, read: &mut dyn FnMut(&RowGroup, Range<usize>)| {
             let (cached, from_memory) = measure(&groups, read);
-            println!("{:<34} {cached:>10.1} {from_memory:>12.1} {}", format!("{name}: {what}"), share(from_memory));
+            println!(
+                "{:<34} {cached:>10.1} {from_memory:>12.1} {}",
+                format!("{name}: {what}"),
+                share(from_memory)
+            );
         };
         let mut positions = Vec::with_capacity(CHUNK_ROWS);
         // One value in the middle, which few rows have, so that comparing is all.

@@ -1,16 +1,17 @@
-//! Tables whose columns are updated in place: a tree of versions over row groups of 1024-slot blocks, snapshots,
-//! transactions, and the catalog that names them.
+//! Tables whose columns are updated in place: a tree of versions over row groups of 1024-slot blocks,
+//! snapshots, transactions, and the catalog that names them.
 //!
 //! ```text
 //! Catalog ── Table ── head ─▶ Root ─▶ row groups ─▶ slices ─▶ blocks        nodes that nobody shares are written in place,
 //!                              ▲      ≤ 131072      1024      1024 slots    others are copied first
 //!            TableSnapshot ────┘      slots         slots     of one column
 //! ```
-//! A reader holds a snapshot and sees one version; a writer never disturbs it. Where rows stand is the layout's choice:
-//! in the order of insertion, or in partitions of a layout key with ghost slots for what is to come.
+//! A reader holds a snapshot and sees one version; a writer never disturbs it. Where rows stand is the
+//! layout's choice: in the order of insertion, or in partitions of a layout key with ghost slots for what is
+//! to come.
 //!
-//! Floors, from the ground up. Each knows only those below it
-//! ([decision 22](../../../docs/decisions/0022-floors-of-storage.md)), which is also an order to read them in:
+//! Floors, from the ground up. Each knows only those below it ([decision
+//! 22](../../../docs/decisions/0022-floors-of-storage.md)), which is also an order to read them in:
 //!
 //! | | |
 //! |---|---|
@@ -27,8 +28,9 @@
 //! | [`transaction`] | several tables, changed at one moment or not at all |
 //! | [`catalog`] | the names of tables, views and sequences |
 //!
-//! What is to become one file that survives stands beside them, and is not connected yet (docs/decisions/0021-one-file.md):
-//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space), [`wal`] (the log).
+//! What is to become one file that survives stands beside them, and is not connected yet
+//! (docs/decisions/0021-one-file.md): [`backend`] (disks), [`file`] (the data file: headers, extents, free
+//! space), [`wal`] (the log).
 //!
 //! Knows no SQL and no operator.
 
@@ -52,13 +54,14 @@ mod write;
 mod tests;
 
 pub use catalog::{
-    Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies, is_temporary,
+    Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies,
+    is_temporary,
 };
 pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot, TableWriter,
-    Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
+    TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
 pub use tree::{RowGroup, RowId, inspect};

@@ -1,10 +1,11 @@
-//! Does what was acknowledged survive? A store of keys and values, a few lines over the data file and the log, is stopped at every
-//! write and every sync, opened again, and compared with a map in memory.
+//! Does what was acknowledged survive? A store of keys and values, a few lines over the data file and the
+//! log, is stopped at every write and every sync, opened again, and compared with a map in memory.
 //!
-//! The store does with twelve keys what a database does with tables: commits of several changes are logged; a checkpoint writes the
-//! blocks that are dirty, and flips the header; a bulk load goes to an extent that the log refers to; closing says that all is in the file.
-//! After a stop it is the process that is gone, and all that it wrote is there, or it is the machine, and what was not synced is there in
-//! part. What must be there is what was acknowledged, and the change that was under way whole or not at all.
+//! The store does with twelve keys what a database does with tables: commits of several changes are logged; a
+//! checkpoint writes the blocks that are dirty, and flips the header; a bulk load goes to an extent that the
+//! log refers to; closing says that all is in the file. After a stop it is the process that is gone, and all
+//! that it wrote is there, or it is the machine, and what was not synced is there in part. What must be there
+//! is what was acknowledged, and the change that was under way whole or not at all.
 
 use entasis_storage::backend::{Backend, FaultyBackend, FaultyDisk, MemoryBackend, Operation};
 use entasis_storage::file::{Access, Contents, DataFile, DatabaseId, Extent, ROOTS, Root, State};
@@ -63,7 +64,9 @@ impl Step {
                 Step::Change(all)
             }
             6 => Step::Parts(some(random)),
-            7 => Step::Load(some(random).into_iter().filter_map(|(key, value)| Some((key, value?))).collect()),
+            7 => {
+                Step::Load(some(random).into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
+            }
             8 | 9 => Step::Checkpoint,
             10 => Step::Reopen,
             _ => Step::Close,
@@ -139,7 +142,8 @@ impl Store {
     fn open(medium: &impl Medium) -> Result<Store> {
         let file = DataFile::open(medium.file("data"), Access::Write)?;
         let header = file.header();
-        let (mut map, mut dirty, mut loads) = (Map::new(), vec![false; KEYS as usize / BLOCK as usize], Vec::new());
+        let (mut map, mut dirty, mut loads) =
+            (Map::new(), vec![false; KEYS as usize / BLOCK as usize], Vec::new());
         let mut blocks = vec![Extent::default(); dirty.len()];
         let list = header.roots[Root::Tables as usize];
         for (block, reference) in blocks.iter_mut().zip(file.read(list)?.chunks_exact(Extent::SIZE)) {
@@ -178,7 +182,9 @@ impl Store {
         for (number, block) in self.blocks.iter_mut().enumerate().filter(|(number, _)| self.dirty[*number]) {
             let first = number as u8 * BLOCK;
             let rows = self.map.range(first..first + BLOCK);
-            let new = self.file.write(&rows.flat_map(|(key, value)| record(*key, Some(value))).collect::<Vec<u8>>())?;
+            let new = self
+                .file
+                .write(&rows.flat_map(|(key, value)| record(*key, Some(value))).collect::<Vec<u8>>())?;
             self.file.give_up(std::mem::replace(block, new));
         }
         self.loads.drain(..).for_each(|extent| self.file.give_up(extent));
@@ -196,7 +202,8 @@ impl Store {
     fn apply(&mut self, step: &Step) -> Result<()> {
         match step {
             Step::Change(changes) => {
-                let records: Vec<u8> = changes.iter().flat_map(|(key, value)| record(*key, value.as_deref())).collect();
+                let records: Vec<u8> =
+                    changes.iter().flat_map(|(key, value)| record(*key, value.as_deref())).collect();
                 self.commit(&records, 0)?;
             }
             Step::Parts(changes) => {
@@ -213,7 +220,8 @@ impl Store {
             }
             Step::Load(values) if values.is_empty() => {}
             Step::Load(values) => {
-                let rows: Vec<u8> = values.iter().flat_map(|(key, value)| record(*key, Some(value))).collect();
+                let rows: Vec<u8> =
+                    values.iter().flat_map(|(key, value)| record(*key, Some(value))).collect();
                 let extent = self.file.write(&rows)?;
                 self.file.sync()?;
                 self.commit(&[&[2][..], &extent.to_bytes()].concat(), 0)?;
@@ -303,7 +311,8 @@ fn states(steps: &[Step]) -> Vec<Map> {
 /// Opens what is left, which has the state after `acknowledged` steps, or one more. After which it is.
 fn check(disk: &FaultyDisk, states: &[Map], acknowledged: usize, what: &str) -> (Store, usize) {
     let store = Store::open(disk).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let after = [acknowledged, acknowledged + 1].into_iter().find(|after| states.get(*after) == Some(&store.map));
+    let after =
+        [acknowledged, acknowledged + 1].into_iter().find(|after| states.get(*after) == Some(&store.map));
     let Some(after) = after else {
         panic!("{what}: {acknowledged} steps were acknowledged, and {:?} is there", store.map)
     };
@@ -344,7 +353,10 @@ fn what_was_acknowledged_is_there_wherever_it_stops() {
                 disk.stop_at(disk.operations() + 1 + random.below(12));
                 let opened = Store::open(&disk);
                 if let Ok(store) = opened {
-                    assert!([done, done + 1].iter().any(|done| states.get(*done) == Some(&store.map)), "{what}");
+                    assert!(
+                        [done, done + 1].iter().any(|done| states.get(*done) == Some(&store.map)),
+                        "{what}"
+                    );
                     done = if states[done] == store.map { done } else { done + 1 };
                     done += run(&disk, store, &steps[done..]);
                 }
@@ -437,7 +449,9 @@ fn every_byte_of_both_files_is_watched_or_harmless() {
                 let is_log = at >= data.len();
                 match Store::open(&(MemoryBackend::of("data", data), MemoryBackend::of("log", log))) {
                     Ok(store) if store.map == *last => {}
-                    Ok(store) if may_lose && is_log => assert_eq!(store.map, states[steps.len() - 1], "byte {at}"),
+                    Ok(store) if may_lose && is_log => {
+                        assert_eq!(store.map, states[steps.len() - 1], "byte {at}")
+                    }
                     Ok(_) => panic!("seed {seed}: byte {at} was damaged, and nobody says so"),
                     Err(error) => {
                         assert_ne!(error.kind(), ErrorKind::Io, "byte {at}: {error}");

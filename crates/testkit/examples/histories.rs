@@ -49,8 +49,14 @@ fn main() -> ExitCode {
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options =
-        Options { seed: 1, threads: 4, window: 2_000, transactions: u64::MAX, time: None, without: Vec::new() };
+    let mut options = Options {
+        seed: 1,
+        threads: 4,
+        window: 2_000,
+        transactions: u64::MAX,
+        time: None,
+        without: Vec::new(),
+    };
     while let Some(name) = arguments.next() {
         if name == "--without" {
             let what = arguments.next().filter(|what| NAMES.contains(&what.as_str()));

@@ -4,8 +4,9 @@
 //! cargo run -p entasis-testkit --example workloads -- --seed 1 --seeds 10 --queries 100 --dialect common
 //! ```
 //!
-//! A statement is one line that ends with a semicolon. A line before it says what it is: `-- setup`, `-- query`, or
-//! `-- ordered query`, if its rows come in a defined order. A workload begins with `-- seed N`.
+//! A statement is one line that ends with a semicolon. A line before it says what it is: `-- setup`,
+//! `-- query`, or `-- ordered query`, if its rows come in a defined order. A workload begins with
+//! `-- seed N`.
 
 use entasis_testkit::generator::{Dialect, Shape, workload};
 use std::io::{BufWriter, Write, stdout};

@@ -1,9 +1,9 @@
 //! When two results are the same.
 //!
-//! Exact values must be equal. Floats may differ in the last digits, because sums run in another order under other
-//! settings: 1e-9 relative, or 1e-6 for `REAL`, whose sums start from fewer digits. Without an order the rows are
-//! compared as multisets: both sides are sorted, exact columns first, so that floats that almost agree stay side by
-//! side.
+//! Exact values must be equal. Floats may differ in the last digits, because sums run in another order under
+//! other settings: 1e-9 relative, or 1e-6 for `REAL`, whose sums start from fewer digits. Without an order
+//! the rows are compared as multisets: both sides are sorted, exact columns first, so that floats that almost
+//! agree stay side by side.
 
 use entasis_vector::{DataType, Value};
 use std::cmp::Ordering;
@@ -28,8 +28,8 @@ pub fn same_value(a: &Value, b: &Value, ty: DataType) -> bool {
     }
 }
 
-/// Says how `found` differs from `expected`; `None` if it does not. `ordered`: the rows must also come in the order of
-/// `expected`.
+/// Says how `found` differs from `expected`; `None` if it does not. `ordered`: the rows must also come in the
+/// order of `expected`.
 pub fn difference(expected: &Rows, found: &Rows, ordered: bool) -> Option<String> {
     if expected.types != found.types {
         return Some(format!("types {:?}, expected {:?}", found.types, expected.types));
@@ -69,13 +69,15 @@ fn sort(rows: &mut Rows) {
 }
 
 fn line(row: &[Value], types: &[DataType]) -> String {
-    let cells: Vec<String> = row.iter().zip(types).map(|(value, ty)| value.display(*ty).to_string()).collect();
+    let cells: Vec<String> =
+        row.iter().zip(types).map(|(value, ty)| value.display(*ty).to_string()).collect();
     cells.join(" | ")
 }
 
 /// At most twenty rows as text, for messages.
 pub fn text(rows: &Rows) -> String {
-    let mut lines: Vec<String> = rows.rows.iter().take(20).map(|row| format!("  {}", line(row, &rows.types))).collect();
+    let mut lines: Vec<String> =
+        rows.rows.iter().take(20).map(|row| format!("  {}", line(row, &rows.types))).collect();
     if rows.rows.len() > 20 {
         lines.push(format!("  … {} more", rows.rows.len() - 20));
     }

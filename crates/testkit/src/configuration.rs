@@ -5,7 +5,8 @@
 //! set chunk_size = 3
 //! skip slt/plan/explain.slt: plans name the number of chunks
 //! ```
-//! A configuration must not change a result, only the way to it. So every exception is a line with its reason.
+//! A configuration must not change a result, only the way to it. So every exception is a line with its
+//! reason.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,8 @@ impl Configuration {
     pub fn load(name: &str) -> Configuration {
         let path = tests_directory().join("configs").join(format!("{name}.conf"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Configuration::parse(name, &text).unwrap_or_else(|line| panic!("{}: cannot read '{line}'", path.display()))
+        Configuration::parse(name, &text)
+            .unwrap_or_else(|line| panic!("{}: cannot read '{line}'", path.display()))
     }
 
     fn parse(name: &str, text: &str) -> Result<Configuration, String> {
@@ -42,7 +44,9 @@ impl Configuration {
                 }
             } else if line.starts_with("set ") {
                 settings.push(line.to_string());
-            } else if let Some((path, reason)) = line.strip_prefix("skip ").and_then(|rest| rest.split_once(": ")) {
+            } else if let Some((path, reason)) =
+                line.strip_prefix("skip ").and_then(|rest| rest.split_once(": "))
+            {
                 skips.push((path.trim().to_string(), reason.trim().to_string()));
             } else {
                 return Err(line.to_string());
@@ -81,8 +85,8 @@ pub fn names() -> Vec<String> {
         .collect()
 }
 
-/// The directory `tests/` of the repository, seen from a package, where Cargo runs tests. A path that is compiled in would be
-/// that of another clone with the same target directory.
+/// The directory `tests/` of the repository, seen from a package, where Cargo runs tests. A path that is
+/// compiled in would be that of another clone with the same target directory.
 pub fn tests_directory() -> PathBuf {
     PathBuf::from("../../tests")
 }

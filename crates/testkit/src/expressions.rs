@@ -1,13 +1,13 @@
 //! Random expressions over random chunks, for the expression machine alone.
 //!
-//! **Strategy.** A [`Case`] is a chunk of a few dozen rows with one to three columns of every type it needs, in every
-//! encoding, under selections that skip and repeat positions, and some expressions over them. Half of the cases are
-//! *tame*: values stay small and errors are rare, so that results are compared. The others hold the extremes of their
-//! types, so that errors are.
+//! **Strategy.** A [`Case`] is a chunk of a few dozen rows with one to three columns of every type it needs,
+//! in every encoding, under selections that skip and repeat positions, and some expressions over them. Half
+//! of the cases are *tame*: values stay small and errors are rare, so that results are compared. The others
+//! hold the extremes of their types, so that errors are.
 //!
-//! **Invariants.** Positions that are not selected, and positions that are NULL, hold extremes in all cases: a kernel that
-//! raises an error for one of them, or lets it into a result, is found out. Column ranges hold for the rows and for
-//! nothing else.
+//! **Invariants.** Positions that are not selected, and positions that are NULL, hold extremes in all cases:
+//! a kernel that raises an error for one of them, or lets it into a result, is found out. Column ranges hold
+//! for the rows and for nothing else.
 
 use crate::random::Random;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, Function};
@@ -94,7 +94,7 @@ pub struct Expressions {
 }
 
 impl Expressions {
-    // ---- columns ---------------------------------------------------------------------------------------------------
+    // ---- columns ------------------------------------------------------------------------------------------
 
     /// Columns, their values by row, and the chunk that holds them.
     fn chunk(&mut self, rows: usize) -> (Vec<ColumnMeta>, Vec<Vec<Value>>, Chunk) {
@@ -146,7 +146,8 @@ impl Expressions {
         // What stands at each position; what is not a row may be anything.
         let mut slots: Vec<Value> = (0..positions).map(|_| self.extreme(ty)).collect();
         for &position in at {
-            slots[position] = if self.random.chance(nulls) { Value::Null } else { self.random.pick(&domain).clone() };
+            slots[position] =
+                if self.random.chance(nulls) { Value::Null } else { self.random.pick(&domain).clone() };
         }
         if constant {
             let value = if self.random.chance(nulls) { Value::Null } else { domain[0].clone() };
@@ -175,19 +176,29 @@ impl Expressions {
             let values = Vector::from_values(physical, &entries).expect("values are of the column's type");
             let dictionary = Dictionary::new(values, count);
             let mut vector = Vector::new(physical);
-            vector.begin_codes(&dictionary, positions).get_mut(..positions).expect("as many").copy_from_slice(&codes);
-            for position in slots.iter().enumerate().filter(|(_, v)| v.is_null()).map(|(position, _)| position) {
+            vector
+                .begin_codes(&dictionary, positions)
+                .get_mut(..positions)
+                .expect("as many")
+                .copy_from_slice(&codes);
+            for position in
+                slots.iter().enumerate().filter(|(_, v)| v.is_null()).map(|(position, _)| position)
+            {
                 vector.set_null(position);
             }
             debug_assert_eq!(vector.encoding(), Encoding::Dictionary);
             vector
         } else {
             // Below the NULLs lie extremes.
-            let below: Vec<Value> =
-                slots.iter().map(|v| if v.is_null() { self.extreme_for(ty, narrow) } else { v.clone() }).collect();
+            let below: Vec<Value> = slots
+                .iter()
+                .map(|v| if v.is_null() { self.extreme_for(ty, narrow) } else { v.clone() })
+                .collect();
             let below: Vec<Value> = below.iter().map(stored).collect();
             let mut vector = Vector::from_values(physical, &below).expect("values are of the column's type");
-            for position in slots.iter().enumerate().filter(|(_, v)| v.is_null()).map(|(position, _)| position) {
+            for position in
+                slots.iter().enumerate().filter(|(_, v)| v.is_null()).map(|(position, _)| position)
+            {
                 vector.set_null(position);
             }
             vector
@@ -209,10 +220,14 @@ impl Expressions {
     }
 
     fn extreme_for(&mut self, ty: DataType, narrow: bool) -> Value {
-        if narrow { Value::Integer(*self.random.pick(&[i64::MIN, i64::MAX, 0]) as i128) } else { self.extreme(ty) }
+        if narrow {
+            Value::Integer(*self.random.pick(&[i64::MIN, i64::MAX, 0]) as i128)
+        } else {
+            self.extreme(ty)
+        }
     }
 
-    // ---- values ----------------------------------------------------------------------------------------------------
+    // ---- values -------------------------------------------------------------------------------------------
 
     /// A value of type `ty`, small if tame.
     pub fn value(&mut self, ty: DataType) -> Value {
@@ -232,13 +247,26 @@ impl Expressions {
             DataType::Float32 | DataType::Float64 => Value::Float(self.random.between(-12, 12) as f64 / 4.0),
             DataType::Decimal { .. } => Value::Integer(self.random.between(-950, 950).into()),
             DataType::Varchar => {
-                let of =
-                    ["", "a", "ab", "Ab", "12", "-7", "größe", "exactly12byt", "a text longer than a view", "a_b%c"];
+                let of = [
+                    "",
+                    "a",
+                    "ab",
+                    "Ab",
+                    "12",
+                    "-7",
+                    "größe",
+                    "exactly12byt",
+                    "a text longer than a view",
+                    "a_b%c",
+                ];
                 text(self.random.pick::<&str>(&of))
             }
-            DataType::Blob => {
-                Value::Bytes(Arc::from(*self.random.pick(&[&b""[..], b"a", b"\0\xff", b"a blob longer than a view"])))
-            }
+            DataType::Blob => Value::Bytes(Arc::from(*self.random.pick(&[
+                &b""[..],
+                b"a",
+                b"\0\xff",
+                b"a blob longer than a view",
+            ]))),
             DataType::Date => Value::Integer(self.random.between(18_000, 20_000).into()),
             DataType::Time => Value::Integer((self.random.between(0, 86_399) * 1_000_000).into()),
             DataType::Timestamp | DataType::TimestampTz => {
@@ -267,8 +295,12 @@ impl Expressions {
                 self.tame = tame;
                 value
             }
-            DataType::Float32 => Value::Float(*self.random.pick(&[f64::NAN, f64::INFINITY, f64::from(f32::MAX), -0.0])),
-            DataType::Float64 => Value::Float(*self.random.pick(&[f64::NAN, f64::NEG_INFINITY, f64::MAX, -0.0])),
+            DataType::Float32 => {
+                Value::Float(*self.random.pick(&[f64::NAN, f64::INFINITY, f64::from(f32::MAX), -0.0]))
+            }
+            DataType::Float64 => {
+                Value::Float(*self.random.pick(&[f64::NAN, f64::NEG_INFINITY, f64::MAX, -0.0]))
+            }
             _ => {
                 let (low, high) = ty.integer_range().expect("a type of integers");
                 Value::Integer(*self.random.pick(&[low, high, 0]))
@@ -276,7 +308,7 @@ impl Expressions {
         }
     }
 
-    // ---- expressions -----------------------------------------------------------------------------------------------
+    // ---- expressions --------------------------------------------------------------------------------------
 
     fn leaf(&mut self, ty: DataType) -> Expr {
         let fitting: Vec<ColumnId> = self.columns.iter().filter(|c| c.ty == ty).map(|c| c.id).collect();
@@ -312,7 +344,13 @@ impl Expressions {
             DataType::Varchar => self.text(below),
             _ if ty.is_integer() => self.integer(ty, below),
             DataType::Date => match self.random.below(2) {
-                0 => self.arithmetic(&[ArithmeticOp::Add, ArithmeticOp::Subtract], ty, DataType::Int64, ty, below),
+                0 => self.arithmetic(
+                    &[ArithmeticOp::Add, ArithmeticOp::Subtract],
+                    ty,
+                    DataType::Int64,
+                    ty,
+                    below,
+                ),
                 _ => self.truncate(ty, below),
             },
             DataType::Timestamp | DataType::TimestampTz => match self.random.below(3) {
@@ -324,14 +362,30 @@ impl Expressions {
                     ty,
                     below,
                 ),
-                _ => self.arithmetic(&[ArithmeticOp::Add, ArithmeticOp::Subtract], ty, DataType::Interval, ty, below),
+                _ => self.arithmetic(
+                    &[ArithmeticOp::Add, ArithmeticOp::Subtract],
+                    ty,
+                    DataType::Interval,
+                    ty,
+                    below,
+                ),
             },
-            DataType::Time => {
-                self.arithmetic(&[ArithmeticOp::Add, ArithmeticOp::Subtract], ty, DataType::Interval, ty, below)
-            }
+            DataType::Time => self.arithmetic(
+                &[ArithmeticOp::Add, ArithmeticOp::Subtract],
+                ty,
+                DataType::Interval,
+                ty,
+                below,
+            ),
             DataType::Interval => match self.random.below(3) {
                 0 => self.arithmetic(&[ArithmeticOp::Multiply], ty, DataType::Int64, ty, below),
-                1 => self.arithmetic(&[ArithmeticOp::Subtract], DataType::Timestamp, DataType::Timestamp, ty, below),
+                1 => self.arithmetic(
+                    &[ArithmeticOp::Subtract],
+                    DataType::Timestamp,
+                    DataType::Timestamp,
+                    ty,
+                    below,
+                ),
                 _ => self.arithmetic(&[ArithmeticOp::Add, ArithmeticOp::Subtract], ty, ty, ty, below),
             },
             _ => self.leaf(ty),
@@ -414,13 +468,17 @@ impl Expressions {
                 2 => self.call(Function::OctetLength, &[DataType::Blob], ty, depth),
                 3 => self.arithmetic(&[Subtract], DataType::Date, DataType::Date, ty, depth),
                 4 => {
-                    let (part, of) =
-                        (*self.random.pick(&times), *self.random.pick(&[DataType::Timestamp, DataType::Time]));
+                    let (part, of) = (
+                        *self.random.pick(&times),
+                        *self.random.pick(&[DataType::Timestamp, DataType::Time]),
+                    );
                     self.call(Function::Extract(part), &[of], ty, depth)
                 }
                 _ => {
-                    let (part, of) =
-                        (*self.random.pick(&parts), *self.random.pick(&[DataType::Date, DataType::Timestamp]));
+                    let (part, of) = (
+                        *self.random.pick(&parts),
+                        *self.random.pick(&[DataType::Date, DataType::Timestamp]),
+                    );
                     self.call(Function::Extract(part), &[of], ty, depth)
                 }
             };
@@ -512,7 +570,8 @@ impl Expressions {
             }
             2 => {
                 let patterns = ["a%", "%b", "%a%", "_b%", "ab", "%", "", "a\\_b%", "%x%w", "%ö%", "A%"];
-                let pattern = Expr::literal(Value::Text((*self.random.pick(&patterns)).into()), DataType::Varchar);
+                let pattern =
+                    Expr::literal(Value::Text((*self.random.pick(&patterns)).into()), DataType::Varchar);
                 let case_insensitive = self.random.chance(30);
                 Expr::Like {
                     input: self.boxed(DataType::Varchar, below),
@@ -533,11 +592,16 @@ impl Expressions {
                 use CompareOp::*;
                 let ops = [Eq, NotEq, Lt, LtEq, Gt, GtEq, DistinctFrom, NotDistinctFrom];
                 let ty = self.type_of_column();
-                Expr::Compare { op: *self.random.pick(&ops), left: self.boxed(ty, below), right: self.boxed(ty, below) }
+                Expr::Compare {
+                    op: *self.random.pick(&ops),
+                    left: self.boxed(ty, below),
+                    right: self.boxed(ty, below),
+                }
             }
             7 => Expr::Not(Box::new(self.boolean(below))),
             8 => {
-                let function = *self.random.pick(&[Function::StartsWith, Function::EndsWith, Function::Contains]);
+                let function =
+                    *self.random.pick(&[Function::StartsWith, Function::EndsWith, Function::Contains]);
                 self.call(function, &[DataType::Varchar, DataType::Varchar], DataType::Boolean, below)
             }
             9 => Expr::And((0..self.random.between(2, 3)).map(|_| self.boolean(below)).collect()),

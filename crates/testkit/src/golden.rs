@@ -32,7 +32,9 @@ fn first_difference(expected: &str, found: &str) -> Option<(usize, String, Strin
         match (expected.next(), found.next()) {
             (None, None) => break,
             (e, f) if e == f => {}
-            (e, f) => return Some((line, e.unwrap_or("(end)").to_string(), f.unwrap_or("(end)").to_string())),
+            (e, f) => {
+                return Some((line, e.unwrap_or("(end)").to_string(), f.unwrap_or("(end)").to_string()));
+            }
         }
     }
     None

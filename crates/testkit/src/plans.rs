@@ -1,19 +1,21 @@
 //! Random plans over stored tables, for optimizer and engine without a front end.
 //!
-//! **Strategy.** Nodes of every kind are put on top of each other at random, among them what the front end rarely or never
-//! writes: mark and single joins, null-aware anti joins with residuals, keys for which NULL equals NULL, `VALUES`
-//! without rows or columns, `DISTINCT` over nothing. Expressions come from [`Expressions`], tame.
+//! **Strategy.** Nodes of every kind are put on top of each other at random, among them what the front end
+//! rarely or never writes: mark and single joins, null-aware anti joins with residuals, keys for which NULL
+//! equals NULL, `VALUES` without rows or columns, `DISTINCT` over nothing. Expressions come from
+//! [`Expressions`], tame.
 //!
-//! **Invariants.** A limit stands only over a sort by all columns. Aggregates that depend on which row comes first do
-//! not occur. Expressions may fail; whoever compares must allow for filters that were moved (see `tests/suite/plans`).
+//! **Invariants.** A limit stands only over a sort by all columns. Aggregates that depend on which row comes
+//! first do not occur. Expressions may fail; whoever compares must allow for filters that were moved (see
+//! `tests/suite/plans`).
 
 use crate::expressions::{Expressions, TYPES};
 use crate::random::Random;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Bound, Columns, Distinct, Exclude, Filter, Frame, FrameUnits, Join,
-    JoinKey, JoinKind, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Top, Values,
-    Window, WindowCall, WindowFunction,
+    Aggregate, AggregateCall, AggregateFunction, Bound, Columns, Distinct, Exclude, Filter, Frame,
+    FrameUnits, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation,
+    Sort, SortKey, Top, Values, Window, WindowCall, WindowFunction,
 };
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::{Table, TableSnapshot};
@@ -30,11 +32,12 @@ pub fn plan(seed: u64) -> Plan {
     let mut plans = Plans { expressions, columns: Columns::default(), tables };
     let depth = *plans.random().pick(&[1, 2, 2, 3]);
     let root = plans.node(depth);
-    let output = root.columns().into_iter().map(|column| Output { name: format!("c{}", column.0), column }).collect();
+    let output =
+        root.columns().into_iter().map(|column| Output { name: format!("c{}", column.0), column }).collect();
     Plan { root, columns: plans.columns, output }
 }
 
-// ---- tables ---------------------------------------------------------------------------------------------------------
+// ---- tables -----------------------------------------------------------------------------------------------
 
 /// A snapshot of a table as a relation.
 #[derive(Debug)]
@@ -83,7 +86,11 @@ fn table(random: &mut Random, number: usize) -> Arc<dyn Relation> {
         let domain: Vec<Value> = (0..4).map(|_| values.value(*ty)).collect();
         let cells: Vec<Value> = (0..rows)
             .map(|_| {
-                let value = if values.random.chance(nulls) { Value::Null } else { values.random.pick(&domain).clone() };
+                let value = if values.random.chance(nulls) {
+                    Value::Null
+                } else {
+                    values.random.pick(&domain).clone()
+                };
                 match value {
                     Value::Integer(bits) if *ty == DataType::Uuid => Value::Integer(uuid_to_ordered(bits)),
                     other => other,
@@ -101,7 +108,7 @@ fn table(random: &mut Random, number: usize) -> Arc<dyn Relation> {
     Arc::new(StoredTable(table.snapshot()))
 }
 
-// ---- nodes ----------------------------------------------------------------------------------------------------------
+// ---- nodes ------------------------------------------------------------------------------------------------
 
 struct Plans {
     expressions: Expressions,
@@ -124,7 +131,8 @@ impl Plans {
             1 | 2 => {
                 let input = Box::new(self.node(below));
                 self.read(&[&input]);
-                let predicates = (0..self.random().between(1, 2)).map(|_| self.expressions.boolean(1)).collect();
+                let predicates =
+                    (0..self.random().between(1, 2)).map(|_| self.expressions.boolean(1)).collect();
                 Node::Filter(Filter { input, predicates })
             }
             3 => self.project(below),
@@ -166,8 +174,9 @@ impl Plans {
         let columns = types.iter().map(|ty| self.columns.add("v", *ty, true)).collect();
         let rows = (0..self.random().below(4))
             .map(|_| {
-                let cell =
-                    |ty: &DataType| if self.random().chance(20) { Value::Null } else { self.expressions.value(*ty) };
+                let cell = |ty: &DataType| {
+                    if self.random().chance(20) { Value::Null } else { self.expressions.value(*ty) }
+                };
                 types.iter().map(cell).collect()
             })
             .collect();
@@ -303,7 +312,8 @@ impl Plans {
         call
     }
 
-    /// Window functions over the partitions of a column or two, ordered by all columns: peers are rows that are equal.
+    /// Window functions over the partitions of a column or two, ordered by all columns: peers are rows that
+    /// are equal.
     fn window(&mut self, depth: usize) -> Node {
         let input = Box::new(self.node(depth));
         let columns = input.columns();
@@ -357,7 +367,16 @@ impl Plans {
                 let call = self.call();
                 let AggregateCall { function, args, distinct, filter, order_by, ty } = call;
                 let (function, frame) = (F::Aggregate(function), self.frame());
-                return WindowCall { function, args, distinct, filter, order_by, ignore_nulls: false, frame, ty };
+                return WindowCall {
+                    function,
+                    args,
+                    distinct,
+                    filter,
+                    order_by,
+                    ignore_nulls: false,
+                    frame,
+                    ty,
+                };
             }
         };
         let takes_nulls = !matches!(function, F::Lag | F::Lead | F::FirstValue | F::LastValue | F::NthValue);
@@ -380,7 +399,8 @@ impl Plans {
             }
         };
         let (start, end) = (bound(false), bound(true));
-        let excludes = [Exclude::NoOthers, Exclude::NoOthers, Exclude::CurrentRow, Exclude::Group, Exclude::Ties];
+        let excludes =
+            [Exclude::NoOthers, Exclude::NoOthers, Exclude::CurrentRow, Exclude::Group, Exclude::Ties];
         Frame { units, start, end, exclude: *self.random().pick(&excludes) }
     }
 
@@ -406,8 +426,11 @@ impl Plans {
     fn set_operation(&mut self, depth: usize) -> Node {
         let kind = *self.random().pick(&[SetKind::Union, SetKind::Intersect, SetKind::Except]);
         let all = self.random().chance(50);
-        let types =
-            if self.random().chance(50) { vec![DataType::Int32] } else { vec![DataType::Int32, DataType::Varchar] };
+        let types = if self.random().chance(50) {
+            vec![DataType::Int32]
+        } else {
+            vec![DataType::Int32, DataType::Varchar]
+        };
         let count = if kind == SetKind::Union { self.random().between(2, 3) } else { 2 };
         let mut inputs = Vec::new();
         for _ in 0..count {

@@ -1,13 +1,13 @@
-//! The runner of SQL text tests (`tests/slt/**/*.slt`, and `tests/anomalies/*.slt` for sessions that interleave; the format of
-//! sqllogictest).
+//! The runner of SQL text tests (`tests/slt/**/*.slt`, and `tests/anomalies/*.slt` for sessions that
+//! interleave; the format of sqllogictest).
 //!
-//! A file gets a database of its own with the settings of a [`Configuration`], and every record of it is run, so that
-//! one run shows all failures. On top of the format:
+//! A file gets a database of its own with the settings of a [`Configuration`], and every record of it is run,
+//! so that one run shows all failures. On top of the format:
 //!
 //! - `__TEST_DIR__` in a statement is a temporary directory of the file's own, gone after the run.
 //! - NULL prints as `NULL`, an empty text as `(empty)`; several blanks count as one.
-//! - column types are checked: `I` integers, `R` floats and decimals, `B` booleans, `T` text, `D` dates, times and
-//!   intervals, `?` anything.
+//! - column types are checked: `I` integers, `R` floats and decimals, `B` booleans, `T` text, `D` dates,
+//!   times and intervals, `?` anything.
 //! - `statement error <regex>` is matched against the error as a user reads it.
 
 use crate::configuration::{Configuration, files_below, tests_directory};
@@ -26,7 +26,8 @@ pub fn run_all(configuration: &Configuration) -> Result<(), String> {
     let (mut failures, mut files) = (Vec::new(), 0);
     let directories = ["slt", "anomalies"].map(|directory| files_below(&root.join(directory), "slt"));
     for file in directories.into_iter().flatten() {
-        let name = file.strip_prefix(&root).map_or_else(|_| file.display().to_string(), |p| p.display().to_string());
+        let name =
+            file.strip_prefix(&root).map_or_else(|_| file.display().to_string(), |p| p.display().to_string());
         if !name.contains(&wanted) || configuration.skips(&name).is_some() {
             continue;
         }
@@ -54,7 +55,8 @@ pub fn run_file(file: &Path, name: &str, configuration: &Configuration) -> Vec<S
     let mut runner = Runner::new(|| {
         let connection = database.connect();
         let directory = directory.0.display().to_string();
-        let ready = configuration.settings.iter().try_for_each(|setting| connection.execute(setting).map(drop));
+        let ready =
+            configuration.settings.iter().try_for_each(|setting| connection.execute(setting).map(drop));
         async move { ready.map(|()| Session { connection, directory }) }
     });
     runner.with_column_validator(|found, expected| {
@@ -120,9 +122,11 @@ impl Kind {
             _ if ty.is_float() || ty.is_decimal() => Kind::Real,
             DataType::Boolean => Kind::Boolean,
             DataType::Varchar => Kind::Text,
-            DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz | DataType::Interval => {
-                Kind::Time
-            }
+            DataType::Date
+            | DataType::Time
+            | DataType::Timestamp
+            | DataType::TimestampTz
+            | DataType::Interval => Kind::Time,
             _ => Kind::Any,
         }
     }

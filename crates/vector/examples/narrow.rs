@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p entasis-vector --example narrow -- [rounds]`
 //!
-//! The same programs over the same values, once held in 64 bits, once in 32. Chunks of 2048 rows, values in cache. The fastest
-//! of the rounds counts.
+//! The same programs over the same values, once held in 64 bits, once in 32. Chunks of 2048 rows, values in
+//! cache. The fastest of the rounds counts.
 
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, CompareOp, Expr, Machine, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, PhysicalType, Selection, Value, Vector};
@@ -24,7 +24,8 @@ fn main() {
         right: Box::new(right),
         ty: DataType::Decimal { precision: 38, scale },
     };
-    let discounted = || scaled(ArithmeticOp::Multiply, of(0), scaled(ArithmeticOp::Subtract, one(), of(1), 2), 4);
+    let discounted =
+        || scaled(ArithmeticOp::Multiply, of(0), scaled(ArithmeticOp::Subtract, one(), of(1), 2), 4);
     let charge = scaled(ArithmeticOp::Multiply, discounted(), scaled(ArithmeticOp::Add, one(), of(2), 2), 6);
     let number = |v| Expr::literal(Value::Integer(v), MONEY);
     let conditions = vec![
@@ -49,7 +50,12 @@ fn measure(exprs: &[Expr], narrow: bool, rounds: usize) -> f64 {
         .zip(RANGES)
         .map(|(id, range)| {
             let physical = if narrow { MONEY.narrowest(range) } else { PhysicalType::I64 };
-            ColumnMeta { physical, nullable: false, range: Some(range), ..ColumnMeta::new(ColumnId(id), MONEY) }
+            ColumnMeta {
+                physical,
+                nullable: false,
+                range: Some(range),
+                ..ColumnMeta::new(ColumnId(id), MONEY)
+            }
         })
         .collect();
     let mut chunk = Chunk::new();

@@ -1,6 +1,7 @@
 //! Bitmaps: one bit a row, in words of 64, least significant first. Validity (1 = not NULL) and marks.
 
-/// A growable bitmap that owns its words. Vectors keep theirs in a [`crate::Buffer`] and use the functions below.
+/// A growable bitmap that owns its words. Vectors keep theirs in a [`crate::Buffer`] and use the functions
+/// below.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bitmap {
     words: Vec<u64>,

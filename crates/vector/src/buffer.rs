@@ -1,12 +1,12 @@
 //! Buffers: cache-line aligned bytes that a kernel sees as a slice of one native type.
 //!
-//! A buffer has a fixed capacity and is always fully initialized (zeroed at birth), so every bit pattern in it is a
-//! value. It is shared by `Arc`; a register of the expression machine writes it again for the next chunk iff nobody
-//! else holds it ([`unique`]), which is how a pipeline runs without allocating. Buffers that are read one after the
-//! other may stand side by side in one piece of memory ([`Buffer::put_together`]).
+//! A buffer has a fixed capacity and is always fully initialized (zeroed at birth), so every bit pattern in
+//! it is a value. It is shared by `Arc`; a register of the expression machine writes it again for the next
+//! chunk iff nobody else holds it ([`unique`]), which is how a pipeline runs without allocating. Buffers that
+//! are read one after the other may stand side by side in one piece of memory ([`Buffer::put_together`]).
 //!
-//! This is a leaf module with `unsafe`: raw allocation and the reinterpretation of bytes. Its safe twin is the test
-//! below that reads every native type back.
+//! This is a leaf module with `unsafe`: raw allocation and the reinterpretation of bytes. Its safe twin is
+//! the test below that reads every native type back.
 #![allow(unsafe_code)]
 
 use crate::pages;
@@ -23,8 +23,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that a buffer may be seen as: plain bytes without padding, every bit pattern valid, all zeroes meaningful.
-pub trait Native: Copy + Default + Send + Sync + PartialEq + std::fmt::Debug + sealed::Sealed + 'static {
+/// A type that a buffer may be seen as: plain bytes without padding, every bit pattern valid, all zeroes
+/// meaningful.
+pub trait Native:
+    Copy + Default + Send + Sync + PartialEq + std::fmt::Debug + sealed::Sealed + 'static
+{
     /// The physical type whose flat vectors hold this type.
     const PHYSICAL: PhysicalType;
 }
@@ -36,8 +39,8 @@ macro_rules! native {
     )* };
 }
 // `u8` stands for booleans and unsigned bytes alike; its constant names the integer.
-native!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, i128 => I128, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
-    f32 => F32, f64 => F64, StringView => Str, Interval => Interval);
+native!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, i128 => I128, u8 => U8, u16 => U16, u32 => U32,
+    u64 => U64, f32 => F32, f64 => F64, StringView => Str, Interval => Interval);
 
 /// A fixed number of zero-initialized, 64-byte aligned bytes: memory of its own, or a part of a [`Piece`].
 pub struct Buffer {
@@ -80,8 +83,8 @@ impl Piece {
 
 const _: () = assert!(size_of::<Buffer>() == 16 && size_of::<Piece>() == ALIGNMENT);
 
-// SAFETY: a Buffer owns its bytes like a Vec<u8>; parts of a piece do not overlap, and its count is atomic. The string views that may be stored in it are Send and Sync
-// themselves (see `string.rs`).
+// SAFETY: a Buffer owns its bytes like a Vec<u8>; parts of a piece do not overlap, and its count is atomic.
+// The string views that may be stored in it are Send and Sync themselves (see `string.rs`).
 unsafe impl Send for Buffer {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for Buffer {}
@@ -112,7 +115,8 @@ impl Buffer {
     /// Bytes of a piece of memory that several buffers share, beside theirs.
     pub const PIECE_HEAD: usize = ALIGNMENT;
 
-    /// Zeroed buffers of at least so many bytes each, side by side in one piece of memory, which is given back with the last of them.
+    /// Zeroed buffers of at least so many bytes each, side by side in one piece of memory, which is given
+    /// back with the last of them.
     ///
     /// # Panics
     /// If they have 256 GiB or more together.
@@ -136,9 +140,10 @@ impl Buffer {
         capacities.iter().map(part).collect()
     }
 
-    /// Moves some buffers to one piece of memory, side by side in their order, which is given back with the last of them.
-    // PERF: who reads one after the other reads twice as fast: the processor goes on ahead of him, which it does not where each is
-    // a kilobyte somewhere (docs/design/compression.md).
+    /// Moves some buffers to one piece of memory, side by side in their order, which is given back with the
+    /// last of them.
+    // PERF: who reads one after the other reads twice as fast: the processor goes on ahead of him, which it
+    // does not where each is a kilobyte somewhere (docs/design/compression.md).
     pub fn put_together(buffers: &mut [&mut Buffer]) {
         let lines = buffers.iter().try_fold(1u32, |lines, buffer| lines.checked_add(buffer.lines));
         let Some(lines) = lines.filter(|_| buffers.len() > 1) else { return };
@@ -167,9 +172,11 @@ impl Buffer {
             }
             lines += buffer.lines as usize;
         }
-        // SAFETY: as in `as_slice`. The lines are parts of one piece, whose memory begins at one address, and these buffers, which are
-        // borrowed, have all of them.
-        Some(unsafe { std::slice::from_raw_parts(first.bytes.cast::<T>(), lines * ALIGNMENT / size_of::<T>()) })
+        // SAFETY: as in `as_slice`. The lines are parts of one piece, whose memory begins at one address, and
+        // these buffers, which are borrowed, have all of them.
+        Some(unsafe {
+            std::slice::from_raw_parts(first.bytes.cast::<T>(), lines * ALIGNMENT / size_of::<T>())
+        })
     }
 
     /// Bytes that this buffer holds.
@@ -184,8 +191,8 @@ impl Buffer {
 
     /// The whole buffer as values of `T`.
     pub fn as_slice<T: Native>(&self) -> &[T] {
-        // SAFETY: the bytes are initialized, aligned to 64 (more than any Native needs) and valid for any bit pattern
-        // because T is Native (a sealed trait); the length is rounded down.
+        // SAFETY: the bytes are initialized, aligned to 64 (more than any Native needs) and valid for any bit
+        // pattern because T is Native (a sealed trait); the length is rounded down.
         unsafe { std::slice::from_raw_parts(self.bytes.cast::<T>(), self.capacity() / size_of::<T>()) }
     }
 
@@ -202,7 +209,8 @@ impl Drop for Buffer {
             // SAFETY: allocated in `zeroed` with as many lines.
             return unsafe { free(self.bytes, self.lines) };
         }
-        // SAFETY: whoever has made the piece has put the head there, and this buffer is one of those that keep it.
+        // SAFETY: whoever has made the piece has put the head there, and this buffer is one of those that
+        // keep it.
         unsafe {
             let start = self.bytes.sub(self.piece as usize * ALIGNMENT);
             let piece = start.cast::<Piece>();
@@ -239,8 +247,8 @@ impl std::fmt::Debug for Buffer {
     }
 }
 
-/// The buffer in `slot` for writing: the one that is there if nobody else holds it and it is large enough, else a new
-/// one. In a pipeline at rest it is always the old one.
+/// The buffer in `slot` for writing: the one that is there if nobody else holds it and it is large enough,
+/// else a new one. In a pipeline at rest it is always the old one.
 pub fn unique(slot: &mut Arc<Buffer>, capacity: usize) -> &mut Buffer {
     // PERF: a load, where `get_mut` exchanges. Nobody makes weak references.
     if Arc::strong_count(slot) > 1 || slot.capacity() < capacity {
@@ -283,7 +291,8 @@ mod tests {
     fn buffers_side_by_side_stay_what_they_were() {
         let values = |n: usize| (0..n as u64 * 5).collect::<Vec<u64>>();
         let mut buffers: Vec<Buffer> = (0..40).map(|n| Buffer::from_slice(&values(n))).collect();
-        let [some, others] = [0..25, 25..40].map(|range| buffers.drain(..range.len()).collect::<Vec<Buffer>>());
+        let [some, others] =
+            [0..25, 25..40].map(|range| buffers.drain(..range.len()).collect::<Vec<Buffer>>());
         let mut all = [some, others].map(|mut part| {
             Buffer::put_together(&mut part.iter_mut().collect::<Vec<_>>());
             part

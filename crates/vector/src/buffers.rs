@@ -1,10 +1,12 @@
 //! Buffers one after the other, that hold the parts of one list of values.
 //!
-//! Who reads a value here and another there has to find its part first, unless all parts stand [side by side](Buffer::side_by_side) and
-//! are as long as each other. Whether they do is found out once, when they come together, and forgotten as soon as anyone may change a part:
-//! so [`Buffers::joined`] takes no longer the more parts there are.
+//! Who reads a value here and another there has to find its part first, unless all parts stand [side by
+//! side](Buffer::side_by_side) and are as long as each other. Whether they do is found out once, when they
+//! come together, and forgotten as soon as anyone may change a part: so [`Buffers::joined`] takes no longer
+//! the more parts there are.
 //!
-//! This is a leaf module with `unsafe`: a slice over several buffers. Its twin is the test below, which reads part by part.
+//! This is a leaf module with `unsafe`: a slice over several buffers. Its twin is the test below, which reads
+//! part by part.
 #![allow(unsafe_code)]
 
 use crate::buffer::{Buffer, Native};
@@ -28,15 +30,18 @@ impl From<Vec<Buffer>> for Buffers {
 }
 
 impl Buffers {
-    /// The values of all parts as one slice, if they stand side by side and each but the last is known to have exactly `part` values.
+    /// The values of all parts as one slice, if they stand side by side and each but the last is known to
+    /// have exactly `part` values.
     #[inline(always)]
     pub fn joined<T: Native>(&self, part: usize) -> Option<&[T]> {
         let first = self.parts.first()?;
         let are_even = self.parts.len() == 1 || first.capacity() == part * size_of::<T>();
         (self.joined_bytes > 0 && are_even).then(|| {
-            // SAFETY: as in `Buffer::joined`, which has given as many bytes from there. The parts are the same since, and borrowed: whoever
-            // gets to change one makes them unknown.
-            unsafe { std::slice::from_raw_parts(first.as_ptr().cast::<T>(), self.joined_bytes / size_of::<T>()) }
+            // SAFETY: as in `Buffer::joined`, which has given as many bytes from there. The parts are the
+            // same since, and borrowed: whoever gets to change one makes them unknown.
+            unsafe {
+                std::slice::from_raw_parts(first.as_ptr().cast::<T>(), self.joined_bytes / size_of::<T>())
+            }
         })
     }
 
@@ -95,9 +100,9 @@ mod tests {
     fn parts(counts: &[usize]) -> Vec<Buffer> {
         let mut parts = Buffer::side_by_side(&counts.iter().map(|count| count * 8).collect::<Vec<_>>());
         let mut next = 0..;
-        parts
-            .iter_mut()
-            .for_each(|part| part.as_mut_slice::<u64>().iter_mut().zip(&mut next).for_each(|(to, i)| *to = i));
+        parts.iter_mut().for_each(|part| {
+            part.as_mut_slice::<u64>().iter_mut().zip(&mut next).for_each(|(to, i)| *to = i)
+        });
         parts
     }
 
@@ -105,7 +110,8 @@ mod tests {
     fn even_parts_that_stand_side_by_side_are_one_slice() {
         for counts in [&[8][..], &[24], &[16, 16], &[16, 16, 8], &[16, 16, 40]] {
             let buffers = Buffers::from(parts(counts));
-            let one_by_one: Vec<u64> = buffers.iter().flat_map(|part| part.as_slice::<u64>().to_vec()).collect();
+            let one_by_one: Vec<u64> =
+                buffers.iter().flat_map(|part| part.as_slice::<u64>().to_vec()).collect();
             assert_eq!(buffers.joined::<u64>(16), Some(&one_by_one[..]), "{counts:?}");
             assert_eq!(buffers.joined::<u64>(8).is_some(), counts.len() == 1);
             assert_eq!(buffers.joined::<u32>(32).map(<[u32]>::len), Some(2 * one_by_one.len()));

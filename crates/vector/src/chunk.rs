@@ -1,13 +1,14 @@
-//! Chunks: up to [`crate::CHUNK_ROWS`] rows of several columns, in groups that share a selection; or any number of rows that
-//! are still stored ([`crate::stored`]).
+//! Chunks: up to [`crate::CHUNK_ROWS`] rows of several columns, in groups that share a selection; or any
+//! number of rows that are still stored ([`crate::stored`]).
 //!
 //! ```text
 //! group 0: selection [0, 5, 5, 9]     columns a, b      row 2 = (a[5], b[5], c[2])
 //! group 1: selection all              column  c
 //! ```
-//! A scan makes one group. A filter narrows each group's selection once, however many columns it has. A join leaves
-//! the probe side's columns where they are, composes their selection with the rows that matched, and adds the build
-//! side's columns as a group of its own. So columns are copied only when a kernel needs them side by side.
+//! A scan makes one group. A filter narrows each group's selection once, however many columns it has. A join
+//! leaves the probe side's columns where they are, composes their selection with the rows that matched, and
+//! adds the build side's columns as a group of its own. So columns are copied only when a kernel needs them
+//! side by side.
 
 use crate::buffer::Buffer;
 use crate::selection::Selection;
@@ -49,15 +50,16 @@ impl Chunk {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Drops columns and groups (their memory stays with whoever else holds the vectors) and sets the row count.
+    /// Drops columns and groups (their memory stays with whoever else holds the vectors) and sets the row
+    /// count.
     pub fn reset(&mut self, len: usize) {
         self.columns.clear();
         self.groups.clear();
         self.stored = None;
         self.len = len;
     }
-    /// Says that the rows are still stored. There are no columns and there may be any number of rows; only a sink that
-    /// has asked for it gets such a chunk, and what passes it on.
+    /// Says that the rows are still stored. There are no columns and there may be any number of rows; only a
+    /// sink that has asked for it gets such a chunk, and what passes it on.
     pub fn push_stored(&mut self, stored: Arc<dyn Stored>) {
         self.stored = Some(stored);
     }
@@ -108,8 +110,8 @@ impl Chunk {
         column.vector.value(self.groups[column.group].position(row), ty)
     }
 
-    /// Keeps the rows that `picks` names, in that order; a row may be named again. `spares` are the buffers that
-    /// selections are written to, one a group, grown as needed; they belong to the calling operator.
+    /// Keeps the rows that `picks` names, in that order; a row may be named again. `spares` are the buffers
+    /// that selections are written to, one a group, grown as needed; they belong to the calling operator.
     pub fn select(&mut self, picks: &[u16], spares: &mut Vec<Arc<Buffer>>) {
         while spares.len() < self.groups.len() {
             spares.push(Arc::new(Buffer::zeroed(0)));

@@ -1,7 +1,7 @@
 //! Errors that say who is at fault and what may be done about it (design.md, decision 14).
 //!
-//! One opaque type for the whole workspace: a kind to decide on, a message to read, and, where the error points into
-//! the text of a statement, the place.
+//! One opaque type for the whole workspace: a kind to decide on, a message to read, and, where the error
+//! points into the text of a statement, the place.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Who is at fault, and with it what may be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The statement or its data are wrong: unknown names, type errors, overflow, malformed files. Change the input.
+    /// The statement or its data are wrong: unknown names, type errors, overflow, malformed files. Change the
+    /// input.
     Input,
     /// The feature is known and not there yet. The message names it.
     NotSupported,
@@ -47,7 +48,8 @@ impl ErrorKind {
         }
     }
 
-    /// The SQLSTATE of PostgreSQL for errors of this kind that have no narrower one ([`Error::with_sqlstate`]).
+    /// The SQLSTATE of PostgreSQL for errors of this kind that have no narrower one
+    /// ([`Error::with_sqlstate`]).
     pub fn sqlstate(self) -> &'static str {
         match self {
             ErrorKind::Input => "42000",

@@ -1,12 +1,14 @@
 //! Hashes of column values, for joins and aggregation.
 //!
-//! Equal values hash equally however they are held: an integer hashes by its number in every physical integer type, a
-//! float by its canonical double, a string by its bytes in every encoding, an interval by its estimated length. NULL
-//! has one fixed hash, so that grouping may treat NULLs as equal; joins drop NULL keys themselves.
+//! Equal values hash equally however they are held: an integer hashes by its number in every physical integer
+//! type, a float by its canonical double, a string by its bytes in every encoding, an interval by its
+//! estimated length. NULL has one fixed hash, so that grouping may treat NULLs as equal; joins drop NULL keys
+//! themselves.
 //!
-//! The mixing function is one 64 × 64 → 128 bit multiplication whose halves are folded together. Every input bit reaches
-//! the high half, every bit of the high half the result, and it costs four cycles. Dictionary vectors hash each entry
-//! once, as soon as the rows seen make that pay; [`HashCache`] keeps the entries' hashes by dictionary.
+//! The mixing function is one 64 × 64 → 128 bit multiplication whose halves are folded together. Every input
+//! bit reaches the high half, every bit of the high half the result, and it costs four cycles. Dictionary
+//! vectors hash each entry once, as soon as the rows seen make that pay; [`HashCache`] keeps the entries'
+//! hashes by dictionary.
 
 use crate::buffer::Native;
 use crate::types::{Interval, PhysicalType};
@@ -74,8 +76,8 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
     fold(fold(a ^ state, MULTIPLIER) ^ b, SEED | 1)
 }
 
-/// Hashes of dictionary entries, kept from chunk to chunk. Each operator's worker has one per key column, or one for
-/// all.
+/// Hashes of dictionary entries, kept from chunk to chunk. Each operator's worker has one per key column, or
+/// one for all.
 #[derive(Debug, Default)]
 pub struct HashCache {
     entries: Vec<CachedDictionary>,
@@ -94,7 +96,8 @@ struct CachedDictionary {
 }
 
 impl HashCache {
-    /// The hash per code of `dictionary`, or `None` while so few rows have come that hashing those is cheaper.
+    /// The hash per code of `dictionary`, or `None` while so few rows have come that hashing those is
+    /// cheaper.
     fn hashes(&mut self, dictionary: &Dictionary, rows: usize) -> Option<&[u64]> {
         let at = match self.entries.iter().position(|e| e.id == dictionary.id()) {
             Some(at) => at,
@@ -141,8 +144,8 @@ impl Writer<'_> {
     }
 }
 
-/// Writes (`combine` false) or mixes in (`combine` true) the hash of each row's value to `out[..rows]`. Row r stands at
-/// `positions[r]`, or at r if there are no positions.
+/// Writes (`combine` false) or mixes in (`combine` true) the hash of each row's value to `out[..rows]`. Row r
+/// stands at `positions[r]`, or at r if there are no positions.
 pub fn hash_column(
     vector: &Vector,
     positions: Option<&[u16]>,
@@ -171,8 +174,9 @@ pub fn hash_column(
             if vector.physical() == PhysicalType::Str && vector.encoding() == Encoding::Flat {
                 // The view at a NULL position may be of a string that is gone.
                 let views = vector.values::<StringView>();
-                let hash =
-                    |r: usize| if bitmap::get(validity, at(r)) { hash_bytes(views[at(r)].as_bytes()) } else { 0 };
+                let hash = |r: usize| {
+                    if bitmap::get(validity, at(r)) { hash_bytes(views[at(r)].as_bytes()) } else { 0 }
+                };
                 writer.write(hash);
             } else {
                 hash_valid(vector, positions, rows, cache, &mut writer);
@@ -189,7 +193,13 @@ pub fn hash_column(
 }
 
 /// Hashes all rows of a flat or dictionary vector as if none were NULL.
-fn hash_valid(vector: &Vector, positions: Option<&[u16]>, rows: usize, cache: &mut HashCache, writer: &mut Writer<'_>) {
+fn hash_valid(
+    vector: &Vector,
+    positions: Option<&[u16]>,
+    rows: usize,
+    cache: &mut HashCache,
+    writer: &mut Writer<'_>,
+) {
     match vector.dictionary().filter(|_| vector.encoding() == Encoding::Dictionary) {
         None => match positions {
             None => hash_flat(vector, writer, |i| i),
@@ -202,7 +212,8 @@ fn hash_valid(vector: &Vector, positions: Option<&[u16]>, rows: usize, cache: &m
         Some(dictionary) if dictionary.is_empty() => writer.write(|_| NULL_HASH),
         Some(dictionary) => {
             let codes = vector.codes();
-            // Codes at NULL positions may be of another dictionary; what they hash to is mended by the caller.
+            // Codes at NULL positions may be of another dictionary; what they hash to is mended by the
+            // caller.
             let code = |p: usize| (codes[p] as usize).min(dictionary.len() - 1);
             match (cache.hashes(dictionary, rows), positions) {
                 (Some(hashes), None) => writer.write(|i| hashes[code(i)]),
@@ -283,7 +294,10 @@ mod tests {
         let big = u64::MAX - 1;
         let wide = Vector::from_slice(&[i128::from(big)]);
         assert_eq!(hashes(&Vector::from_slice(&[big]), None, 1), hashes(&wide, None, 1));
-        assert_ne!(hashes(&Vector::from_slice(&[big]), None, 1), hashes(&Vector::from_slice(&[big as i64]), None, 1));
+        assert_ne!(
+            hashes(&Vector::from_slice(&[big]), None, 1),
+            hashes(&Vector::from_slice(&[big as i64]), None, 1)
+        );
     }
 
     #[test]
@@ -295,7 +309,8 @@ mod tests {
 
     #[test]
     fn encodings_and_positions_do_not_matter() {
-        let texts = ["", "a", "four", "eightchr", "a text of some length", "abcdefghijklmnopqrstuvwxyz0123456789"];
+        let texts =
+            ["", "a", "four", "eightchr", "a text of some length", "abcdefghijklmnopqrstuvwxyz0123456789"];
         let values = texts.map(|t| Value::Text(t.into()));
         let flat = Vector::from_values(PhysicalType::Str, &values).unwrap();
         let dictionary = Dictionary::new(flat.clone(), texts.len());

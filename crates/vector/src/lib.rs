@@ -1,7 +1,7 @@
 //! The ground floor of Entasis: types, values, vectors, chunks, the expression machine and its kernels.
 //!
-//! Everything here works on a few thousand rows that are already in memory. This crate knows no table, no plan and no
-//! I/O; `storage` fills its chunks, `engine` pushes them through operators.
+//! Everything here works on a few thousand rows that are already in memory. This crate knows no table, no
+//! plan and no I/O; `storage` fills its chunks, `engine` pushes them through operators.
 //!
 //! Reading order: [`types`] (what a column may hold) → [`value`] (one of them) → [`vector`] (2048 of them) →
 //! [`chunk`] (vectors side by side, with selections) → [`expr`] (what is computed over a chunk).
@@ -41,6 +41,6 @@ pub use types::{ColumnId, DataType, Field, Interval, PhysicalType, Schema};
 pub use value::Value;
 pub use vector::{Dictionary, Encoding, Vector};
 
-/// Rows in a full chunk: two storage blocks. Small enough that a dozen live columns stay in the second-level cache,
-/// large enough that the dispatch of a kernel is lost in it (`docs/design/vectors.md`).
+/// Rows in a full chunk: two storage blocks. Small enough that a dozen live columns stay in the second-level
+/// cache, large enough that the dispatch of a kernel is lost in it (`docs/design/vectors.md`).
 pub const CHUNK_ROWS: usize = 2048;

@@ -1,7 +1,8 @@
 //! Large memory: pages of its own, in huge ones where the system has them.
 //!
-//! Whoever reads here and there in more than a few megabytes misses the processor's table of pages as often as its caches. A huge
-//! page is 512 small ones. What is not that large, and everything on other systems, is the allocator's.
+//! Whoever reads here and there in more than a few megabytes misses the processor's table of pages as often
+//! as its caches. A huge page is 512 small ones. What is not that large, and everything on other systems, is
+//! the allocator's.
 //!
 //! This is a leaf module with `unsafe`: the system's calls. Its twin is the allocator.
 #![allow(unsafe_code)]
@@ -30,8 +31,8 @@ pub(crate) fn allocate(layout: Layout) -> *mut u8 {
 pub(crate) unsafe fn free(bytes: *mut u8, layout: Layout) {
     match is_large(layout) {
         #[cfg(all(target_os = "linux", not(miri)))]
-        // SAFETY: they are a mapping of this size, or a part of one that it has been merged with. To split that may fail where a
-        // process has too many mappings: the memory is lost then, nothing else.
+        // SAFETY: they are a mapping of this size, or a part of one that it has been merged with. To split
+        // that may fail where a process has too many mappings: the memory is lost then, nothing else.
         true => unsafe {
             let failed = libc::munmap(bytes.cast(), layout.size());
             debug_assert_eq!(failed, 0);
@@ -48,12 +49,13 @@ fn is_large(layout: Layout) -> bool {
 /// A mapping of at least `bytes` bytes that begins with a huge page; null if there is none.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn map(bytes: usize) -> *mut u8 {
-    // Where a mapping begins is the system's choice: what is before the first huge page and after the end is given back.
+    // Where a mapping begins is the system's choice: what is before the first huge page and after the end is
+    // given back.
     let length = bytes + LARGE;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a mapping of new memory, parts of which are given back, and advice on the rest of it. Parts end where pages do: `bytes`
-    // is rounded up by the system in both calls.
+    // SAFETY: a mapping of new memory, parts of which are given back, and advice on the rest of it. Parts end
+    // where pages do: `bytes` is rounded up by the system in both calls.
     unsafe {
         let start = libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0);
         if start == libc::MAP_FAILED {

@@ -1,10 +1,12 @@
-//! Values in memory that several threads touch at once: stored and loaded by atomic instructions without ordering.
+//! Values in memory that several threads touch at once: stored and loaded by atomic instructions without
+//! ordering.
 //!
-//! On x86-64 these are ordinary instructions. A value of 16 bytes takes two of them, so that whoever loads it while another
-//! thread stores it may get a half of each. [`crate::Slots`] are such memory, and so are blocks of a table that are written
-//! while others read them.
+//! On x86-64 these are ordinary instructions. A value of 16 bytes takes two of them, so that whoever loads it
+//! while another thread stores it may get a half of each. [`crate::Slots`] are such memory, and so are blocks
+//! of a table that are written while others read them.
 //!
-//! This is a leaf module with `unsafe`: the caller says where the value is. Its twin is a plain store and a plain load.
+//! This is a leaf module with `unsafe`: the caller says where the value is. Its twin is a plain store and a
+//! plain load.
 #![allow(unsafe_code)]
 
 use crate::buffer::Native;
@@ -14,8 +16,8 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 /// Writes a value.
 ///
 /// # Safety
-/// `at` points into memory that is good for writing a `T`, and is aligned to the size of `T`, or to 8 bytes if that is 16.
-/// Nobody has a reference to these bytes meanwhile.
+/// `at` points into memory that is good for writing a `T`, and is aligned to the size of `T`, or to 8 bytes
+/// if that is 16. Nobody has a reference to these bytes meanwhile.
 #[inline(always)]
 pub unsafe fn store<T: Native>(at: *mut T, value: T) {
     // SAFETY: the caller's promise. A Native is plain bytes of its size, which is one of these.

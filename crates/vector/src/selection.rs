@@ -1,14 +1,15 @@
 //! Selections: which positions of a group of columns are rows of the chunk.
 //!
-//! `All` says that row i stands at position i. Otherwise row i stands at position `indices[i]`; indices may be
-//! unsorted and may repeat (a join that matches one row twice).
+//! `All` says that row i stands at position i. Otherwise row i stands at position `indices[i]`; indices may
+//! be unsorted and may repeat (a join that matches one row twice).
 
 use crate::buffer::{Buffer, unique};
 use crate::simd::widest;
 use std::sync::Arc;
 
 /// The end of `positions`: all are below.
-// PERF: a vector loop; with `max`, which compares one after the other, it was a seventh of the time of TPC-H Q1.
+// PERF: a vector loop; with `max`, which compares one after the other, it was a seventh of the time of TPC-H
+// Q1.
 pub fn limit(positions: &[u16]) -> usize {
     match positions {
         [] => 0,
@@ -16,7 +17,8 @@ pub fn limit(positions: &[u16]) -> usize {
     }
 }
 
-/// The positions of a chunk's rows in the vectors of one group. Cheap to clone; the number of rows is the chunk's.
+/// The positions of a chunk's rows in the vectors of one group. Cheap to clone; the number of rows is the
+/// chunk's.
 #[derive(Debug, Clone, Default)]
 pub struct Selection(Option<Arc<Buffer>>);
 
@@ -54,8 +56,9 @@ impl Selection {
         }
     }
 
-    /// Narrows this selection to the rows that `picks` names: row i of the result is row `picks[i]` of the old one.
-    /// `spare` is the buffer to write to, shared with the result; it is reused once no selection holds it.
+    /// Narrows this selection to the rows that `picks` names: row i of the result is row `picks[i]` of the
+    /// old one. `spare` is the buffer to write to, shared with the result; it is reused once no selection
+    /// holds it.
     pub fn compose(&mut self, picks: &[u16], spare: &mut Arc<Buffer>) {
         let capacity = picks.len() * 2;
         let target = unique(spare, capacity.max(crate::CHUNK_ROWS * 2));

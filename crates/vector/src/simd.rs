@@ -1,21 +1,22 @@
 //! The widest vectors of this machine, for loops that the compiler turns into vector code.
 //!
-//! The programs are built for any x86-64, so that a plain loop runs on vectors of 16 bytes. [`widest`] runs the same loop as it
-//! is compiled for AVX-512 or AVX2, where the machine has these. What is given must be a loop over many values that
-//! the compiler can see to its end: small functions, `#[inline]`. A closure of more than a few lines is not put where it is called,
-//! and so is compiled for 16 bytes all the same; such a loop is a [`Kernel`], which says that it must be ([`widest_of`]).
+//! The programs are built for any x86-64, so that a plain loop runs on vectors of 16 bytes. [`widest`] runs
+//! the same loop as it is compiled for AVX-512 or AVX2, where the machine has these. What is given must be a
+//! loop over many values that the compiler can see to its end: small functions, `#[inline]`. A closure of
+//! more than a few lines is not put where it is called, and so is compiled for 16 bytes all the same; such a
+//! loop is a [`Kernel`], which says that it must be ([`widest_of`]).
 //!
 //! This is a leaf module with `unsafe`; a kernel without [`widest`] is its slow twin.
 #![allow(unsafe_code)]
 
-/// Whether vectors of 64 bytes may be used where the machine has them: not by an interpreter, nor in a build that is to show what
-/// other machines would do (`--cfg entasis_vectors="avx2"` or `"none"`).
+/// Whether vectors of 64 bytes may be used where the machine has them: not by an interpreter, nor in a build
+/// that is to show what other machines would do (`--cfg entasis_vectors="avx2"` or `"none"`).
 pub const AVX512: bool = !cfg!(any(miri, entasis_vectors = "avx2", entasis_vectors = "none"));
 /// The same of vectors of 32 bytes.
 pub const AVX2: bool = !cfg!(any(miri, entasis_vectors = "none"));
 
-/// Whether loops are compiled once for each width. Debug builds are not optimized as far as to have vector code, so that it would be the
-/// same code three times, and most of the time that they take to build.
+/// Whether loops are compiled once for each width. Debug builds are not optimized as far as to have vector
+/// code, so that it would be the same code three times, and most of the time that they take to build.
 const EACH_WIDTH: bool = AVX2 && !cfg!(debug_assertions);
 
 /// A loop over many values.

@@ -1,11 +1,11 @@
 //! Slots: a buffer that several threads write to at once, each value to a place of its own.
 //!
-//! Whoever knows beforehand where every value goes needs no order among the writers. A store is one atomic instruction without
-//! ordering, on x86-64 an ordinary one; 16 bytes take two. Whoever reads a place is to be the only one who writes to it: all others read when
-//! the buffer comes out.
+//! Whoever knows beforehand where every value goes needs no order among the writers. A store is one atomic
+//! instruction without ordering, on x86-64 an ordinary one; 16 bytes take two. Whoever reads a place is to be
+//! the only one who writes to it: all others read when the buffer comes out.
 //!
-//! This is a leaf module with `unsafe`: values are stored and loaded through the buffer's address. Its twin is the test below, which writes to
-//! a vector.
+//! This is a leaf module with `unsafe`: values are stored and loaded through the buffer's address. Its twin
+//! is the test below, which writes to a vector.
 #![allow(unsafe_code)]
 
 use crate::buffer::{Buffer, Native};
@@ -23,7 +23,8 @@ pub struct Slots {
     width: usize,
 }
 
-// SAFETY: the address is that of the first buffer, which is Send and Sync and stays where it is, and all accesses to it are atomic.
+// SAFETY: the address is that of the first buffer, which is Send and Sync and stays where it is, and all
+// accesses to it are atomic.
 unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
@@ -37,7 +38,8 @@ impl Slots {
         Slots::over(vec![Buffer::zeroed(count * width)], width)
     }
 
-    /// Zeroed slots for so many values in each part, and in all; they are counted through. Each part but the last has whole cache lines.
+    /// Zeroed slots for so many values in each part, and in all; they are counted through. Each part but the
+    /// last has whole cache lines.
     ///
     /// # Panics
     /// As [`Buffer::side_by_side`].
@@ -52,8 +54,8 @@ impl Slots {
         Slots { parts: parts.into(), start, bytes, width }
     }
 
-    /// Writes `value` as the value number `at`. Of two threads that write to one place, one has written last; of 16 bytes, each half
-    /// may be another's.
+    /// Writes `value` as the value number `at`. Of two threads that write to one place, one has written last;
+    /// of 16 bytes, each half may be another's.
     ///
     /// # Panics
     /// If the slots end before, or are for values of another width.
@@ -61,13 +63,14 @@ impl Slots {
     pub fn put<T: Native>(&self, at: usize, value: T) {
         assert!(size_of::<T>() == self.width && at < self.bytes / size_of::<T>());
         let to = self.start.cast::<T>().wrapping_add(at);
-        // SAFETY: the value is within the buffers, whose start is aligned to 64 bytes, and nobody reads it or writes to it but by this
-        // function, `get`, and those for bits: the buffers are private, and atomic accesses of one width do not race with each other.
+        // SAFETY: the value is within the buffers, whose start is aligned to 64 bytes, and nobody reads it or
+        // writes to it but by this function, `get`, and those for bits: the buffers are private, and atomic
+        // accesses of one width do not race with each other.
         unsafe { relaxed::store(to, value) }
     }
 
-    /// The value number `at`: what this thread has written there, or others before it met them. While another one writes, either value; of
-    /// 16 bytes, each half may be either.
+    /// The value number `at`: what this thread has written there, or others before it met them. While another
+    /// one writes, either value; of 16 bytes, each half may be either.
     ///
     /// # Panics
     /// As [`Slots::put`].
@@ -98,8 +101,8 @@ impl Slots {
         self.get::<u64>(bit / 64) >> (bit % 64) & 1 != 0
     }
 
-    /// Sets a bit to one, of slots for words of 64 bits. True if it was zero, for one of those who set it. `is_shared`: others may
-    /// write to the same word meanwhile.
+    /// Sets a bit to one, of slots for words of 64 bits. True if it was zero, for one of those who set it.
+    /// `is_shared`: others may write to the same word meanwhile.
     ///
     /// # Panics
     /// As [`Slots::put`].
@@ -157,7 +160,9 @@ mod tests {
         std::thread::scope(|scope| {
             for writer in 0..3 {
                 let (slots, value) = (&slots, &value);
-                scope.spawn(move || (0..count).filter(|i| i % 3 == writer).for_each(|i| slots.put(i, value(i))));
+                scope.spawn(move || {
+                    (0..count).filter(|i| i % 3 == writer).for_each(|i| slots.put(i, value(i)))
+                });
             }
         });
         let expected: Vec<T> = (0..count).map(&value).collect();
@@ -186,7 +191,8 @@ mod tests {
         let slots = Slots::zeroed(8, 8);
         (0..8).for_each(|word| slots.put(word, u64::MAX));
         [0, 63, 64, 511].into_iter().for_each(|bit| slots.clear_bit(bit));
-        let expected = [u64::MAX >> 1 & !1, !1, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1];
+        let expected =
+            [u64::MAX >> 1 & !1, !1, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1];
         assert_eq!(slots.into_buffer().as_slice::<u64>(), expected);
     }
 
@@ -199,7 +205,10 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(set, (0..6400).filter(|bit| bit % 3 != 0).count());
-        assert_eq!((slots.set_bit(1, false), slots.set_bit(3, false), slots.set_bit(3, true)), (false, true, false));
+        assert_eq!(
+            (slots.set_bit(1, false), slots.set_bit(3, false), slots.set_bit(3, true)),
+            (false, true, false)
+        );
         assert_eq!([0, 1, 3, 63, 64].map(|bit| slots.is_set(bit)), [false, true, true, false, true]);
         let words = slots.into_buffer();
         let is_set = |bit: &usize| words.as_slice::<u64>()[bit / 64] >> (bit % 64) & 1 == 1;

@@ -1,12 +1,12 @@
-//! The statement that a thread works for, as far as kernels ask it anything: whether it still runs, and whether it may
-//! have more memory.
+//! The statement that a thread works for, as far as kernels ask it anything: whether it still runs, and
+//! whether it may have more memory.
 //!
-//! A kernel whose results may be far larger than its arguments (`repeat`, `lpad`) runs deep inside of expressions, which
-//! know nothing of statements. So whoever lets a thread work for a statement says so ([`within`]), and the kernel asks
-//! its thread. Where nobody said anything (tests), everything is allowed.
+//! A kernel whose results may be far larger than its arguments (`repeat`, `lpad`) runs deep inside of
+//! expressions, which know nothing of statements. So whoever lets a thread work for a statement says so
+//! ([`within`]), and the kernel asks its thread. Where nobody said anything (tests), everything is allowed.
 //!
-//! [`Meter`] is how kernels ask: what they make up to [`STEP`] bytes a chunk is free, like all other vectors of a chunk;
-//! each further step is asked for before it is made, and counted as long as the strings live.
+//! [`Meter`] is how kernels ask: what they make up to [`STEP`] bytes a chunk is free, like all other vectors
+//! of a chunk; each further step is asked for before it is made, and counted as long as the strings live.
 
 use crate::string::StringHeap;
 use crate::{Error, Result};
@@ -75,8 +75,8 @@ pub fn reserve(bytes: usize) -> Result<Option<Box<dyn Any + Send + Sync>>> {
     current().map(|statement| statement.reserve(bytes)).transpose()
 }
 
-/// Runs `work` ahead of its statement, to keep the result in its plan: what would make much memory fails, and is left to
-/// the statement itself.
+/// Runs `work` ahead of its statement, to keep the result in its plan: what would make much memory fails, and
+/// is left to the statement itself.
 pub fn ahead<T>(work: impl FnOnce() -> T) -> T {
     struct Ahead;
     impl Statement for Ahead {

@@ -7,10 +7,11 @@
 //! Two views differ already in their first eight bytes unless length and first four characters agree, so most
 //! comparisons never follow the pointer (Neumann and Freitag, *Umbra*, CIDR 2020, section 3.1).
 //!
-//! **Who keeps the bytes alive.** A view is a plain copy, it owns nothing. Bytes are either *stable*: they belong to a
-//! snapshot or dictionary that the running statement has pinned; or *transient*: they belong to a heap that its owner
-//! resets for the next chunk. A vector says which ([`crate::Vector::strings_are_stable`]). An operator that keeps a
-//! view beyond the push call which brought it copies transient bytes into its own [`StringHeap`] first.
+//! **Who keeps the bytes alive.** A view is a plain copy, it owns nothing. Bytes are either *stable*: they
+//! belong to a snapshot or dictionary that the running statement has pinned; or *transient*: they belong to a
+//! heap that its owner resets for the next chunk. A vector says which
+//! ([`crate::Vector::strings_are_stable`]). An operator that keeps a view beyond the push call which brought
+//! it copies transient bytes into its own [`StringHeap`] first.
 //!
 //! This is a leaf module with `unsafe`: it follows the pointers.
 #![allow(unsafe_code)]
@@ -55,8 +56,8 @@ impl StringView {
     /// A view of `bytes`, inline if they are short.
     ///
     /// # Safety
-    /// If `bytes` is longer than [`INLINE_BYTES`], it must stay alive and unchanged as long as any copy of the view is
-    /// read.
+    /// If `bytes` is longer than [`INLINE_BYTES`], it must stay alive and unchanged as long as any copy of
+    /// the view is read.
     ///
     /// # Panics
     /// If `bytes` is 4 GiB or longer.
@@ -94,14 +95,15 @@ impl StringView {
     #[inline(always)]
     pub fn as_bytes(&self) -> &[u8] {
         if self.is_inline() {
-            // SAFETY: prefix and rest are adjacent (repr(C), no padding between them), 12 bytes in all, and the
-            // length is at most 12; the pointer comes from the whole view.
+            // SAFETY: prefix and rest are adjacent (repr(C), no padding between them), 12 bytes in all, and
+            // the length is at most 12; the pointer comes from the whole view.
             unsafe {
                 let start = std::ptr::from_ref(self).cast::<u8>().add(4);
                 std::slice::from_raw_parts(start, self.len as usize)
             }
         } else {
-            // SAFETY: whoever called `new` promised that the bytes live as long as any copy of this view is read.
+            // SAFETY: whoever called `new` promised that the bytes live as long as any copy of this view is
+            // read.
             unsafe {
                 let start = u64::from_ne_bytes(self.rest) as usize as *const u8;
                 std::slice::from_raw_parts(start, self.len as usize)
@@ -111,7 +113,8 @@ impl StringView {
 
     /// The bytes as text.
     ///
-    /// For views from `VARCHAR` vectors, which hold UTF-8 by invariant: whatever creates one has checked its bytes.
+    /// For views from `VARCHAR` vectors, which hold UTF-8 by invariant: whatever creates one has checked its
+    /// bytes.
     #[inline(always)]
     pub fn as_str(&self) -> &str {
         debug_assert!(std::str::from_utf8(self.as_bytes()).is_ok());
@@ -164,9 +167,9 @@ const HEAP_BLOCK_MIN: usize = 4 << 10;
 /// Bytes of a heap's largest ordinary block.
 const HEAP_BLOCK_MAX: usize = 1 << 20;
 
-/// A bump allocator for the bytes of long strings. Blocks never move, so views into it survive growth and moves of
-/// the heap itself; they end with [`StringHeap::clear`] or its drop. Strings that somebody else holds already stay where they
-/// are: the heap keeps their owner ([`StringHeap::adopt`]).
+/// A bump allocator for the bytes of long strings. Blocks never move, so views into it survive growth and
+/// moves of the heap itself; they end with [`StringHeap::clear`] or its drop. Strings that somebody else
+/// holds already stay where they are: the heap keeps their owner ([`StringHeap::adopt`]).
 #[derive(Debug, Default)]
 pub struct StringHeap {
     blocks: Vec<Vec<u8>>,
@@ -199,12 +202,13 @@ impl StringHeap {
         let copy = self.reserve(bytes.len());
         copy.extend_from_slice(bytes);
         let start = copy.len() - bytes.len();
-        // SAFETY: the block has been reserved in full, so its bytes do not move while the heap lives; that views do
-        // not outlive the heap's contents is the contract of this type.
+        // SAFETY: the block has been reserved in full, so its bytes do not move while the heap lives; that
+        // views do not outlive the heap's contents is the contract of this type.
         unsafe { StringView::new(&copy[start..]) }
     }
 
-    /// A view of what `write` writes to the first of `room` bytes; it returns how many these are. As [`StringHeap::push`].
+    /// A view of what `write` writes to the first of `room` bytes; it returns how many these are. As
+    /// [`StringHeap::push`].
     ///
     /// # Panics
     /// If it says that they are more.
@@ -225,13 +229,14 @@ impl StringHeap {
         unsafe { StringView::new(&block[start..]) }
     }
 
-    /// Keeps bytes alive that stay where they are, for [`StringHeap::view`] under the number that is returned, until the heap is
-    /// cleared or absorbed.
+    /// Keeps bytes alive that stay where they are, for [`StringHeap::view`] under the number that is
+    /// returned, until the heap is cleared or absorbed.
     pub fn adopt<T: Deref<Target = [u8]> + Send + Sync + 'static>(&mut self, owner: T) -> usize {
         let owner = Arc::new(owner);
         let bytes: *const [u8] = &**owner;
-        // SAFETY: nobody but this heap has the owner, it is dropped behind all views (the contract of this type), and
-        // until then it is only borrowed shared: for so long, what it refers to may be referred to.
+        // SAFETY: nobody but this heap has the owner, it is dropped behind all views (the contract of this
+        // type), and until then it is only borrowed shared: for so long, what it refers to may be referred
+        // to.
         let bytes = unsafe { &*bytes };
         self.bytes += bytes.len();
         self.adopted.push(Adopted { bytes, _owner: owner });
@@ -256,7 +261,8 @@ impl StringHeap {
     /// The block with room for `len` more bytes.
     fn reserve(&mut self, len: usize) -> &mut Vec<u8> {
         if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < len) {
-            let ordinary = self.blocks.last().map_or(HEAP_BLOCK_MIN, |b| (b.capacity() * 2).min(HEAP_BLOCK_MAX));
+            let ordinary =
+                self.blocks.last().map_or(HEAP_BLOCK_MIN, |b| (b.capacity() * 2).min(HEAP_BLOCK_MAX));
             let capacity = ordinary.max(len);
             self.bytes += capacity;
             self.blocks.push(Vec::with_capacity(capacity));
@@ -297,8 +303,19 @@ mod tests {
     #[test]
     fn views_compare_as_their_bytes_do() {
         let mut heap = StringHeap::new();
-        let texts =
-            ["", "a", "ab", "abc", "abcd", "abcdefghijkl", "abcdefghijklm", "abcdefghijklmn", "b", "a\0", "a\0b"];
+        let texts = [
+            "",
+            "a",
+            "ab",
+            "abc",
+            "abcd",
+            "abcdefghijkl",
+            "abcdefghijklm",
+            "abcdefghijklmn",
+            "b",
+            "a\0",
+            "a\0b",
+        ];
         let views: Vec<StringView> = texts.iter().map(|t| heap.push(t.as_bytes())).collect();
         for (a, view_a) in texts.iter().zip(&views) {
             assert_eq!(view_a.as_str(), *a);
@@ -314,7 +331,8 @@ mod tests {
         let owner: Arc<[u8]> = Arc::from(&b"some bytes of somebody else"[..]);
         let mut heap = StringHeap::new();
         let number = heap.adopt(owner.clone());
-        let views = [heap.view(number, 5..10), heap.view(number, 0..27), heap.push(b"a string of the heap itself")];
+        let views =
+            [heap.view(number, 5..10), heap.view(number, 0..27), heap.push(b"a string of the heap itself")];
         assert_eq!(Arc::strong_count(&owner), 2);
         let mut whole = StringHeap::new();
         whole.absorb(heap);

@@ -1,8 +1,9 @@
 //! Types: what SQL calls a value ([`DataType`]) apart from how a vector holds it ([`PhysicalType`]).
 //!
-//! A logical type says how a value is compared, printed and computed with. The physical type says which bytes stand
-//! for it. Every logical type has a default physical type ([`DataType::physical`]), but where the range of a column is
-//! known its values may travel in fewer bits ([`DataType::narrowest`]), so operators ask the *column*, not the type.
+//! A logical type says how a value is compared, printed and computed with. The physical type says which bytes
+//! stand for it. Every logical type has a default physical type ([`DataType::physical`]), but where the range
+//! of a column is known its values may travel in fewer bits ([`DataType::narrowest`]), so operators ask the
+//! *column*, not the type.
 
 use std::fmt;
 use std::sync::Arc;
@@ -73,7 +74,8 @@ pub enum PhysicalType {
     I32,
     /// Signed, 64 bits. `TIME`, the timestamps and decimals of up to 18 digits too.
     I64,
-    /// Signed, 128 bits: wide decimals. `UUID` too, with its top bit flipped so that signed order is byte order.
+    /// Signed, 128 bits: wide decimals. `UUID` too, with its top bit flipped so that signed order is byte
+    /// order.
     I128,
     /// Unsigned, 8 bits.
     U8,
@@ -165,7 +167,9 @@ impl DataType {
             DataType::Int8 => PhysicalType::I8,
             DataType::Int16 => PhysicalType::I16,
             DataType::Int32 | DataType::Date => PhysicalType::I32,
-            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => PhysicalType::I64,
+            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
+                PhysicalType::I64
+            }
             DataType::UInt8 => PhysicalType::U8,
             DataType::UInt16 => PhysicalType::U16,
             DataType::UInt32 => PhysicalType::U32,
@@ -185,8 +189,8 @@ impl DataType {
         }
     }
 
-    /// The narrowest physical type in which values of this type from `range.0` to `range.1` are computed: the default
-    /// one, or a signed one of 32 or 64 bits that is narrower and holds them.
+    /// The narrowest physical type in which values of this type from `range.0` to `range.1` are computed: the
+    /// default one, or a signed one of 32 or 64 bits that is narrower and holds them.
     // PERF: 16 bits would save registers, not time: what they are multiplied with, and sums, are wider.
     pub fn narrowest(self, range: (i128, i128)) -> PhysicalType {
         match self.physical() {
@@ -233,8 +237,8 @@ impl DataType {
         matches!(self, DataType::Varchar | DataType::Blob)
     }
 
-    /// The smallest and largest unscaled integer that this type admits, for the types that are integers inside
-    /// (integers, decimals, dates, times, timestamps, booleans); `None` for the others.
+    /// The smallest and largest unscaled integer that this type admits, for the types that are integers
+    /// inside (integers, decimals, dates, times, timestamps, booleans); `None` for the others.
     pub const fn integer_range(self) -> Option<(i128, i128)> {
         Some(match self {
             DataType::Boolean => (0, 1),

@@ -1,7 +1,7 @@
 //! One value, on its own: literals in plans, bounds in statistics, cells in results. Never the inner loop.
 //!
-//! A [`Value`] carries no type: the integer 5 may be a BIGINT, a DATE or 0.05 in DECIMAL(15,2). Whoever holds it knows
-//! the [`DataType`]; [`Value::display`] takes it to print.
+//! A [`Value`] carries no type: the integer 5 may be a BIGINT, a DATE or 0.05 in DECIMAL(15,2). Whoever holds
+//! it knows the [`DataType`]; [`Value::display`] takes it to print.
 
 use crate::types::{DataType, INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY, pow10};
 use std::cmp::Ordering;
@@ -15,8 +15,8 @@ pub enum Value {
     Null,
     /// BOOLEAN.
     Boolean(bool),
-    /// Integers; the unscaled number of a DECIMAL; DATE (days), TIME and timestamps (microseconds); the bits of a UUID
-    /// (as the unsigned number, reinterpreted).
+    /// Integers; the unscaled number of a DECIMAL; DATE (days), TIME and timestamps (microseconds); the bits
+    /// of a UUID (as the unsigned number, reinterpreted).
     Integer(i128),
     /// REAL and DOUBLE.
     Float(f64),
@@ -34,7 +34,8 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// The order of two values of one type, as SQL sorts them; NULL is greatest, NaN is greater than any number.
+    /// The order of two values of one type, as SQL sorts them; NULL is greatest, NaN is greater than any
+    /// number.
     pub fn total_cmp(&self, other: &Value) -> Ordering {
         use Value::*;
         match (self, other) {
@@ -63,7 +64,8 @@ impl Value {
         }
     }
 
-    /// The place of a number among those of its type, which of an integer is itself; `None` for what is no number. See [`float_ordinal`].
+    /// The place of a number among those of its type, which of an integer is itself; `None` for what is no
+    /// number. See [`float_ordinal`].
     pub fn ordinal(&self) -> Option<i128> {
         match self {
             Value::Integer(v) => Some(*v),
@@ -120,8 +122,9 @@ pub fn canonical_bits(v: f64) -> u64 {
     }
 }
 
-/// The ordinal of a float, its place in SQL order: a number that is equal for equal floats, and greater for greater ones. That of NaN is the
-/// greatest; between it and that of infinity there are others, which are no float's.
+/// The ordinal of a float, its place in SQL order: a number that is equal for equal floats, and greater for
+/// greater ones. That of NaN is the greatest; between it and that of infinity there are others, which are no
+/// float's.
 pub fn float_ordinal(v: f64) -> i64 {
     let bits = canonical_bits(v);
     let size = (bits & !(1 << 63)) as i64;
@@ -274,7 +277,8 @@ fn write_interval(f: &mut impl fmt::Write, v: Interval) -> fmt::Result {
     Ok(())
 }
 
-/// Year, month (1-12) and day (1-31) of a day number, in the proleptic Gregorian calendar (Hinnant's algorithm).
+/// Year, month (1-12) and day (1-31) of a day number, in the proleptic Gregorian calendar (Hinnant's
+/// algorithm).
 pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
@@ -324,7 +328,8 @@ mod tests {
     #[test]
     fn ordinals_are_in_the_order_of_floats() {
         let ends = [0.0, f64::from_bits(1), f64::MIN_POSITIVE, 0.1, 1.0, 1e300, f64::MAX, f64::INFINITY];
-        let mut floats: Vec<f64> = ends.into_iter().flat_map(|v| [v, -v, v.next_up(), -v.next_up()]).collect();
+        let mut floats: Vec<f64> =
+            ends.into_iter().flat_map(|v| [v, -v, v.next_up(), -v.next_up()]).collect();
         floats.extend([f64::NAN, -f64::NAN, f64::from_bits(f64::INFINITY.to_bits() + 1)]);
         for &a in &floats {
             assert_eq!(canonical_bits(float_of_ordinal(float_ordinal(a))), canonical_bits(a), "{a}");

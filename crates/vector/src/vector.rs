@@ -6,12 +6,14 @@
 //! | [`Encoding::Constant`] | the value, once | position 0 |
 //! | [`Encoding::Dictionary`] | one `u32` code a position | positions; the dictionary itself holds no NULL |
 //!
-//! *Positions* are not rows: a chunk's [`crate::Selection`] says which positions are rows. Values at NULL positions and
-//! at positions that are not selected are arbitrary but initialized, and no kernel may raise an error for them.
+//! *Positions* are not rows: a chunk's [`crate::Selection`] says which positions are rows. Values at NULL
+//! positions and at positions that are not selected are arbitrary but initialized, and no kernel may raise an
+//! error for them.
 //!
 //! A vector shares its memory by `Arc`. Cloning it is three counter increments; writing goes through
-//! [`Vector::begin_flat`] and its siblings, which reuse the memory if no clone is left and take new memory otherwise.
-//! Hence an operator may write the same vector for every chunk and never allocates once the pipeline is warm.
+//! [`Vector::begin_flat`] and its siblings, which reuse the memory if no clone is left and take new memory
+//! otherwise. Hence an operator may write the same vector for every chunk and never allocates once the
+//! pipeline is warm.
 
 use crate::bitmap;
 use crate::buffer::{Buffer, Native, unique};
@@ -44,7 +46,8 @@ pub struct Dictionary {
 static NEXT_DICTIONARY: AtomicU64 = AtomicU64::new(1);
 
 impl Dictionary {
-    /// A dictionary of the first `len` positions of a flat vector without NULLs. The vector keeps its strings alive.
+    /// A dictionary of the first `len` positions of a flat vector without NULLs. The vector keeps its strings
+    /// alive.
     pub fn new(values: Vector, len: usize) -> Arc<Dictionary> {
         debug_assert!(values.encoding == Encoding::Flat && values.validity.is_none());
         Arc::new(Dictionary { id: NEXT_DICTIONARY.fetch_add(1, Ordering::Relaxed), values, len })
@@ -150,8 +153,8 @@ impl Vector {
     pub fn is_constant(&self) -> bool {
         self.encoding == Encoding::Constant
     }
-    /// True if strings in this vector outlive the statement's use of them, so that an operator may keep their views.
-    /// Otherwise they live as long as a clone of this vector.
+    /// True if strings in this vector outlive the statement's use of them, so that an operator may keep their
+    /// views. Otherwise they live as long as a clone of this vector.
     pub fn strings_are_stable(&self) -> bool {
         self.strings_are_stable
     }
@@ -209,9 +212,10 @@ impl Vector {
         }
     }
 
-    // ---- writing -----------------------------------------------------------------------------------------------
+    // ---- writing ------------------------------------------------------------------------------------------
 
-    /// Starts writing a flat vector of `capacity` positions, all valid, of this vector's type; old contents are gone.
+    /// Starts writing a flat vector of `capacity` positions, all valid, of this vector's type; old contents
+    /// are gone.
     pub fn begin(&mut self, capacity: usize) {
         self.encoding = Encoding::Flat;
         self.dictionary = None;
@@ -283,7 +287,8 @@ impl Vector {
     pub fn validity_mut(&mut self, positions: usize) -> &mut [u64] {
         let bytes = bitmap::words_for(positions.max(1)) * 8;
         if self.validity.is_none() {
-            let mut buffer = self.spare_validity.take().unwrap_or_else(|| Arc::new(Buffer::zeroed(CHUNK_ROWS / 8)));
+            let mut buffer =
+                self.spare_validity.take().unwrap_or_else(|| Arc::new(Buffer::zeroed(CHUNK_ROWS / 8)));
             unique(&mut buffer, bytes).as_mut_slice::<u64>().fill(u64::MAX);
             self.validity = Some(buffer);
         }
@@ -320,7 +325,7 @@ impl Vector {
         self.heap = Some(heap.clone());
     }
 
-    // ---- single values -----------------------------------------------------------------------------------------
+    // ---- single values ------------------------------------------------------------------------------------
 
     /// The value at `position` of a vector that holds `ty`.
     pub fn value(&self, position: usize, ty: DataType) -> Value {
@@ -345,7 +350,9 @@ impl Vector {
             PhysicalType::I16 => Value::Integer(buffer.as_slice::<i16>()[i].into()),
             PhysicalType::I32 => Value::Integer(buffer.as_slice::<i32>()[i].into()),
             PhysicalType::I64 => Value::Integer(buffer.as_slice::<i64>()[i].into()),
-            PhysicalType::I128 if ty == DataType::Uuid => Value::Integer(uuid_from_ordered(buffer.as_slice()[i])),
+            PhysicalType::I128 if ty == DataType::Uuid => {
+                Value::Integer(uuid_from_ordered(buffer.as_slice()[i]))
+            }
             PhysicalType::I128 => Value::Integer(buffer.as_slice::<i128>()[i]),
             PhysicalType::U8 => Value::Integer(buffer.as_slice::<u8>()[i].into()),
             PhysicalType::U16 => Value::Integer(buffer.as_slice::<u16>()[i].into()),
@@ -364,16 +371,16 @@ impl Vector {
         }
     }
 
-    /// Writes one value at `position` of a vector that was begun with a capacity beyond it. For tests, literals and
-    /// single rows; UUIDs are the unsigned number.
+    /// Writes one value at `position` of a vector that was begun with a capacity beyond it. For tests,
+    /// literals and single rows; UUIDs are the unsigned number.
     ///
     /// # Errors
     /// Internal, if the value is not of this vector's type or does not fit it.
     pub fn write_value(&mut self, position: usize, value: &Value) -> Result<()> {
         macro_rules! integer {
             ($t:ty, $v:expr) => {
-                self.values_mut::<$t>()[position] =
-                    <$t>::try_from(*$v).map_err(|_| Error::internal(format!("{} does not fit {:?}", $v, self.ty)))?
+                self.values_mut::<$t>()[position] = <$t>::try_from(*$v)
+                    .map_err(|_| Error::internal(format!("{} does not fit {:?}", $v, self.ty)))?
             };
         }
         match (self.ty, value) {
@@ -404,10 +411,10 @@ impl Vector {
         views[position] = heap.push(bytes);
     }
 
-    // ---- whole vectors -----------------------------------------------------------------------------------------
+    // ---- whole vectors ------------------------------------------------------------------------------------
 
-    /// Writes to `out`, flat, the values at `positions` (`None`: the first `rows`), `rows` of them. String bytes are
-    /// shared, not copied.
+    /// Writes to `out`, flat, the values at `positions` (`None`: the first `rows`), `rows` of them. String
+    /// bytes are shared, not copied.
     pub fn flatten_into(&self, positions: Option<&[u16]>, rows: usize, out: &mut Vector) {
         out.ty = self.ty;
         out.begin(rows.max(CHUNK_ROWS));
@@ -501,7 +508,8 @@ mod tests {
         assert_eq!(flat.value(1, DataType::Varchar), Value::Null);
 
         let entries =
-            Vector::from_values(PhysicalType::Str, &[Value::Text("b".into()), Value::Text("a".into())]).unwrap();
+            Vector::from_values(PhysicalType::Str, &[Value::Text("b".into()), Value::Text("a".into())])
+                .unwrap();
         let dictionary = Dictionary::new(entries, 2);
         let mut coded = Vector::new(PhysicalType::Str);
         coded.begin_codes(&dictionary, 3)[..3].copy_from_slice(&[1, 0, 1]);

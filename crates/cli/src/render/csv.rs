@@ -1,4 +1,5 @@
-//! Comma-separated values after RFC 4180, lines ending in a line feed. NULL is an empty field, the empty string `""`.
+//! Comma-separated values after RFC 4180, lines ending in a line feed. NULL is an empty field, the empty
+//! string `""`.
 
 use super::Answer;
 use std::borrow::Cow;

@@ -1,5 +1,6 @@
-//! JSON: numbers and booleans as such, everything else as strings, NULL as `null`. Numbers keep all their digits, which
-//! readers that know only doubles may round. JSON has no word for NaN and the infinities; they are strings.
+//! JSON: numbers and booleans as such, everything else as strings, NULL as `null`. Numbers keep all their
+//! digits, which readers that know only doubles may round. JSON has no word for NaN and the infinities; they
+//! are strings.
 
 use super::Answer;
 use entasis_vector::Value;

@@ -1,7 +1,7 @@
 //! Results as text: one small file a mode.
 //!
-//! Every mode gets an [`Answer`], the schema and chunks of a result, and writes it. Only [`table`] looks at the
-//! terminal: it shortens what does not fit. All others write everything, for programs to read.
+//! Every mode gets an [`Answer`], the schema and chunks of a result, and writes it. Only [`table`] looks at
+//! the terminal: it shortens what does not fit. All others write everything, for programs to read.
 
 mod csv;
 mod json;

@@ -10,8 +10,8 @@
 //! │ OO      │     32 │
 //! └─────────┴────────┘
 //! ```
-//! What does not fit is shortened in this order: cells of the widest columns, down to a readable width; then columns
-//! in the middle, which give way to one column of `…`. Without a terminal nothing is left out.
+//! What does not fit is shortened in this order: cells of the widest columns, down to a readable width; then
+//! columns in the middle, which give way to one column of `…`. Without a terminal nothing is left out.
 
 use super::{Answer, Screen};
 use crate::style::Style;
@@ -37,7 +37,8 @@ pub fn write(answer: &Answer<'_>, screen: Screen, out: &mut dyn Write) -> io::Re
         return Ok(answer.rows());
     }
     let lines = body(answer.rows(), screen.width.is_some());
-    let columns: Vec<Column> = (0..answer.schema().len()).map(|i| Column::new(answer, i, &lines, screen)).collect();
+    let columns: Vec<Column> =
+        (0..answer.schema().len()).map(|i| Column::new(answer, i, &lines, screen)).collect();
     let columns = fit(columns, screen.width);
 
     rule(out, &columns, ["┌", "┬", "┐"])?;
@@ -241,7 +242,8 @@ mod tests {
             .map(|i| (format!("column_{i}"), if i % 3 == 0 { DataType::Varchar } else { DataType::Int64 }))
             .collect();
         let columns: Vec<(&str, DataType)> = columns.iter().map(|(name, ty)| (name.as_str(), *ty)).collect();
-        let row = (0..12).map(|i| if i % 3 == 0 { long.clone() } else { Value::Integer(i) }).collect::<Vec<_>>();
+        let row =
+            (0..12).map(|i| if i % 3 == 0 { long.clone() } else { Value::Integer(i) }).collect::<Vec<_>>();
         for width in 50..200 {
             let (text, _) = shown(&columns, std::slice::from_ref(&row), Some(width));
             let widths: Vec<usize> = text.lines().map(UnicodeWidthStr::width).collect();

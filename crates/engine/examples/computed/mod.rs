@@ -1,4 +1,5 @@
-//! Rows that are computed when they are read, as many as there are to be, on as many threads as ask: tables take no memory.
+//! Rows that are computed when they are read, as many as there are to be, on as many threads as ask: tables
+//! take no memory.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
@@ -43,7 +44,13 @@ impl Relation for Computed {
     }
     fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
         let columns = request.columns.iter().map(|(_, column)| *column).collect();
-        Ok(Arc::new(Computing { rows: self.rows, step: self.step, columns, next: Arc::default(), current: 0 }))
+        Ok(Arc::new(Computing {
+            rows: self.rows,
+            step: self.step,
+            columns,
+            next: Arc::default(),
+            current: 0,
+        }))
     }
 }
 
@@ -75,7 +82,9 @@ impl SourceWorker for Computing {
         let group = chunk.push_group(Selection::ALL);
         for column in &self.columns {
             let vector = match column {
-                0 => Vector::from_slice(&rows.clone().map(|row| key_of(row * self.step)).collect::<Vec<i64>>()),
+                0 => {
+                    Vector::from_slice(&rows.clone().map(|row| key_of(row * self.step)).collect::<Vec<i64>>())
+                }
                 1 => Vector::from_slice(&rows.clone().map(|row| row as i64).collect::<Vec<i64>>()),
                 2 => Vector::from_slice(&rows.clone().map(|row| (row % 1000) as i64).collect::<Vec<i64>>()),
                 _ => Vector::from_slice(&rows.clone().map(|row| row as f64 / 7.0).collect::<Vec<f64>>()),

@@ -16,7 +16,8 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Rows (key, key with other bits), which the optimizer takes for `claimed`, with so many distinct keys if it is told.
+    /// Rows (key, key with other bits), which the optimizer takes for `claimed`, with so many distinct keys
+    /// if it is told.
     #[allow(dead_code)] // Not all examples have such rows.
     pub fn new(keys: &[i64], claimed: u64, distinct: Option<u64>) -> Ready {
         Ready::of(keys, DataType::Int64, 1, claimed, distinct)
@@ -40,7 +41,8 @@ impl Ready {
             chunk
         };
         let names = (0..payloads).map(|i| if i == 0 { "v".to_string() } else { format!("v{i}") });
-        let schema: Schema = std::iter::once("k".to_string()).chain(names).map(|name| Field::new(&*name, ty)).collect();
+        let schema: Schema =
+            std::iter::once("k".to_string()).chain(names).map(|name| Field::new(&*name, ty)).collect();
         Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed, distinct }
     }
 }

@@ -18,7 +18,8 @@ impl Relation for Stored {
         self.0.schema()
     }
     fn statistics(&self) -> Statistics {
-        let columns = (0..self.0.schema().len()).map(|column| self.0.column_statistics(column).into()).collect();
+        let columns =
+            (0..self.0.schema().len()).map(|column| self.0.column_statistics(column).into()).collect();
         Statistics { rows: Some(self.0.rows()), columns }
     }
     fn table(&self) -> Option<&TableSnapshot> {

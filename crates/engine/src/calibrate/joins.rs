@@ -1,4 +1,5 @@
-//! Measuring what joins cost: joins of tables that are made for it run on one worker, and their times are compared.
+//! Measuring what joins cost: joins of tables that are made for it run on one worker, and their times are
+//! compared.
 //!
 //! | figure | from |
 //! |---|---|

@@ -1,15 +1,17 @@
 //! Workers: a few long-lived threads that run one piece of work together with the thread that asked for it.
 //!
-//! [`WorkerPool::run`] hands one closure to the calling thread and to some helpers, and returns when all of them have
-//! left it. Helper threads are started when they are first wanted and live as long as the pool, so a pipeline costs a
-//! wake-up and not the start of a thread. A helper that is busy with another statement is not waited for: what it has
-//! not begun when the caller is done is taken back. So work must be of the kind that any number of workers, even one,
-//! completes: morsels that are pulled until there are no more.
+//! [`WorkerPool::run`] hands one closure to the calling thread and to some helpers, and returns when all of
+//! them have left it. Helper threads are started when they are first wanted and live as long as the pool, so
+//! a pipeline costs a wake-up and not the start of a thread. A helper that is busy with another statement is
+//! not waited for: what it has not begun when the caller is done is taken back. So work must be of the kind
+//! that any number of workers, even one, completes: morsels that are pulled until there are no more.
 //!
-//! A panic in the work is caught where it happens, reaches the caller as an internal error, and the helper lives on.
+//! A panic in the work is caught where it happens, reaches the caller as an internal error, and the helper
+//! lives on.
 //!
-//! This is a leaf module with `unsafe`: the closure borrows from the caller's stack, which the type of a long-lived
-//! thread's work cannot express. The twin in the tests of [tasks](crate::exec::scheduler) runs the same work by `std::thread::scope`.
+//! This is a leaf module with `unsafe`: the closure borrows from the caller's stack, which the type of a
+//! long-lived thread's work cannot express. The twin in the tests of [tasks](crate::exec::scheduler) runs the
+//! same work by `std::thread::scope`.
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError, thread};
@@ -18,7 +20,8 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Helper threads, shared by the statements of a database. Cheap to clone; the threads end with the last clone.
+/// Helper threads, shared by the statements of a database. Cheap to clone; the threads end with the last
+/// clone.
 #[derive(Clone, Default)]
 pub struct WorkerPool(Arc<Owner>);
 
@@ -64,17 +67,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl WorkerPool {
-    /// Runs `work` on the calling thread and on up to `workers - 1` helpers; returns when all have left it. The argument
-    /// is the worker's number; the caller's is 0.
+    /// Runs `work` on the calling thread and on up to `workers - 1` helpers; returns when all have left it.
+    /// The argument is the worker's number; the caller's is 0.
     pub fn run(&self, workers: usize, work: &(dyn Fn(usize) + Sync)) {
         if workers <= 1 {
             return work(0);
         }
         let shared = &self.0.0;
-        // SAFETY: only the lifetime changes. The pointer is read by helpers that took a job of this batch from the
-        // queue; `Retire` below takes the others back and waits for those that began, on unwinding too, before the
-        // borrow ends.
-        let erased = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), *const (dyn Fn(usize) + Sync)>(work) };
+        // SAFETY: only the lifetime changes. The pointer is read by helpers that took a job of this batch
+        // from the queue; `Retire` below takes the others back and waits for those that began, on unwinding
+        // too, before the borrow ends.
+        let erased =
+            unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), *const (dyn Fn(usize) + Sync)>(work) };
         let batch = Arc::new(Batch { work: erased, running: Mutex::new(0), left: Condvar::new() });
         {
             let mut state = lock(&shared.state);
@@ -127,7 +131,8 @@ impl Shared {
             // Counted before the queue is unlocked, so that the caller cannot miss it.
             *lock(&job.batch.running) += 1;
             drop(state);
-            // SAFETY: the job was in the queue, so `run` has not returned, and it waits for `running` to fall.
+            // SAFETY: the job was in the queue, so `run` has not returned, and it waits for `running` to
+            // fall.
             let work = unsafe { &*job.batch.work };
             // Work reports its own panics; whatever gets here must not end the helper.
             let _ = catch_unwind(AssertUnwindSafe(|| work(job.worker)));

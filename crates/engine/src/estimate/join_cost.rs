@@ -1,4 +1,5 @@
-//! What a join costs, by the rows and bytes of both sides: which side is kept in the table, and which order is cheapest.
+//! What a join costs, by the rows and bytes of both sides: which side is kept in the table, and which order
+//! is cheapest.
 //!
 //! ```text
 //! build side   rows × (row + byte × bytes + access(table))        and its columns are read for all its rows
@@ -7,16 +8,19 @@
 //! ```
 //!
 //! - *access(size)* is an access in no order to memory of that size: [`Costs::access`].
-//! - *table* is the heads, successors and keys of the build side, or what is left of them if its rows are counted first; *kept* is its payload, *bytes* are both. Values are kept in
-//!   their types' default physical types, or as part of a [tuple](crate::exec::tuple): shorter, but dearer to write and to fetch.
-//! - A search in an order takes a step for each halving of the build rows instead, and so does to put one of them in order.
+//! - *table* is the heads, successors and keys of the build side, or what is left of them if its rows are
+//!   counted first; *kept* is its payload, *bytes* are both. Values are kept in their types' default physical
+//!   types, or as part of a [tuple](crate::exec::tuple): shorter, but dearer to write and to fetch.
+//! - A search in an order takes a step for each halving of the build rows instead, and so does to put one of
+//!   them in order.
 //! - *columns* are those of the build side that somebody above reads.
-//! - Reading is weighed where it depends on the order. The keys of the build side filter the scan below the probe side,
-//!   so that it reads its other columns for the rows that match only. A column that is dear to decode makes its table dear to build.
+//! - Reading is weighed where it depends on the order. The keys of the build side filter the scan below the
+//!   probe side, so that it reads its other columns for the rows that match only. A column that is dear to
+//!   decode makes its table dear to build.
 //!
-//! Paper: Westmann et al., *The Implementation and Performance of Compressed Databases*, section 3.4 (decompression counts, and
-//! rows at the size that they have). Not here: that clustered keys walk through a table in order, spilling, and which table a
-//! build side will get.
+//! Paper: Westmann et al., *The Implementation and Performance of Compressed Databases*, section 3.4
+//! (decompression counts, and rows at the size that they have). Not here: that clustered keys walk through a
+//! table in order, spilling, and which table a build side will get.
 
 use crate::cost::Costs;
 use crate::plan::JoinKind;
@@ -25,7 +29,8 @@ use crate::plan::JoinKind;
 const TABLE_ROW: f64 = 12.0;
 /// More than this part of the memory that is left is much.
 const LARGE_PART: f64 = 4.0;
-/// How many times one side's cost may be the other's, if they are to be taken for equal, and how many times its bytes, if it is small.
+/// How many times one side's cost may be the other's, if they are to be taken for equal, and how many times
+/// its bytes, if it is small.
 const EQUAL: f64 = 1.1;
 const SMALLER: f64 = 1.5;
 
@@ -113,8 +118,9 @@ pub(crate) struct Chosen {
 }
 
 impl Costs {
-    /// The side to keep, and what the join costs then. A side that would take a large part of the memory is kept only if it
-    /// needs fewer bytes than the other one, or if that cannot be kept; of sides that cost about the same, one that needs much less.
+    /// The side to keep, and what the join costs then. A side that would take a large part of the memory is
+    /// kept only if it needs fewer bytes than the other one, or if that cannot be kept; of sides that cost
+    /// about the same, one that needs much less.
     pub(crate) fn join(&self, join: &Join) -> Chosen {
         let right = self.keeping(join, false);
         if keeps_right_only(join) {
@@ -132,9 +138,9 @@ impl Costs {
         Chosen { keeps_left, cost, other: Some(other) }
     }
 
-    /// What is yet to be done of `join` once all rows of the side to keep are there, `rows` of them: nanoseconds if they get their
-    /// table, and if the other side is kept instead and they are looked up. `None` if the other side cannot be kept, or would need
-    /// more memory.
+    /// What is yet to be done of `join` once all rows of the side to keep are there, `rows` of them:
+    /// nanoseconds if they get their table, and if the other side is kept instead and they are looked up.
+    /// `None` if the other side cannot be kept, or would need more memory.
     pub(crate) fn left_to_do(&self, join: &Join, keeps_left: bool, rows: f64) -> Option<(f64, f64)> {
         if keeps_right_only(join) {
             return None;
@@ -174,7 +180,9 @@ impl Costs {
         let halvings = (build.rows + 1.0).log2();
         let (ordering, steps) = match join.by {
             By::Keys => (0.0, self.step + table),
-            By::Order => (self.step * halvings, (self.step * halvings + table).min(self.step * build.rows.max(1.0))),
+            By::Order => {
+                (self.step * halvings, (self.step * halvings + table).min(self.step * build.rows.max(1.0)))
+            }
             By::Nothing => (0.0, self.step * build.rows.max(1.0)),
         };
         let building = build.rows * (row + ordering + build.keys.read + build.payload.read);
@@ -185,13 +193,14 @@ impl Costs {
             JoinKind::Right => !left,
             _ => false,
         };
-        let later = if comes_later { build.rows * (self.step + build.payload.columns * self.fetch) } else { 0.0 };
+        let later =
+            if comes_later { build.rows * (self.step + build.payload.columns * self.fetch) } else { 0.0 };
         building + probing + pairs * (self.step + fetch) + later
     }
 }
 
-/// True of joins whose left rows must stream by, or should: of a row that is within a bound, and that is to have one match, others
-/// need not be found.
+/// True of joins whose left rows must stream by, or should: of a row that is within a bound, and that is to
+/// have one match, others need not be found.
 fn keeps_right_only(join: &Join) -> bool {
     match join.kind {
         JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. } => true,

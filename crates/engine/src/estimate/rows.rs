@@ -1,24 +1,26 @@
 //! Cardinalities: how many rows a subplan gives, and what its columns look like, before anything has run.
 //!
-//! An [`Estimate`] is derived bottom-up. It starts from the exact row counts, minima, maxima and distinct counts of
-//! tables, and follows three ideas:
+//! An [`Estimate`] is derived bottom-up. It starts from the exact row counts, minima, maxima and distinct
+//! counts of tables, and follows three ideas:
 //!
-//! - Two distinct counts a column. `distinct` is how many values are *left* after filters, `domain` how many there were
-//!   before. A join of `R.a = S.b` keeps `|R| |S| / max(domain(a), domain(b))` rows: filters elsewhere on either side
-//!   thin out the rows, not the domain. The result's domain is the smaller one, so that the estimate of a whole class
-//!   of equal columns does not depend on the order in which it is joined.
-//! - Keys of several columns are not independent. If the product of the domains exceeds the rows that a side ever had,
-//!   that side is taken for a key, or for a reference to one, and the smaller side's rows are the domain.
-//! - Sums and counts of groups are normally distributed around the mean that the group size and the argument's range
-//!   imply. That is what tells `HAVING sum(l_quantity) > 300` (hardly anything) from `> 30` (hardly a filter).
+//! - Two distinct counts a column. `distinct` is how many values are *left* after filters, `domain` how many
+//!   there were before. A join of `R.a = S.b` keeps `|R| |S| / max(domain(a), domain(b))` rows: filters
+//!   elsewhere on either side thin out the rows, not the domain. The result's domain is the smaller one, so
+//!   that the estimate of a whole class of equal columns does not depend on the order in which it is joined.
+//! - Keys of several columns are not independent. If the product of the domains exceeds the rows that a side
+//!   ever had, that side is taken for a key, or for a reference to one, and the smaller side's rows are the
+//!   domain.
+//! - Sums and counts of groups are normally distributed around the mean that the group size and the
+//!   argument's range imply. That is what tells `HAVING sum(l_quantity) > 300` (hardly anything) from `> 30`
+//!   (hardly a filter).
 //!
 //! Not done: histograms, samples, correlation between columns of one table.
 
 use super::selectivity;
 use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
 use crate::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation,
-    Values, WindowFunction,
+    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Scan, SetKind,
+    SetOperation, Values, WindowFunction,
 };
 use crate::relation::ColumnStatistics;
 use entasis_vector::expr::Expr;
@@ -158,8 +160,8 @@ fn estimate_values(values: &Values) -> Estimate {
     Estimate { rows, base: rows, columns }
 }
 
-/// The share of all pairs of rows for which the keys are equal. `domains` has for each key the domain on either side,
-/// `base` the rows that either side ever had.
+/// The share of all pairs of rows for which the keys are equal. `domains` has for each key the domain on
+/// either side, `base` the rows that either side ever had.
 pub(crate) fn key_selectivity(domains: &[(f64, f64)], base: (f64, f64)) -> f64 {
     match domains {
         [] => 1.0,
@@ -213,11 +215,13 @@ pub(crate) fn estimate_join(
     let domains: Vec<(f64, f64)> = keys.iter().map(|(l, r)| (l.domain, r.domain)).collect();
     let selected = key_selectivity(&domains, (left.base, right.base));
 
-    let mut both = Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
+    let mut both =
+        Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
     both.columns = left.columns.clone();
     both.columns.extend(right.columns);
     let side: selectivity::Side<'_> = &|id| usize::from(!left.columns.contains_key(&id));
-    // At least one row, if there can be one: a plan above of which nothing is expected would have no best order.
+    // At least one row, if there can be one: a plan above of which nothing is expected would have no best
+    // order.
     let inner = (left_rows * right_rows * selected).max(left_rows.min(right_rows).min(1.0));
     both.rows = inner;
     match kind {
@@ -275,7 +279,8 @@ pub(crate) fn estimate_join(
 
 fn estimate_aggregate(aggregate: &Aggregate, input: Estimate) -> Estimate {
     if aggregate.groups.is_empty() {
-        let columns = aggregate.aggregates.iter().map(|(id, _)| (*id, ColumnEstimate::of_distinct(1.0))).collect();
+        let columns =
+            aggregate.aggregates.iter().map(|(id, _)| (*id, ColumnEstimate::of_distinct(1.0))).collect();
         return Estimate { rows: 1.0, base: 1.0, columns };
     }
     let rows = input.groups(aggregate.groups.iter().map(|(_, expr)| expr));
@@ -292,8 +297,8 @@ fn estimate_aggregate(aggregate: &Aggregate, input: Estimate) -> Estimate {
     Estimate { rows, base: input.base.min(rows.max(1.0)), columns }
 }
 
-/// What an aggregate's results look like over groups of about `group_size` rows, whose sizes vary about as much as
-/// their mean.
+/// What an aggregate's results look like over groups of about `group_size` rows, whose sizes vary about as
+/// much as their mean.
 fn estimate_call(call: &AggregateCall, input: &Estimate, rows: f64, group_size: f64) -> ColumnEstimate {
     let mut column = ColumnEstimate::of_distinct(rows);
     let argument = call.args.first().map(|expr| (input.expression(expr), expr.ty()));
@@ -308,11 +313,16 @@ fn estimate_call(call: &AggregateCall, input: &Estimate, rows: f64, group_size: 
         (AggregateFunction::Avg, Some((argument, ty))) => {
             column.range = argument.range.and_then(|range| cast_range(range, ty, DataType::Float64));
         }
-        (AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue, Some((argument, _))) => {
+        (
+            AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue,
+            Some((argument, _)),
+        ) => {
             column = argument;
             column.distinct = column.distinct.min(rows.max(1.0));
         }
-        (AggregateFunction::BoolAnd | AggregateFunction::BoolOr, _) => column = ColumnEstimate::of_distinct(2.0),
+        (AggregateFunction::BoolAnd | AggregateFunction::BoolOr, _) => {
+            column = ColumnEstimate::of_distinct(2.0)
+        }
         _ => {}
     }
     column
@@ -332,8 +342,10 @@ fn estimate_set_operation(set: &SetOperation, columns: &Columns) -> Estimate {
         let mut column =
             ColumnEstimate::of_distinct(parts().map(|c| c.distinct).fold(1.0, f64::max).min(rows.max(1.0)));
         column.domain = parts().map(|c| c.domain).fold(column.distinct, f64::max);
-        column.range =
-            parts().map(|c| c.range).reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten();
+        column.range = parts()
+            .map(|c| c.range)
+            .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))))
+            .flatten();
         column.nulls = parts().map(|c| c.nulls).fold(0.0, f64::max);
         result.columns.insert(*id, column);
     }

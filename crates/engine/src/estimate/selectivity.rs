@@ -1,8 +1,9 @@
 //! Selectivity: the share of rows for which predicates are true.
 //!
-//! Comparisons of a column with constants narrow an interval of that column, all those of one column together, so that
-//! `x >= a AND x < b` is one range and not two halves. The interval's share of the column's range is the selectivity
-//! (uniform values), or the area under the bell for sums and counts. Everything else is taken as independent:
+//! Comparisons of a column with constants narrow an interval of that column, all those of one column
+//! together, so that `x >= a AND x < b` is one range and not two halves. The interval's share of the column's
+//! range is the selectivity (uniform values), or the area under the bell for sums and counts. Everything else
+//! is taken as independent:
 //!
 //! | predicate | share |
 //! |---|---|
@@ -18,8 +19,9 @@ use super::values::{ColumnEstimate, Estimate, position};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, Value};
 
-// A band's bounds are not independent: `y` is not above `z`, so that no pair violates both, and the shares of pairs that violate one or
-// the other can be added. What is left is the mean distance of the bounds, by the range of `x`; two guesses of 1/3 would be 1/9.
+// A band's bounds are not independent: `y` is not above `z`, so that no pair violates both, and the shares of
+// pairs that violate one or the other can be added. What is left is the mean distance of the bounds, by the
+// range of `x`; two guesses of 1/3 would be 1/9.
 
 /// A guess for what cannot be told.
 const UNKNOWN: f64 = 1.0 / 3.0;
@@ -135,11 +137,16 @@ fn bound(predicate: &Expr) -> Option<(ColumnId, CompareOp, f64)> {
 }
 
 /// Pairs of predicates that are bands, no predicate in two of them, with the shares that `share` gives.
-pub(crate) fn bands(predicates: &[&Expr], share: impl Fn(usize, usize) -> Option<f64>) -> Vec<(usize, usize, f64)> {
+pub(crate) fn bands(
+    predicates: &[&Expr],
+    share: impl Fn(usize, usize) -> Option<f64>,
+) -> Vec<(usize, usize, f64)> {
     let mut found: Vec<(usize, usize, f64)> = Vec::new();
-    let inequalities: Vec<usize> = (0..predicates.len()).filter(|&at| ordered(predicates[at]).is_some()).collect();
+    let inequalities: Vec<usize> =
+        (0..predicates.len()).filter(|&at| ordered(predicates[at]).is_some()).collect();
     for (i, &at) in inequalities.iter().enumerate() {
-        let is_taken = |at: usize, found: &[(usize, usize, f64)]| found.iter().any(|(a, b, _)| *a == at || *b == at);
+        let is_taken =
+            |at: usize, found: &[(usize, usize, f64)]| found.iter().any(|(a, b, _)| *a == at || *b == at);
         if is_taken(at, &found) {
             continue;
         }
@@ -173,8 +180,8 @@ fn input_of(expr: &Expr, side: Side<'_>) -> Option<usize> {
     sides.all(|other| other == first).then_some(first)
 }
 
-/// The share of rows for which both predicates are true, if they are a band of which enough is known: both bounds are of one input, and
-/// the value is of another. Values of one row are seldom independent.
+/// The share of rows for which both predicates are true, if they are a band of which enough is known: both
+/// bounds are of one input, and the value is of another. Values of one row are seldom independent.
 pub(crate) fn band(one: &Expr, other: &Expr, input: &Estimate, side: Side<'_>) -> Option<f64> {
     let ((below, above), (other_below, other_above)) = (ordered(one)?, ordered(other)?);
     let (low, value, high) = match () {
@@ -202,7 +209,8 @@ pub(crate) fn band(one: &Expr, other: &Expr, input: &Estimate, side: Side<'_>) -
 /// The share of pairs whose first value is not above the second, both spread evenly over their ranges.
 fn at_most((a, b): (f64, f64), (c, d): (f64, f64)) -> f64 {
     // The share of first values that are not above `y`, and its integral from the left.
-    let below = |y: f64| if b > a { ((y - a) / (b - a)).clamp(0.0, 1.0) } else { f64::from(u8::from(y >= a)) };
+    let below =
+        |y: f64| if b > a { ((y - a) / (b - a)).clamp(0.0, 1.0) } else { f64::from(u8::from(y >= a)) };
     let area = |y: f64| match () {
         () if y <= a => 0.0,
         () if y >= b => (b - a) / 2.0 + (y - b),
@@ -223,7 +231,9 @@ impl Interval {
     fn narrow(&mut self, op: CompareOp, value: f64) {
         match op {
             CompareOp::Gt | CompareOp::GtEq => self.low = Some(self.low.map_or(value, |low| low.max(value))),
-            CompareOp::Lt | CompareOp::LtEq => self.high = Some(self.high.map_or(value, |high| high.min(value))),
+            CompareOp::Lt | CompareOp::LtEq => {
+                self.high = Some(self.high.map_or(value, |high| high.min(value)))
+            }
             _ => self.equal = Some(value),
         }
     }
@@ -255,8 +265,11 @@ impl Interval {
         if from > to {
             return (HARDLY, rest);
         }
-        let share =
-            if high > low { ((to - from) / (high - low)).max(1.0 / column.distinct.max(1.0)).min(1.0) } else { 1.0 };
+        let share = if high > low {
+            ((to - from) / (high - low)).max(1.0 / column.distinct.max(1.0)).min(1.0)
+        } else {
+            1.0
+        };
         rest.range = Some((from, to));
         rest.domain = (column.domain * share).max(1.0);
         rest.distinct = (column.distinct * share).max(1.0);
@@ -264,7 +277,8 @@ impl Interval {
     }
 }
 
-/// The area under the standard bell left of `x` (a logistic curve that is right to 0.01, with thinner tails added).
+/// The area under the standard bell left of `x` (a logistic curve that is right to 0.01, with thinner tails
+/// added).
 fn normal_cdf(x: f64) -> f64 {
     1.0 / (1.0 + (-1.5976 * x - 0.070_56 * x.powi(3)).exp())
 }
@@ -276,7 +290,10 @@ fn one(predicate: &Expr, input: &Estimate) -> f64 {
         Expr::Literal { .. } => 0.0,
         Expr::And(_) => selectivity(std::slice::from_ref(predicate), input),
         Expr::Or(parts) => {
-            1.0 - parts.iter().map(|part| 1.0 - selectivity(std::slice::from_ref(part), input)).product::<f64>()
+            1.0 - parts
+                .iter()
+                .map(|part| 1.0 - selectivity(std::slice::from_ref(part), input))
+                .product::<f64>()
         }
         Expr::Not(inner) => match &**inner {
             Expr::IsNull(operand) => 1.0 - input.expression(operand).nulls,
@@ -292,7 +309,11 @@ fn one(predicate: &Expr, input: &Estimate) -> f64 {
             (list.iter().filter(inside).count() as f64 / column.distinct.max(1.0)).clamp(HARDLY, 1.0)
         }
         Expr::Like { pattern, .. } => match &**pattern {
-            Expr::Literal { value: Value::Text(text), .. } if text.starts_with('%') || text.starts_with('_') => 0.05,
+            Expr::Literal { value: Value::Text(text), .. }
+                if text.starts_with('%') || text.starts_with('_') =>
+            {
+                0.05
+            }
             Expr::Literal { value: Value::Text(text), .. } if !text.contains(['%', '_']) => 0.01,
             _ => 0.1,
         },
@@ -339,8 +360,15 @@ mod tests {
 
     #[test]
     fn shares_of_pairs_are_those_that_are_counted() {
-        let ranges =
-            [(0.0, 100.0), (10.0, 20.0), (50.0, 150.0), (-30.0, 5.0), (100.0, 101.0), (40.0, 40.0), (0.0, 0.0)];
+        let ranges = [
+            (0.0, 100.0),
+            (10.0, 20.0),
+            (50.0, 150.0),
+            (-30.0, 5.0),
+            (100.0, 101.0),
+            (40.0, 40.0),
+            (0.0, 0.0),
+        ];
         for one in ranges {
             for other in ranges {
                 let (share, counted) = (at_most(one, other), counted(one, other));

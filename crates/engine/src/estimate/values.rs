@@ -52,7 +52,9 @@ impl ColumnEstimate {
 /// Where a value stands on the number line. Text is placed by its first bytes, so that ranges of text work
 /// too.
 pub(crate) fn position(value: &Value) -> Option<f64> {
-    let bytes = |text: &[u8]| text.iter().chain(std::iter::repeat(&0)).take(6).fold(0.0, |p, b| p * 256.0 + *b as f64);
+    let bytes = |text: &[u8]| {
+        text.iter().chain(std::iter::repeat(&0)).take(6).fold(0.0, |p, b| p * 256.0 + *b as f64)
+    };
     match value {
         Value::Null => None,
         Value::Boolean(v) => Some(*v as u8 as f64),
@@ -96,7 +98,8 @@ impl Estimate {
     pub(crate) fn meta(&self, id: ColumnId, ty: DataType) -> ColumnMeta {
         let column = self.column(id);
         let known = ColumnMeta::new(id, ty);
-        let range = column.range.filter(|_| known.range.is_some()).map(|(low, high)| (low as i128, high as i128));
+        let range =
+            column.range.filter(|_| known.range.is_some()).map(|(low, high)| (low as i128, high as i128));
         ColumnMeta { nullable: column.nulls > 0.0, range: range.or(known.range), ..known }
     }
 
@@ -140,7 +143,10 @@ impl Estimate {
                 let mut column = self.combination(expr);
                 column.range = a.range.zip(b.range).map(|((al, ah), (bl, bh))| {
                     let corners = [al * bl, al * bh, ah * bl, ah * bh];
-                    (corners.iter().copied().fold(f64::MAX, f64::min), corners.iter().copied().fold(f64::MIN, f64::max))
+                    (
+                        corners.iter().copied().fold(f64::MAX, f64::min),
+                        corners.iter().copied().fold(f64::MIN, f64::max),
+                    )
                 });
                 // A constant factor stretches a bell too.
                 for (bell, factor) in [(a.bell, b), (b.bell, a)] {
@@ -177,7 +183,9 @@ impl Estimate {
             }
             Expr::Case { branches, otherwise, .. } => {
                 let results = branches.iter().map(|(_, result)| result).chain(otherwise.as_deref());
-                ColumnEstimate::of_distinct(results.map(|r| self.expression(r).distinct).sum::<f64>().min(self.rows))
+                ColumnEstimate::of_distinct(
+                    results.map(|r| self.expression(r).distinct).sum::<f64>().min(self.rows),
+                )
             }
             _ if expr.ty() == DataType::Boolean => ColumnEstimate::of_distinct(2.0),
             _ => self.combination(expr),
@@ -190,7 +198,8 @@ impl Estimate {
         expr.collect_columns(&mut read);
         read.sort_unstable();
         read.dedup();
-        let product = |f: fn(ColumnEstimate) -> f64| read.iter().map(|id| f(self.column(*id))).product::<f64>();
+        let product =
+            |f: fn(ColumnEstimate) -> f64| read.iter().map(|id| f(self.column(*id))).product::<f64>();
         let mut column = ColumnEstimate::of_distinct(product(|c| c.distinct).min(self.rows));
         column.domain = product(|c| c.domain).min(self.base).max(column.distinct);
         column.nulls = 1.0 - read.iter().map(|id| 1.0 - self.column(*id).nulls).product::<f64>();
@@ -200,7 +209,8 @@ impl Estimate {
     /// Distinct combinations of values of `exprs`. Columns are rarely independent, so each further one, from
     /// the largest down, counts with half the exponent of the one before.
     pub(crate) fn groups<'a>(&self, exprs: impl Iterator<Item = &'a Expr>) -> f64 {
-        let mut counts: Vec<f64> = exprs.map(|e| self.expression(e)).map(|c| c.distinct + c.nulls.ceil()).collect();
+        let mut counts: Vec<f64> =
+            exprs.map(|e| self.expression(e)).map(|c| c.distinct + c.nulls.ceil()).collect();
         counts.sort_by(|a, b| b.total_cmp(a));
         let mut groups: f64 = 1.0;
         for (i, count) in counts.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! What a row weighs that a join keeps: its columns, their bytes, and what it takes to read them.
 //!
-//! A value is kept in its type's default physical type, a string as its view, so bytes follow from types. Reading follows from
-//! how a column is encoded in its table, and is known for the columns of a scan that its own filters do not read.
+//! A value is kept in its type's default physical type, a string as its view, so bytes follow from types.
+//! Reading follows from how a column is encoded in its table, and is known for the columns of a scan that its
+//! own filters do not read.
 
 use super::join_cost::{Side, Width};
 use crate::cost::Costs;
@@ -47,7 +48,8 @@ pub(crate) fn widths(
     ids.map(|id| (id, width(id))).collect()
 }
 
-/// The side of a join that `node` is, of so many rows: the join reads the columns `own`, somebody above those in `above`.
+/// The side of a join that `node` is, of so many rows: the join reads the columns `own`, somebody above those
+/// in `above`.
 pub(crate) fn side(
     node: &Node,
     rows: f64,

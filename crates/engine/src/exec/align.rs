@@ -1,8 +1,10 @@
-//! Align: gives a stream's columns in another order, fewer or repeated, and each in the physical type that is asked for.
+//! Align: gives a stream's columns in another order, fewer or repeated, and each in the physical type that is
+//! asked for.
 //!
-//! Where streams meet (`UNION`), where an operator keeps all columns that it is given (a sort), and where a result leaves
-//! the engine, order and physical types must be settled. Only decimals change type: one that travels in 64 bits is widened
-//! to 128, and one in 128 whose type needs no more than 64 is narrowed. All else passes through with its selection.
+//! Where streams meet (`UNION`), where an operator keeps all columns that it is given (a sort), and where a
+//! result leaves the engine, order and physical types must be settled. Only decimals change type: one that
+//! travels in 64 bits is widened to 128, and one in 128 whose type needs no more than 64 is narrowed. All
+//! else passes through with its selection.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::ColumnMeta;
@@ -20,21 +22,23 @@ impl Align {
     /// # Errors
     /// Internal, if the types differ in more than the width of decimals.
     pub(crate) fn new(input: &[ColumnMeta], positions: &[usize], output: &[ColumnMeta]) -> Result<Align> {
-        let columns =
-            positions.iter().zip(output).map(|(&position, to)| match (input[position].physical, to.physical) {
+        let columns = positions.iter().zip(output).map(|(&position, to)| {
+            match (input[position].physical, to.physical) {
                 (from, ty) if from == ty => Ok((position, None)),
                 (PhysicalType::I64, PhysicalType::I128) | (PhysicalType::I128, PhysicalType::I64) => {
                     Ok((position, Some(to.physical)))
                 }
                 (from, ty) => Err(Error::internal(format!("a column cannot change from {from:?} to {ty:?}"))),
-            });
+            }
+        });
         Ok(Align { columns: columns.collect::<Result<_>>()? })
     }
 }
 
 impl OperatorFactory for Align {
     fn worker(&self) -> Result<Box<dyn Operator>> {
-        let changed = self.columns.iter().map(|(_, ty)| Vector::new(ty.unwrap_or(PhysicalType::I64))).collect();
+        let changed =
+            self.columns.iter().map(|(_, ty)| Vector::new(ty.unwrap_or(PhysicalType::I64))).collect();
         Ok(Box::new(Worker {
             columns: self.columns.clone(),
             changed,

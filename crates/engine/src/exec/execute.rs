@@ -42,7 +42,8 @@ pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
     let (pipelines, _) = Builder::build(plan, &context, Arc::new(Output(&sink)))?;
     let mut text = String::new();
     let mut write = |recorder: &Recorder, conditions: Vec<String>, programs: Vec<&Program>| {
-        let parts: Vec<String> = conditions.into_iter().chain(programs.iter().map(|p| p.to_string())).collect();
+        let parts: Vec<String> =
+            conditions.into_iter().chain(programs.iter().map(|p| p.to_string())).collect();
         if !parts.is_empty() {
             text += &format!("{}\n", recorder.title());
         }

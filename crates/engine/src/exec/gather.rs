@@ -1,5 +1,6 @@
-//! Fetching: values that stand here and there in memory are [asked for ahead](super::prefetch) and read, by a loop that does nothing else. What
-//! computes with them is another loop over a [`BLOCK`](super::prefetch::BLOCK) of rows, which is vector code.
+//! Fetching: values that stand here and there in memory are [asked for ahead](super::prefetch) and read, by a
+//! loop that does nothing else. What computes with them is another loop over a
+//! [`BLOCK`](super::prefetch::BLOCK) of rows, which is vector code.
 //!
 //! ```text
 //! places → fetch → words on the stack → vector code → ranks
@@ -7,11 +8,16 @@
 
 use super::prefetch::visit;
 
-/// Writes to `out` the value of `from` at the index of each of `at`, which is the last one for what is beyond; nothing if there are no
-/// values.
+/// Writes to `out` the value of `from` at the index of each of `at`, which is the last one for what is
+/// beyond; nothing if there are no values.
 // PERF: a function of its own, so that vector code around it does not make gathers of it, which take longer.
 #[inline(never)]
-pub(crate) fn gather<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index: impl Fn(A) -> usize, out: &mut [O]) {
+pub(crate) fn gather<T: Copy + Into<O>, A: Copy, O>(
+    from: &[T],
+    at: &[A],
+    index: impl Fn(A) -> usize,
+    out: &mut [O],
+) {
     let Some(last) = from.len().checked_sub(1) else { return };
     // The minimum spares a test of the index.
     visit(from, at, &index, out, |at, to| *to = from[index(at).min(last)].into());
@@ -19,7 +25,12 @@ pub(crate) fn gather<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index:
 
 /// The same of values whose lines are near.
 #[inline(never)]
-pub(crate) fn read<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index: impl Fn(A) -> usize, out: &mut [O]) {
+pub(crate) fn read<T: Copy + Into<O>, A: Copy, O>(
+    from: &[T],
+    at: &[A],
+    index: impl Fn(A) -> usize,
+    out: &mut [O],
+) {
     let Some(last) = from.len().checked_sub(1) else { return };
     out.iter_mut().zip(at).for_each(|(to, &at)| *to = from[index(at).min(last)].into());
 }

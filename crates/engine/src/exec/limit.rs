@@ -1,8 +1,9 @@
 //! Limit: a range of the rows in the order in which they come, then a stop.
 //!
-//! The physical planner gives the pipeline to one worker, so that the rows come in the order of the source: without an
-//! `ORDER BY`, `LIMIT` gives the first rows as they are stored. Where the source has no order (groups that are merged when they are
-//! read), several workers count on one counter, as the parts of a `UNION ALL` do.
+//! The physical planner gives the pipeline to one worker, so that the rows come in the order of the source:
+//! without an `ORDER BY`, `LIMIT` gives the first rows as they are stored. Where the source has no order
+//! (groups that are merged when they are read), several workers count on one counter, as the parts of a
+//! `UNION ALL` do.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::sync::{AtomicUsize, Ordering};

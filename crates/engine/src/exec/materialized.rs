@@ -1,22 +1,26 @@
-//! Rows kept in memory, column by column: the build side of a join, the groups of an aggregation, the input of a sort.
+//! Rows kept in memory, column by column: the build side of a join, the groups of an aggregation, the input
+//! of a sort.
 //!
-//! Rows lie in segments of at most 65,536. A *row id* is `segment << 16 | offset`, four bytes, and changes only if a table brings
-//! all rows in another order; as long as rows only come by [`Materialized::append`], ids are the numbers 0, 1, 2, … in the order of
-//! arrival. Workers fill a `Materialized` each, and [`Materialized::absorb`] puts them together without copying a value.
+//! Rows lie in segments of at most 65,536. A *row id* is `segment << 16 | offset`, four bytes, and changes
+//! only if a table brings all rows in another order; as long as rows only come by [`Materialized::append`],
+//! ids are the numbers 0, 1, 2, … in the order of arrival. Workers fill a `Materialized` each, and
+//! [`Materialized::absorb`] puts them together without copying a value.
 //!
-//! A column holds the physical type that its [`ColumnMeta`] names; integers that arrive narrower are widened. A segment
-//! keeps a validity only if it has a NULL. Short strings and stable ones are kept as the views that they are, the bytes
-//! of the others are copied to a heap that belongs to the `Materialized`; vectors that are read from it share that
-//! heap, so rows must not be appended while such a vector is alive.
+//! A column holds the physical type that its [`ColumnMeta`] names; integers that arrive narrower are widened.
+//! A segment keeps a validity only if it has a NULL. Short strings and stable ones are kept as the views that
+//! they are, the bytes of the others are copied to a heap that belongs to the `Materialized`; vectors that
+//! are read from it share that heap, so rows must not be appended while such a vector is alive.
 //!
-//! [`Materialized::compress`] turns the columns of a finished segment that are not keys into [tuples](super::tuple) and
-//! frees them. Rows are then read by [`Materialized::gather`] and its kin as before; what goes by slices or compares
-//! ([`Materialized::values`], [`Materialized::compare`] and others that say so) is for keys, which stay columns.
+//! [`Materialized::compress`] turns the columns of a finished segment that are not keys into
+//! [tuples](super::tuple) and frees them. Rows are then read by [`Materialized::gather`] and its kin as
+//! before; what goes by slices or compares ([`Materialized::values`], [`Materialized::compare`] and others
+//! that say so) is for keys, which stay columns.
 //!
-//! Rows that are [put in place](Placing) may have several columns in one [word](words): they are read in the same ways.
+//! Rows that are [put in place](Placing) may have several columns in one [word](words): they are read in the
+//! same ways.
 //!
-//! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory budget; the
-//! owner charges [`Materialized::bytes`].
+//! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory
+//! budget; the owner charges [`Materialized::bytes`].
 
 mod column;
 mod equal;
@@ -34,7 +38,9 @@ use column::{Column, Picks, copy_strings, copy_values, widen};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::cmp_float;
-use entasis_vector::{Buffer, Buffers, CHUNK_ROWS, Chunk, DataType, Native, PhysicalType, StringHeap, StringView};
+use entasis_vector::{
+    Buffer, Buffers, CHUNK_ROWS, Chunk, DataType, Native, PhysicalType, StringHeap, StringView,
+};
 use entasis_vector::{Interval, Result, Value, Vector};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -119,8 +125,8 @@ impl Materialized {
         Materialized { expected: rows, ..Materialized::new(columns) }
     }
 
-    /// No rows yet. They will be read by segments, so that ids need not be dense: a value stays where it was written first. The first
-    /// segment will have room for `first` rows.
+    /// No rows yet. They will be read by segments, so that ids need not be dense: a value stays where it was
+    /// written first. The first segment will have room for `first` rows.
     pub fn in_pages(columns: &[ColumnMeta], first: usize) -> Materialized {
         Materialized { in_pages: true, ..Materialized::expecting(columns, first) }
     }
@@ -157,7 +163,8 @@ impl Materialized {
     pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.segments.iter().enumerate().flat_map(|(s, &rows)| (0..rows).map(move |r| (s << 16 | r) as u32))
     }
-    /// The largest row id plus one, or more: ids are not dense where one worker's rows end and the next one's begin.
+    /// The largest row id plus one, or more: ids are not dense where one worker's rows end and the next one's
+    /// begin.
     pub fn id_space(&self) -> usize {
         self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SEGMENT_ROWS + last)
     }
@@ -172,18 +179,19 @@ impl Materialized {
     /// Columns that share words, and the bytes of a row's words; `None` if there are no words.
     pub fn words(&self) -> Option<(usize, usize)> {
         let packed = || self.columns.iter().filter_map(|column| column.packed.as_ref());
-        let widths: BTreeMap<*const Words, usize> = packed().map(|p| (Arc::as_ptr(&p.words), p.words.width)).collect();
+        let widths: BTreeMap<*const Words, usize> =
+            packed().map(|p| (Arc::as_ptr(&p.words), p.words.width)).collect();
         (!widths.is_empty()).then(|| (packed().count(), widths.values().sum()))
     }
-    /// The values of a key `column` in `segment`, of the column's physical type; arbitrary where NULL. Rows that were put in place have
-    /// [`Materialized::values_in`].
+    /// The values of a key `column` in `segment`, of the column's physical type; arbitrary where NULL. Rows
+    /// that were put in place have [`Materialized::values_in`].
     pub fn values<T: Native>(&self, column: usize, segment: usize) -> &[T] {
         let column = &self.columns[column];
         debug_assert!(size_of::<T>() == column.physical.width() && column.packed.is_none());
         &column.values[segment].as_slice::<T>()[..self.segments[segment]]
     }
-    /// The values of a key `column` at some offsets of `segment`, as [`Materialized::values`]; `vector` is for values that are not
-    /// there as they are.
+    /// The values of a key `column` at some offsets of `segment`, as [`Materialized::values`]; `vector` is
+    /// for values that are not there as they are.
     pub fn values_in<'a, T: Native>(
         &'a self,
         column: usize,
@@ -204,7 +212,8 @@ impl Materialized {
         self.columns[column].validity[segment].as_ref().map(|buffer| buffer.as_slice::<u64>())
     }
 
-    /// Gives up all rows and keeps their room, for rows of one segment that come and go. There are no strings to be given up.
+    /// Gives up all rows and keeps their room, for rows of one segment that come and go. There are no strings
+    /// to be given up.
     pub fn restart(&mut self) {
         debug_assert!(self.layout.is_none() && self.heap.bytes() == 0 && self.segments.len() <= 1);
         self.segments.iter_mut().for_each(|rows| *rows = 0);
@@ -217,10 +226,10 @@ impl Materialized {
         }
     }
 
-    // ---- growing -----------------------------------------------------------------------------------------------
+    // ---- growing ------------------------------------------------------------------------------------------
 
-    /// Appends rows of `chunk`: all, or the ones that `rows` names in that order. Own column i takes the chunk's column
-    /// `columns[i]`.
+    /// Appends rows of `chunk`: all, or the ones that `rows` names in that order. Own column i takes the
+    /// chunk's column `columns[i]`.
     pub fn append(&mut self, chunk: &Chunk, columns: &[usize], rows: Option<&[u16]>) {
         debug_assert_eq!(columns.len(), self.columns.len());
         let count = rows.map_or(chunk.len(), <[u16]>::len);
@@ -262,8 +271,8 @@ impl Materialized {
         }
     }
 
-    /// Takes over all rows of `other`, which has the same columns. Returns how far its segments moved: the old row id
-    /// `r` is now `r + (moved << 16)`.
+    /// Takes over all rows of `other`, which has the same columns. Returns how far its segments moved: the
+    /// old row id `r` is now `r + (moved << 16)`.
     pub fn absorb(&mut self, other: Materialized) -> u32 {
         let moved = self.segments.len() as u32;
         debug_assert_eq!(self.columns.len(), other.columns.len());
@@ -299,9 +308,9 @@ impl Materialized {
         moved
     }
 
-    /// All rows of `parts`, one part after the other, with the ids 0, 1, 2, … There is room for these and no more, so that they need
-    /// hardly more memory than before, and each part is freed when it has been taken. Long strings are not copied: their
-    /// bytes go over with them. No row is a tuple.
+    /// All rows of `parts`, one part after the other, with the ids 0, 1, 2, … There is room for these and no
+    /// more, so that they need hardly more memory than before, and each part is freed when it has been taken.
+    /// Long strings are not copied: their bytes go over with them. No row is a tuple.
     pub fn dense(columns: &[ColumnMeta], parts: Vec<Materialized>) -> Materialized {
         let mut out = Materialized::expecting(columns, parts.iter().map(Materialized::rows).sum());
         for mut part in parts {
@@ -315,7 +324,8 @@ impl Materialized {
                         part.read(column, segment, first, rows, vector);
                         vector.set_strings_stable(true);
                     }
-                    let vectors: Vec<(&Vector, Option<&[u16]>)> = scratch.iter().map(|vector| (vector, None)).collect();
+                    let vectors: Vec<(&Vector, Option<&[u16]>)> =
+                        scratch.iter().map(|vector| (vector, None)).collect();
                     out.append_vectors(&vectors, rows);
                 }
             }
@@ -324,7 +334,8 @@ impl Materialized {
             }
             drop(scratch);
             if part.heap.bytes() > 0 {
-                let heap = Arc::into_inner(std::mem::take(&mut part.heap)).expect("nobody else reads these rows");
+                let heap =
+                    Arc::into_inner(std::mem::take(&mut part.heap)).expect("nobody else reads these rows");
                 heap_mut(&mut out.heap).absorb(heap);
             }
         }
@@ -358,8 +369,9 @@ impl Materialized {
         out
     }
 
-    /// The rows `ids`, all that are wanted, in that order, each with a new id from 0 on: by all workers, column by column.
-    /// Columns that are not `kept` lose their values and must not be read any more. No row is a tuple, none may come.
+    /// The rows `ids`, all that are wanted, in that order, each with a new id from 0 on: by all workers,
+    /// column by column. Columns that are not `kept` lose their values and must not be read any more. No row
+    /// is a tuple, none may come.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -371,17 +383,23 @@ impl Materialized {
             let segments = ids.chunks(SEGMENT_ROWS).map(|ids| (ids, Buffer::zeroed(0), None));
             let mut segments: Vec<(&[u32], Buffer, Option<Buffer>)> = segments.collect();
             if kept && stays {
-                let buffers = std::mem::take(&mut column.values).into_iter().zip(std::mem::take(&mut column.validity));
-                segments.iter_mut().zip(buffers).for_each(|(to, (values, words))| (to.1, to.2) = (values, words));
+                let buffers =
+                    std::mem::take(&mut column.values).into_iter().zip(std::mem::take(&mut column.validity));
+                segments
+                    .iter_mut()
+                    .zip(buffers)
+                    .for_each(|(to, (values, words))| (to.1, to.2) = (values, words));
             } else if kept {
                 in_parallel(tasks, segments.iter_mut().collect(), &|_, (ids, values, validity)| {
-                    // Segment by segment from the allocator, which still has what others have just given back.
+                    // Segment by segment from the allocator, which still has what others have just given
+                    // back.
                     *values = Buffer::zeroed(ids.len() * column.physical.width());
                     *validity = column.pick(ids, values);
                     Ok(())
                 })?;
             }
-            (column.values, column.validity) = segments.into_iter().map(|(_, values, words)| (values, words)).unzip();
+            (column.values, column.validity) =
+                segments.into_iter().map(|(_, values, words)| (values, words)).unzip();
             let buffers = column.values.iter().chain(column.validity.iter().flatten());
             bytes += buffers.map(Buffer::capacity).sum::<usize>();
         }
@@ -391,8 +409,8 @@ impl Materialized {
         Ok(self)
     }
 
-    /// Takes out the first `count` columns, which must not be read here any more: those of each segment apart, so that each can be freed
-    /// alone. They are keys, and no strings.
+    /// Takes out the first `count` columns, which must not be read here any more: those of each segment
+    /// apart, so that each can be freed alone. They are keys, and no strings.
     pub fn take_columns(&mut self, count: usize) -> Vec<Materialized> {
         debug_assert!(self.columns[..count].iter().all(|column| column.physical != PhysicalType::Str));
         let mut parts = Vec::with_capacity(self.segments());
@@ -415,7 +433,8 @@ impl Materialized {
         parts
     }
 
-    /// Frees the values of `segment`, whose rows must not be read any more. The heap keeps the bytes of its strings.
+    /// Frees the values of `segment`, whose rows must not be read any more. The heap keeps the bytes of its
+    /// strings.
     pub fn forget(&mut self, segment: usize) {
         if let Some(tuples) = self.tuples[segment].take() {
             self.bytes -= tuples.bytes();
@@ -460,7 +479,8 @@ impl Materialized {
                 let width = column.physical.width();
                 let old = column.values.last_mut().expect("one buffer a segment");
                 let mut new = Buffer::zeroed(self.room * width);
-                new.as_mut_slice::<u8>()[..offset * width].copy_from_slice(&old.as_slice::<u8>()[..offset * width]);
+                new.as_mut_slice::<u8>()[..offset * width]
+                    .copy_from_slice(&old.as_slice::<u8>()[..offset * width]);
                 self.bytes += new.capacity() - old.capacity();
                 *old = new;
             }
@@ -473,11 +493,11 @@ impl Materialized {
         self.rows += rows;
     }
 
-    // ---- compressing -------------------------------------------------------------------------------------------
+    // ---- compressing --------------------------------------------------------------------------------------
 
-    /// Makes tuples of a segment that does not grow any more, and frees its columns that are no keys. All segments get
-    /// the same `layout`, that of these columns. Nothing happens to a segment that has become tuples before, or that
-    /// has a NULL which the layout does not expect.
+    /// Makes tuples of a segment that does not grow any more, and frees its columns that are no keys. All
+    /// segments get the same `layout`, that of these columns. Nothing happens to a segment that has become
+    /// tuples before, or that has a NULL which the layout does not expect.
     pub fn compress(&mut self, segment: usize, layout: &Arc<Layout>) {
         let Some(sources) = self.sources(segment, layout) else { return };
         let rows = self.segments[segment];
@@ -498,9 +518,8 @@ impl Materialized {
         self.layout = Some(layout.clone());
     }
 
-    /// The bytes of a segment's columns that [`Materialized::compress`] would free, and those that it would take
-    /// instead;
-    /// `None` if it would do nothing.
+    /// The bytes of a segment's columns that [`Materialized::compress`] would free, and those that it would
+    /// take instead; `None` if it would do nothing.
     pub fn measure(&self, segment: usize, layout: &Layout) -> Option<(usize, usize)> {
         let sources = self.sources(segment, layout)?;
         Some((self.column_bytes(segment, layout), Tuples::measure(layout, &sources, self.segments[segment])))
@@ -513,8 +532,12 @@ impl Materialized {
         }
         let columns = layout.columns().zip(layout.nullable()).map(|(column, nullable)| {
             let values = &self.columns[column].values[segment];
-            let validity = self.columns[column].validity[segment].as_ref().map(|words| words.as_slice::<u64>());
-            debug_assert!(nullable || validity.is_none(), "a column has a NULL which its description rules out");
+            let validity =
+                self.columns[column].validity[segment].as_ref().map(|words| words.as_slice::<u64>());
+            debug_assert!(
+                nullable || validity.is_none(),
+                "a column has a NULL which its description rules out"
+            );
             (nullable || validity.is_none()).then_some(Source { values, validity })
         });
         columns.collect()
@@ -546,7 +569,12 @@ impl Materialized {
         } else if own == vector.physical() {
             macro_rules! copy {
                 ($t:ty) => {
-                    copy_values(vector, picks, &mut values.as_mut_slice::<$t>()[offset..offset + rows], |v: $t| v)
+                    copy_values(
+                        vector,
+                        picks,
+                        &mut values.as_mut_slice::<$t>()[offset..offset + rows],
+                        |v: $t| v,
+                    )
                 };
             }
             match own.width() {
@@ -564,7 +592,7 @@ impl Materialized {
         }
     }
 
-    // ---- reading -----------------------------------------------------------------------------------------------
+    // ---- reading ------------------------------------------------------------------------------------------
 
     /// Writes the values of `column` in the given rows to `out`, flat; [`Materialized::NO_ROW`] gives NULL.
     pub fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
@@ -583,25 +611,33 @@ impl Materialized {
             }
         }
         let Some(layout) = &self.layout else { return };
-        let fields =
-            || columns.iter().enumerate().filter_map(|(i, &c)| Some((i, layout.field_of(c)?, &self.columns[c])));
+        let fields = || {
+            columns.iter().enumerate().filter_map(|(i, &c)| Some((i, layout.field_of(c)?, &self.columns[c])))
+        };
         if fields().next().is_none() {
             return;
         }
-        // Where some segments are tuples and some are columns, rows of one kind are read as long as there are any.
+        // Where some segments are tuples and some are columns, rows of one kind are read as long as there are
+        // any.
         let all = self.compressed.segments == self.segments.len();
-        let is_tuple = |row: u32| all || row != Materialized::NO_ROW && self.tuples[(row >> 16) as usize].is_some();
+        let is_tuple =
+            |row: u32| all || row != Materialized::NO_ROW && self.tuples[(row >> 16) as usize].is_some();
         let mut batch = Batch::new(layout, &self.tuples);
         let mut done = 0;
-        for run in rows.chunk_by(|&a, &b| all || is_tuple(a) == is_tuple(b)).flat_map(|run| run.chunks(BATCH_ROWS)) {
+        for run in
+            rows.chunk_by(|&a, &b| all || is_tuple(a) == is_tuple(b)).flat_map(|run| run.chunks(BATCH_ROWS))
+        {
             if is_tuple(run[0]) {
                 batch.begin(run.iter().copied());
-                fields().for_each(|(i, field, column)| batch.read(field, &mut out[i], done, column.has_nulls));
+                fields()
+                    .for_each(|(i, field, column)| batch.read(field, &mut out[i], done, column.has_nulls));
             } else {
                 fields().for_each(|(i, _, column)| column.gather_values(run, missing, &mut out[i], done));
                 for (i, _, column) in fields().filter(|(_, _, column)| column.has_nulls) {
                     let words = out[i].validity_mut(rows.len());
-                    run.iter().enumerate().for_each(|(at, &row)| bitmap::set(words, done + at, column.is_valid(row)));
+                    run.iter()
+                        .enumerate()
+                        .for_each(|(at, &row)| bitmap::set(words, done + at, column.is_valid(row)));
                 }
             }
             done += run.len();
@@ -729,7 +765,8 @@ fn heap_mut(heap: &mut Arc<StringHeap>) -> &mut StringHeap {
     Arc::get_mut(heap).expect("rows are appended before, not while, vectors are read")
 }
 
-/// The column that holds a [`ColumnMeta`]'s values whatever its id: for tests and for state columns of operators.
+/// The column that holds a [`ColumnMeta`]'s values whatever its id: for tests and for state columns of
+/// operators.
 pub fn column_of(ty: DataType) -> ColumnMeta {
     ColumnMeta::new(entasis_vector::ColumnId(u32::MAX), ty)
 }

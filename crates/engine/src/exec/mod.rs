@@ -35,8 +35,8 @@ mod window;
 pub use crate::context::{CancelFlag, Progress, QueryContext, TempSpace, WorkerPool};
 pub use crate::memory::{MemoryBudget, Reservation};
 pub use crate::settings::{
-    FilterKind, JoinLate, JoinSpill, Readings, Searching, Settings, Spilling, Swapping, TableKind, TempCompression,
-    parse_wanted, show_wanted,
+    FilterKind, JoinLate, JoinSpill, Readings, Searching, Settings, Spilling, Swapping, TableKind,
+    TempCompression, parse_wanted, show_wanted,
 };
 pub use execute::{execute, programs};
 pub use profile::{Profile, ProfileNode};

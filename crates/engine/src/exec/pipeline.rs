@@ -1,16 +1,17 @@
 //! Pipelines: what runs between two places where rows must wait, and the loop that runs it.
 //!
-//! A [`Pipeline`] is a source, streaming operators and a sink. Every worker makes its own instance of each, pulls chunks
-//! from the source and pushes them through; operators call each other by plain nesting ([`Chain`]), so a chunk's way is
-//! one virtual call per operator and no allocation. The worker that finds the source empty finishes its operators from
-//! the source's end to the sink's, then its sink. When the last of the pipelines that end in a sink is through, the
-//! sink's shared part is finished.
+//! A [`Pipeline`] is a source, streaming operators and a sink. Every worker makes its own instance of each,
+//! pulls chunks from the source and pushes them through; operators call each other by plain nesting
+//! ([`Chain`]), so a chunk's way is one virtual call per operator and no allocation. The worker that finds
+//! the source empty finishes its operators from the source's end to the sink's, then its sink. When the last
+//! of the pipelines that end in a sink is through, the sink's shared part is finished.
 //!
-//! Where it is decided while the statement runs which of two ways it takes, the pipelines of the other one are left out ([`Switch`]).
+//! Where it is decided while the statement runs which of two ways it takes, the pipelines of the other one
+//! are left out ([`Switch`]).
 //!
-//! Invariants: one pipeline runs at a time, so whatever a pipeline needs is complete before it starts. A chunk is
-//! cleared as soon as its push returns, so that its vectors' owners may write them again. Cancellation is looked at
-//! once a chunk.
+//! Invariants: one pipeline runs at a time, so whatever a pipeline needs is complete before it starts. A
+//! chunk is cleared as soon as its push returns, so that its vectors' owners may write them again.
+//! Cancellation is looked at once a chunk.
 
 use crate::context::QueryContext;
 use crate::context::workers::FirstError;
@@ -85,7 +86,8 @@ pub(crate) struct Pipeline<'a> {
     pub part_number: u64,
 }
 
-/// Runs pipelines in order. Each is dropped, and with it the memory that only it needed, before the next starts.
+/// Runs pipelines in order. Each is dropped, and with it the memory that only it needed, before the next
+/// starts.
 ///
 /// # Errors
 /// The first error of any worker.
@@ -137,7 +139,12 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    fn run_worker(&self, context: &QueryContext, outcome: &FirstError, progress: Option<(f64, f64)>) -> Result<()> {
+    fn run_worker(
+        &self,
+        context: &QueryContext,
+        outcome: &FirstError,
+        progress: Option<(f64, f64)>,
+    ) -> Result<()> {
         let part = &self.part;
         let mut source = part.source.worker()?;
         let mut operators = part.operators.iter().map(|(o, _)| o.worker()).collect::<Result<Vec<_>>>()?;
@@ -183,7 +190,8 @@ impl Pipeline<'_> {
         for i in 0..operators.len() {
             let (operator, rest) = operators[i..].split_first_mut().expect("i is in range");
             let start = (levels > 0).then(Instant::now);
-            let mut chain = Chain { operators: rest, sink: &mut *sink, counts: counts.get_mut(i + 2..), outcome };
+            let mut chain =
+                Chain { operators: rest, sink: &mut *sink, counts: counts.get_mut(i + 2..), outcome };
             operator.finish(&mut chain)?;
             if let Some(start) = start {
                 counts[i + 1].nanoseconds += nanoseconds(start);
@@ -254,7 +262,10 @@ impl Push for Chain<'_> {
             None => self.sink.push(chunk),
             Some((first, operators)) => {
                 let counts = Some(rest);
-                first.push(chunk, &mut Chain { operators, sink: &mut *self.sink, counts, outcome: self.outcome })
+                first.push(
+                    chunk,
+                    &mut Chain { operators, sink: &mut *self.sink, counts, outcome: self.outcome },
+                )
             }
         };
         count.nanoseconds += nanoseconds(start);
@@ -270,9 +281,8 @@ impl Chain<'_> {
     fn step(&mut self, chunk: &mut Chunk, counts: Option<&mut [Count]>) -> Result<Flow> {
         match self.operators.split_first_mut() {
             None => self.sink.push(chunk),
-            Some((first, operators)) => {
-                first.push(chunk, &mut Chain { operators, sink: &mut *self.sink, counts, outcome: self.outcome })
-            }
+            Some((first, operators)) => first
+                .push(chunk, &mut Chain { operators, sink: &mut *self.sink, counts, outcome: self.outcome }),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Asking ahead: where values stand here and there in much memory, a loop over rows asks for the line of a later row, then reads or
-//! writes the one of its own.
+//! Asking ahead: where values stand here and there in much memory, a loop over rows asks for the line of a
+//! later row, then reads or writes the one of its own.
 //!
-//! What no cache holds takes hundreds of cycles to come. A processor asks for as many lines at once as there are loads among the few
-//! hundred instructions that it looks ahead: for few of them, if the loop computes with what it reads. A request for a line that
-//! nobody waits for costs an instruction, so that as many are under way as the memory can serve.
+//! What no cache holds takes hundreds of cycles to come. A processor asks for as many lines at once as there
+//! are loads among the few hundred instructions that it looks ahead: for few of them, if the loop computes
+//! with what it reads. A request for a line that nobody waits for costs an instruction, so that as many are
+//! under way as the memory can serve.
 // PERF: how far ahead: `docs/decisions/0017-requests-in-the-loop.md`.
 
 use entasis_vector::prefetch::prefetch;
@@ -21,8 +22,9 @@ pub(crate) fn are_far<T>(values: &[T]) -> bool {
     size_of_val(values) > FAR_BYTES
 }
 
-/// Visits each of `at` with its item. If `values` [are far](are_far), the one at the index of each has been asked for before, unless there
-/// are fewer than [`AHEAD`] rows, which the processor sees at once; there need be none at an index.
+/// Visits each of `at` with its item. If `values` [are far](are_far), the one at the index of each has been
+/// asked for before, unless there are fewer than [`AHEAD`] rows, which the processor sees at once; there need
+/// be none at an index.
 #[inline(always)]
 pub(crate) fn visit<T, A: Copy, I>(
     values: &[T],

@@ -1,8 +1,9 @@
 //! Profiles: what each operator of a plan did, for `EXPLAIN ANALYZE`.
 //!
-//! The tree follows the plan. While a statement runs, every node has a [`Recorder`] that its physical parts share: the
-//! build and the probe of one join, the source and the sink of one aggregation. Workers count in memory of their own
-//! and add it up once, when they finish; without [`crate::exec::Settings::profile`] they do not read the clock.
+//! The tree follows the plan. While a statement runs, every node has a [`Recorder`] that its physical parts
+//! share: the build and the probe of one join, the source and the sink of one aggregation. Workers count in
+//! memory of their own and add it up once, when they finish; without [`crate::exec::Settings::profile`] they
+//! do not read the clock.
 
 use crate::context::QueryContext;
 use crate::memory::MemoryBudget;
@@ -126,7 +127,8 @@ pub(crate) struct PassRate {
 }
 
 impl PassRate {
-    /// Adds what one worker counted: rows that were tested, those of them that passed, and rows that were not tested.
+    /// Adds what one worker counted: rows that were tested, those of them that passed, and rows that were not
+    /// tested.
     pub(crate) fn add(&self, [tested, passed, untested]: [u64; 3]) {
         for (to, rows) in [(&self.tested, tested), (&self.passed, passed), (&self.untested, untested)] {
             to.fetch_add(rows, Ordering::Relaxed);
@@ -205,12 +207,15 @@ impl Recorder {
     /// What has been recorded so far.
     pub(crate) fn report(&self) -> ProfileNode {
         let mut details = lock(&self.details).clone();
-        let (blocks, skipped) = (self.blocks.load(Ordering::Relaxed), self.skipped_blocks.load(Ordering::Relaxed));
+        let (blocks, skipped) =
+            (self.blocks.load(Ordering::Relaxed), self.skipped_blocks.load(Ordering::Relaxed));
         if skipped > 0 {
             details.push(format!("{skipped} of {blocks} blocks skipped by their bounds"));
         }
         let rates = lock(&self.rates);
-        details.extend(rates.iter().filter(|rate| rate.tested.load(Ordering::Relaxed) > 0).map(ToString::to_string));
+        details.extend(
+            rates.iter().filter(|rate| rate.tested.load(Ordering::Relaxed) > 0).map(ToString::to_string),
+        );
         ProfileNode {
             title: self.title.clone(),
             rows: self.rows.load(Ordering::Relaxed),

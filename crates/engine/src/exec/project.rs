@@ -12,8 +12,8 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Computes `exprs` over `input`; the results are called by the ids beside them. Those for which `as_is` holds may be
-    /// narrower than their types' default.
+    /// Computes `exprs` over `input`; the results are called by the ids beside them. Those for which `as_is`
+    /// holds may be narrower than their types' default.
     ///
     /// # Errors
     /// Those of compiling the expressions.

@@ -1,10 +1,12 @@
 //! Dense rows: the rows of many chunks copied together into flat vectors.
 //!
-//! What leaves the engine as a result must not refer to a snapshot or to an operator's memory, so it owns its strings.
-//! Within a statement, stable strings are shared.
+//! What leaves the engine as a result must not refer to a snapshot or to an operator's memory, so it owns its
+//! strings. Within a statement, stable strings are shared.
 
 use entasis_vector::bitmap;
-use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Encoding, Native, PhysicalType, Selection, StringView, Vector};
+use entasis_vector::{
+    Buffer, CHUNK_ROWS, Chunk, Encoding, Native, PhysicalType, Selection, StringView, Vector,
+};
 use std::sync::Arc;
 
 /// A chunk that is being filled.
@@ -40,7 +42,8 @@ impl RowCopier {
                 own.begin(CHUNK_ROWS);
                 own.set_strings_stable(shared);
             }
-            let range = Range { vector: chunk.vector(i), positions: chunk.positions(i), from, count, to: self.rows };
+            let range =
+                Range { vector: chunk.vector(i), positions: chunk.positions(i), from, count, to: self.rows };
             match own.physical() {
                 PhysicalType::Str if shared => range.copy::<StringView>(own.values_mut()),
                 PhysicalType::Str => {
@@ -61,8 +64,8 @@ impl RowCopier {
         count
     }
 
-    /// Makes `chunk` the rows so far; starts again. The memory is this one's, so the chunk must be cleared before the
-    /// next row comes.
+    /// Makes `chunk` the rows so far; starts again. The memory is this one's, so the chunk must be cleared
+    /// before the next row comes.
     pub(crate) fn lend(&mut self, chunk: &mut Chunk) {
         chunk.reset(std::mem::take(&mut self.rows));
         let group = chunk.push_group(Selection::ALL);
@@ -108,7 +111,8 @@ fn shrink(full: &Vector, rows: usize) -> Vector {
         8 => copy!(u64),
         _ => copy!(i128),
     }
-    let validity = full.validity().map(|words| Arc::new(Buffer::from_slice(&words[..bitmap::words_for(rows)])));
+    let validity =
+        full.validity().map(|words| Arc::new(Buffer::from_slice(&words[..bitmap::words_for(rows)])));
     let mut cut = Vector::from_buffer(ty, Arc::new(values), validity);
     cut.share_strings(full);
     cut
@@ -141,7 +145,8 @@ impl Range<'_> {
                 }
             }
             (Encoding::Dictionary, _) => {
-                let entries = vector.dictionary().expect("a dictionary vector has one").values().values::<T>();
+                let entries =
+                    vector.dictionary().expect("a dictionary vector has one").values().values::<T>();
                 let codes = vector.codes();
                 for (i, out) in out.iter_mut().enumerate() {
                     *out = entries[codes[self.position(i)] as usize];

@@ -1,30 +1,32 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
-//! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule out by
-//! their bounds ([`prune`]), or that have no key of a join that the rows are on their way to
+//! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule
+//! out by their bounds ([`prune`]), or that have no key of a join that the rows are on their way to
 //! ([`crate::exec::key_filter`]). For each stretch:
 //!
-//! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where
-//!    they stand in long runs, these are read one behind the other; otherwise their positions are kept.
-//! 2. Conditions on codes narrow them first: filters that are ranges of integers ([`ranges`]), and those of strings
-//!    whose answers for the entries of a dictionary are known ([`truths`]). What they leave of a long stretch is
-//!    gathered, one row behind the other, a chunk at a time.
-//! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own columns, for the
-//!    rows that are still in question, and narrows these. Filters about the layout key alone are left out where all
-//!    rows are within its range.
+//! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are
+//!    live. Where they stand in long runs, these are read one behind the other; otherwise their positions are
+//!    kept.
+//! 2. Conditions on codes narrow them first: filters that are ranges of integers ([`ranges`]), and those of
+//!    strings whose answers for the entries of a dictionary are known ([`truths`]). What they leave of a long
+//!    stretch is gathered, one row behind the other, a chunk at a time.
+//! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own
+//!    columns, for the rows that are still in question, and narrows these. Filters about the layout key alone
+//!    are left out where all rows are within its range.
 //! 4. The other columns are decoded, if a row is left: at the rows' positions, or all where that is faster.
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
 //!
-//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run then goes
-//! on to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`stored`]) and
-//! has no columns. Where runs of rows are short, they are decoded nevertheless.
+//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run
+//! then goes on to the end of what is in reach or to a block that is skipped, and its chunk says where it
+//! stands ([`stored`]) and has no columns. Where runs of rows are short, they are decoded nevertheless.
 //!
-//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place
-//! into memory that the worker keeps, as narrow as the column's meta says.
+//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded
+//! in place into memory that the worker keeps, as narrow as the column's meta says.
 //!
-//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`crate::exec::key_filter::order`]). A
-//! stage that cannot fail never runs after one that can, and join filters run after both if there is one that can.
+//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do
+//! ([`crate::exec::key_filter::order`]). A stage that cannot fail never runs after one that can, and join
+//! filters run after both if there is one that can.
 
 pub(crate) mod prune;
 mod ranges;
@@ -87,7 +89,8 @@ pub(crate) struct TableScan {
     filters: Vec<PlacedFilter>,
     /// Index in the table of each column that is read first: all, if nothing filters.
     first: Vec<usize>,
-    /// Index in the table of each column that is read as well where conditions on codes, and there are no others, leave many rows.
+    /// Index in the table of each column that is read as well where conditions on codes, and there are no
+    /// others, leave many rows.
     next: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
@@ -123,8 +126,8 @@ impl<T> Conditions<T> {
 }
 
 impl TableScan {
-    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the filters of
-    /// `scan`. Columns that are no `outputs` are there for these.
+    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the
+    /// filters of `scan`. Columns that are no `outputs` are there for these.
     ///
     /// # Errors
     /// Those of compiling the filters.
@@ -140,7 +143,8 @@ impl TableScan {
     ) -> Result<TableScan> {
         // There are no bounds of row ids.
         let row_id = snapshot.schema().len();
-        let place = |id: ColumnId| columns.iter().find(|(c, index)| *c == id && *index != row_id).map(|(_, i)| *i);
+        let place =
+            |id: ColumnId| columns.iter().find(|(c, index)| *c == id && *index != row_id).map(|(_, i)| *i);
         let mut conjuncts = Vec::new();
         scan.filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
         let found = match context.settings.optimize {
@@ -149,10 +153,14 @@ impl TableScan {
         };
         let (mut implied, mut others) = (Vec::new(), Vec::new());
         let implies = found.implied.iter();
-        conjuncts.into_iter().zip(implies).for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
+        conjuncts
+            .into_iter()
+            .zip(implies)
+            .for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
         // Rows that an index names are looked at one by one.
         let on_codes = context.settings.optimize && !matches!(found.reach, Reach::Rows(_));
-        let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
+        let take =
+            |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
         let ranges = Conditions::new(take(&mut implied), take(&mut others));
         let mut ids: Vec<ColumnId> = Vec::new();
         others.iter().for_each(|conjunct| conjunct.collect_columns(&mut ids));
@@ -221,7 +229,8 @@ impl TableScan {
     /// True if a condition may be tested on codes.
     fn may_use_codes(&self, is_implied: bool) -> bool {
         let stages = &self.stages.all[self.stages.left(is_implied)];
-        !self.ranges.left(is_implied).is_empty() || (self.on_codes && stages.iter().any(|stage| stage.is_of_strings))
+        !self.ranges.left(is_implied).is_empty()
+            || (self.on_codes && stages.iter().any(|stage| stage.is_of_strings))
     }
 
     /// Conditions on codes: all may change places.
@@ -243,7 +252,8 @@ impl TableScan {
         left.0.is_empty() && left.1.is_empty() && self.filters.is_empty()
     }
 
-    /// False if bounds, which `zone` gives by column of the table, rule out all rows; those of ranges `may_be_within` has looked at.
+    /// False if bounds, which `zone` gives by column of the table, rule out all rows; those of ranges
+    /// `may_be_within` has looked at.
     fn may_have_rows<'z>(
         &self,
         zone: &impl Fn(usize) -> &'z Zone,
@@ -297,7 +307,8 @@ impl Source for TableScan {
         let name = |column: usize| self.snapshot.schema()[column].name.to_string();
         let ranges = self.ranges.all.iter().map(|range| ranges::describe(&name(range.column), range));
         let stages = self.stages.all.iter().filter(|stage| self.on_codes && stage.is_of_strings);
-        let sets = stages.map(|stage| format!("codes of {} by their entries", name(self.columns[stage.columns[0]])));
+        let sets =
+            stages.map(|stage| format!("codes of {} by their entries", name(self.columns[stage.columns[0]])));
         ranges.chain(sets).collect()
     }
 
@@ -340,7 +351,8 @@ impl Trial {
     }
 
     /// As many chunks' rows as should leave up to a chunk, if those that pass are few.
-    // PERF: a chunk of forty rows costs much of what one of two thousand does; Q6 of TPC-H takes a fifth less time.
+    // PERF: a chunk of forty rows costs much of what one of two thousand does; Q6 of TPC-H takes a fifth less
+    // time.
     fn chunks(&self, chunk_rows: usize) -> usize {
         match self.seen >= 2 * chunk_rows && self.passed * SPARSE < self.seen {
             true => (self.seen / (self.passed + 1)).clamp(1, LONG_CHUNKS),
@@ -350,8 +362,9 @@ impl Trial {
 }
 
 /// One worker's part of a scan.
-// PERF: the snapshot stands apart, so that it is borrowed while the rest is written. A clone of it for each chunk has all workers
-// write to one line, from which the tree is read as well: a quarter of the time of a scan that finds few rows.
+// PERF: the snapshot stands apart, so that it is borrowed while the rest is written. A clone of it for each
+// chunk has all workers write to one line, from which the tree is read as well: a quarter of the time of a
+// scan that finds few rows.
 struct Worker {
     snapshot: TableSnapshot,
     reading: Reading,
@@ -385,7 +398,8 @@ struct Reading {
     order: Order,
     /// Positions that conditions on codes left of a stretch that is longer than a chunk, for several chunks.
     found: Vec<u16>,
-    /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where they stand.
+    /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where
+    /// they stand.
     gathered: Range<usize>,
     /// True if the first stages hold for all rows of the current stretch.
     is_implied: bool,
@@ -461,7 +475,8 @@ impl Reading {
         Ok(true)
     }
 
-    /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is about.
+    /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is
+    /// about.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) -> usize {
         self.rows.clear();
         self.found.clear();
@@ -487,14 +502,17 @@ impl Reading {
         let window = self.walk.runs[0].clone();
         let rows = &mut self.rows;
         if let Reach::Rows(found) = &*self.scan.reach {
-            rows.extend(found[stretch.rows.clone()].iter().map(|row| (row.slot as usize - window.start) as u16));
+            rows.extend(
+                found[stretch.rows.clone()].iter().map(|row| (row.slot as usize - window.start) as u16),
+            );
         } else {
             group.each_live(window, |position| rows.push(position as u16));
         }
         stretch.count
     }
 
-    /// Goes on with the next rows that were found in a long stretch, which are put one behind the other. How many.
+    /// Goes on with the next rows that were found in a long stretch, which are put one behind the other. How
+    /// many.
     fn gather_next(&mut self) -> usize {
         self.rows.clear();
         let start = self.gathered.end;
@@ -520,7 +538,9 @@ impl Reading {
                 }
                 Some(number) if scan.stages.left(stretch.is_implied).contains(&number) => {
                     let stage = &scan.stages.all[number];
-                    let Some(column) = stage.columns.first().filter(|_| stage.is_of_strings) else { continue };
+                    let Some(column) = stage.columns.first().filter(|_| stage.is_of_strings) else {
+                        continue;
+                    };
                     let column = scan.columns[*column];
                     let Some(dictionary) = group.dictionary(column, &self.walk.runs) else { continue };
                     let rows = match self.conditions.is_empty() {
@@ -528,7 +548,9 @@ impl Reading {
                         false => self.passed.of(stretch.count),
                     };
                     let machine = &mut self.machines[number];
-                    let Some(set) = self.truths[number].of(dictionary, rows, stage, machine) else { continue };
+                    let Some(set) = self.truths[number].of(dictionary, rows, stage, machine) else {
+                        continue;
+                    };
                     self.answered[number] = true;
                     Condition::Codes(column, set)
                 }

@@ -1,8 +1,9 @@
 //! Rows on their way to partitions: in the order of where they go.
 
-/// See the module: up to 65,535 rows, each of which goes to one of so many places, at most 256; those of one place in their own order.
-// PERF: each place then takes its rows column by column, dozens of values in one run, where a loop over rows would write to all
-// places in turn.
+/// See the module: up to 65,535 rows, each of which goes to one of so many places, at most 256; those of one
+/// place in their own order.
+// PERF: each place then takes its rows column by column, dozens of values in one run, where a loop over rows
+// would write to all places in turn.
 #[derive(Default)]
 pub(crate) struct Scatter<const PLACES: usize> {
     to: Vec<u8>,

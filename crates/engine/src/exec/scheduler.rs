@@ -1,4 +1,5 @@
-//! Tasks on the workers of a statement: the way in which the shared part of a sink is completed by all of them.
+//! Tasks on the workers of a statement: the way in which the shared part of a sink is completed by all of
+//! them.
 
 use crate::context::QueryContext;
 use crate::context::workers::FirstError;

@@ -1,5 +1,5 @@
-//! `INTERSECT` and `EXCEPT`, with and without `ALL`: count each row on either side, then give as many copies as the
-//! operation wants.
+//! `INTERSECT` and `EXCEPT`, with and without `ALL`: count each row on either side, then give as many copies
+//! as the operation wants.
 //!
 //! ```text
 //! left input  → its columns, and true  ─┐
@@ -14,9 +14,9 @@
 //! | `EXCEPT` | 1 if `l > 0` and `r = 0` |
 //! | `EXCEPT ALL` | `l - r`, if positive |
 //!
-//! The aggregation is that of `GROUP BY` ([`crate::exec::aggregate`]): rows that there is no memory for wait in temporary
-//! files, and what comes out is there one partition at a time. Copies take no memory: they are one position that a
-//! chunk's selection names again and again.
+//! The aggregation is that of `GROUP BY` ([`crate::exec::aggregate`]): rows that there is no memory for wait
+//! in temporary files, and what comes out is there one partition at a time. Copies take no memory: they are
+//! one position that a chunk's selection names again and again.
 //!
 //! `UNION` is not here: it is several pipelines into one sink, and a `DISTINCT`.
 
@@ -30,7 +30,8 @@ use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{Buffer, Chunk, ColumnId, DataType, PhysicalType, Result, Vector};
 use std::sync::Arc;
 
-/// Whether a row is one of the left input. These columns are behind all others, and no plan has so many that it gives one their ids.
+/// Whether a row is one of the left input. These columns are behind all others, and no plan has so many that
+/// it gives one their ids.
 const IS_LEFT: ColumnId = ColumnId(u32::MAX);
 /// How many rows are equal.
 const ALL: ColumnId = ColumnId(u32::MAX - 1);
@@ -47,8 +48,8 @@ pub(crate) fn of_side(columns: &[ColumnMeta], is_left: bool) -> Result<Project> 
     Project::new(&exprs, columns, &|_| false)
 }
 
-/// Counts equal rows of both inputs, which come with their side; about `expected` of them are different. Its output has `columns`,
-/// then what [`Copies`] wants.
+/// Counts equal rows of both inputs, which come with their side; about `expected` of them are different. Its
+/// output has `columns`, then what [`Copies`] wants.
 ///
 /// # Errors
 /// Internal.

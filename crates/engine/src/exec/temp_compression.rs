@@ -1,10 +1,11 @@
 //! Whether the rows of an operator are kept as tuples: forced by a setting, or worth it.
 //!
-//! Tuples cost time when rows come and when they are read; what they give is memory. As long as there is plenty, rows
-//! stay columns. All workers of one operator share a [`Choice`]. Each asks it when a segment of its rows is full:
+//! Tuples cost time when rows come and when they are read; what they give is memory. As long as there is
+//! plenty, rows stay columns. All workers of one operator share a [`Choice`]. Each asks it when a segment of
+//! its rows is full:
 //! 1. Are the operator's rows large against what is left of the memory limit?
-//! 2. If so, how much shorter would this segment be? If it is worth it, every worker's full segments become tuples from
-//!    then on, and what is left when a worker has all its rows; if not, nobody asks again.
+//! 2. If so, how much shorter would this segment be? If it is worth it, every worker's full segments become
+//!    tuples from then on, and what is left when a worker has all its rows; if not, nobody asks again.
 //!
 //! One segment of a worker is there twice while it is encoded; this is not reserved.
 
@@ -30,9 +31,13 @@ fn pays(columns: usize, tuples: usize) -> bool {
     tuples <= columns / 4 * 3
 }
 
-/// Bytes of a row as a tuple, about, if rows that are not yet there are expected to become tuples: so many rows, of so many
-/// bytes each as columns.
-pub(crate) fn expected_bytes(columns: &[ColumnMeta], (rows, bytes): (f64, f64), context: &QueryContext) -> Option<f64> {
+/// Bytes of a row as a tuple, about, if rows that are not yet there are expected to become tuples: so many
+/// rows, of so many bytes each as columns.
+pub(crate) fn expected_bytes(
+    columns: &[ColumnMeta],
+    (rows, bytes): (f64, f64),
+    context: &QueryContext,
+) -> Option<f64> {
     let setting = context.settings.temp_compression;
     let asks = match setting {
         TempCompression::On => true,
@@ -219,13 +224,20 @@ mod tests {
 
     #[test]
     fn what_is_expected_is_what_comes() {
-        let meta =
-            |range| ColumnMeta { nullable: false, range: Some(range), ..ColumnMeta::new(ColumnId(0), DataType::Int64) };
+        let meta = |range| ColumnMeta {
+            nullable: false,
+            range: Some(range),
+            ..ColumnMeta::new(ColumnId(0), DataType::Int64)
+        };
         let columns = [meta((0, 200)), meta((0, 60_000)), meta((0, 1 << 30))];
         let expected = |temp_compression, rows, limit| {
             let settings = Arc::new(Settings { temp_compression, ..Settings::default() });
             let memory = Arc::new(MemoryBudget::new(limit));
-            expected_bytes(&columns, (rows, 24.0), &QueryContext { settings, memory, ..QueryContext::default() })
+            expected_bytes(
+                &columns,
+                (rows, 24.0),
+                &QueryContext { settings, memory, ..QueryContext::default() },
+            )
         };
         // One and two bytes, codes, four bytes.
         assert_eq!(expected(TempCompression::On, 10.0, usize::MAX), Some(8.0));

@@ -1,4 +1,5 @@
-//! Drives blocking operators by hand in tests: rows to chunks of every encoding, several workers, and back to rows.
+//! Drives blocking operators by hand in tests: rows to chunks of every encoding, several workers, and back to
+//! rows.
 
 use crate::context::QueryContext;
 use crate::exec::operator::{Sink, Tasks};
@@ -104,7 +105,8 @@ fn dictionary_of(physical: PhysicalType, values: &[Value]) -> Vector {
     vector
 }
 
-/// Pushes `rows` in chunks of `chunk_rows` to `workers` workers of `sink`, a morsel after the other, and finishes it.
+/// Pushes `rows` in chunks of `chunk_rows` to `workers` workers of `sink`, a morsel after the other, and
+/// finishes it.
 pub fn push_all(
     sink: &dyn Sink,
     metas: &[ColumnMeta],

@@ -1,4 +1,5 @@
-//! Plans built by hand over rows that stand in them, run under several settings, against slow and obvious twins.
+//! Plans built by hand over rows that stand in them, run under several settings, against slow and obvious
+//! twins.
 
 mod bounds;
 mod crossed;
@@ -69,7 +70,8 @@ fn values(columns: &mut Columns, name: &str, types: &[DataType], rows: Vec<Row>)
 }
 
 fn plan(root: Node, columns: &Columns) -> Plan {
-    let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+    let output =
+        root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
     Plan { root, columns: columns.clone(), output }
 }
 
@@ -103,7 +105,9 @@ fn check(plan: &Plan, expected: &[Row], what: &str) {
 fn check_under(contexts: Vec<QueryContext>, plan: &Plan, expected: &[Row], what: &str) {
     let expected = sorted(expected.to_vec());
     for context in contexts {
-        let rows = sorted(run(plan, &context).unwrap_or_else(|e| panic!("{what} under {:?}: {e}", context.settings)));
+        let rows = sorted(
+            run(plan, &context).unwrap_or_else(|e| panic!("{what} under {:?}: {e}", context.settings)),
+        );
         assert_eq!(rows, expected, "{what} under {:?}", context.settings);
         assert_eq!((context.memory.used(), context.temp.used()), (0, 0));
     }
@@ -114,7 +118,9 @@ fn limits_take_the_first_rows_in_order() {
     let mut columns = Columns::default();
     let rows: Vec<Row> = (0..5000).map(|i| vec![int(i)]).collect();
     let (input, _) = values(&mut columns, "a", &[DataType::Int64], rows.clone());
-    for (offset, count) in [(0, Some(0)), (0, Some(7)), (2, Some(3)), (4999, Some(9)), (2500, None), (9000, Some(1))] {
+    for (offset, count) in
+        [(0, Some(0)), (0, Some(7)), (2, Some(3)), (4999, Some(9)), (2500, None), (9000, Some(1))]
+    {
         let limit = Node::Limit(Limit { input: Box::new(input.clone()), offset, count });
         let plan = plan(limit, &columns);
         let end = count.map_or(5000, |c| (offset + c).min(5000));
@@ -145,14 +151,20 @@ fn results_keep_the_order_of_the_source() {
 #[test]
 fn filter_and_project_compute() {
     let mut columns = Columns::default();
-    let rows: Vec<Row> = (0..1000).map(|i| vec![if i % 7 == 0 { Value::Null } else { int(i) }, int(i % 10)]).collect();
+    let rows: Vec<Row> =
+        (0..1000).map(|i| vec![if i % 7 == 0 { Value::Null } else { int(i) }, int(i % 10)]).collect();
     let (input, ids) = values(&mut columns, "a", &[DataType::Int64, DataType::Int64], rows.clone());
     let (a, b) = (columns.expr(ids[0]), columns.expr(ids[1]));
     let filter = Node::Filter(Filter {
         input: Box::new(input),
         predicates: vec![Expr::compare(CompareOp::Lt, b.clone(), Expr::literal(int(5), DataType::Int64))],
     });
-    let sum = Expr::Arithmetic { op: ArithmeticOp::Add, left: Box::new(a), right: Box::new(b), ty: DataType::Int64 };
+    let sum = Expr::Arithmetic {
+        op: ArithmeticOp::Add,
+        left: Box::new(a),
+        right: Box::new(b),
+        ty: DataType::Int64,
+    };
     let new = columns.add("sum", DataType::Int64, true);
     let unused = columns.add("unused", DataType::Int64, true);
     let exprs = vec![(new, sum.clone()), (unused, sum)];
@@ -224,7 +236,8 @@ fn union_all_gives_the_rows_of_all_inputs() {
 fn compressed_rows_fit_where_columns_do_not() {
     let count = 140_000;
     let mut columns = Columns::default();
-    let row = |i: i128| (0..9).map(|c| if c == 0 { int(i) } else { int((i * c) % 200 - 100) }).collect::<Row>();
+    let row =
+        |i: i128| (0..9).map(|c| if c == 0 { int(i) } else { int((i * c) % 200 - 100) }).collect::<Row>();
     let types = [DataType::Int64; 9];
     let (many, m) = values(&mut columns, "m", &types, (0..count).rev().map(row).collect());
     let (few, f) = values(&mut columns, "f", &types[..1], (0..10).map(|i| vec![int(i * 13_999)]).collect());
@@ -238,7 +251,8 @@ fn compressed_rows_fit_where_columns_do_not() {
     for (root, expected) in [(join, joined), (last, (count - 10..count).map(row).collect())] {
         let plan = plan(root, &columns);
         let run = |temp_compression| {
-            let settings = Settings { threads: 1, profile: true, optimize: false, temp_compression, ..in_memory() };
+            let settings =
+                Settings { threads: 1, profile: true, optimize: false, temp_compression, ..in_memory() };
             let memory = Arc::new(MemoryBudget::new(8_500_000));
             let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
             let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
@@ -270,7 +284,11 @@ impl crate::relation::Relation for Stored {
     fn table(&self) -> Option<&entasis_storage::TableSnapshot> {
         Some(&self.0)
     }
-    fn scan(&self, _: &crate::relation::ScanRequest, _: &QueryContext) -> Result<Arc<dyn crate::relation::Source>> {
+    fn scan(
+        &self,
+        _: &crate::relation::ScanRequest,
+        _: &QueryContext,
+    ) -> Result<Arc<dyn crate::relation::Source>> {
         unreachable!("tables are scanned by the engine")
     }
 }
@@ -291,7 +309,8 @@ pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) ->
         appender.append(&chunk, 0).unwrap();
     }
     table.commit(vec![appender.finish()]).unwrap();
-    let ids: Vec<ColumnId> = types.iter().enumerate().map(|(i, &ty)| columns.add(format!("t{i}"), ty, true)).collect();
+    let ids: Vec<ColumnId> =
+        types.iter().enumerate().map(|(i, &ty)| columns.add(format!("t{i}"), ty, true)).collect();
     let scan = Scan {
         relation: Arc::new(Stored(table.snapshot())),
         columns: ids.iter().copied().zip(0..).collect(),
@@ -312,7 +331,8 @@ fn scans_skip_blocks_and_filter_rows() {
         .collect();
     let mut columns = Columns::default();
     let (scan, ids) = stored(&mut columns, &types, &rows);
-    let number = |id: usize, op, v| Expr::compare(op, columns.expr(ids[id]), Expr::literal(int(v), types[id]));
+    let number =
+        |id: usize, op, v| Expr::compare(op, columns.expr(ids[id]), Expr::literal(int(v), types[id]));
     type Keep = Box<dyn Fn(&Row) -> bool>;
     let below = |i: usize, v: i128| -> Keep { Box::new(move |row| row[i].total_cmp(&int(v)).is_lt()) };
     let cases: Vec<(Vec<Expr>, Keep)> = vec![
@@ -321,9 +341,15 @@ fn scans_skip_blocks_and_filter_rows() {
         (vec![number(0, CompareOp::Lt, -1)], Box::new(|_| false)),
         (vec![number(1, CompareOp::Lt, 2)], below(1, 2)),
         (
-            vec![number(0, CompareOp::GtEq, 700), number(0, CompareOp::Lt, 2200), number(1, CompareOp::Eq, 7)],
+            vec![
+                number(0, CompareOp::GtEq, 700),
+                number(0, CompareOp::Lt, 2200),
+                number(1, CompareOp::Eq, 7),
+            ],
             Box::new(|row| {
-                row[0].total_cmp(&int(700)).is_ge() && row[0].total_cmp(&int(2200)).is_lt() && row[1] == int(7)
+                row[0].total_cmp(&int(700)).is_ge()
+                    && row[0].total_cmp(&int(2200)).is_lt()
+                    && row[1] == int(7)
             }),
         ),
         (vec![Expr::IsNull(Box::new(columns.expr(ids[1])))], Box::new(|row| row[1].is_null())),
@@ -408,9 +434,14 @@ fn conditions_on_codes_and_their_order_change_no_result() {
             }),
         ),
         (
-            vec![Expr::compare(CompareOp::LtEq, column(3), literal("text 003")), number(1, CompareOp::NotEq, 4)],
+            vec![
+                Expr::compare(CompareOp::LtEq, column(3), literal("text 003")),
+                number(1, CompareOp::NotEq, 4),
+            ],
             Box::new(move |row| {
-                string(row, 3).is_some_and(|s| s.as_str() <= "text 003") && at_least(row, 1, 0) && row[1] != int(4)
+                string(row, 3).is_some_and(|s| s.as_str() <= "text 003")
+                    && at_least(row, 1, 0)
+                    && row[1] != int(4)
             }),
         ),
         (
@@ -421,7 +452,10 @@ fn conditions_on_codes_and_their_order_change_no_result() {
             ],
             Box::new(move |row| {
                 let number = string(row, 2).and_then(|s| s.parse::<i32>().ok());
-                number.is_some_and(|n| n >= 20) && at_least(row, 0, 10) && at_least(row, 1, 0) && row[1] != int(4)
+                number.is_some_and(|n| n >= 20)
+                    && at_least(row, 0, 10)
+                    && at_least(row, 1, 0)
+                    && row[1] != int(4)
             }),
         ),
     ];
@@ -447,9 +481,11 @@ fn endless_join(rows: i128) -> Plan {
     let all = || (0..rows).map(|i| vec![int(i)]).collect();
     let (left, l) = values(&mut columns, "l", &[DataType::Int64], all());
     let (right, r) = values(&mut columns, "r", &[DataType::Int64], all());
-    let never = |i: ColumnId| Expr::compare(CompareOp::Lt, columns.expr(i), Expr::literal(int(0), DataType::Int64));
+    let never =
+        |i: ColumnId| Expr::compare(CompareOp::Lt, columns.expr(i), Expr::literal(int(0), DataType::Int64));
     let residual = vec![Expr::Or(vec![never(l[0]), never(r[0])])];
-    let join = Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on: vec![], residual };
+    let join =
+        Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on: vec![], residual };
     plan(Node::Join(join), &columns)
 }
 

@@ -1,4 +1,5 @@
-//! Values: rows that stand in the plan, and other small ready-made chunks, as a source for one worker at a time.
+//! Values: rows that stand in the plan, and other small ready-made chunks, as a source for one worker at a
+//! time.
 
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Ordering};

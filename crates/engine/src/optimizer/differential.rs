@@ -101,7 +101,8 @@ impl Generator {
         if self.one_in(4) {
             return Node::Values(Values { columns: ids, rows });
         }
-        let table = Table::new("t", (0..width).map(|i| Field::new(format!("c{i}"), DataType::Int64)).collect());
+        let table =
+            Table::new("t", (0..width).map(|i| Field::new(format!("c{i}"), DataType::Int64)).collect());
         let mut appender = table.appender();
         let mut chunk = Chunk::new();
         chunk.reset(rows.len());
@@ -154,7 +155,8 @@ impl Generator {
                 Expr::Or(vec![branch(self), branch(self)])
             }
             _ => {
-                let branch = |g: &mut Generator| Expr::and([g.predicate(ids, 0), g.predicate(ids, depth - 1)]);
+                let branch =
+                    |g: &mut Generator| Expr::and([g.predicate(ids, 0), g.predicate(ids, depth - 1)]);
                 Expr::Or(vec![branch(self), branch(self)])
             }
         }
@@ -207,7 +209,8 @@ impl Generator {
             8..=10 => {
                 let input = self.node(depth - 1);
                 let numbers = self.numbers(&input);
-                let mut predicates: Vec<Expr> = (0..1 + self.below(2)).map(|_| self.predicate(&numbers, 2)).collect();
+                let mut predicates: Vec<Expr> =
+                    (0..1 + self.below(2)).map(|_| self.predicate(&numbers, 2)).collect();
                 for id in input.columns() {
                     if self.columns.ty(id) == DataType::Boolean && self.one_in(2) {
                         let mark = self.columns.expr(id);
@@ -239,11 +242,19 @@ impl Generator {
                 }
                 let keys = keys
                     .iter()
-                    .map(|id| SortKey { expr: self.columns.expr(*id), descending: self.one_in(2), nulls_first: false })
+                    .map(|id| SortKey {
+                        expr: self.columns.expr(*id),
+                        descending: self.one_in(2),
+                        nulls_first: false,
+                    })
                     .collect();
                 let sorted = Node::Sort(Sort { input: Box::new(distinct), keys, limit: None });
                 let offset = self.below(2) as usize;
-                Node::Limit(Limit { input: Box::new(sorted), offset, count: Some(1 + self.below(4) as usize) })
+                Node::Limit(Limit {
+                    input: Box::new(sorted),
+                    offset,
+                    count: Some(1 + self.below(4) as usize),
+                })
             }
             _ => self.set_operation(depth),
         }
@@ -255,7 +266,10 @@ impl Generator {
         let constant = self.small();
         if self.one_in(2) {
             let column = self.new_column("p");
-            return (Node::Project(Project { input: Box::new(table), exprs: vec![(column, constant)] }), column);
+            return (
+                Node::Project(Project { input: Box::new(table), exprs: vec![(column, constant)] }),
+                column,
+            );
         }
         let numbers = self.numbers(&table);
         let column = self.pick(&numbers);
@@ -263,11 +277,12 @@ impl Generator {
         (Node::Filter(Filter { input: Box::new(table), predicates }), column)
     }
 
-    /// Groups by what is constant on the sides of a join, which an outer one makes NULL in some rows. Rules that know of such
-    /// columns meet this shape hardly ever in plans that are made without it.
+    /// Groups by what is constant on the sides of a join, which an outer one makes NULL in some rows. Rules
+    /// that know of such columns meet this shape hardly ever in plans that are made without it.
     fn grouped_facts(&mut self) -> Node {
         let ((left, a), (right, b)) = (self.fact(), self.fact());
-        let kind = self.pick(&[JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Full]);
+        let kind =
+            self.pick(&[JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Full]);
         let (lefts, rights) = (self.numbers(&left), self.numbers(&right));
         let on = vec![JoinKey {
             left: self.column_of(&lefts),
@@ -303,7 +318,8 @@ impl Generator {
         for _ in 0..self.below(4) {
             let sum = call(AggregateFunction::Sum, vec![self.linear(&numbers, 3)]);
             let filter = if self.one_in(4) { Some(self.predicate(&numbers, 0)) } else { None };
-            aggregates.push((self.new_column("s"), AggregateCall { filter, distinct: self.one_in(8), ..sum }));
+            aggregates
+                .push((self.new_column("s"), AggregateCall { filter, distinct: self.one_in(8), ..sum }));
         }
         Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates })
     }
@@ -339,7 +355,16 @@ impl Generator {
             };
             let frame = if self.one_in(2) { Frame::whole() } else { Frame::up_to_peers() };
             let (order_by, ty) = (Vec::new(), DataType::Int64);
-            let call = WindowCall { function, args, distinct: false, filter, order_by, ignore_nulls: false, frame, ty };
+            let call = WindowCall {
+                function,
+                args,
+                distinct: false,
+                filter,
+                order_by,
+                ignore_nulls: false,
+                frame,
+                ty,
+            };
             calls.push((self.new_column("w"), call));
         }
         let made: Vec<ColumnId> = calls.iter().map(|(id, _)| *id).collect();
@@ -435,8 +460,10 @@ impl Generator {
 }
 
 fn run_plan(plan: &Plan) -> Result<Vec<Row>> {
-    let context =
-        QueryContext { settings: Arc::new(Settings { threads: 1, ..Settings::default() }), ..QueryContext::default() };
+    let context = QueryContext {
+        settings: Arc::new(Settings { threads: 1, ..Settings::default() }),
+        ..QueryContext::default()
+    };
     let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
     let collector = Collector::new(&context, types.clone());
     execute(plan, &context, &collector)?;
@@ -454,7 +481,8 @@ fn run_plan(plan: &Plan) -> Result<Vec<Row>> {
 }
 
 fn check(seed: u64) {
-    let mut g = Generator { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, columns: Columns::default() };
+    let mut g =
+        Generator { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, columns: Columns::default() };
     let depth = 1 + g.below(4) as u32;
     let root = g.node(depth);
     let output: Vec<Output> = root

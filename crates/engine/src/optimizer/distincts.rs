@@ -1,12 +1,12 @@
 //! Rule: an aggregation of distinct values becomes two, of which the inner one removes the duplicates.
 //!
 //! `SELECT g, count(DISTINCT x), sum(y) … GROUP BY g` is
-//! `SELECT g, count(x), sum(s) FROM (SELECT g, x, sum(y) AS s … GROUP BY g, x) GROUP BY g`. Group tables are built by
-//! all workers and merged in partitions, while a call that removes duplicates by itself collects them on one thread at
-//! the end.
+//! `SELECT g, count(x), sum(s) FROM (SELECT g, x, sum(y) AS s … GROUP BY g, x) GROUP BY g`. Group tables are
+//! built by all workers and merged in partitions, while a call that removes duplicates by itself collects
+//! them on one thread at the end.
 //!
-//! It applies where all distinct calls have the same argument and the others can be aggregated twice. A count can only
-//! below group keys: without any, the outer sum over no groups is NULL and not 0.
+//! It applies where all distinct calls have the same argument and the others can be aggregated twice. A count
+//! can only below group keys: without any, the outer sum over no groups is NULL and not 0.
 
 use crate::plan::tree::take;
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Plan};
@@ -40,7 +40,12 @@ fn split(node: &mut Node, columns: &mut Columns) {
         let (once, twice, ty) = in_two_steps(call).expect("tested by distinct_argument");
         let part = columns.add(columns.get(*id).name.clone(), ty, true);
         let below = AggregateCall { function: once, ty, ..call.clone() };
-        *call = AggregateCall { function: twice, args: vec![Expr::column(part, ty)], filter: None, ..call.clone() };
+        *call = AggregateCall {
+            function: twice,
+            args: vec![Expr::column(part, ty)],
+            filter: None,
+            ..call.clone()
+        };
         inner.push((part, below));
     }
     let input = Box::new(take(&mut aggregate.input));
@@ -61,7 +66,9 @@ fn distinct_argument(aggregate: &Aggregate) -> Option<Expr> {
     let [argument] = &first.args[..] else { return None };
     let fits = |call: &AggregateCall| {
         // An external function may care for the order of its rows.
-        !matches!(call.function, AggregateFunction::External(_)) && call.args == first.args && call.filter.is_none()
+        !matches!(call.function, AggregateFunction::External(_))
+            && call.args == first.args
+            && call.filter.is_none()
     };
     let others_fit = calls().filter(|call| !is_distinct(call)).all(|call| {
         let counts = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
@@ -121,8 +128,9 @@ mod tests {
         let distinct = |b: &Builder| call(Count, vec![b.column("x")], true);
         assert_eq!(count(&split_plan(true, |b| vec![distinct(b)])), 2);
         assert_eq!(count(&split_plan(false, |b| vec![distinct(b)])), 2);
-        let with =
-            |f: AggregateFunction| move |b: &Builder| vec![distinct(b), call(f.clone(), vec![b.column("y")], false)];
+        let with = |f: AggregateFunction| {
+            move |b: &Builder| vec![distinct(b), call(f.clone(), vec![b.column("y")], false)]
+        };
         assert_eq!(count(&split_plan(true, with(Sum))), 2);
         assert_eq!(count(&split_plan(true, with(Avg))), 1, "a mean of means is another");
         let star = |b: &Builder| vec![distinct(b), call(CountStar, vec![], false)];

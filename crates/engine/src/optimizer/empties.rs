@@ -1,8 +1,8 @@
 //! Rule: what gives no rows, or does nothing, is not there.
 //!
-//! `WHERE false` and `LIMIT 0` become a list of no rows, and emptiness spreads upwards: an inner join with it is empty,
-//! a left join with it on the right only adds NULLs, an anti join passes everything. Filters without predicates and
-//! projections without expressions go.
+//! `WHERE false` and `LIMIT 0` become a list of no rows, and emptiness spreads upwards: an inner join with it
+//! is empty, a left join with it on the right only adds NULLs, an anti join passes everything. Filters
+//! without predicates and projections without expressions go.
 
 use crate::plan::tree::{empty, rewrite_up};
 use crate::plan::{Columns, Filter, Join, JoinKind, Node, Plan, Project, SetKind, SetOperation};

@@ -8,8 +8,9 @@
 //!       (brand = 'A' AND q < 1) OR (brand = 'B' AND q < 2)          what is left for the pairs
 //! ```
 //!
-//! Without it Q19 is a cross product and Q7 joins all nations. The implied filters are additions, the disjunction stays
-//! beside them. They are made only of conjuncts that cannot fail: a row may meet them that no branch would have met.
+//! Without it Q19 is a cross product and Q7 joins all nations. The implied filters are additions, the
+//! disjunction stays beside them. They are made only of conjuncts that cannot fail: a row may meet them that
+//! no branch would have met.
 
 use super::simplify::simplify;
 use crate::plan::tree::{ColumnSet, Role, columns_of, conjuncts, may_fail, reads};
@@ -31,7 +32,8 @@ fn factor_node(node: &mut Node) {
             collect_leaves(&filter.input, &mut leaves);
             filter.predicates = factor(std::mem::take(&mut filter.predicates), &leaves);
         }
-        // Only where the condition is a filter on the pairs; a match of an outer join may not be widened this way.
+        // Only where the condition is a filter on the pairs; a match of an outer join may not be widened this
+        // way.
         Node::Join(Join { kind: JoinKind::Inner | JoinKind::Semi, left, right, residual, .. })
             if !residual.is_empty() =>
         {
@@ -89,13 +91,16 @@ fn factor(predicates: Vec<Expr>, leaves: &[ColumnSet]) -> Vec<Expr> {
     conjuncts(result)
 }
 
-/// Splits a disjunction into the conjuncts that all branches have and the disjunction of what else they have; none if
-/// a branch has nothing else, so that the common part alone decides.
+/// Splits a disjunction into the conjuncts that all branches have and the disjunction of what else they have;
+/// none if a branch has nothing else, so that the common part alone decides.
 fn take_common(parts: Vec<Expr>) -> (Vec<Expr>, Option<Expr>) {
     let mut branches: Vec<Vec<Expr>> = parts.into_iter().map(|part| conjuncts(vec![part])).collect();
     let (first, others) = branches.split_first().expect("a disjunction has branches");
-    let common: Vec<Expr> =
-        first.iter().filter(|conjunct| others.iter().all(|branch| branch.contains(conjunct))).cloned().collect();
+    let common: Vec<Expr> = first
+        .iter()
+        .filter(|conjunct| others.iter().all(|branch| branch.contains(conjunct)))
+        .cloned()
+        .collect();
     if !common.is_empty() {
         branches.iter_mut().for_each(|branch| branch.retain(|conjunct| !common.contains(conjunct)));
     }

@@ -1,11 +1,12 @@
 //! Rule: group keys that follow from other group keys are not keys.
 //!
-//! `GROUP BY c_custkey, c_name, o_custkey` over `c_custkey = o_custkey` groups by `c_custkey` alone; the others become
-//! `any_value`, computed once a group instead of hashed and compared once a row.
+//! `GROUP BY c_custkey, c_name, o_custkey` over `c_custkey = o_custkey` groups by `c_custkey` alone; the
+//! others become `any_value`, computed once a group instead of hashed and compared once a row.
 //!
-//! What follows from what: a column compared with a constant follows from nothing, equal columns from each other, a
-//! computed column from what it reads, all columns of an aggregate from its keys, and all columns of a relation from one
-//! that it knows to be unique: TPC-H Q3, Q10 and Q18 group by one key. Uniqueness that is only estimated does not count.
+//! What follows from what: a column compared with a constant follows from nothing, equal columns from each
+//! other, a computed column from what it reads, all columns of an aggregate from its keys, and all columns of
+//! a relation from one that it knows to be unique: TPC-H Q3, Q10 and Q18 group by one key. Uniqueness that is
+//! only estimated does not count.
 
 use crate::plan::tree::{ColumnSet, columns_of, reads};
 use crate::plan::{AggregateCall, AggregateFunction, JoinKind, Node, Plan};
@@ -110,7 +111,8 @@ fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
                 }
             }
         }
-        // A row that an outer join fills up with NULLs breaks what is known of that side: a constant is NULL there.
+        // A row that an outer join fills up with NULLs breaks what is known of that side: a constant is NULL
+        // there.
         Node::Join(join) => match join.kind {
             JoinKind::Inner => {
                 collect_facts(&join.left, into);

@@ -1,20 +1,22 @@
 //! The join graph: a tree of joins taken apart, so that it can be put together in any order.
 //!
-//! A *region* is a maximal tree of joins with the filters and cheap projections between them. Its leaves are the
-//! graph's relations: scans or any other subplans. What holds the relations together:
+//! A *region* is a maximal tree of joins with the filters and cheap projections between them. Its leaves are
+//! the graph's relations: scans or any other subplans. What holds the relations together:
 //!
-//! - **Classes** of expressions that are all equal, one a relation or more: `l_orderkey = o_orderkey`. A class joins any
-//!   two sets of relations in which it has members, whichever pair the statement wrote down.
+//! - **Classes** of expressions that are all equal, one a relation or more: `l_orderkey = o_orderkey`. A
+//!   class joins any two sets of relations in which it has members, whichever pair the statement wrote down.
 //! - Other **predicates** over two relations or more, applied as soon as all of them are together.
-//! - **Attached** relations: the right side of a left, semi, anti or mark join. For one row of the left side such a join
-//!   is a function of a few of its columns, so it commutes with inner joins that do not look at its result. An attached
-//!   relation may join at any time, alone, once the relations whose columns its condition reads are together. That
-//!   lets a semi join reduce its relation before all others, or wait until hardly any rows are left (TPC-H Q18, Q21).
+//! - **Attached** relations: the right side of a left, semi, anti or mark join. For one row of the left side
+//!   such a join is a function of a few of its columns, so it commutes with inner joins that do not look at
+//!   its result. An attached relation may join at any time, alone, once the relations whose columns its
+//!   condition reads are together. That lets a semi join reduce its relation before all others, or wait until
+//!   hardly any rows are left (TPC-H Q18, Q21).
 //!
-//! Computed columns are replaced by what they are computed from and computed above the region. Full and single joins
-//! and volatile conditions end a region.
+//! Computed columns are replaced by what they are computed from and computed above the region. Full and
+//! single joins and volatile conditions end a region.
 //!
-//! A constant that is compared with one member of a class is compared with the others too: each relation is filtered.
+//! A constant that is compared with one member of a class is compared with the others too: each relation is
+//! filtered.
 
 mod readers;
 
@@ -23,7 +25,9 @@ use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
 use crate::estimate::selectivity::{Side, band, bands, selectivity};
 use crate::estimate::{Estimate, estimate, estimate_join, key_selectivity};
-use crate::plan::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
+use crate::plan::tree::{
+    ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute,
+};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -114,8 +118,8 @@ fn is_inequality(condition: &Expr) -> bool {
 }
 
 impl Graph {
-    /// Takes the region with the root `node` apart, of which the columns `above` are read above. Subplans of the region are
-    /// first passed through `order`.
+    /// Takes the region with the root `node` apart, of which the columns `above` are read above. Subplans of
+    /// the region are first passed through `order`.
     pub(super) fn of(
         node: Node,
         columns: &Columns,
@@ -144,7 +148,9 @@ impl Graph {
                     self.add_conditions(all, conditions);
                 }
                 JoinKind::Right => self.collect(Node::Join(mirrored(join)), conditions, order),
-                JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. } => self.add_leaf(order(Node::Join(join))),
+                JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. } => {
+                    self.add_leaf(order(Node::Join(join)))
+                }
                 _ => self.attach(join, conditions, order),
             },
             Node::Filter(below) => {
@@ -197,7 +203,8 @@ impl Graph {
         let residual: Vec<Expr> = join.residual.into_iter().map(|e| substitute(e, &known)).collect();
         let own_set: ColumnSet = own.iter().copied().collect();
         let read = reads_all(on.iter().map(|key| &key.left).chain(&residual));
-        let mut needs = read.iter().filter(|id| !own_set.contains(*id)).fold(0, |set, id| set | 1 << self.source[&id]);
+        let mut needs =
+            read.iter().filter(|id| !own_set.contains(*id)).fold(0, |set, id| set | 1 << self.source[&id]);
         if needs == 0 {
             // A condition on no column of the left side: any of its relations will do.
             needs = 1 << first;
@@ -207,7 +214,11 @@ impl Graph {
             JoinKind::Mark { mark, .. } => vec![mark],
             _ => Vec::new(),
         };
-        self.add_relation(right, visible, Some(Attached { kind: join.kind, on, residual, needs, factor: 1.0 }));
+        self.add_relation(
+            right,
+            visible,
+            Some(Attached { kind: join.kind, on, residual, needs, factor: 1.0 }),
+        );
     }
 
     fn sources(&self, set: &ColumnSet) -> Set {
@@ -226,7 +237,8 @@ impl Graph {
                 continue;
             }
             if free(read, self) {
-                // One that may fail waits above: the relation alone has rows that the region would not show it.
+                // One that may fail waits above: the relation alone has rows that the region would not show
+                // it.
                 if may_fail(&condition) {
                     self.above.push(condition);
                 } else {
@@ -246,7 +258,10 @@ impl Graph {
                 Expr::Compare { op: CompareOp::Eq, left, right } => {
                     let (l, r) = (self.sources(&reads(&left)), self.sources(&reads(&right)));
                     if l != r && free(l, self) && free(r, self) {
-                        self.equate((l.trailing_zeros() as usize, *left), (r.trailing_zeros() as usize, *right));
+                        self.equate(
+                            (l.trailing_zeros() as usize, *left),
+                            (r.trailing_zeros() as usize, *right),
+                        );
                     } else {
                         let expr = Expr::Compare { op: CompareOp::Eq, left, right };
                         self.predicates.push(Predicate { expr, reads: read, share: 1.0, is_equality, bound });
@@ -272,7 +287,10 @@ impl Graph {
     /// Puts two expressions into one class.
     fn equate(&mut self, a: (usize, Expr), b: (usize, Expr)) {
         let find = |graph: &Graph, of: &(usize, Expr)| {
-            graph.classes.iter().position(|class| class.members.iter().any(|m| m.relation == of.0 && m.expr == of.1))
+            graph
+                .classes
+                .iter()
+                .position(|class| class.members.iter().any(|m| m.relation == of.0 && m.expr == of.1))
         };
         let member = |of: (usize, Expr)| Member { relation: of.0, expr: of.1, domain: 1.0 };
         match (find(self, &a), find(self, &b)) {
@@ -318,8 +336,10 @@ impl Graph {
 
     fn estimate(&mut self, columns: &Columns) {
         for relation in &mut self.relations {
-            relation.estimate =
-                estimate(relation.node.as_ref().expect("relations are there until the plan is built"), columns);
+            relation.estimate = estimate(
+                relation.node.as_ref().expect("relations are there until the plan is built"),
+                columns,
+            );
         }
         for class in &mut self.classes {
             for member in &mut class.members {
@@ -359,7 +379,11 @@ impl Graph {
     /// How the relations in `set` join what is on their left.
     pub(super) fn kind(&self, set: Set) -> JoinKind {
         let first = &self.relations[set.trailing_zeros() as usize];
-        first.attached.as_ref().filter(|_| self.is_attached(set)).map_or(JoinKind::Inner, |attached| attached.kind)
+        first
+            .attached
+            .as_ref()
+            .filter(|_| self.is_attached(set))
+            .map_or(JoinKind::Inner, |attached| attached.kind)
     }
 
     /// True for one attached relation alone, which cannot stand for itself.
@@ -367,8 +391,8 @@ impl Graph {
         set.count_ones() == 1 && self.relations[set.trailing_zeros() as usize].attached.is_some()
     }
 
-    /// How `left` and `right` may be joined; `None` if they may not: an attached relation joins alone, on the right,
-    /// when what it needs is on the left.
+    /// How `left` and `right` may be joined; `None` if they may not: an attached relation joins alone, on the
+    /// right, when what it needs is on the left.
     pub(super) fn link(&self, left: Set, right: Set) -> Option<Link> {
         if self.is_attached(left) {
             return None;
@@ -385,7 +409,11 @@ impl Graph {
             );
         }
         let within = |set: Set| move |member: &Member| set >> member.relation & 1 == 1;
-        if self.classes.iter().any(|c| c.members.iter().any(within(left)) && c.members.iter().any(within(right))) {
+        if self
+            .classes
+            .iter()
+            .any(|c| c.members.iter().any(within(left)) && c.members.iter().any(within(right)))
+        {
             return Some(Link::Equal);
         }
         let mut best = Link::Cross;
@@ -393,8 +421,9 @@ impl Graph {
             if predicate.is_equality {
                 return Some(Link::Equal);
             }
-            let is_between =
-                |(a, b): (Set, Set)| (a & !left == 0 && b & !right == 0) || (a & !right == 0 && b & !left == 0);
+            let is_between = |(a, b): (Set, Set)| {
+                (a & !left == 0 && b & !right == 0) || (a & !right == 0 && b & !left == 0)
+            };
             match predicate.bound.is_some_and(is_between) {
                 true => best = Link::Bound,
                 false if best == Link::Cross => best = Link::Condition,
@@ -407,9 +436,9 @@ impl Graph {
     /// The predicates that can be applied when `left` meets `right`, and not before.
     fn between(&self, left: Set, right: Set) -> impl Iterator<Item = &Predicate> {
         let alone = self.is_attached(right);
-        self.predicates
-            .iter()
-            .filter(move |p| p.reads & !(left | right) == 0 && p.reads & !left != 0 && (alone || p.reads & !right != 0))
+        self.predicates.iter().filter(move |p| {
+            p.reads & !(left | right) == 0 && p.reads & !left != 0 && (alone || p.reads & !right != 0)
+        })
     }
 
     /// The relations next to each one: those that share a class or a predicate, or that it needs.
@@ -478,7 +507,8 @@ impl Graph {
     pub(super) fn join(&mut self, left: Node, right: Node, sets: (Set, Set)) -> Node {
         let mut later: Vec<Expr> = self.between(sets.0, sets.1).map(|p| p.expr.clone()).collect();
         if self.is_attached(sets.1) {
-            let attached = self.relations[sets.1.trailing_zeros() as usize].attached.take().expect("it is attached");
+            let attached =
+                self.relations[sets.1.trailing_zeros() as usize].attached.take().expect("it is attached");
             let Attached { kind, on, residual, .. } = attached;
             let (left, right) = (Box::new(left), Box::new(right));
             return filter(Node::Join(Join { left, right, kind, on, residual }), later);
@@ -494,7 +524,8 @@ impl Graph {
                 on.push(JoinKey { left: l.expr.clone(), right: r.expr.clone(), null_equals_null: false });
             }
         }
-        let (own_left, own_right) = (crate::plan::tree::columns_of(&left), crate::plan::tree::columns_of(&right));
+        let (own_left, own_right) =
+            (crate::plan::tree::columns_of(&left), crate::plan::tree::columns_of(&right));
         let mut residual = Vec::new();
         for predicate in later.drain(..) {
             match crate::plan::tree::as_join_key(predicate, &own_left, &own_right) {
@@ -550,7 +581,8 @@ fn constant_filters(node: &Node, id: ColumnId) -> Vec<Expr> {
     };
     let compares = |e: &&Expr| match e {
         Expr::Compare { op, left, right } => {
-            let ordinary = !matches!(op, CompareOp::NotEq | CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
+            let ordinary =
+                !matches!(op, CompareOp::NotEq | CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
             let column = |e: &Expr| matches!(e, Expr::Column { id: found, .. } if *found == id);
             ordinary && column(left) && matches!(**right, Expr::Literal { .. })
         }

@@ -1,10 +1,11 @@
 //! Rule: joins in the cheapest order that can be found.
 //!
-//! Up to [`EXACT_RELATIONS`] relations the order is found exactly, bushy trees included, by dynamic programming over
-//! pairs of a connected subgraph and its connected complement: **DPccp**, G. Moerkotte and T. Neumann, "Analysis of Two
-//! Existing and One New Dynamic Programming Algorithm for the Generation of Optimal Bushy Join Trees without Cross
-//! Products", VLDB 2006. It enumerates each such pair once and no others, and every pair after all pairs inside its two
-//! halves, so that both halves have their best plan when they meet. For the chain `0 - 1 - 2 - 3`:
+//! Up to [`EXACT_RELATIONS`] relations the order is found exactly, bushy trees included, by dynamic
+//! programming over pairs of a connected subgraph and its connected complement: **DPccp**, G. Moerkotte and
+//! T. Neumann, "Analysis of Two Existing and One New Dynamic Programming Algorithm for the Generation of
+//! Optimal Bushy Join Trees without Cross Products", VLDB 2006. It enumerates each such pair once and no
+//! others, and every pair after all pairs inside its two halves, so that both halves have their best plan
+//! when they meet. For the chain `0 - 1 - 2 - 3`:
 //!
 //! ```text
 //! {3}
@@ -18,11 +19,12 @@
 //! {0,1,2}      {0,1,2}-{3}
 //! ```
 //!
-//! Above that, or where a clique has more than [`PAIRS_MAX`] pairs, the order is greedy: join the two subplans whose
-//! join adds least to the cost, again and again (greedy operator ordering, Fegaras 1998).
+//! Above that, or where a clique has more than [`PAIRS_MAX`] pairs, the order is greedy: join the two
+//! subplans whose join adds least to the cost, again and again (greedy operator ordering, Fegaras 1998).
 //!
-//! The **cost** of an order is that of its joins ([`join_cost`]), by the rows and bytes of both sides: which columns a set of
-//! relations carries follows from who reads them later. Unconnected parts are joined by cross products, where they cost least.
+//! The **cost** of an order is that of its joins ([`join_cost`]), by the rows and bytes of both sides: which
+//! columns a set of relations carries follows from who reads them later. Unconnected parts are joined by
+//! cross products, where they cost least.
 
 use super::join_graph::{Graph, Link, RELATIONS_MAX, Set, members};
 use super::prune::aggregate_reads;
@@ -71,7 +73,9 @@ fn add_reads(node: &Node, read: &mut ColumnSet) {
         Node::Filter(filter) => read.add(&reads_all(&filter.predicates)),
         Node::Project(project) => read.add(&reads_all(project.exprs.iter().map(|(_, expr)| expr))),
         Node::Join(join) => {
-            read.add(&reads_all(join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual)));
+            read.add(&reads_all(
+                join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual),
+            ));
         }
         Node::Aggregate(aggregate) => read.add(&aggregate_reads(aggregate)),
         Node::Distinct(distinct) => distinct.keys.iter().for_each(|id| read.insert(*id)),
@@ -115,7 +119,8 @@ fn order_region(node: Node, columns: &Columns, above: &ColumnSet) -> Node {
     let costs = width::costs(&node);
     let mut read = above.clone();
     add_region_reads(&node, &mut read);
-    let mut graph = Graph::of(node, columns, above, &costs, &mut |subplan| order_inside(subplan, columns, &read));
+    let mut graph =
+        Graph::of(node, columns, above, &costs, &mut |subplan| order_inside(subplan, columns, &read));
     let all: Set = if graph.relations.len() == 64 { !0 } else { (1 << graph.relations.len()) - 1 };
     let mut search = Search::new(&graph, &costs);
     if graph.relations.len() > EXACT_RELATIONS || !search.exact(all) {
@@ -126,8 +131,8 @@ fn order_region(node: Node, columns: &Columns, above: &ColumnSet) -> Node {
     graph.finish(tree)
 }
 
-/// Orders a subplan that is a leaf of a region. A leaf that is itself the root of a join that ends the region must not
-/// be taken for a region again.
+/// Orders a subplan that is a leaf of a region. A leaf that is itself the root of a join that ends the region
+/// must not be taken for a region again.
 fn order_inside(mut node: Node, columns: &Columns, above: &ColumnSet) -> Node {
     if is_region(&node) {
         return order(node, columns, above);
@@ -290,7 +295,8 @@ impl<'a> Search<'a> {
                     }
                 }
             }
-            let (_, _, i, j, choice) = found.expect("two free parts can always be joined, and attached ones follow");
+            let (_, _, i, j, choice) =
+                found.expect("two free parts can always be joined, and attached ones follow");
             let joined = parts[i] | parts[j];
             parts.swap_remove(j);
             parts[i] = joined;
@@ -308,8 +314,8 @@ fn subsets(set: Set) -> impl Iterator<Item = Set> {
     })
 }
 
-/// Makes unconnected parts of the graph neighbours, so that cross products are found. With few relations everything in
-/// different parts is, else one relation of each.
+/// Makes unconnected parts of the graph neighbours, so that cross products are found. With few relations
+/// everything in different parts is, else one relation of each.
 fn connect(neighbours: &mut [Set]) {
     let count = neighbours.len();
     let mut parts: Vec<Set> = Vec::new();
@@ -373,8 +379,11 @@ mod tests {
             let rows = 1 << (random(&mut state) % 20);
             let names = [format!("a{i}"), format!("b{i}")];
             let distinct = [1 + random(&mut state) % rows, 1 + random(&mut state) % rows];
-            let table =
-                b.scan(&format!("t{i}"), rows, &[(names[0].as_str(), distinct[0]), (names[1].as_str(), distinct[1])]);
+            let table = b.scan(
+                &format!("t{i}"),
+                rows,
+                &[(names[0].as_str(), distinct[0]), (names[1].as_str(), distinct[1])],
+            );
             let Some(left) = tree else {
                 tree = Some(table);
                 continue;
@@ -387,8 +396,13 @@ mod tests {
                 on.push(JoinKey { left: b.columns.expr(other), right: own, null_equals_null: false });
             }
             let kind = if random(&mut state).is_multiple_of(4) { JoinKind::Semi } else { JoinKind::Inner };
-            tree =
-                Some(Node::Join(Join { left: Box::new(left), right: Box::new(table), kind, on, residual: Vec::new() }));
+            tree = Some(Node::Join(Join {
+                left: Box::new(left),
+                right: Box::new(table),
+                kind,
+                on,
+                residual: Vec::new(),
+            }));
         }
         (tree.expect("at least one table"), b.columns)
     }
@@ -408,7 +422,11 @@ mod tests {
             let (found, best) = (exact.best[&all].cost, twin.best[&all].cost);
             // The twin may use cross products; where it does not, the costs agree.
             let crosses = |search: &Search<'_>| {
-                search.best.values().filter_map(|c| c.halves).any(|(a, b)| graph.link(a, b) == Some(Link::Cross))
+                search
+                    .best
+                    .values()
+                    .filter_map(|c| c.halves)
+                    .any(|(a, b)| graph.link(a, b) == Some(Link::Cross))
             };
             assert!(found >= best * 0.999_999, "seed {seed}: {found} is cheaper than the best {best}");
             if !crosses(&twin) {

@@ -1,7 +1,7 @@
 //! Rule: limits go down to where rows can be left out.
 //!
-//! `ORDER BY … LIMIT n` becomes a sort that keeps only n rows. Below a projection and in the inputs of a `UNION ALL` a
-//! limit saves computing rows that nobody asks for.
+//! `ORDER BY … LIMIT n` becomes a sort that keeps only n rows. Below a projection and in the inputs of a
+//! `UNION ALL` a limit saves computing rows that nobody asks for.
 
 use crate::plan::tree::{rewrite_up, take};
 use crate::plan::{Limit, Node, Plan, SetKind, Sort};

@@ -1,8 +1,8 @@
 //! Linear forms: a number as constants times products of *atoms*, and a constant.
 //!
-//! Atoms are columns, and all other expressions that are no arithmetic of constants, sums and products. Casts between integers and
-//! decimals that fit whatever the value vanish, others are atoms: a form is of unscaled integers, with a scale. It equals its expression wherever that raises
-//! no error.
+//! Atoms are columns, and all other expressions that are no arithmetic of constants, sums and products. Casts
+//! between integers and decimals that fit whatever the value vanish, others are atoms: a form is of unscaled
+//! integers, with a scale. It equals its expression wherever that raises no error.
 
 use crate::plan::tree::is_safe_cast;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, Expr, Program};
@@ -52,7 +52,8 @@ impl Form {
 
     fn times(self, other: Form) -> Option<Form> {
         let mut result = Form { scale: self.scale + other.scale, terms: Vec::new(), atoms: self.atoms };
-        for ((left, a), (right, b)) in self.terms.iter().flat_map(|l| other.terms.iter().map(move |r| (l, r))) {
+        for ((left, a), (right, b)) in self.terms.iter().flat_map(|l| other.terms.iter().map(move |r| (l, r)))
+        {
             let mut product: Product = left.iter().chain(right).copied().collect();
             product.sort_unstable();
             result.add(product, a.checked_mul(*b)?)?;
@@ -107,10 +108,12 @@ impl<'a> Atoms<'a> {
     /// The form of `expr`, if its sum may be that of its products: each is NULL in the same rows, and fits.
     pub(super) fn form(&mut self, expr: &Expr) -> Option<Form> {
         let form = self.expand(expr)?;
-        let is_null_alike =
-            |product: &Product| form.atoms.iter().all(|atom| product.contains(atom) || !self.exprs[*atom].1.nullable);
+        let is_null_alike = |product: &Product| {
+            form.atoms.iter().all(|atom| product.contains(atom) || !self.exprs[*atom].1.nullable)
+        };
         let fits = |(product, factor): &(Product, i128)| self.bound(product, *factor).is_some();
-        let is_good = form.products().all(|(product, _)| is_null_alike(product)) && form.terms.iter().all(fits);
+        let is_good =
+            form.products().all(|(product, _)| is_null_alike(product)) && form.terms.iter().all(fits);
         (is_good && form.products().next().is_some()).then_some(form)
     }
 
@@ -130,7 +133,9 @@ impl<'a> Atoms<'a> {
             Expr::Negate(input) => {
                 Form { scale: own, terms: Vec::new(), atoms: Vec::new() }.plus(self.expand(input)?, -1)
             }
-            Expr::Arithmetic { op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, .. } => {
+            Expr::Arithmetic {
+                op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, ..
+            } => {
                 let (left, right) = (self.expand(left)?.rescaled(own)?, self.expand(right)?.rescaled(own)?);
                 left.plus(right, if *op == ArithmeticOp::Add { 1 } else { -1 })
             }
@@ -190,7 +195,9 @@ impl<'a> Atoms<'a> {
             _ => (Expr::Cast { input: Box::new(expr), ty: decimal(0), lenient: false }, 0),
         };
         let factors = product.iter().map(|number| as_decimal(atom(number)));
-        factors.reduce(|(left, a), (right, b)| (times(left, right, a + b), a + b)).expect("there are two at least")
+        factors
+            .reduce(|(left, a), (right, b)| (times(left, right, a + b), a + b))
+            .expect("there are two at least")
     }
 }
 
@@ -229,7 +236,12 @@ mod tests {
             ColumnMeta { range: Some((-most, most)), nullable: id == 2, ..known }
         };
         let integer = DataType::Int64;
-        vec![meta(0, integer, bounds[0]), meta(1, integer, bounds[1]), meta(2, integer, 9), meta(3, MONEY, 999)]
+        vec![
+            meta(0, integer, bounds[0]),
+            meta(1, integer, bounds[1]),
+            meta(2, integer, 9),
+            meta(3, MONEY, 999),
+        ]
     }
 
     #[test]
@@ -256,7 +268,12 @@ mod tests {
     #[test]
     fn what_might_not_fit_or_be_null_has_no_form() {
         let times = |a: u32, b: u32| {
-            binary(ArithmeticOp::Multiply, column(a, DataType::Int64), column(b, DataType::Int64), DataType::Int64)
+            binary(
+                ArithmeticOp::Multiply,
+                column(a, DataType::Int64),
+                column(b, DataType::Int64),
+                DataType::Int64,
+            )
         };
         let has_form = |bounds: [i128; 2], expr: Expr| Atoms::new(&known(bounds)).form(&expr).is_some();
         assert!(has_form([1 << 62, 1 << 16], times(0, 1)));

@@ -1,11 +1,12 @@
 //! The optimizer: a plan in, an equal plan that runs faster out.
 //!
-//! A flat list of [`RULES`], each a small file whose header says what it does and what that unlocks, run once in order.
-//! The order carries the reasons: a rule stands where those before it have prepared its ground.
+//! A flat list of [`RULES`], each a small file whose header says what it does and what that unlocks, run once
+//! in order. The order carries the reasons: a rule stands where those before it have prepared its ground.
 //!
-//! - [`crate::estimate`] says how many rows are expected and what joins cost; estimates choose among equal plans.
-//! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass; [`linear`] takes arithmetic
-//!   apart.
+//! - [`crate::estimate`] says how many rows are expected and what joins cost; estimates choose among equal
+//!   plans.
+//! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass;
+//!   [`linear`] takes arithmetic apart.
 //! - [`validate`] checks the plan after every rule in debug builds.
 //!
 //! A rule never makes a result wrong if an estimate is: estimates choose among equal plans.
@@ -54,7 +55,11 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("tops", tops::apply, "filters stand right above the windows that they may not pass"),
     ("limits", limits::apply, "after filters, which may not pass a limit"),
     ("orders", orders::apply, "a limit above has given its sort a limit, and keeps it"),
-    ("empties", empties::apply, "constants that pushdown brought to light; before effort goes into dead branches"),
+    (
+        "empties",
+        empties::apply,
+        "constants that pushdown brought to light; before effort goes into dead branches",
+    ),
     ("prune early", prune::apply, "joins that nobody reads must not take part in the order"),
     ("reduce", reduce::apply, "makes semi joins, which join ordering places"),
     ("join order", join_order::apply, "needs all filters in place, to know how many rows are left"),

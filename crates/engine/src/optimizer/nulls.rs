@@ -1,7 +1,9 @@
-//! What NULL does to an expression: which columns, being NULL, make it NULL, and which keep a predicate from being true.
+//! What NULL does to an expression: which columns, being NULL, make it NULL, and which keep a predicate from
+//! being true.
 //!
-//! `a < b + 1` is NULL as soon as `a` or `b` is. `a = 1 OR b = 2` is not true only if both are NULL, so neither alone is
-//! *rejected*; `(a = 1 AND b = 2) OR a = 3` rejects `a`. Library functions are taken to answer anything on NULL.
+//! `a < b + 1` is NULL as soon as `a` or `b` is. `a = 1 OR b = 2` is not true only if both are NULL, so
+//! neither alone is *rejected*; `(a = 1 AND b = 2) OR a = 3` rejects `a`. Library functions are taken to
+//! answer anything on NULL.
 
 use crate::plan::tree::ColumnSet;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -10,7 +12,9 @@ use entasis_vector::expr::{CompareOp, Expr};
 pub(crate) fn makes_null(expr: &Expr) -> ColumnSet {
     match expr {
         Expr::Column { id, .. } => [*id].into_iter().collect(),
-        Expr::Compare { op: CompareOp::DistinctFrom | CompareOp::NotDistinctFrom, .. } => ColumnSet::default(),
+        Expr::Compare { op: CompareOp::DistinctFrom | CompareOp::NotDistinctFrom, .. } => {
+            ColumnSet::default()
+        }
         Expr::Compare { .. }
         | Expr::Arithmetic { .. }
         | Expr::Negate(_)
@@ -20,9 +24,11 @@ pub(crate) fn makes_null(expr: &Expr) -> ColumnSet {
         | Expr::InList { .. }
         | Expr::Function { .. } => union(expr.children().into_iter().map(makes_null)),
         Expr::And(parts) | Expr::Or(parts) => intersection(parts.iter().map(makes_null)),
-        Expr::Literal { .. } | Expr::Parameter { .. } | Expr::IsNull(_) | Expr::Case { .. } | Expr::External { .. } => {
-            ColumnSet::default()
-        }
+        Expr::Literal { .. }
+        | Expr::Parameter { .. }
+        | Expr::IsNull(_)
+        | Expr::Case { .. }
+        | Expr::External { .. } => ColumnSet::default(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Rule: an order that nobody sees is not made.
 //!
-//! `SELECT … FROM (SELECT … ORDER BY a) x LIMIT 1` takes the first row of the order, and a list of a derived table comes in its
-//! order. But joins, groups, `DISTINCT` and another sort leave nothing of the order of their inputs, so a sort without a limit
-//! goes from below them. Aggregates that depend on the order of their rows keep it.
+//! `SELECT … FROM (SELECT … ORDER BY a) x LIMIT 1` takes the first row of the order, and a list of a derived
+//! table comes in its order. But joins, groups, `DISTINCT` and another sort leave nothing of the order of
+//! their inputs, so a sort without a limit goes from below them. Aggregates that depend on the order of their
+//! rows keep it.
 
 use crate::plan::tree::take;
 use crate::plan::{AggregateFunction, Node, Plan, SetKind};
@@ -28,7 +29,10 @@ fn visit(node: &mut Node) {
         Node::Aggregate(aggregate) => {
             use AggregateFunction as F;
             let ignores_order = |function: &AggregateFunction| {
-                matches!(function, F::CountStar | F::Count | F::Sum | F::Avg | F::Min | F::Max | F::BoolAnd | F::BoolOr)
+                matches!(
+                    function,
+                    F::CountStar | F::Count | F::Sum | F::Avg | F::Min | F::Max | F::BoolAnd | F::BoolOr
+                )
             };
             if aggregate.aggregates.iter().all(|(_, call)| ignores_order(&call.function)) {
                 drop_order(&mut aggregate.input);

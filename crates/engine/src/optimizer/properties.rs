@@ -1,7 +1,8 @@
 //! What a subplan provably is: one row, at most one row, unique in some columns.
 //!
-//! Only proofs count here, no statistics: distinct counts are estimates, and a wrong "unique" is a wrong result. Proofs
-//! come from aggregates and distincts, whose keys are unique by construction, and from relations that know a key.
+//! Only proofs count here, no statistics: distinct counts are estimates, and a wrong "unique" is a wrong
+//! result. Proofs come from aggregates and distincts, whose keys are unique by construction, and from
+//! relations that know a key.
 
 use crate::plan::tree::{ColumnSet, columns_of};
 use crate::plan::{Join, JoinKind, Node, Window, WindowFunction};
@@ -21,7 +22,9 @@ pub(crate) fn is_one_row(node: &Node) -> bool {
             match join.kind {
                 JoinKind::Inner => unconditional && is_one_row(&join.left) && is_one_row(&join.right),
                 JoinKind::Left => is_one_row(&join.left) && is_at_most_one_row(&join.right),
-                JoinKind::Single | JoinKind::Mark { .. } | JoinKind::AsOf { outer: true } => is_one_row(&join.left),
+                JoinKind::Single | JoinKind::Mark { .. } | JoinKind::AsOf { outer: true } => {
+                    is_one_row(&join.left)
+                }
                 _ => false,
             }
         }
@@ -41,7 +44,9 @@ pub(crate) fn is_at_most_one_row(node: &Node) -> bool {
         Node::Values(values) => values.rows.len() <= 1,
         Node::Aggregate(aggregate) => aggregate.groups.is_empty() || is_at_most_one_row(&aggregate.input),
         Node::Join(join) => match join.kind {
-            JoinKind::Inner | JoinKind::Left => is_at_most_one_row(&join.left) && is_at_most_one_row(&join.right),
+            JoinKind::Inner | JoinKind::Left => {
+                is_at_most_one_row(&join.left) && is_at_most_one_row(&join.right)
+            }
             JoinKind::Right | JoinKind::Full => false,
             _ => is_at_most_one_row(&join.left),
         },

@@ -1,8 +1,8 @@
 //! Rule: nothing is made that nobody reads.
 //!
-//! From the root down each node learns which of its columns are read above. Scans read only those (and what their
-//! filters need), projections and aggregates drop the others, a mark join whose mark is not read is its left input, and
-//! so is a left join on a unique key whose right columns are not read.
+//! From the root down each node learns which of its columns are read above. Scans read only those (and what
+//! their filters need), projections and aggregates drop the others, a mark join whose mark is not read is its
+//! left input, and so is a left join on a unique key whose right columns are not read.
 
 use super::properties::has_one_match;
 use crate::plan::tree::{ColumnSet, columns_of, reads_all, take};
@@ -42,7 +42,9 @@ fn prune(node: &mut Node, mut wanted: ColumnSet) {
             *node = left;
         }
         Node::Join(join) => {
-            wanted.add(&reads_all(join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual)));
+            wanted.add(&reads_all(
+                join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual),
+            ));
             if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
                 drop_distinct(&mut join.right);
             }

@@ -1,6 +1,7 @@
 //! Rule: filters go down as far as they may, and on their way turn joins into stricter ones.
 //!
-//! A filter that reaches a scan skips blocks; one that meets a cross product on both sides is a join key. What may pass:
+//! A filter that reaches a scan skips blocks; one that meets a cross product on both sides is a join key.
+//! What may pass:
 //!
 //! | node | what passes |
 //! |---|---|
@@ -19,10 +20,11 @@
 //! Volatile predicates never move. Predicates that may fail stay above joins, `INTERSECT` and `EXCEPT`, which
 //! might have removed the row that they fail on.
 //!
-//! On the way down the rule also knows which columns cannot be NULL in a row that counts: a predicate above rejects it.
-//! An outer join whose far side may not be NULL is an inner join (or left instead of full). A single join whose right
-//! side is one row is a cross join; one on a unique key of the right side needs no check for a second match and is a
-//! left join (TPC-H Q2, Q17, Q20: then inner, by the filter that compares the subquery's value).
+//! On the way down the rule also knows which columns cannot be NULL in a row that counts: a predicate above
+//! rejects it. An outer join whose far side may not be NULL is an inner join (or left instead of full). A
+//! single join whose right side is one row is a cross join; one on a unique key of the right side needs no
+//! check for a second match and is a left join (TPC-H Q2, Q17, Q20: then inner, by the filter that compares
+//! the subquery's value).
 
 use super::nulls::{makes_null, rejects_null};
 use super::properties::{has_one_match, is_one_row};
@@ -42,8 +44,8 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// `node` with `predicates` applied, as deep inside as they go. Rows in which a column of `not_null` is NULL do not
-/// count above.
+/// `node` with `predicates` applied, as deep inside as they go. Rows in which a column of `not_null` is NULL
+/// do not count above.
 pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> Node {
     match node {
         Node::Filter(below) => {
@@ -105,8 +107,12 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
             let all_rows = set.kind == SetKind::Union;
             let (stay, go) = split(predicates, |e| e.is_volatile() || (!all_rows && may_fail(e)));
             for (input, ids) in &mut set.inputs {
-                let names: HashMap<ColumnId, Expr> =
-                    set.columns.iter().zip(ids.iter()).map(|(out, id)| (*out, renamed(&go, *out, *id))).collect();
+                let names: HashMap<ColumnId, Expr> = set
+                    .columns
+                    .iter()
+                    .zip(ids.iter())
+                    .map(|(out, id)| (*out, renamed(&go, *out, *id)))
+                    .collect();
                 let own = go.iter().map(|e| substitute(e.clone(), &names)).collect();
                 *input = push(take(input), own, &ColumnSet::default());
             }
@@ -160,13 +166,15 @@ fn push_join(mut join: Join, predicates: Vec<Expr>, not_null: &ColumnSet) -> Nod
     if let JoinKind::Mark { mark, null_aware } = join.kind
         && let Some(found) = predicates.iter().find_map(|e| mark_value(e, mark))
     {
-        // Only rows with this mark count: the join itself selects them, and who reads the mark finds a constant.
+        // Only rows with this mark count: the join itself selects them, and who reads the mark finds a
+        // constant.
         join.kind = match (found, null_aware) {
             (true, _) => JoinKind::Semi,
             (false, false) => JoinKind::Anti,
             (false, true) => JoinKind::NullAwareAnti,
         };
-        let project = Project { input: Box::new(Node::Join(join)), exprs: vec![(mark, Expr::boolean(found))] };
+        let project =
+            Project { input: Box::new(Node::Join(join)), exprs: vec![(mark, Expr::boolean(found))] };
         let rest = predicates.into_iter().filter(|e| mark_value(e, mark) != Some(found)).collect();
         return push_project(project, rest, &not_null);
     }
@@ -203,8 +211,8 @@ pub(super) fn mirrored(join: Join) -> Join {
     Join { left: join.right, right: join.left, kind: JoinKind::Left, on, residual: join.residual }
 }
 
-/// Turns conditions that are equalities of the two sides into keys. Null-aware joins have exactly the key they came
-/// with.
+/// Turns conditions that are equalities of the two sides into keys. Null-aware joins have exactly the key
+/// they came with.
 fn find_keys(join: &mut Join, left: &ColumnSet, right: &ColumnSet) {
     if matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. }) {
         return;
@@ -256,7 +264,8 @@ fn push_inner(
     left: &ColumnSet,
     right: &ColumnSet,
 ) -> Node {
-    let (mut to_left, mut to_right, mut above, mut residual) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut to_left, mut to_right, mut above, mut residual) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut keys: Vec<JoinKey> = Vec::new();
     let own = std::mem::take(&mut join.on).into_iter().map(key_predicate);
     for predicate in conjuncts(own.chain(std::mem::take(&mut join.residual)).chain(predicates).collect()) {
@@ -270,11 +279,13 @@ fn push_inner(
             to_right.push(predicate);
         } else {
             match as_join_key(predicate, left, right) {
-                Ok(key) => match keys.iter_mut().find(|known| known.left == key.left && known.right == key.right) {
-                    // Both must hold, so NULL equals NULL only if both say so.
-                    Some(known) => known.null_equals_null &= key.null_equals_null,
-                    None => keys.push(key),
-                },
+                Ok(key) => {
+                    match keys.iter_mut().find(|known| known.left == key.left && known.right == key.right) {
+                        // Both must hold, so NULL equals NULL only if both say so.
+                        Some(known) => known.null_equals_null &= key.null_equals_null,
+                        None => keys.push(key),
+                    }
+                }
                 Err(predicate) if movable => residual.push(predicate),
                 Err(predicate) => above.push(predicate),
             }

@@ -5,10 +5,11 @@
 //!     → the aggregate's input becomes  lineitem ⋉ part (brand, container)
 //! ```
 //!
-//! A decorrelated subquery aggregates for every key there is, although the outer query asks for few. Where a filtered
-//! scan of the outer query bounds the keys, through equalities that hold in every row of the result, a semi join with a
-//! second scan of it goes below the aggregate. It drops whole groups, and only those that no row of the result has.
-//! That is sideways information passing by a magic set, restricted to sets that cost one more scan. TPC-H Q2, Q17, Q20.
+//! A decorrelated subquery aggregates for every key there is, although the outer query asks for few. Where a
+//! filtered scan of the outer query bounds the keys, through equalities that hold in every row of the result,
+//! a semi join with a second scan of it goes below the aggregate. It drops whole groups, and only those that
+//! no row of the result has. That is sideways information passing by a magic set, restricted to sets that
+//! cost one more scan. TPC-H Q2, Q17, Q20.
 //!
 //! The semi join is placed by join ordering. Reduction pays if few of the groups are asked for and
 //! the rows that go into the aggregate are more than the scan that is repeated.
@@ -43,8 +44,8 @@ struct Reduction {
 struct Region<'a> {
     leaves: Vec<&'a Node>,
     equal: Vec<(ColumnId, ColumnId)>,
-    /// Keys of aggregates on the far side of left, semi and anti joins, each with the near side's key: rows with other
-    /// keys are never looked at, but the near side need not find one.
+    /// Keys of aggregates on the far side of left, semi and anti joins, each with the near side's key: rows
+    /// with other keys are never looked at, but the near side need not find one.
     asked: Vec<(ColumnId, ColumnId)>,
 }
 
@@ -126,7 +127,9 @@ impl<'a> Region<'a> {
                     Node::Scan(scan) if !scan.filters.is_empty() => Some(scan),
                     _ => None,
                 }) {
-                    let Some((column, _)) = scan.columns.iter().find(|(id, _)| class.contains(id)) else { continue };
+                    let Some((column, _)) = scan.columns.iter().find(|(id, _)| class.contains(id)) else {
+                        continue;
+                    };
                     let found = estimate(&Node::Scan(scan.clone()), columns).column(*column);
                     let share = found.distinct / input.column(*source).domain.max(1.0);
                     let rows = scan.relation.statistics().rows.map_or(f64::MAX, |rows| rows as f64);

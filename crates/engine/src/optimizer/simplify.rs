@@ -1,10 +1,11 @@
 //! Rule: simpler expressions.
 //!
-//! Constants are folded, negations move inwards (`NOT (a < b OR c)` is two conjuncts that can go separate ways),
-//! conjunctions and disjunctions lose duplicates and constants, `x = 1 OR x = 2` becomes `x IN (1, 2)`. A predicate,
-//! where NULL is as good as false, loses its NULLs.
+//! Constants are folded, negations move inwards (`NOT (a < b OR c)` is two conjuncts that can go separate
+//! ways), conjunctions and disjunctions lose duplicates and constants, `x = 1 OR x = 2` becomes
+//! `x IN (1, 2)`. A predicate, where NULL is as good as false, loses its NULLs.
 //!
-//! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there are any.
+//! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there
+//! are any.
 
 use crate::plan::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
@@ -264,13 +265,21 @@ mod tests {
     fn negations_move_inwards() {
         let either = Expr::Or(vec![x_is(CompareOp::Lt, 3), Expr::IsNull(Box::new(x()))]);
         check(not(either), "((#0 >= 3) AND (#0 IS NOT NULL))", "((#0 >= 3) AND (#0 IS NOT NULL))");
-        check(not(not(x_is(CompareOp::DistinctFrom, 3))), "(#0 IS DISTINCT FROM 3)", "(#0 IS DISTINCT FROM 3)");
+        check(
+            not(not(x_is(CompareOp::DistinctFrom, 3))),
+            "(#0 IS DISTINCT FROM 3)",
+            "(#0 IS DISTINCT FROM 3)",
+        );
     }
 
     #[test]
     fn lists_are_gathered() {
-        let parts =
-            vec![x_is(CompareOp::Eq, 1), x_is(CompareOp::Eq, 2), x_is(CompareOp::Eq, 1), x_is(CompareOp::Gt, 9)];
+        let parts = vec![
+            x_is(CompareOp::Eq, 1),
+            x_is(CompareOp::Eq, 2),
+            x_is(CompareOp::Eq, 1),
+            x_is(CompareOp::Gt, 9),
+        ];
         check(Expr::Or(parts), "((#0 IN (1, 2)) OR (#0 > 9))", "((#0 IN (1, 2)) OR (#0 > 9))");
     }
 

@@ -1,21 +1,25 @@
 //! Rule: constants leave sums.
 //!
-//! `sum(2 * a + 3)` is `2 * sum(a) + 3 * count(a)`: two operations a row less, and `sum(a)` may be one that is there already, or
-//! be taken from blocks. Several sums of one argument and different constants are one sum. A sum of products is multiplied out
-//! where that saves work: `sum(p * (1 - d))` is `sum(p) - sum(p * d)`, whose numbers are narrower.
+//! `sum(2 * a + 3)` is `2 * sum(a) + 3 * count(a)`: two operations a row less, and `sum(a)` may be one that
+//! is there already, or be taken from blocks. Several sums of one argument and different constants are one
+//! sum. A sum of products is multiplied out where that saves work: `sum(p * (1 - d))` is
+//! `sum(p) - sum(p * d)`, whose numbers are narrower.
 //!
 //! 1. The argument of each sum of integers or decimals is expanded to a linear form ([`super::linear`]).
-//! 2. A product becomes a sum of its own, of 38 digits, the constant a count, and a projection above puts them together.
-//!    Equal parts of different sums are one.
-//! 3. All sums of an aggregate are taken apart, or none: by the bytes a row that the programs write and the sums read.
+//! 2. A product becomes a sum of its own, of 38 digits, the constant a count, and a projection above puts
+//!    them together. Equal parts of different sums are one.
+//! 3. All sums of an aggregate are taken apart, or none: by the bytes a row that the programs write and the
+//!    sums read.
 //!
-//! **The result is the same, and no error is new.** Each product must be NULL in the same rows as the argument, so the atoms that
-//! it lacks must be free of NULL for certain ([`crate::facts`]); and neither a product, nor its sum over 2^48 rows, times its
-//! factor, may leave 38 digits by the ranges of its atoms. An overflow of a part of the argument (`x * 10` of a BIGINT) is an error
-//! no more if the sum itself fits its type.
+//! **The result is the same, and no error is new.** Each product must be NULL in the same rows as the
+//! argument, so the atoms that it lacks must be free of NULL for certain ([`crate::facts`]); and neither a
+//! product, nor its sum over 2^48 rows, times its factor, may leave 38 digits by the ranges of its atoms. An
+//! overflow of a part of the argument (`x * 10` of a BIGINT) is an error no more if the sum itself fits its
+//! type.
 //!
-//! Not touched: floats, whose sums depend on the order of operations; `DISTINCT`; `avg`, which shares the sum of its own argument;
-//! sums of constants. Where groups have but a few rows, the projection would cost what the rows save.
+//! Not touched: floats, whose sums depend on the order of operations; `DISTINCT`; `avg`, which shares the sum
+//! of its own argument; sums of constants. Where groups have but a few rows, the projection would cost what
+//! the rows save.
 
 use super::linear::{Atoms, Form, cast, decimal, scale, times};
 use crate::estimate::estimate_rows;
@@ -57,7 +61,9 @@ fn split(node: &mut Node, columns: &mut Columns) {
         meta.physical = meta.range.map_or(meta.physical, |range| meta.ty.narrowest(range));
     }
     let mut atoms = Atoms::new(&known);
-    let form = |(_, call): &(ColumnId, AggregateCall)| if is_eligible(call) { atoms.form(&call.args[0]) } else { None };
+    let form = |(_, call): &(ColumnId, AggregateCall)| {
+        if is_eligible(call) { atoms.form(&call.args[0]) } else { None }
+    };
     let forms: Vec<Option<Form>> = aggregate.aggregates.iter().map(form).collect();
     if !is_cheaper(aggregate, &forms, &atoms, groups) {
         return;
@@ -86,8 +92,11 @@ fn split(node: &mut Node, columns: &mut Columns) {
 
 /// True for sums of one integer or decimal of the scale of the result.
 fn is_eligible(call: &AggregateCall) -> bool {
-    let fits = |arg: &Expr| scale(arg.ty()).is_some() && scale(arg.ty()) == scale(call.ty) && !arg.is_volatile();
-    matches!(call.function, AggregateFunction::Sum) && !call.distinct && matches!(&call.args[..], [arg] if fits(arg))
+    let fits =
+        |arg: &Expr| scale(arg.ty()).is_some() && scale(arg.ty()) == scale(call.ty) && !arg.is_volatile();
+    matches!(call.function, AggregateFunction::Sum)
+        && !call.distinct
+        && matches!(&call.args[..], [arg] if fits(arg))
 }
 
 /// True if it costs less to sum the parts of `forms`: bytes that are written and read for each row.
@@ -172,8 +181,14 @@ impl Parts<'_> {
             return Expr::column(*id, ty);
         }
         let id = self.columns.add(name, ty, true);
-        let call =
-            AggregateCall { function, args, distinct: false, filter: like.filter.clone(), order_by: Vec::new(), ty };
+        let call = AggregateCall {
+            function,
+            args,
+            distinct: false,
+            filter: like.filter.clone(),
+            order_by: Vec::new(),
+            ty,
+        };
         self.calls.push((id, call));
         Expr::column(id, ty)
     }
@@ -221,7 +236,8 @@ mod tests {
         }
     }
 
-    /// The lines of the plan with these calls over a table with the columns a, b and c, of as many groups, and another with the column d.
+    /// The lines of the plan with these calls over a table with the columns a, b and c, of as many groups,
+    /// and another with the column d.
     fn lines(groups: u64, calls: impl Fn(&Builder) -> Vec<AggregateCall>) -> Vec<String> {
         let mut b = Builder::default();
         let columns = [("g", groups), ("a", 10_000_000), ("b", 11), ("c", 9)];
@@ -239,7 +255,10 @@ mod tests {
         crate::optimizer::validate::validate(&plan).unwrap();
         let text = plan.to_string();
         let title = |line: &str| line.trim().split("  ~").next().unwrap_or_default().to_owned();
-        text.lines().map(title).filter(|line| line.starts_with("Project") || line.starts_with("Agg")).collect()
+        text.lines()
+            .map(title)
+            .filter(|line| line.starts_with("Project") || line.starts_with("Agg"))
+            .collect()
     }
 
     #[track_caller]
@@ -252,7 +271,11 @@ mod tests {
     fn constants_leave_sums() {
         let found = lines(4, |b| {
             let (a, two) = (|| b.column("a"), || number(2));
-            vec![sum(plus(by(two(), a()), number(3))), sum(minus(number(7), a())), sum(Expr::Negate(Box::new(a())))]
+            vec![
+                sum(plus(by(two(), a()), number(3))),
+                sum(minus(number(7), a())),
+                sum(Expr::Negate(Box::new(a()))),
+            ]
         });
         assert_eq!(
             found,
@@ -294,10 +317,18 @@ mod tests {
     fn a_product_that_is_part_of_others_is_one() {
         let found = lines(4, |b| {
             let product = || by(b.column("a"), b.column("b"));
-            vec![sum(product()), sum(by(number(2), product())), sum(by(b.column("b"), by(number(3), b.column("a"))))]
+            vec![
+                sum(product()),
+                sum(by(number(2), product())),
+                sum(by(b.column("b"), by(number(3), b.column("a")))),
+            ]
         });
         assert_eq!(found[1].matches("sum(").count(), 2, "{found:#?}");
-        assert_eq!(found[1].matches("(CAST(a AS DECIMAL(38,0)) * CAST(b AS DECIMAL(38,0)))").count(), 2, "{found:#?}");
+        assert_eq!(
+            found[1].matches("(CAST(a AS DECIMAL(38,0)) * CAST(b AS DECIMAL(38,0)))").count(),
+            2,
+            "{found:#?}"
+        );
     }
 
     #[test]

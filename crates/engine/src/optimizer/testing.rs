@@ -42,7 +42,8 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// A scan of a new table of `rows` rows whose BIGINT columns have so many distinct values, from 0 upwards.
+    /// A scan of a new table of `rows` rows whose BIGINT columns have so many distinct values, from 0
+    /// upwards.
     pub(super) fn scan(&mut self, name: &str, rows: u64, columns: &[(&str, u64)]) -> Node {
         self.scan_with_key(name, rows, columns, None)
     }
@@ -113,7 +114,8 @@ impl Builder {
 
     /// The plan that gives the columns called `output`.
     pub(super) fn plan(self, root: Node, output: &[&str]) -> Plan {
-        let output = output.iter().map(|name| Output { name: (*name).to_owned(), column: self.id(name) }).collect();
+        let output =
+            output.iter().map(|name| Output { name: (*name).to_owned(), column: self.id(name) }).collect();
         Plan { root, columns: self.columns, output }
     }
 }

@@ -25,8 +25,10 @@ fn check(plan: Plan, expected: &str) {
 #[test]
 fn a_cross_product_under_a_filter_becomes_a_join_of_what_is_needed() {
     let mut b = Builder::default();
-    let (t, u) = (b.scan("t", 1000, &[("a", 1000), ("x", 10), ("y", 10)]), b.scan("u", 10, &[("k", 10), ("z", 5)]));
-    let root = filtered(cross(t, u), vec![b.equal("x", "k"), b.equal("z", "3"), b.compare("7", CompareOp::Gt, "a")]);
+    let (t, u) =
+        (b.scan("t", 1000, &[("a", 1000), ("x", 10), ("y", 10)]), b.scan("u", 10, &[("k", 10), ("z", 5)]));
+    let root =
+        filtered(cross(t, u), vec![b.equal("x", "k"), b.equal("z", "3"), b.compare("7", CompareOp::Gt, "a")]);
     check(
         b.plan(root, &["a"]),
         "
@@ -121,7 +123,8 @@ fn a_right_join_is_a_left_join_and_a_full_join_keeps_its_filters_above() {
 fn disjunctions_give_keys_and_filters() {
     // TPC-H Q19, then Q7.
     let mut b = Builder::default();
-    let (l, p) = (b.scan("l", 6000, &[("lp", 200), ("q", 50)]), b.scan("p", 200, &[("pk", 200), ("brand", 25)]));
+    let (l, p) =
+        (b.scan("l", 6000, &[("lp", 200), ("q", 50)]), b.scan("p", 200, &[("pk", 200), ("brand", 25)]));
     let branch = |brand: &str, most: &str| {
         Expr::And(vec![b.equal("lp", "pk"), b.equal("brand", brand), b.compare("q", CompareOp::Lt, most)])
     };
@@ -137,7 +140,8 @@ fn disjunctions_give_keys_and_filters() {
 
 #[test]
 fn semi_joins_move_to_where_they_reduce() {
-    // The semi join leaves few rows of t: it comes before the join with the larger u, although written after it.
+    // The semi join leaves few rows of t: it comes before the join with the larger u, although written after
+    // it.
     let mut b = Builder::default();
     let t = b.scan("t", 100_000, &[("a", 100_000), ("x", 50_000)]);
     let u = b.scan("u", 500_000, &[("k", 50_000), ("v", 100)]);
@@ -207,7 +211,11 @@ fn marks_that_are_filtered_by_are_semi_and_anti_joins() {
         let mark = b.columns.add("mark", entasis_vector::DataType::Boolean, true);
         let mut marked = join(JoinKind::Mark { mark, null_aware }, t, u, vec![]);
         if let Node::Join(join) = &mut marked {
-            join.on.push(crate::plan::JoinKey { left: b.column("a"), right: b.column("k"), null_equals_null: false });
+            join.on.push(crate::plan::JoinKey {
+                left: b.column("a"),
+                right: b.column("k"),
+                null_equals_null: false,
+            });
         }
         let read = b.column("mark");
         let predicate = if negated { Expr::Not(Box::new(read)) } else { read };
@@ -253,7 +261,10 @@ fn group_keys_that_follow_from_others_are_not_hashed() {
     }
     let text = optimized(b.plan(aggregate, &["by_a", "by_k", "by_v", "by_x", "n"]));
     let first = text.lines().next().expect("a line");
-    assert_eq!(first, "  Aggregate by a AS by_a, x AS by_x: count(*) AS n, any_value(k) AS by_k, any_value(v) AS by_v");
+    assert_eq!(
+        first,
+        "  Aggregate by a AS by_a, x AS by_x: count(*) AS n, any_value(k) AS by_k, any_value(v) AS by_v"
+    );
 }
 
 #[test]
@@ -273,8 +284,7 @@ fn a_key_decides_the_group_and_makes_joins_needless() {
     }
     let text = optimized(b.plan(aggregate, &["by_ck", "by_name", "by_nation", "count"]));
     let first = text.lines().next().expect("a line");
-    let expected =
-        "Aggregate by ck AS by_ck: count(*) AS count, any_value(nation) AS by_nation, any_value(name) AS by_name";
+    let expected = "Aggregate by ck AS by_ck: count(*) AS count, any_value(nation) AS by_nation, any_value(name) AS by_name";
     assert_eq!(first.trim(), expected, "{text}");
 
     // Nobody reads the far side, and it does not repeat rows.
@@ -302,6 +312,7 @@ fn a_rule_that_breaks_the_plan_is_named() {
     let t = b.scan("t", 100, &[("a", 100)]);
     let lost = b.columns.add("lost", entasis_vector::DataType::Int64, true);
     let predicate = Expr::compare(CompareOp::Eq, b.columns.expr(lost), b.column("a"));
-    let error = optimize(b.plan(filtered(t, vec![predicate]), &["a"]), &Settings::default()).expect_err("not made");
+    let error =
+        optimize(b.plan(filtered(t, vec![predicate]), &["a"]), &Settings::default()).expect_err("not made");
     assert!(error.message().contains("lost is read but not made below"), "{error}");
 }

@@ -1,8 +1,9 @@
 //! Rule: of partitions whose first rows alone are wanted, only these are given.
 //!
-//! `… QUALIFY row_number() OVER (PARTITION BY a ORDER BY b) <= 3` is a filter over a window. The window itself then keeps no
-//! more rows of a partition than can be among the first ([`Top`]), while they come in, and the filter is not needed any more. The same
-//! goes for `rank()`, with all peers of the last row. Other filters stay above: what is counted is all rows.
+//! `… QUALIFY row_number() OVER (PARTITION BY a ORDER BY b) <= 3` is a filter over a window. The window
+//! itself then keeps no more rows of a partition than can be among the first ([`Top`]), while they come in,
+//! and the filter is not needed any more. The same goes for `rank()`, with all peers of the last row. Other
+//! filters stay above: what is counted is all rows.
 
 use crate::plan::tree::rewrite_up;
 use crate::plan::{Filter, Node, Plan, Top, Window, WindowFunction};
@@ -22,7 +23,8 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
 }
 
 fn with_top(mut window: Window, mut predicates: Vec<Expr>) -> Node {
-    let found = predicates.iter().enumerate().filter_map(|(i, predicate)| Some((i, top(&window, predicate)?)));
+    let found =
+        predicates.iter().enumerate().filter_map(|(i, predicate)| Some((i, top(&window, predicate)?)));
     if let Some((i, (top, is_all))) = found.min_by_key(|(_, (top, _))| top.rows) {
         window.top = Some(top);
         if is_all {
@@ -32,13 +34,15 @@ fn with_top(mut window: Window, mut predicates: Vec<Expr>) -> Node {
     crate::plan::tree::filter(Node::Window(window), predicates)
 }
 
-/// The rows that `predicate` leaves at most, if it bounds a row number or a rank of `window`, and whether it leaves all of
-/// these.
+/// The rows that `predicate` leaves at most, if it bounds a row number or a rank of `window`, and whether it
+/// leaves all of these.
 fn top(window: &Window, predicate: &Expr) -> Option<(Top, bool)> {
     let Expr::Compare { op, left, right } = predicate else { return None };
     let (op, id, bound) = match (&**left, &**right) {
         (Expr::Column { id, .. }, Expr::Literal { value: Value::Integer(bound), .. }) => (*op, *id, *bound),
-        (Expr::Literal { value: Value::Integer(bound), .. }, Expr::Column { id, .. }) => (op.mirrored(), *id, *bound),
+        (Expr::Literal { value: Value::Integer(bound), .. }, Expr::Column { id, .. }) => {
+            (op.mirrored(), *id, *bound)
+        }
         _ => return None,
     };
     let (rows, is_all) = match op {
@@ -81,7 +85,8 @@ mod tests {
         let order = vec![SortKey { expr: b.column("b"), descending: true, nulls_first: false }];
         let window = Node::Window(Window { input, partition: vec![b.column("a")], order, calls, top: None });
         let bounded = Expr::compare(op, b.column("n"), Expr::literal(Value::Integer(bound), DataType::Int64));
-        let root = Node::Filter(Filter { input: Box::new(window), predicates: vec![bounded, b.equal("a", "7")] });
+        let root =
+            Node::Filter(Filter { input: Box::new(window), predicates: vec![bounded, b.equal("a", "7")] });
         let mut plan = b.plan(root, &["a", "b"]);
         crate::optimizer::pushdown::apply(&mut plan).unwrap();
         apply(&mut plan).unwrap();
@@ -97,8 +102,13 @@ mod tests {
         let text = optimized(WindowFunction::Rank, CompareOp::Lt, 3);
         assert!(text.contains("; rank <= 2") && !text.contains("Filter"), "{text}");
         let text = optimized(WindowFunction::RowNumber, CompareOp::Eq, 2);
-        assert!(text.contains("row_number() AS n; row_number <= 2") && text.contains("Filter (n = 2)"), "{text}");
-        for (function, op) in [(WindowFunction::DenseRank, CompareOp::LtEq), (WindowFunction::Rank, CompareOp::Gt)] {
+        assert!(
+            text.contains("row_number() AS n; row_number <= 2") && text.contains("Filter (n = 2)"),
+            "{text}"
+        );
+        for (function, op) in
+            [(WindowFunction::DenseRank, CompareOp::LtEq), (WindowFunction::Rank, CompareOp::Gt)]
+        {
             let text = optimized(function, op, 3);
             assert!(!text.contains(';') && text.contains("Filter"), "{text}");
         }

@@ -1,8 +1,8 @@
 //! Rule: a union of unions is one union.
 //!
-//! `a UNION b UNION c` comes as a union of a union, each with a `DISTINCT` around it. All arms become inputs of one, and of the
-//! `DISTINCT`s the outermost is left: whether a row was distinct below does not matter to it. Under `UNION ALL` only unions of
-//! all rows are merged.
+//! `a UNION b UNION c` comes as a union of a union, each with a `DISTINCT` around it. All arms become inputs
+//! of one, and of the `DISTINCT`s the outermost is left: whether a row was distinct below does not matter to
+//! it. Under `UNION ALL` only unions of all rows are merged.
 
 use crate::plan::tree::take;
 use crate::plan::{Node, Plan, SetKind, SetOperation};
@@ -36,7 +36,12 @@ fn visit(node: &mut Node, is_distinct: bool) {
 }
 
 /// Adds an input of a union to `arms`, or, if it is a union itself, that one's inputs.
-fn collect(mut input: Node, columns: Vec<ColumnId>, is_distinct: bool, arms: &mut Vec<(Node, Vec<ColumnId>)>) {
+fn collect(
+    mut input: Node,
+    columns: Vec<ColumnId>,
+    is_distinct: bool,
+    arms: &mut Vec<(Node, Vec<ColumnId>)>,
+) {
     if let Node::Distinct(distinct) = &mut input
         && is_distinct
         && let Node::SetOperation(set) = &*distinct.input
@@ -46,8 +51,11 @@ fn collect(mut input: Node, columns: Vec<ColumnId>, is_distinct: bool, arms: &mu
         input = take(&mut distinct.input);
     }
     match input {
-        Node::SetOperation(SetOperation { kind: SetKind::Union, all, inputs, columns: own }) if all || is_distinct => {
-            let places: HashMap<ColumnId, usize> = own.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+        Node::SetOperation(SetOperation { kind: SetKind::Union, all, inputs, columns: own })
+            if all || is_distinct =>
+        {
+            let places: HashMap<ColumnId, usize> =
+                own.iter().enumerate().map(|(place, id)| (*id, place)).collect();
             for (below, arm) in inputs {
                 let moved = columns.iter().map(|id| arm[places[id]]).collect();
                 collect(below, moved, is_distinct, arms);
@@ -87,8 +95,9 @@ mod tests {
         let mut plan = b.plan(root, &[]);
         apply(&mut plan).unwrap();
         fn distincts(node: &Node) -> usize {
-            usize::from(matches!(node, Node::Distinct(_)) || matches!(node, Node::SetOperation(set) if !set.all))
-                + node.children().into_iter().map(distincts).sum::<usize>()
+            usize::from(
+                matches!(node, Node::Distinct(_)) || matches!(node, Node::SetOperation(set) if !set.all),
+            ) + node.children().into_iter().map(distincts).sum::<usize>()
         }
         let top = if let Node::Distinct(distinct) = &plan.root { &distinct.input } else { &plan.root };
         let Node::SetOperation(set) = top else { panic!("a union is one") };

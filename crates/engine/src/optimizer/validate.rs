@@ -41,7 +41,11 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
                 if !given.contains(*id) {
                     error.get_or_insert(format!("{} is read but not made below", columns.get(*id).name));
                 } else if columns.ty(*id) != *ty {
-                    error.get_or_insert(format!("{} is {}, not {ty}", columns.get(*id).name, columns.ty(*id)));
+                    error.get_or_insert(format!(
+                        "{} is {}, not {ty}",
+                        columns.get(*id).name,
+                        columns.ty(*id)
+                    ));
                 }
             }
             if let Expr::Compare { left, right, .. } = e
@@ -80,7 +84,8 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
             let given = below();
             project.exprs.iter().find_map(|(id, e)| {
                 check(e, &given).or_else(|| {
-                    (e.ty() != columns.ty(*id)).then(|| format!("{} is computed as {}", columns.get(*id).name, e.ty()))
+                    (e.ty() != columns.ty(*id))
+                        .then(|| format!("{} is computed as {}", columns.get(*id).name, e.ty()))
                 })
             })
         }
@@ -118,7 +123,8 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
             let filters = window.calls.iter().filter_map(|(_, call)| call.filter.as_ref());
             let single = |(_, call): &&(_, WindowCall)| {
                 let bounds = [&call.frame.start, &call.frame.end];
-                call.frame.units == FrameUnits::Range && bounds.into_iter().any(|bound| bound.offset().is_some())
+                call.frame.units == FrameUnits::Range
+                    && bounds.into_iter().any(|bound| bound.offset().is_some())
             };
             let by_value = window.calls.iter().find(single);
             window
@@ -127,7 +133,10 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
                 .or_else(|| filters.into_iter().find_map(|e| predicate(e, &given)))
                 .or_else(|| {
                     let (id, _) = by_value.filter(|_| window.order.len() != 1)?;
-                    Some(format!("{} has a RANGE with an offset and not one order key", columns.get(*id).name))
+                    Some(format!(
+                        "{} has a RANGE with an offset and not one order key",
+                        columns.get(*id).name
+                    ))
                 })
         }
         Node::Sort(sort) => {

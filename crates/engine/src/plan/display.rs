@@ -6,8 +6,8 @@
 //! Columns go by name; where two columns of the plan share one, by name and id (`l_orderkey#7`).
 
 use super::{
-    Aggregate, AggregateCall, Bound, ColumnId, Columns, Exclude, Frame, FrameUnits, Join, JoinKind, Node, Plan,
-    Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
+    Aggregate, AggregateCall, Bound, ColumnId, Columns, Exclude, Frame, FrameUnits, Join, JoinKind, Node,
+    Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
 };
 use entasis_vector::expr::Expr;
 use std::collections::HashMap;
@@ -90,7 +90,9 @@ impl<'a> Names<'a> {
             Node::Project(project) => self.project(project),
             Node::Join(join) => self.join(join, notes),
             Node::Aggregate(aggregate) => self.aggregate(aggregate),
-            Node::Distinct(distinct) => format!("Distinct {}", self.list(&distinct.keys, |id| self.name(*id))),
+            Node::Distinct(distinct) => {
+                format!("Distinct {}", self.list(&distinct.keys, |id| self.name(*id)))
+            }
             Node::Window(window) => self.window(window),
             Node::Sort(sort) => self.sort(sort),
             Node::Limit(limit) => match (limit.count, limit.offset) {
@@ -176,7 +178,8 @@ impl<'a> Names<'a> {
         };
         let mut title = String::from("Aggregate");
         if !aggregate.groups.is_empty() {
-            title += &format!(" by {}", self.list(&aggregate.groups, |(id, expr)| named(*id, self.expr(expr))));
+            title +=
+                &format!(" by {}", self.list(&aggregate.groups, |(id, expr)| named(*id, self.expr(expr))));
         }
         if !aggregate.aggregates.is_empty() {
             title += if aggregate.groups.is_empty() { " " } else { ": " };
@@ -211,8 +214,9 @@ impl<'a> Names<'a> {
             title += &format!(" order {}", self.list(&window.order, |key| self.sort_key(key)));
         }
         if !window.calls.is_empty() {
-            let call =
-                |(id, call): &(ColumnId, WindowCall)| format!("{} AS {}", self.window_call(call), self.name(*id));
+            let call = |(id, call): &(ColumnId, WindowCall)| {
+                format!("{} AS {}", self.window_call(call), self.name(*id))
+            };
             title += &format!(": {}", self.list(&window.calls, call));
         }
         if let Some(top) = window.top {
@@ -296,7 +300,9 @@ impl<'a> Names<'a> {
 /// The columns that are made in `node` and below it.
 fn collect_made(node: &Node, into: &mut Vec<ColumnId>) {
     match node {
-        Node::Scan(_) | Node::Values(_) | Node::Aggregate(_) | Node::SetOperation(_) => into.extend(node.columns()),
+        Node::Scan(_) | Node::Values(_) | Node::Aggregate(_) | Node::SetOperation(_) => {
+            into.extend(node.columns())
+        }
         Node::Project(project) => into.extend(project.exprs.iter().map(|(id, _)| *id)),
         Node::Window(window) => into.extend(window.calls.iter().map(|(id, _)| *id)),
         Node::Join(Join { kind: JoinKind::Mark { mark, .. }, .. }) => into.push(*mark),

@@ -1,10 +1,11 @@
 //! The plan: the plain data type where front end and engine meet.
 //!
-//! A plan is a tree of [`Node`]s over columns that have identities, not positions: every node that makes a column gives
-//! it a fresh [`ColumnId`], every other node passes ids through, so a rewrite may move nodes without renumbering
-//! anything. What an id is called and which type it has stands once, in [`Columns`].
+//! A plan is a tree of [`Node`]s over columns that have identities, not positions: every node that makes a
+//! column gives it a fresh [`ColumnId`], every other node passes ids through, so a rewrite may move nodes
+//! without renumbering anything. What an id is called and which type it has stands once, in [`Columns`].
 //!
-//! The same nodes serve before and after optimization; [`crate::exec`] decides on build sides, tables and pipelines.
+//! The same nodes serve before and after optimization; [`crate::exec`] decides on build sides, tables and
+//! pipelines.
 
 pub(crate) mod display;
 pub(crate) mod tree;
@@ -157,10 +158,11 @@ pub struct Join {
     pub right: Box<Node>,
     /// Which rows and columns come out.
     pub kind: JoinKind,
-    /// Pairs of expressions, the first over the left input, the second over the right, that must be equal. Both sides
-    /// of a pair have one type.
+    /// Pairs of expressions, the first over the left input, the second over the right, that must be equal.
+    /// Both sides of a pair have one type.
     pub on: Vec<JoinKey>,
-    /// Further conditions over both sides. For the outer, semi, anti and mark kinds they are part of the match.
+    /// Further conditions over both sides. For the outer, semi, anti and mark kinds they are part of the
+    /// match.
     pub residual: Vec<Expr>,
 }
 
@@ -190,22 +192,24 @@ pub enum JoinKind {
     Semi,
     /// Left rows without match. Only the left columns.
     Anti,
-    /// Left rows without match, as `NOT IN` wants it: none at all if the right side has a NULL key, and no left row
-    /// with a NULL key unless the right side is empty. Exactly one key; further keys that correlate come as residuals.
+    /// Left rows without match, as `NOT IN` wants it: none at all if the right side has a NULL key, and no
+    /// left row with a NULL key unless the right side is empty. Exactly one key; further keys that correlate
+    /// come as residuals.
     NullAwareAnti,
-    /// Every left row once, with a BOOLEAN column `mark`: true with a match; else, if `null_aware`, NULL where `IN`
-    /// would say NULL (a NULL key on either side, right side not empty); else false.
+    /// Every left row once, with a BOOLEAN column `mark`: true with a match; else, if `null_aware`, NULL
+    /// where `IN` would say NULL (a NULL key on either side, right side not empty); else false.
     Mark {
         /// The new column.
         mark: ColumnId,
         /// See above.
         null_aware: bool,
     },
-    /// Every left row once with its match, right columns NULL without. Two matches are an error: a scalar subquery gave
-    /// more than one row.
+    /// Every left row once with its match, right columns NULL without. Two matches are an error: a scalar
+    /// subquery gave more than one row.
     Single,
-    /// Every left row with the nearest of its matches: the residual is one inequality, each operand over one side, and of the right
-    /// rows for which it holds the partner is the one whose operand is next to the left one's; of several, any of them.
+    /// Every left row with the nearest of its matches: the residual is one inequality, each operand over one
+    /// side, and of the right rows for which it holds the partner is the one whose operand is next to the
+    /// left one's; of several, any of them.
     AsOf {
         /// Left rows without match come too, right columns NULL.
         outer: bool,
@@ -247,9 +251,8 @@ pub enum AggregateFunction {
     CountStar,
     /// `count(x)`: BIGINT.
     Count,
-    /// Sum. Integers: BIGINT, UBIGINT or a decimal of 38 digits; one that does not fit is an error. Decimals: decimal of the same scale and
-    /// more digits.
-    /// Floats: DOUBLE.
+    /// Sum. Integers: BIGINT, UBIGINT or a decimal of 38 digits; one that does not fit is an error. Decimals:
+    /// decimal of the same scale and more digits. Floats: DOUBLE.
     Sum,
     /// Mean, DOUBLE. The argument is any number; decimals are summed exactly and divided once.
     Avg,
@@ -261,7 +264,8 @@ pub enum AggregateFunction {
     BoolAnd,
     /// `bool_or`.
     BoolOr,
-    /// A value from some row of the group, not NULL if there is one. What functionally dependent columns become.
+    /// A value from some row of the group, not NULL if there is one. What functionally dependent columns
+    /// become.
     AnyValue,
     /// A function that somebody else computes.
     External(Arc<dyn ExternalAggregate>),
@@ -288,15 +292,15 @@ impl AggregateFunction {
 pub trait ExternalAggregate: fmt::Debug + Send + Sync {
     /// The name, as SQL writes it.
     fn name(&self) -> &str;
-    /// Fresh state for any number of groups. `DISTINCT`, `FILTER` and `ORDER BY` are the engine's: the state sees the
-    /// rows that count, in order.
+    /// Fresh state for any number of groups. `DISTINCT`, `FILTER` and `ORDER BY` are the engine's: the state
+    /// sees the rows that count, in order.
     ///
     /// # Errors
     /// Input, if the function refuses its arguments.
     fn state(&self) -> Result<Box<dyn GroupStates>>;
-    /// If a few values decide the result: where they stand in the order of the first argument of `count` rows (at least one), none of
-    /// which is NULL. What the function gives for these rows alone is what it gives for all. A median lies at, or between, those in
-    /// the middle. `None`: all rows matter.
+    /// If a few values decide the result: where they stand in the order of the first argument of `count` rows
+    /// (at least one), none of which is NULL. What the function gives for these rows alone is what it gives
+    /// for all. A median lies at, or between, those in the middle. `None`: all rows matter.
     fn decisive(&self, count: usize) -> Option<RangeInclusive<usize>> {
         let _ = count;
         None
@@ -305,14 +309,21 @@ pub trait ExternalAggregate: fmt::Debug + Send + Sync {
 
 /// The states of one aggregate for all groups of one worker.
 pub trait GroupStates: Send {
-    /// Adds `rows` rows. `args` are flat or constant, row r at position r, and belongs to group `groups[r]`, below
-    /// `group_count`. Groups that are new start empty.
+    /// Adds `rows` rows. `args` are flat or constant, row r at position r, and belongs to group `groups[r]`,
+    /// below `group_count`. Groups that are new start empty.
     fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()>;
     /// Adds the states of `other`, of the same function: its group g goes to this one's group `map[g]`.
     fn merge(&mut self, other: Box<dyn GroupStates>, map: &[u32], group_count: usize) -> Result<()>;
-    /// Adds copies of the states of groups `ids` of `other`, of the same function, to the own groups of `map`, which stand beside
-    /// them, one after the other; `other` stays as it is. False, and nothing is added, if states cannot be copied.
-    fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32], group_count: usize) -> Result<bool> {
+    /// Adds copies of the states of groups `ids` of `other`, of the same function, to the own groups of
+    /// `map`, which stand beside them, one after the other; `other` stays as it is. False, and nothing is
+    /// added, if states cannot be copied.
+    fn add_copies(
+        &mut self,
+        other: &dyn GroupStates,
+        ids: &[u32],
+        map: &[u32],
+        group_count: usize,
+    ) -> Result<bool> {
         let _ = (other, ids, map, group_count);
         Ok(false)
     }
@@ -320,8 +331,8 @@ pub trait GroupStates: Send {
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
-    /// Results of the groups from `start`, `rows` of them (at most a chunk's), into `out`, which this begins. Called
-    /// once for each group, ascending.
+    /// Results of the groups from `start`, `rows` of them (at most a chunk's), into `out`, which this begins.
+    /// Called once for each group, ascending.
     fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()>;
     /// Bytes of memory in use, an estimate.
     fn bytes(&self) -> usize;
@@ -378,7 +389,8 @@ pub struct SetOperation {
     pub kind: SetKind,
     /// True: duplicates count (`ALL`). False: the result is distinct.
     pub all: bool,
-    /// Two inputs or more (two for `INTERSECT` and `EXCEPT`), each with its columns in the order of `columns`.
+    /// Two inputs or more (two for `INTERSECT` and `EXCEPT`), each with its columns in the order of
+    /// `columns`.
     pub inputs: Vec<(Node, Vec<ColumnId>)>,
     /// The columns of the result, new, of the inputs' types.
     pub columns: Vec<ColumnId>,
@@ -486,17 +498,22 @@ impl Plan {
     pub fn scan(relation: Arc<dyn Relation>) -> Plan {
         let mut columns = Columns::default();
         let fields = relation.schema().iter().zip(0..);
-        let scanned: Vec<_> =
-            fields.map(|(field, index)| (columns.add(&*field.name, field.ty, field.nullable), index)).collect();
+        let scanned: Vec<_> = fields
+            .map(|(field, index)| (columns.add(&*field.name, field.ty, field.nullable), index))
+            .collect();
         let names = relation.schema().iter().zip(&scanned);
-        let output =
-            names.map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column }).collect();
+        let output = names
+            .map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column })
+            .collect();
         Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
     }
 
-    /// The result's columns with their types. Each may be NULL: where a column is made says nothing of the joins above.
+    /// The result's columns with their types. Each may be NULL: where a column is made says nothing of the
+    /// joins above.
     pub fn schema(&self) -> Schema {
-        let field = |output: &Output| entasis_vector::Field::new(output.name.as_str(), self.columns.ty(output.column));
+        let field = |output: &Output| {
+            entasis_vector::Field::new(output.name.as_str(), self.columns.ty(output.column))
+        };
         self.output.iter().map(field).collect()
     }
 }

@@ -1,4 +1,5 @@
-//! Small tools that all rules share: sets of columns, walks over trees, replacing columns by what they stand for.
+//! Small tools that all rules share: sets of columns, walks over trees, replacing columns by what they stand
+//! for.
 
 use super::{Aggregate, Filter, Join, JoinKey, Node, Values};
 use entasis_vector::ColumnId;
@@ -43,7 +44,10 @@ impl ColumnSet {
     }
     pub(crate) fn iter(&self) -> impl Iterator<Item = ColumnId> + '_ {
         let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 == 1);
-        self.0.iter().enumerate().flat_map(move |(i, word)| bits(*word).map(move |bit| ColumnId((i * 64) as u32 + bit)))
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(move |(i, word)| bits(*word).map(move |bit| ColumnId((i * 64) as u32 + bit)))
     }
 }
 
@@ -132,8 +136,10 @@ pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role))
                 f(right, Role::Value);
             }
             // A null-aware match tells NULL from false.
-            let null_aware =
-                matches!(join.kind, super::JoinKind::NullAwareAnti | super::JoinKind::Mark { null_aware: true, .. });
+            let null_aware = matches!(
+                join.kind,
+                super::JoinKind::NullAwareAnti | super::JoinKind::Mark { null_aware: true, .. }
+            );
             let role = if null_aware { Role::Value } else { Role::Predicate };
             join.residual.iter_mut().for_each(|e| f(e, role));
         }
@@ -170,9 +176,9 @@ pub(crate) fn substitute(expr: Expr, with: &HashMap<ColumnId, Expr>) -> Expr {
     })
 }
 
-/// True if evaluating `expr` for a row that the statement would not have evaluated it for might well raise an error:
-/// division, casts that lose, roots. Overflow of sums and products is left out: it is rare, and filters on them would
-/// never move.
+/// True if evaluating `expr` for a row that the statement would not have evaluated it for might well raise an
+/// error: division, casts that lose, roots. Overflow of sums and products is left out: it is rare, and
+/// filters on them would never move.
 pub(crate) fn may_fail(expr: &Expr) -> bool {
     let mut fails = false;
     expr.visit(&mut |e| fails |= node_may_fail(e));
@@ -215,15 +221,16 @@ pub(crate) fn is_safe_cast(from: DataType, to: DataType) -> bool {
             _ => false,
         },
         _ if from.is_integer() && to.is_integer() => {
-            let ((a, b), (c, d)) = (from.integer_range().expect("an integer"), to.integer_range().expect("an integer"));
+            let ((a, b), (c, d)) =
+                (from.integer_range().expect("an integer"), to.integer_range().expect("an integer"));
             c <= a && b <= d
         }
         _ => false,
     }
 }
 
-/// Takes `left = right` apart into a join key between the sides with the columns `left` and `right`, whichever way
-/// around it is written. Gives the expression back if it is none.
+/// Takes `left = right` apart into a join key between the sides with the columns `left` and `right`,
+/// whichever way around it is written. Gives the expression back if it is none.
 pub(crate) fn as_join_key(expr: Expr, left: &ColumnSet, right: &ColumnSet) -> Result<JoinKey, Expr> {
     use entasis_vector::expr::CompareOp;
     match expr {

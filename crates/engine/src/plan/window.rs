@@ -1,9 +1,10 @@
 //! Window functions in a plan: what each row gets from rows near it.
 //!
-//! A [`Window`] divides the rows of its input into *partitions*, puts each partition in an order, and adds columns: each call
-//! gives every row a value that depends on its place in the order, or on the rows of its *frame*, a stretch of the order.
-//! Rows of a partition that are equal in the order are *peers*. All calls of a node share partitions and order; each has
-//! its frame. Nothing is implied: a call that is written without a frame has the one that SQL gives it.
+//! A [`Window`] divides the rows of its input into *partitions*, puts each partition in an order, and adds
+//! columns: each call gives every row a value that depends on its place in the order, or on the rows of its
+//! *frame*, a stretch of the order. Rows of a partition that are equal in the order are *peers*. All calls of
+//! a node share partitions and order; each has its frame. Nothing is implied: a call that is written without
+//! a frame has the one that SQL gives it.
 
 use super::{AggregateFunction, Node, SortKey};
 use entasis_vector::expr::Expr;
@@ -14,7 +15,8 @@ use entasis_vector::{ColumnId, DataType};
 pub struct Window {
     /// Where rows come from.
     pub input: Box<Node>,
-    /// Rows that agree in all of these are a partition; NULL agrees with NULL. Without any there is one partition.
+    /// Rows that agree in all of these are a partition; NULL agrees with NULL. Without any there is one
+    /// partition.
     pub partition: Vec<Expr>,
     /// The order of the rows of a partition. Peers stay in the order of the input.
     pub order: Vec<SortKey>,
@@ -44,7 +46,8 @@ pub struct WindowCall {
     pub distinct: bool,
     /// Only rows for which this is true count. For aggregates.
     pub filter: Option<Expr>,
-    /// Rows of the frame reach the function in this order (`array_agg(x ORDER BY y) OVER (…)`). For aggregates.
+    /// Rows of the frame reach the function in this order (`array_agg(x ORDER BY y) OVER (…)`). For
+    /// aggregates.
     pub order_by: Vec<SortKey>,
     /// Rows whose first argument is NULL are passed over. For `lag`, `lead` and the values of a frame.
     pub ignore_nulls: bool,
@@ -54,7 +57,8 @@ pub struct WindowCall {
     pub ty: DataType,
 }
 
-/// Window functions. Those that count rows give BIGINT, shares of rows DOUBLE, values the type of their first argument.
+/// Window functions. Those that count rows give BIGINT, shares of rows DOUBLE, values the type of their first
+/// argument.
 #[derive(Debug, Clone)]
 pub enum WindowFunction {
     /// `row_number()`: the place in the partition, from 1.
@@ -69,7 +73,8 @@ pub enum WindowFunction {
     CumeDist,
     /// `ntile(n)`: which of `n` buckets of about as many rows each, from 1.
     Ntile,
-    /// `lag(x[, offset[, default]])`: `x` of the row so many before, `default` or NULL where the partition has none.
+    /// `lag(x[, offset[, default]])`: `x` of the row so many before, `default` or NULL where the partition
+    /// has none.
     Lag,
     /// `lead(x[, offset[, default]])`: of the row so many behind.
     Lead,
@@ -109,7 +114,8 @@ impl WindowFunction {
     }
 }
 
-/// The rows of a partition that count for one of them: those from `start` to `end`, but for those that are excluded.
+/// The rows of a partition that count for one of them: those from `start` to `end`, but for those that are
+/// excluded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     /// What the bounds count.
@@ -129,7 +135,8 @@ impl Frame {
         Frame { units: FrameUnits::Range, start, end, exclude: Exclude::NoOthers }
     }
 
-    /// The rows up to the last peer: the frame of a call that is written without one, in a window with an order.
+    /// The rows up to the last peer: the frame of a call that is written without one, in a window with an
+    /// order.
     pub fn up_to_peers() -> Frame {
         Frame { end: Bound::CurrentRow, ..Frame::whole() }
     }
@@ -140,8 +147,8 @@ impl Frame {
 pub enum FrameUnits {
     /// Rows: offsets are BIGINT. The current row is that row alone.
     Rows,
-    /// Differences of the order's only key. Offsets are of the type of the key, of a date or time they are INTERVAL. The
-    /// current row stands for all its peers.
+    /// Differences of the order's only key. Offsets are of the type of the key, of a date or time they are
+    /// INTERVAL. The current row stands for all its peers.
     Range,
     /// Groups of peers: offsets are BIGINT. The current row stands for all its peers.
     Groups,
@@ -202,7 +209,8 @@ impl WindowCall {
     /// All expressions but the filter, to be rewritten, and the filter.
     pub fn exprs_mut(&mut self) -> (impl Iterator<Item = &mut Expr>, Option<&mut Expr>) {
         let bounds = [&mut self.frame.start, &mut self.frame.end].into_iter().filter_map(Bound::offset_mut);
-        let values = self.args.iter_mut().chain(self.order_by.iter_mut().map(|key| &mut key.expr)).chain(bounds);
+        let values =
+            self.args.iter_mut().chain(self.order_by.iter_mut().map(|key| &mut key.expr)).chain(bounds);
         (values, self.filter.as_mut())
     }
 }

@@ -1,10 +1,12 @@
 //! Rows of a stored table by many keys at once.
 //!
-//! Whoever knows keys, and wants the rows that have them, joins the table with them; that reads all rows of the table. If the keys
-//! are few, their rows are looked up first, one key after the other, by the layout key or by an index, and the join reads only these
-//! ([`crate::relation::Relation::only_rows`]). The lookups are given up as soon as they cost more than reading all rows.
+//! Whoever knows keys, and wants the rows that have them, joins the table with them; that reads all rows of
+//! the table. If the keys are few, their rows are looked up first, one key after the other, by the layout key
+//! or by an index, and the join reads only these ([`crate::relation::Relation::only_rows`]). The lookups are
+//! given up as soon as they cost more than reading all rows.
 //!
-//! The rows may be more than are asked for, as an index may know only the first of several columns: the join is to say.
+//! The rows may be more than are asked for, as an index may know only the first of several columns: the join
+//! is to say.
 
 use super::{Bounds, Condition, FEW_LOOKUPS, rows_by_index, slice};
 use crate::relation::Relation;
@@ -16,9 +18,9 @@ use std::cell::LazyCell;
 /// So many slots are read in the time of a lookup.
 const SLOTS_FOR_A_LOOKUP: u64 = 64;
 
-/// The rows of a stored table that have one of `keys`, which have no NULLs, in `columns`, in order: by its layout key or an index,
-/// if looking them up costs less than looking through the columns in all rows. There may be others among them. `None`, if that
-/// is not so.
+/// The rows of a stored table that have one of `keys`, which have no NULLs, in `columns`, in order: by its
+/// layout key or an index, if looking them up costs less than looking through the columns in all rows. There
+/// may be others among them. `None`, if that is not so.
 pub fn rows_by_key(relation: &dyn Relation, columns: &[usize], keys: &[Vec<Value>]) -> Option<Vec<RowId>> {
     let table = relation.table()?;
     if !table.table().options().layout.is_keyed() {
@@ -41,8 +43,10 @@ pub fn rows_by_key(relation: &dyn Relation, columns: &[usize], keys: &[Vec<Value
         if conditions.iter().any(|condition| matches!(condition.value, Datum::Float(_))) {
             return None;
         }
-        let by_layout = rows_by_layout(table, &conditions, |slots| are_few(lookups + slots / SLOTS_FOR_A_LOOKUP));
-        let (rows, slots) = by_layout.or_else(|| Some((rows_by_indexes(relation, table, &conditions)?, 0)))?;
+        let by_layout =
+            rows_by_layout(table, &conditions, |slots| are_few(lookups + slots / SLOTS_FOR_A_LOOKUP));
+        let (rows, slots) =
+            by_layout.or_else(|| Some((rows_by_indexes(relation, table, &conditions)?, 0)))?;
         lookups += 1 + slots / SLOTS_FOR_A_LOOKUP + rows.len() as u64;
         if !are_few(lookups) {
             return None;
@@ -68,8 +72,8 @@ fn equalities<'a>(table: &TableSnapshot, columns: &[usize], key: &'a [Value]) ->
     columns.iter().zip(key).map(one).collect()
 }
 
-/// The rows that satisfy equalities, by the layout key, and how many slots were looked at; `None` if it says nothing, or if
-/// `are_few` says that these are not few.
+/// The rows that satisfy equalities, by the layout key, and how many slots were looked at; `None` if it says
+/// nothing, or if `are_few` says that these are not few.
 fn rows_by_layout(
     table: &TableSnapshot,
     conditions: &[Condition<'_>],
@@ -90,7 +94,8 @@ fn rows_by_layout(
     if !are_few(slots) {
         return None;
     }
-    for (number, slot) in ranges.iter().flat_map(|range| range.slots.clone().map(|slot| (range.group, slot))) {
+    for (number, slot) in ranges.iter().flat_map(|range| range.slots.clone().map(|slot| (range.group, slot)))
+    {
         let row = RowId { group: number as u32, slot: slot as u32 };
         let has = |condition: &Condition<'_>| table.datum(row, condition.column).is_same(condition.value);
         if table.row_group(number)?.is_live(slot) && conditions.iter().all(has) {
@@ -101,7 +106,11 @@ fn rows_by_layout(
 }
 
 /// The same by the first index that tells it.
-fn rows_by_indexes(relation: &dyn Relation, table: &TableSnapshot, conditions: &[Condition<'_>]) -> Option<Vec<RowId>> {
+fn rows_by_indexes(
+    relation: &dyn Relation,
+    table: &TableSnapshot,
+    conditions: &[Condition<'_>],
+) -> Option<Vec<RowId>> {
     relation.indexes().iter().find_map(|index| {
         let bounds = Bounds::of(&index.columns[..index.key_columns], conditions, table)?;
         rows_by_index(table, index, &bounds, || relation.costs())
@@ -147,9 +156,11 @@ mod tests {
         }
     }
 
-    /// `a`, which counts rows, `b` and `c`, with seven and a hundred values, and `d`, which is NULL in places.
+    /// `a`, which counts rows, `b` and `c`, with seven and a hundred values, and `d`, which is NULL in
+    /// places.
     fn rows(count: i128) -> impl Iterator<Item = [Value; 4]> {
-        let number = |i: i128| [Value::Integer(i), Value::Integer(i % 7), Value::Integer(i * 37 % 100), Value::Null];
+        let number =
+            |i: i128| [Value::Integer(i), Value::Integer(i % 7), Value::Integer(i * 37 % 100), Value::Null];
         (0..count).map(number).map(|mut row| {
             if let (Value::Integer(a), true) = (row[0].clone(), row[1] != Value::Integer(0)) {
                 row[3] = Value::Integer(a % 50);

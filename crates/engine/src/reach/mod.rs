@@ -1,19 +1,22 @@
-//! The reach of a scan: where the rows are that its filters ask for, as far as the layout key or an index says it.
+//! The reach of a scan: where the rows are that its filters ask for, as far as the layout key or an index
+//! says it.
 //!
-//! Conditions that compare columns with constants bound the key: equality on its first columns, then a range of the next.
+//! Conditions that compare columns with constants bound the key: equality on its first columns, then a range
+//! of the next.
 //!
-//! 1. By the layout key, the rows are in some partitions, of which those in the middle need no test: conditions that made
-//!    the bounds are *implied* there. (Range query of *Optimal Column Layout for Hybrid Workloads*, section 3.)
-//! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, and these the rows. Only if they
-//!    are few, or looking them up costs less than looking through the index's columns in all rows ([`Costs`]): what is
-//!    well compressed is scanned for fewer rows.
+//! 1. By the layout key, the rows are in some partitions, of which those in the middle need no test:
+//!    conditions that made the bounds are *implied* there. (Range query of *Optimal Column Layout for Hybrid
+//!    Workloads*, section 3.)
+//! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, and these the
+//!    rows. Only if they are few, or looking them up costs less than looking through the index's columns in
+//!    all rows ([`Costs`]): what is well compressed is scanned for fewer rows.
 //! 3. Otherwise, everywhere.
 //!
-//! Where the relation says which of its rows are meant ([`Relation::only_rows`]), they are there. Rows with many keys are looked
-//! up so beforehand ([`by_key`]).
+//! Where the relation says which of its rows are meant ([`Relation::only_rows`]), they are there. Rows with
+//! many keys are looked up so beforehand ([`by_key`]).
 //!
-//! Rows outside are never wanted, so the filters run as they would without this; `optimizer = off` does without. The scan asks
-//! when it starts, `EXPLAIN` when it prints.
+//! Rows outside are never wanted, so the filters run as they would without this; `optimizer = off` does
+//! without. The scan asks when it starts, `EXPLAIN` when it prints.
 
 mod by_key;
 
@@ -178,7 +181,12 @@ fn condition<'a>(
         _ => false,
     };
     let is_typed = table.schema().get(column).is_some_and(|field| field.ty == ty) && *value != Value::Null;
-    (bounds && is_typed).then(|| Condition { column, op, value: Datum::of_value(value, ty), conjunct: number })
+    (bounds && is_typed).then(|| Condition {
+        column,
+        op,
+        value: Datum::of_value(value, ty),
+        conjunct: number,
+    })
 }
 
 impl<'a> Bounds<'a> {
@@ -235,7 +243,8 @@ impl<'a> Bounds<'a> {
         length(&self.low).max(length(&self.high))
     }
 
-    /// The values that the first columns must have, if no range follows. Not of floats, where others are equal to them.
+    /// The values that the first columns must have, if no range follows. Not of floats, where others are
+    /// equal to them.
     fn equal(&self) -> Option<&[Datum<'a>]> {
         let is_float = |datum: &Datum<'_>| matches!(datum, Datum::Float(_));
         match (&self.low, &self.high) {
@@ -299,7 +308,8 @@ fn rows_by_index(
     // PERF: a sample of the table takes longer than a few rows.
     let affordable = LazyCell::new(|| {
         let costs = costs();
-        let scan: f64 = index.columns[..bounds.columns()].iter().map(|&column| costs.scan(table, column)).sum();
+        let scan: f64 =
+            index.columns[..bounds.columns()].iter().map(|&column| costs.scan(table, column)).sum();
         (scan / costs.by_index()) as u64
     });
     let are_few = |rows: u64| rows <= FEW_LOOKUPS || rows <= *affordable;

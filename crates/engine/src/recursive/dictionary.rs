@@ -1,8 +1,9 @@
 //! The rows of a recursion with `USING KEY`: one of each key, that which came last.
 //!
-//! Rows stay in the chunks that they came in. A [hash table](crate::exec) numbers the keys, and each number has the place of its row;
-//! a row that is at no such place has been replaced. When more than half of all rows have been, those that are left are packed anew,
-//! so that memory is that of the entries, and a round costs what it brings.
+//! Rows stay in the chunks that they came in. A [hash table](crate::exec) numbers the keys, and each number
+//! has the place of its row; a row that is at no such place has been replaced. When more than half of all
+//! rows have been, those that are left are packed anew, so that memory is that of the entries, and a round
+//! costs what it brings.
 
 use crate::context::QueryContext;
 use crate::exec::group_table::GroupTable;
@@ -47,8 +48,8 @@ impl Dictionary {
         Dictionary { types, keys, table, places, chunks, rows: 0, held, memory }
     }
 
-    /// Puts the rows of a round in, each in the place of the one that had its key. Returns those that are in it then: of rows with
-    /// one key the last.
+    /// Puts the rows of a round in, each in the place of the one that had its key. Returns those that are in
+    /// it then: of rows with one key the last.
     pub(super) fn put(&mut self, found: ResultSet, context: &QueryContext) -> Result<ResultSet> {
         let first = self.chunks.len();
         self.add(found)?;

@@ -5,8 +5,9 @@
 //! auto, 3=cht       the third join of the plan; all others choose
 //! 1=array, 2=cat    the same for two joins
 //! ```
-//! Joins are numbered from 1 in the order in which `EXPLAIN` prints them: a join before those below it, its left input before its
-//! right one. `EXPLAIN ANALYZE` prints the numbers. A number that a plan does not have counts for nothing.
+//! Joins are numbered from 1 in the order in which `EXPLAIN` prints them: a join before those below it, its
+//! left input before its right one. `EXPLAIN ANALYZE` prints the numbers. A number that a plan does not have
+//! counts for nothing.
 
 use super::TableKind;
 use entasis_vector::{Error, Result};

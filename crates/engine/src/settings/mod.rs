@@ -82,8 +82,8 @@ impl Default for Settings {
     fn default() -> Settings {
         // Asked once: the answer is read from files.
         static PARALLELISM: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-        let threads =
-            *PARALLELISM.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+        let threads = *PARALLELISM
+            .get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         Settings {
             threads,
             chunk_rows: CHUNK_ROWS,

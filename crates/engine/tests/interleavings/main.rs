@@ -1,9 +1,11 @@
-//! Workers that build and probe joins, or group rows, side by side, under a scheduler that tries thousands of interleavings (`shuttle`).
+//! Workers that build and probe joins, or group rows, side by side, under a scheduler that tries thousands of
+//! interleavings (`shuttle`).
 //!
-//! The modules are those of the crate, compiled once more, with another `sync`. Whole statements run: the pool, pipelines,
-//! the build of every table and filter by partitions, partitions that are written and joined later. Each must give the rows of a
-//! nested loop, and all memory back. A run that fails prints its schedule. The scheduler knows one order of all accesses, so
-//! what weaker orders of the machine allow is not tried.
+//! The modules are those of the crate, compiled once more, with another `sync`. Whole statements run: the
+//! pool, pipelines, the build of every table and filter by partitions, partitions that are written and joined
+//! later. Each must give the rows of a nested loop, and all memory back. A run that fails prints its
+//! schedule. The scheduler knows one order of all accesses, so what weaker orders of the machine allow is not
+//! tried.
 
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
@@ -41,8 +43,12 @@ pub mod template;
 
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, ErrorKind, Result, Value};
-use exec::{Collector, FilterKind, JoinSpill, MemoryBudget, QueryContext, Settings, Spilling, TableKind, execute};
-use plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Values};
+use exec::{
+    Collector, FilterKind, JoinSpill, MemoryBudget, QueryContext, Settings, Spilling, TableKind, execute,
+};
+use plan::{
+    Aggregate, AggregateCall, AggregateFunction, Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Values,
+};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};
 use std::collections::BTreeMap;
@@ -61,7 +67,8 @@ struct Case {
     right: Vec<Row>,
     settings: Settings,
     limit: usize,
-    /// The result is joined with the left rows' numbers once more, so that the first join's keys are tested below another one.
+    /// The result is joined with the left rows' numbers once more, so that the first join's keys are tested
+    /// below another one.
     twice: bool,
     /// The result is grouped by the left keys: how many rows of each, and the sum of their left numbers.
     grouped: bool,
@@ -123,11 +130,19 @@ fn cases() -> Vec<Case> {
         },
         Case { limit: LITTLE, ..case("partitions are written for lack of memory", spill(JoinSpill::Half)) },
         Case { limit: LESS, may_fail: true, ..case("there is little memory", Settings::default()) },
-        Case { limit: LESS, may_fail: true, ..case("partitions wait for each other's memory", spill(JoinSpill::All)) },
+        Case {
+            limit: LESS,
+            may_fail: true,
+            ..case("partitions wait for each other's memory", spill(JoinSpill::All))
+        },
         Case { cancelled: true, ..case("a statement is cancelled", spill(JoinSpill::All)) },
         groups("groups whose rows are written", Spilling::All),
         groups("groups whose rows are split again", Spilling::Deep),
-        Case { limit: 80 << 10, may_fail: true, ..groups("there is little memory for groups", Spilling::Auto) },
+        Case {
+            limit: 80 << 10,
+            may_fail: true,
+            ..groups("there is little memory for groups", Spilling::Auto)
+        },
         Case { cancelled: true, ..groups("an aggregation is cancelled", Spilling::Deep) },
     ]
 }
@@ -149,7 +164,8 @@ fn plan(case: &Case, kind: JoinKind) -> Plan {
     let mut columns = Columns::default();
     let number = |v: i64| Value::Integer(v.into());
     let mut values = |name: &str, rows: &[Row]| {
-        let ids = ["k", "n"].map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, true)).to_vec();
+        let ids =
+            ["k", "n"].map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, true)).to_vec();
         let rows = rows.iter().map(|&(key, n)| vec![key.map_or(Value::Null, number), number(n)]).collect();
         (Node::Values(Values { columns: ids.clone(), rows }), ids)
     };
@@ -157,7 +173,11 @@ fn plan(case: &Case, kind: JoinKind) -> Plan {
     let (right, r) = values("r", &case.right);
     let (again, a) = values("a", &case.left);
     let join = |left: Node, right: Node, kind, keys: (ColumnId, ColumnId)| {
-        let on = vec![JoinKey { left: columns.expr(keys.0), right: columns.expr(keys.1), null_equals_null: false }];
+        let on = vec![JoinKey {
+            left: columns.expr(keys.0),
+            right: columns.expr(keys.1),
+            null_equals_null: false,
+        }];
         let (left, right) = (Box::new(left), Box::new(right));
         Node::Join(Join { left, right, kind, on, residual: Vec::new() })
     };
@@ -184,7 +204,8 @@ fn plan(case: &Case, kind: JoinKind) -> Plan {
             aggregates: vec![(count, counting), (sum, summing)],
             input: Box::new(root),
         });
-        let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+        let output =
+            root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
         return Plan { root, columns, output };
     }
     let output = root.columns().into_iter().filter(|column| !a.contains(column));

@@ -1,5 +1,5 @@
-//! What workers meet by, with a scheduler that tries one interleaving after the other, and parts so small that a few rows
-//! have several.
+//! What workers meet by, with a scheduler that tries one interleaving after the other, and parts so small
+//! that a few rows have several.
 
 use entasis_vector::statement::Statement;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +13,8 @@ pub(crate) const PARTITION_ROWS: u64 = 4;
 pub(crate) const MIN_PARTITION_SHIFT: u32 = 5;
 pub(crate) const PART_ROWS: usize = 4;
 
-/// A cell that is written once. The scheduler has none of its own, and nobody may wait in one that it does not know.
+/// A cell that is written once. The scheduler has none of its own, and nobody may wait in one that it does
+/// not know.
 #[derive(Debug)]
 pub(crate) struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
@@ -53,7 +54,8 @@ impl<T> From<T> for OnceLock<T> {
     }
 }
 
-/// Runs `work`. The scheduler's threads are one of the system's, which cannot say whom each of them works for.
+/// Runs `work`. The scheduler's threads are one of the system's, which cannot say whom each of them works
+/// for.
 pub(crate) fn within<T>(_: Arc<dyn Statement>, work: impl FnOnce() -> T) -> T {
     work()
 }

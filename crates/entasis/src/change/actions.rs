@@ -1,21 +1,23 @@
 //! What foreign keys do when keys that rows refer to are gone: `ON DELETE`, `ON UPDATE`.
 //!
-//! 1. A statement changes the rows of its table. Keys that went by that are noted for each foreign key that refers to them
-//!    ([`Actions::note`]): those of rows that were deleted, and those of updated rows whose key is another now. `RESTRICT` is judged
-//!    here.
-//! 2. One after the other, each foreign key does what it is declared to do, to all rows that refer to these keys at once
-//!    ([`Actions::finish`]). That is a statement as any other over the other table ([`entasis_sql::follow`]); if the keys are few, it
-//!    looks only at rows that a key or an index of that table gives. What goes by that is noted as in step 1, so that actions go on
-//!    through other tables, and the same one, until none is due.
-//! 3. Then it is judged what the statement came to: rows that have come to refer to others find these, and no row refers to a key
-//!    that went and has not come back (`NO ACTION`). What is found, and what actions have made so, is claimed for the commit
-//!    ([`foreign::Claims`]): who adds rows that refer to such keys meanwhile is in conflict with this.
+//! 1. A statement changes the rows of its table. Keys that went by that are noted for each foreign key that
+//!    refers to them ([`Actions::note`]): those of rows that were deleted, and those of updated rows whose
+//!    key is another now. `RESTRICT` is judged here.
+//! 2. One after the other, each foreign key does what it is declared to do, to all rows that refer to these
+//!    keys at once ([`Actions::finish`]). That is a statement as any other over the other table
+//!    ([`entasis_sql::follow`]); if the keys are few, it looks only at rows that a key or an index of that
+//!    table gives. What goes by that is noted as in step 1, so that actions go on through other tables, and
+//!    the same one, until none is due.
+//! 3. Then it is judged what the statement came to: rows that have come to refer to others find these, and no
+//!    row refers to a key that went and has not come back (`NO ACTION`). What is found, and what actions have
+//!    made so, is claimed for the commit ([`foreign::Claims`]): who adds rows that refer to such keys
+//!    meanwhile is in conflict with this.
 //!
 //! Whatever fails undoes the statement, as for all else that it does.
 //!
-//! **Ends.** Actions look at rows as they are when they are done. Deletions come to an end because rows do. Updates could go round in
-//! a circle of foreign keys for ever, if keys are permuted; so a row is refused that were to follow a key which the statement itself
-//! has let rows refer to ([`Actions::refuse_again`]).
+//! **Ends.** Actions look at rows as they are when they are done. Deletions come to an end because rows do.
+//! Updates could go round in a circle of foreign keys for ever, if keys are permuted; so a row is refused
+//! that were to follow a key which the statement itself has let rows refer to ([`Actions::refuse_again`]).
 //!
 //! `TRUNCATE` does none of this: it is refused if rows are referred to ([`foreign::refuse_truncate`]).
 
@@ -92,14 +94,21 @@ impl Due {
 }
 
 impl Actions {
-    /// Notes what rows of a table have come to refer to, and which of its keys went. `changes` are by [`foreign::columns`].
+    /// Notes what rows of a table have come to refer to, and which of its keys went. `changes` are by
+    /// [`foreign::columns`].
     ///
     /// # Errors
     /// Constraint, if a row refers to a key that went, by a foreign key with `RESTRICT`.
-    pub(super) fn note(&mut self, work: &mut Work, entry: &Arc<TableEntry>, changes: &[KeyChange]) -> Result<()> {
+    pub(super) fn note(
+        &mut self,
+        work: &mut Work,
+        entry: &Arc<TableEntry>,
+        changes: &[KeyChange],
+    ) -> Result<()> {
         let (own, referred) = changes.split_at(entry.definition.foreign_keys.len());
         for (key, change) in entry.definition.foreign_keys.iter().zip(own) {
-            let others = change.updated().filter(|(old, new)| foreign::order(old, new).is_ne()).map(|(_, new)| new);
+            let others =
+                change.updated().filter(|(old, new)| foreign::order(old, new).is_ne()).map(|(_, new)| new);
             let came = others.chain(change.new_rows()).cloned().collect();
             self.open.extend(foreign::came_to_refer(work, entry, key, came)?);
         }
@@ -168,16 +177,22 @@ impl Actions {
             None => rows,
         };
         let Some(consequence) = due.consequence() else { return Ok(()) };
-        let types: Vec<DataType> = key.references.iter().map(|&column| parent.table.schema()[column].ty).collect();
-        let referring =
-            Referring { table: &child.name, rows: Arc::new(rows), columns: &key.columns, types: &types, went };
+        let types: Vec<DataType> =
+            key.references.iter().map(|&column| parent.table.schema()[column].ty).collect();
+        let referring = Referring {
+            table: &child.name,
+            rows: Arc::new(rows),
+            columns: &key.columns,
+            types: &types,
+            went,
+        };
         let change = entasis_sql::follow(&names, &referring, consequence)?;
         drop(names);
         super::change_rows(connection, work, change, self).map(drop)
     }
 
-    /// Refuses to update rows that the statement itself may have let refer to the keys which they are to follow: which of
-    /// them have, and which have not, is not known.
+    /// Refuses to update rows that the statement itself may have let refer to the keys which they are to
+    /// follow: which of them have, and which have not, is not known.
     fn refuse_again(&self, due: &Due) -> Result<()> {
         let Event::Updated(_) = due.event else { return Ok(()) };
         for claim in &self.open {
@@ -193,9 +208,10 @@ impl Actions {
                     "the statement has set {shown} in rows of table {}, and is to change just that once more",
                     due.child.name
                 );
-                let hint =
-                    "set keys to values that no row has had before, and to those that are wanted by a second statement";
-                return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint).with_sqlstate(TRIGGERED_CHANGE));
+                let hint = "set keys to values that no row has had before, and to those that are wanted by a second statement";
+                return Err(Error::new(ErrorKind::Constraint, text)
+                    .with_hint(hint)
+                    .with_sqlstate(TRIGGERED_CHANGE));
             }
         }
         Ok(())

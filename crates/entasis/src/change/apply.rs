@@ -1,7 +1,7 @@
 //! The rows of a table and of its indexes change.
 //!
-//! A row whose layout key changes moves, and others with it: then ids are good no longer. So all rows that change in such a
-//! way are removed first and added again after that.
+//! A row whose layout key changes moves, and others with it: then ids are good no longer. So all rows that
+//! change in such a way are removed first and added again after that.
 
 use super::actions::Actions;
 use super::rows::{Fate, RowChange, RowsToChange};
@@ -39,8 +39,8 @@ impl KeyChange {
     }
 }
 
-/// Changes `rows`, whose new values are those of `columns`. Returns how many they are. What foreign keys are to do then, and to judge
-/// at the end of the statement, goes to `actions`.
+/// Changes `rows`, whose new values are those of `columns`. Returns how many they are. What foreign keys are
+/// to do then, and to judge at the end of the statement, goes to `actions`.
 ///
 /// # Errors
 /// Constraint, if one is violated; the statement must be undone then.
@@ -107,9 +107,12 @@ pub(crate) fn apply(
     let moved = rows.rows.iter().filter(|row| row.fate == Fate::Updated && moves).count();
     for (number, values) in added.iter().enumerate() {
         interrupt.look_now_and_then()?;
-        let datums: Vec<Datum<'_>> = values.iter().zip(&types).map(|(v, &ty)| Datum::of_value(v, ty)).collect();
+        let datums: Vec<Datum<'_>> =
+            values.iter().zip(&types).map(|(v, &ty)| Datum::of_value(v, ty)).collect();
         writer.insert(&datums);
-        for (key, _) in watched.iter_mut().zip(&is_touched).filter(|(_, touched)| **touched || number >= moved) {
+        for (key, _) in
+            watched.iter_mut().zip(&is_touched).filter(|(_, touched)| **touched || number >= moved)
+        {
             key.added.push(key.columns.iter().map(|&column| values[column].clone()).collect());
         }
     }
@@ -119,8 +122,14 @@ pub(crate) fn apply(
     Ok(rows.rows.len() as u64)
 }
 
-/// Brings the indexes to what the table is, and judges keys. What foreign keys are to do and to judge goes to `actions`.
-fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>, actions: &mut Actions) -> Result<()> {
+/// Brings the indexes to what the table is, and judges keys. What foreign keys are to do and to judge goes to
+/// `actions`.
+fn settle(
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    watched: Vec<KeyChange>,
+    actions: &mut Actions,
+) -> Result<()> {
     let keys = entry.definition.keys.len();
     for (number, change) in watched[..keys].iter().enumerate() {
         keys::write_index(work, entry, number, change)?;
@@ -132,15 +141,21 @@ fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>, act
     actions.note(work, entry, &watched[keys..])
 }
 
-/// What is to be known of the rows that change: by key of the definition the columns of its index, then what foreign keys
-/// ask for.
+/// What is to be known of the rows that change: by key of the definition the columns of its index, then what
+/// foreign keys ask for.
 fn watched(work: &Work, entry: &TableEntry) -> Vec<KeyChange> {
     let keys = entry.definition.keys.iter().map(|key| index_columns(key, entry.table.options()));
     let columns = keys.chain(foreign::columns(work, entry));
     columns.map(|columns| KeyChange { columns, ..KeyChange::default() }).collect()
 }
 
-fn set(values: &mut [Value], columns: &[usize], rows: &RowsToChange<'_>, row: &RowChange<'_>, types: &[DataType]) {
+fn set(
+    values: &mut [Value],
+    columns: &[usize],
+    rows: &RowsToChange<'_>,
+    row: &RowChange<'_>,
+    types: &[DataType],
+) {
     for (at, &column) in columns.iter().enumerate() {
         values[column] = rows.datum(row, at).value(types[column]);
     }

@@ -1,7 +1,8 @@
 //! `UPDATE` and `DELETE` of rows that nothing else must hear of, block by block.
 //!
-//! That is so if what changes is in no index and no foreign key, and if the rows come in the order of their places: so a scan
-//! gives them, and so none comes twice. [`super::apply`] does the same for all others, row by row.
+//! That is so if what changes is in no index and no foreign key, and if the rows come in the order of their
+//! places: so a scan gives them, and so none comes twice. [`super::apply`] does the same for all others, row
+//! by row.
 //!
 //! Rows whose layout key changes move: they are removed, and added as new ones.
 
@@ -20,12 +21,17 @@ const CHUNKS: usize = 16;
 /// So many rows that move are many.
 const MANY: u64 = 4096;
 
-/// Changes the rows that the plan of `change` gave. How many they are; `None`, and nothing is done, if they must be looked at
-/// one by one.
+/// Changes the rows that the plan of `change` gave. How many they are; `None`, and nothing is done, if they
+/// must be looked at one by one.
 ///
 /// # Errors
 /// Constraint, for a NULL in a column that is declared `NOT NULL`.
-pub(crate) fn apply(work: &mut Work, entry: &Arc<TableEntry>, change: &Change, found: &Rows) -> Result<Option<u64>> {
+pub(crate) fn apply(
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    change: &Change,
+    found: &Rows,
+) -> Result<Option<u64>> {
     let options = entry.table.options();
     let is_set = |column: &usize| change.columns.contains(column);
     let has_indexes = entry.indexes.iter().any(Option::is_some);
@@ -93,7 +99,8 @@ fn delete(work: &mut Work, entry: &Arc<TableEntry>, chunks: &[Chunk]) -> Result<
     Ok(())
 }
 
-/// Rows as they are to be: `columns` of the table have the values of those of the chunks, the others the ones that they had.
+/// Rows as they are to be: `columns` of the table have the values of those of the chunks, the others the ones
+/// that they had.
 fn moved_rows(rows: &TableSnapshot, columns: &[(usize, usize)], chunks: &[Chunk]) -> Result<AppendedRows> {
     let mut appender = rows.table().appender();
     let mut to = Chunk::new();

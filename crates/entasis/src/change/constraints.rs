@@ -1,4 +1,5 @@
-//! What a row must satisfy by itself: NOT NULL, and CHECK, whose conditions are computed by the statement's plan.
+//! What a row must satisfy by itself: NOT NULL, and CHECK, whose conditions are computed by the statement's
+//! plan.
 
 use super::rows::{datum, shown};
 use entasis_storage::{Datum, TableEntry};
@@ -24,7 +25,12 @@ pub(crate) fn judge_nulls(entry: &TableEntry, column: usize, chunk: &Chunk, sour
 }
 
 /// Refuses rows for which one of `checks` is FALSE; the first of them is column `first` of the chunks.
-pub(crate) fn judge_checks(entry: &TableEntry, checks: &[String], first: usize, chunks: &[Chunk]) -> Result<()> {
+pub(crate) fn judge_checks(
+    entry: &TableEntry,
+    checks: &[String],
+    first: usize,
+    chunks: &[Chunk],
+) -> Result<()> {
     for (number, name) in checks.iter().enumerate() {
         for chunk in chunks {
             let is_false = |row: &usize| matches!(datum(chunk, first + number, *row), Datum::Integer(0));
@@ -36,14 +42,16 @@ pub(crate) fn judge_checks(entry: &TableEntry, checks: &[String], first: usize, 
     Ok(())
 }
 
-/// The error of a CHECK; `values` columns of the chunk stand before the checks, the table's own as the last of them if they
-/// are all there.
+/// The error of a CHECK; `values` columns of the chunk stand before the checks, the table's own as the last
+/// of them if they are all there.
 fn violated(entry: &TableEntry, name: &str, chunk: &Chunk, row: usize, values: usize) -> Error {
     let schema = entry.table.schema();
-    let condition = entry.definition.checks.iter().find(|check| check.name == name).map_or("", |check| &check.sql);
+    let condition =
+        entry.definition.checks.iter().find(|check| check.name == name).map_or("", |check| &check.sql);
     let mut text = format!("CHECK constraint {name} of table {} ({condition}) is violated", entry.name);
     if let Some(first) = values.checked_sub(schema.len()) {
-        let mentioned = |column: &usize| condition.to_lowercase().contains(&schema[*column].name.to_lowercase());
+        let mentioned =
+            |column: &usize| condition.to_lowercase().contains(&schema[*column].name.to_lowercase());
         let columns: Vec<usize> = (0..schema.len()).filter(mentioned).collect();
         let value = |&column: &usize| -> Value { chunk.value(row, first + column, schema[column].ty) };
         let values: Vec<Value> = columns.iter().map(value).collect();

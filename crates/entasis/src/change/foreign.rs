@@ -1,11 +1,13 @@
 //! Foreign keys: rows that refer to others.
 //!
-//! A row that comes must find what it refers to; a row that goes must not be missed, unless another with its key has come.
-//! Both look at the end of the statement, when foreign keys have done what they are to do ([`super::actions`]). The transaction
-//! then relies on the other table: if that has changed when it commits, both look once more ([`Claims`]), because the two
-//! transactions together might break what neither breaks alone.
+//! A row that comes must find what it refers to; a row that goes must not be missed, unless another with its
+//! key has come. Both look at the end of the statement, when foreign keys have done what they are to do
+//! ([`super::actions`]). The transaction then relies on the other table: if that has changed when it commits,
+//! both look once more ([`Claims`]), because the two transactions together might break what neither breaks
+//! alone.
 //!
-//! What goes is looked for among the referring rows by a key of theirs on these columns, without one row by row.
+//! What goes is looked for among the referring rows by a key of theirs on these columns, without one row by
+//! row.
 
 use super::apply::Values;
 use super::rows::shown;
@@ -18,11 +20,12 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Keys that a transaction keeps to judge them once more. With more, it is in conflict with whoever changes the other table.
+/// Keys that a transaction keeps to judge them once more. With more, it is in conflict with whoever changes
+/// the other table.
 const CLAIMED_KEYS: usize = 100_000;
 
-/// The columns that foreign keys ask of a table: of each of its own the columns, then of each that refers to it the columns
-/// that are referred to.
+/// The columns that foreign keys ask of a table: of each of its own the columns, then of each that refers to
+/// it the columns that are referred to.
 pub(crate) fn columns(work: &Work, entry: &TableEntry) -> impl Iterator<Item = Vec<usize>> {
     let own = entry.definition.foreign_keys.iter().map(|key| key.columns.clone());
     let referring = referring(work, entry).into_iter().map(|(_, key)| key.references);
@@ -155,7 +158,12 @@ fn first_referred<'a>(
 }
 
 /// What a row of the snapshot refers to that is not there.
-fn first_dangling(snapshot: &TableSnapshot, child: &TableEntry, key: &ForeignKey, lookup: &Lookup) -> Option<Values> {
+fn first_dangling(
+    snapshot: &TableSnapshot,
+    child: &TableEntry,
+    key: &ForeignKey,
+    lookup: &Lookup,
+) -> Option<Values> {
     let types: Vec<DataType> = key.columns.iter().map(|&column| child.table.schema()[column].ty).collect();
     let mut datums = Vec::with_capacity(types.len());
     snapshot.row_ids().find_map(|id| {
@@ -175,8 +183,10 @@ fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
 
 fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Values) -> Error {
     let shown = shown(parent, &key.references, row);
-    let text =
-        format!("foreign key {}: rows of table {} refer to {shown} of table {}", key.name, child.name, parent.name);
+    let text = format!(
+        "foreign key {}: rows of table {} refer to {shown} of table {}",
+        key.name, child.name, parent.name
+    );
     Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
 }
 
@@ -187,7 +197,8 @@ pub(crate) fn claim(work: &mut Work, claim: Claim) -> Result<()> {
     Ok(())
 }
 
-/// Has a claim judged that is known to hold now when the transaction commits, if the other table has changed by then.
+/// Has a claim judged that is known to hold now when the transaction commits, if the other table has changed
+/// by then.
 pub(crate) fn rely(work: &mut Work, claim: Claim) {
     work.claim(&claim.other().clone(), |claims| claims.push(claim));
 }
@@ -213,7 +224,8 @@ pub(crate) fn restrict(
 /// Judges rows that were added in bulk.
 pub(crate) fn judge_added(work: &mut Work, entry: &Arc<TableEntry>, added: &[AppendedRows]) -> Result<()> {
     for key in &entry.definition.foreign_keys {
-        let types: Vec<DataType> = key.columns.iter().map(|&column| entry.table.schema()[column].ty).collect();
+        let types: Vec<DataType> =
+            key.columns.iter().map(|&column| entry.table.schema()[column].ty).collect();
         let mut came: Vec<Values> = Vec::new();
         for rows in added {
             rows.each_row(&key.columns, |datums| {
@@ -267,7 +279,8 @@ struct Lookup {
 impl Lookup {
     /// A lookup by a key of the table that has just these columns.
     fn of(see: &mut See<'_>, entry: &TableEntry, columns: &[usize]) -> Option<Lookup> {
-        let is_it = |key: &[usize]| key.len() == columns.len() && key.iter().all(|column| columns.contains(column));
+        let is_it =
+            |key: &[usize]| key.len() == columns.len() && key.iter().all(|column| columns.contains(column));
         let options = entry.table.options();
         let (table, key) = if options.layout.is_keyed() && is_it(&options.layout_key) {
             (&entry.table, &options.layout_key)
@@ -275,7 +288,8 @@ impl Lookup {
             let number = entry.definition.keys.iter().position(|key| is_it(&key.columns))?;
             (entry.indexes[number].as_ref()?, &entry.definition.keys[number].columns)
         };
-        let place = |column: &usize| columns.iter().position(|c| c == column).expect("the columns are the same");
+        let place =
+            |column: &usize| columns.iter().position(|c| c == column).expect("the columns are the same");
         let order = key.iter().map(|column| (place(column), entry.table.schema()[*column].ty)).collect();
         Some(Lookup { snapshot: see(table), order })
     }
@@ -295,7 +309,8 @@ impl Lookup {
         if !self.order.iter().all(fits) {
             return false;
         }
-        let key: Vec<Datum<'_>> = self.order.iter().map(|&(at, ty)| Datum::of_value(&values[at], ty)).collect();
+        let key: Vec<Datum<'_>> =
+            self.order.iter().map(|&(at, ty)| Datum::of_value(&values[at], ty)).collect();
         self.snapshot.find(&key).is_some()
     }
 }
@@ -308,10 +323,12 @@ fn find_slowly<'a>(
     went: &[&'a Values],
 ) -> Option<&'a Values> {
     let types: Vec<DataType> = key.columns.iter().map(|&column| child.table.schema()[column].ty).collect();
-    let hash = |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
+    let hash =
+        |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
     let mut sought: HashMap<u64, Vec<&'a Values>> = HashMap::new();
     for &row in went {
-        let datums: Vec<Datum<'_>> = row.iter().zip(&types).map(|(value, &ty)| Datum::of_value(value, ty)).collect();
+        let datums: Vec<Datum<'_>> =
+            row.iter().zip(&types).map(|(value, &ty)| Datum::of_value(value, ty)).collect();
         sought.entry(hash(&datums)).or_default().push(row);
     }
     let mut datums = Vec::with_capacity(types.len());
@@ -319,7 +336,10 @@ fn find_slowly<'a>(
         datums.clear();
         snapshot.read(id, &key.columns, &mut datums);
         let same = |row: &&&Values| {
-            row.iter().zip(&types).zip(&datums).all(|((value, &ty), datum)| datum.is_same(Datum::of_value(value, ty)))
+            row.iter()
+                .zip(&types)
+                .zip(&datums)
+                .all(|((value, &ty), datum)| datum.is_same(Datum::of_value(value, ty)))
         };
         if let Some(row) = sought.get(&hash(&datums)).and_then(|rows| rows.iter().find(same)) {
             return Some(row);
@@ -345,10 +365,13 @@ pub(crate) fn add_referring(work: &Work, entries: &mut Vec<Arc<TableEntry>>) {
 pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<TableEntry>]) -> Result<()> {
     for (child, key) in referring(work, entry) {
         if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
-            let text = format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
+            let text =
+                format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
             let error = Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY);
-            let hint =
-                format!("truncate both: TRUNCATE {}, {}; or all that refer to it: CASCADE", entry.name, child.name);
+            let hint = format!(
+                "truncate both: TRUNCATE {}, {}; or all that refer to it: CASCADE",
+                entry.name, child.name
+            );
             return Err(error.with_hint(hint));
         }
     }

@@ -1,7 +1,7 @@
 //! `INSERT` without `ON CONFLICT`: rows are encoded by all workers as they come, and committed together.
 //!
-//! So are the rows of indexes. What must be judged by other rows (keys, foreign keys) is looked at behind that, on the rows that
-//! came.
+//! So are the rows of indexes. What must be judged by other rows (keys, foreign keys) is looked at behind
+//! that, on the rows that came.
 
 use super::rows::datum;
 use super::{constraints, foreign, keys};
@@ -24,7 +24,8 @@ pub(crate) fn insert(connection: &Connection, work: &mut Work, insert: Insert) -
     let outputs: Vec<DataType> = insert.plan.schema().iter().map(|field| field.ty).collect();
     let returned = entry.table.schema().len() + insert.checks.len();
     let context = connection.context();
-    let collector = insert.returning.is_some().then(|| Collector::new(&context, outputs[returned..].to_vec()));
+    let collector =
+        insert.returning.is_some().then(|| Collector::new(&context, outputs[returned..].to_vec()));
     let filled = Filled::default();
     let keys: Vec<usize> = (0..entry.indexes.len()).collect();
     let sink = TableSink {
@@ -39,7 +40,9 @@ pub(crate) fn insert(connection: &Connection, work: &mut Work, insert: Insert) -
     statement::execute(connection, insert.plan, &sink)?;
     let changed = add(work, &entry, filled.take())?;
     Ok(match (insert.returning, collector) {
-        (Some(schema), Some(collector)) => Rows::new(schema, collector.into_chunks(), context).with_changed(changed),
+        (Some(schema), Some(collector)) => {
+            Rows::new(schema, collector.into_chunks(), context).with_changed(changed)
+        }
         _ => Rows::changed_rows(changed),
     })
 }
@@ -68,8 +71,8 @@ fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
     Ok(count)
 }
 
-/// Refuses rows with equal keys: among all, or among some that were added. `writer` is that of the key's index, or of the table if
-/// that is laid out by the key.
+/// Refuses rows with equal keys: among all, or among some that were added. `writer` is that of the key's
+/// index, or of the table if that is laid out by the key.
 pub(super) fn judge_key(
     entry: &TableEntry,
     number: usize,
@@ -107,7 +110,8 @@ fn judge_keys(entry: &TableEntry, keys: impl Iterator<Item = usize>, interrupt: 
     Ok(())
 }
 
-/// The error for a row whose key another has; `datum` gives its columns in the table that is laid out by the key.
+/// The error for a row whose key another has; `datum` gives its columns in the table that is laid out by the
+/// key.
 fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<'a>) -> Error {
     let table = entry.indexes[number].as_ref().unwrap_or(&entry.table);
     let columns = table.options().layout_key.iter();
@@ -115,8 +119,8 @@ fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<
     keys::duplicate(entry, number, &values)
 }
 
-/// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet, and into its indexes. Returns how many rows
-/// were added.
+/// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet, and into its indexes.
+/// Returns how many rows were added.
 ///
 /// # Errors
 /// Constraint, if two rows have one key; those of the plan.
@@ -128,11 +132,17 @@ pub(crate) fn fill(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan)
     Ok(count)
 }
 
-/// Runs `plan`, which gives the rows of the table, into the indexes of some keys, which nobody else knows yet.
+/// Runs `plan`, which gives the rows of the table, into the indexes of some keys, which nobody else knows
+/// yet.
 ///
 /// # Errors
 /// As [`fill`].
-pub(crate) fn fill_indexes(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan, keys: &[usize]) -> Result<()> {
+pub(crate) fn fill_indexes(
+    connection: &Connection,
+    entry: &Arc<TableEntry>,
+    plan: Plan,
+    keys: &[usize],
+) -> Result<()> {
     let rows = match keys.iter().any(|&number| entry.indexes[number].is_some()) {
         true => run_into(connection, entry, plan, false, keys)?,
         false => Added::default(),
@@ -148,13 +158,19 @@ fn run_into(
     keys: &[usize],
 ) -> Result<Added> {
     let filled = Filled::default();
-    let sink = TableSink { connection, entry, with_table, keys, checks: &[], collector: None, filled: &filled };
+    let sink =
+        TableSink { connection, entry, with_table, keys, checks: &[], collector: None, filled: &filled };
     statement::execute(connection, plan, &sink)?;
     Ok(filled.take())
 }
 
 /// Adds rows to indexes that nobody else knows yet, and judges their keys.
-fn fill_new(connection: &Connection, entry: &TableEntry, rows: Vec<Vec<AppendedRows>>, keys: &[usize]) -> Result<()> {
+fn fill_new(
+    connection: &Connection,
+    entry: &TableEntry,
+    rows: Vec<Vec<AppendedRows>>,
+    keys: &[usize],
+) -> Result<()> {
     for (index, rows) in entry.indexes.iter().zip(rows) {
         if let Some(index) = index {
             index.commit(rows)?;
@@ -224,7 +240,13 @@ impl IndexAppender {
     }
 
     /// Takes the rows of a chunk of the table; `own` and `spares` are memory to work in.
-    fn append(&mut self, chunk: &Chunk, morsel: u64, own: &mut Chunk, spares: &mut Vec<Arc<Buffer>>) -> Result<()> {
+    fn append(
+        &mut self,
+        chunk: &Chunk,
+        morsel: u64,
+        own: &mut Chunk,
+        spares: &mut Vec<Arc<Buffer>>,
+    ) -> Result<()> {
         project(chunk, self.columns.iter().copied(), own);
         let required = 0..self.required;
         if required.clone().any(|column| own.vector(column).validity().is_some()) {

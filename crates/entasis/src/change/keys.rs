@@ -22,7 +22,12 @@ fn types(entry: &TableEntry, columns: &[usize]) -> Vec<DataType> {
 ///
 /// # Errors
 /// Interrupted.
-pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) -> Result<()> {
+pub(crate) fn write_index(
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    number: usize,
+    change: &KeyChange,
+) -> Result<()> {
     let Some(index) = &entry.indexes[number] else { return Ok(()) };
     if change.removed.is_empty() && change.replaced.is_empty() && change.added.is_empty() {
         return Ok(());
@@ -57,8 +62,8 @@ pub(crate) fn change_index(
     Ok(())
 }
 
-/// Where rows of an index stand, the first `width` columns of which are its layout key. Rows with the same key are looked for
-/// together, because there may be very many that are not meant.
+/// Where rows of an index stand, the first `width` columns of which are its layout key. Rows with the same
+/// key are looked for together, because there may be very many that are not meant.
 fn find_rows(
     writer: &TableWriter<'_>,
     mut rows: Vec<&Vec<Value>>,
@@ -70,7 +75,8 @@ fn find_rows(
         let columns = a.iter().zip(*b).take(width).map(|(a, b)| a.total_cmp(b));
         { columns }.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     };
-    let hash = |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
+    let hash =
+        |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
     rows.sort_by(order);
     let mut found = Vec::with_capacity(rows.len());
     for same in rows.chunk_by(|a, b| order(a, b).is_eq()) {
@@ -82,7 +88,8 @@ fn find_rows(
         }
         let mut left = same.len();
         writer.find_each(&datums(&same[0][..width], types), |id| {
-            let others: Vec<Datum<'_>> = (width..types.len()).map(|column| writer.datum(id, column)).collect();
+            let others: Vec<Datum<'_>> =
+                (width..types.len()).map(|column| writer.datum(id, column)).collect();
             let is_it = |wanted: &Vec<Datum<'_>>| wanted.iter().zip(&others).all(|(a, b)| a.is_same(*b));
             if let Some(rows) = wanted.get_mut(&hash(&others))
                 && let Some(at) = rows.iter().position(is_it)
@@ -99,7 +106,12 @@ fn find_rows(
 }
 
 /// Judges a key by the rows that came: no two rows may have one of their keys.
-pub(crate) fn judge(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) -> Result<()> {
+pub(crate) fn judge(
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    number: usize,
+    change: &KeyChange,
+) -> Result<()> {
     if entry.definition.keys[number].kind == KeyKind::Index || change.added.is_empty() {
         return Ok(());
     }

@@ -3,8 +3,8 @@
 //! 1. The statement's plan says which rows are meant and what they become ([`rows`]).
 //! 2. Each row's own promises are judged: NOT NULL, CHECK ([`constraints`]).
 //! 3. The rows of the table change, then those of its indexes ([`apply`], or [`bulk`] where that is all).
-//! 4. What concerns several rows is judged on what came of it: keys and foreign keys ([`keys`], [`foreign`]). So
-//!    `UPDATE t SET k = k + 1` is no violation, and neither is a key that goes and comes back.
+//! 4. What concerns several rows is judged on what came of it: keys and foreign keys ([`keys`], [`foreign`]).
+//!    So `UPDATE t SET k = k + 1` is no violation, and neither is a key that goes and comes back.
 //!
 //! Whatever fails undoes the statement; that is [`crate::work`]'s.
 
@@ -39,7 +39,12 @@ pub(crate) fn change(connection: &Connection, work: &mut Work, change: Change) -
 }
 
 /// Changes the rows of one table. What foreign keys are to do then goes to `actions`.
-fn change_rows(connection: &Connection, work: &mut Work, change: Change, actions: &mut Actions) -> Result<Rows> {
+fn change_rows(
+    connection: &Connection,
+    work: &mut Work,
+    change: Change,
+    actions: &mut Actions,
+) -> Result<Rows> {
     let entry = target(work, &change.table)?;
     let found = statement::query(connection, change.plan.clone())?;
     let checks = rows::first_value(&change) + change.columns.len();

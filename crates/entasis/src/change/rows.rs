@@ -104,7 +104,8 @@ pub(crate) fn rows_to_change<'a>(
     Ok(rows)
 }
 
-/// Of the rows to add that share key `number`, which is one of those that the statement has an answer for, the first stays.
+/// Of the rows to add that share key `number`, which is one of those that the statement has an answer for,
+/// the first stays.
 fn refuse_equal(
     change: &Change,
     entry: &TableEntry,
@@ -112,7 +113,9 @@ fn refuse_equal(
     rows: &mut RowsToChange<'_>,
     interrupt: &mut Interrupt,
 ) -> Result<()> {
-    let place = |column: &usize| change.columns.iter().position(|c| c == column).expect("rows to add have all columns");
+    let place = |column: &usize| {
+        change.columns.iter().position(|c| c == column).expect("rows to add have all columns")
+    };
     let places: Vec<usize> = entry.definition.keys[number].columns.iter().map(place).collect();
     let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut is_equal = vec![false; rows.rows.len()];
@@ -128,9 +131,12 @@ fn refuse_equal(
         let same = |other: &usize| key(&rows.rows[*other]).iter().zip(&own).all(|(a, b)| a.is_same(*b));
         if others.iter().any(same) {
             if change.repeated == Repeated::Error {
-                let text = format!("two rows that the statement adds to table {} have the same key", entry.name);
+                let text =
+                    format!("two rows that the statement adds to table {} have the same key", entry.name);
                 let hint = "make sure that no two rows of the source have one key";
-                return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint).with_sqlstate(CARDINALITY));
+                return Err(Error::new(ErrorKind::Constraint, text)
+                    .with_hint(hint)
+                    .with_sqlstate(CARDINALITY));
             }
             is_equal[index] = true;
         } else {

@@ -1,11 +1,12 @@
 //! Foreign keys, seen from the table that they refer to.
 //!
-//! A foreign key is kept with the table that it belongs to, by the name of the other table and the numbers of its columns. So
-//! whoever changes the other table takes care of it: names and numbers follow the table and the columns that they mean, and a
-//! key that foreign keys refer to stays, unless they are dropped with it.
+//! A foreign key is kept with the table that it belongs to, by the name of the other table and the numbers of
+//! its columns. So whoever changes the other table takes care of it: names and numbers follow the table and
+//! the columns that they mean, and a key that foreign keys refer to stays, unless they are dropped with it.
 //!
-//! A foreign key that comes or goes is a change of both tables: transactions that are open on the table that it refers to do not
-//! know it, and judge their rows without it. That table gets a new entry, so they are in conflict.
+//! A foreign key that comes or goes is a change of both tables: transactions that are open on the table that
+//! it refers to do not know it, and judge their rows without it. That table gets a new entry, so they are in
+//! conflict.
 
 use super::redefined;
 use crate::change::foreign::referring;
@@ -20,19 +21,26 @@ use std::sync::Arc;
 /// A foreign key of one table that another one keeps from being changed.
 fn referred(entry: &TableEntry, child: &str, key: &ForeignKey, what: &str, hint: String) -> Error {
     let names: Vec<&str> = key.references.iter().map(|&column| &*entry.table.schema()[column].name).collect();
-    let text =
-        format!("foreign key {} of table {child} refers to ({}) of table {}", key.name, names.join(", "), entry.name);
+    let text = format!(
+        "foreign key {} of table {child} refers to ({}) of table {}",
+        key.name,
+        names.join(", "),
+        entry.name
+    );
     Error::new(ErrorKind::Constraint, format!("{text}, {what}")).with_hint(hint).with_sqlstate(FOREIGN_KEY)
 }
 
 /// Refuses to drop or replace a table that others refer to, but for those that are dropped with it.
 pub(super) fn refuse_referred(work: &Work, entry: &TableEntry, together: &[String]) -> Result<()> {
-    let stays = |child: &TableEntry| child.name != entry.name && !together.contains(&child.name.to_lowercase());
+    let stays =
+        |child: &TableEntry| child.name != entry.name && !together.contains(&child.name.to_lowercase());
     match referring(work, entry).into_iter().find(|(child, _)| stays(child)) {
         None => Ok(()),
         Some((child, key)) => {
-            let text =
-                format!("table {} is referred to by foreign key {} of table {}", entry.name, key.name, child.name);
+            let text = format!(
+                "table {} is referred to by foreign key {} of table {}",
+                entry.name, key.name, child.name
+            );
             let hint = format!(
                 "drop table {} or the constraint first, or use DROP TABLE {} CASCADE, which drops the constraint",
                 child.name, entry.name
@@ -59,14 +67,17 @@ pub(super) fn follow_name(work: &mut Work, from: &str, to: &str) -> Result<()> {
     let children: Vec<String> = work.names.tables().filter(refers).map(|child| child.name.clone()).collect();
     for child in children {
         edit(work, &child, |foreign_keys| {
-            foreign_keys.iter_mut().filter(|key| key.table == from).for_each(|key| key.table = to.to_lowercase());
+            foreign_keys
+                .iter_mut()
+                .filter(|key| key.table == from)
+                .for_each(|key| key.table = to.to_lowercase());
         })?;
     }
     Ok(())
 }
 
-/// Has foreign keys of other tables follow the columns that they refer to, to where these will be. Drops those whose key is
-/// dropped, also of the table's own, if that is asked for.
+/// Has foreign keys of other tables follow the columns that they refer to, to where these will be. Drops
+/// those whose key is dropped, also of the table's own, if that is asked for.
 ///
 /// # Errors
 /// Constraint, if a column or key is dropped or gets other values that a foreign key refers to.
@@ -104,7 +115,9 @@ pub(super) fn follow_columns(work: &mut Work, entry: &Arc<TableEntry>, to: &mut 
         // Its columns by the names that they had.
         Some(key) => Err(match entry.definition.foreign_keys.iter().find(|old| old.name == key.name) {
             Some(old) => kept(entry, &entry.name, old),
-            None => Error::input(format!("foreign key {} of table {} refers to no key", key.name, entry.name)),
+            None => {
+                Error::input(format!("foreign key {} of table {} refers to no key", key.name, entry.name))
+            }
         }),
     }
 }
@@ -126,7 +139,8 @@ fn edit(work: &mut Work, table: &str, change: impl FnOnce(&mut Vec<ForeignKey>))
     work.names.add(Entry::Table(redefined(&entry, definition)), IfExists::Replace).map(drop)
 }
 
-/// Gives new entries to the tables that a table begins or ceases to refer to, and returns those that it begins to.
+/// Gives new entries to the tables that a table begins or ceases to refer to, and returns those that it
+/// begins to.
 pub(super) fn renew_parents(
     work: &mut Work,
     old: &Definition,
@@ -135,8 +149,9 @@ pub(super) fn renew_parents(
 ) -> Result<Vec<Arc<TableEntry>>> {
     let lacks = |definition: &Definition, key: &ForeignKey| {
         let what = |key: &ForeignKey| (key.on_delete, key.on_update);
-        let is_it =
-            |other: &ForeignKey| (&other.table, &other.columns, what(other)) == (&key.table, &key.columns, what(key));
+        let is_it = |other: &ForeignKey| {
+            (&other.table, &other.columns, what(other)) == (&key.table, &key.columns, what(key))
+        };
         !definition.foreign_keys.iter().any(is_it)
     };
     let came = new.foreign_keys.iter().filter(|key| lacks(old, key));

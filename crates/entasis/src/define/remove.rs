@@ -81,7 +81,11 @@ pub(super) fn object(
             (Entry::View(_), _) if cascade => object(connection, work, user, together, true)?,
             (Entry::View(view), _) => {
                 let (kind, name) = (entry.kind(), entry.name());
-                let hint = format!("drop view {} first, or use DROP {} {name} CASCADE", view.name, kind.to_uppercase());
+                let hint = format!(
+                    "drop view {} first, or use DROP {} {name} CASCADE",
+                    view.name,
+                    kind.to_uppercase()
+                );
                 return Err(Error::input(format!("view {} uses {kind} {name}", view.name)).with_hint(hint));
             }
             (Entry::Table(table), Entry::Sequence(sequence)) => drop_calls(work, table, sequence, cascade)?,
@@ -118,8 +122,12 @@ pub(super) fn identities<'a>(
 
 /// Drops the defaults and checks of a table that call a sequence, or refuses to drop the sequence.
 fn drop_calls(work: &mut Work, table: &TableEntry, sequence: &Sequence, cascade: bool) -> Result<()> {
-    let calls = |sql: &str| called_sequences(sql).is_ok_and(|called| called.contains(&sequence.name.to_lowercase()));
-    let is_identity = |default: &ColumnDefault| matches!(default, ColumnDefault::Identity { sequence: own, .. } if own.eq_ignore_ascii_case(&sequence.name));
+    let calls =
+        |sql: &str| called_sequences(sql).is_ok_and(|called| called.contains(&sequence.name.to_lowercase()));
+    let is_identity = |default: &ColumnDefault| match default {
+        ColumnDefault::Identity { sequence: own, .. } => own.eq_ignore_ascii_case(&sequence.name),
+        _ => false,
+    };
     let mut definition = (*table.definition).clone();
     let column_name = |column: usize| &table.table.schema()[column].name;
     if let Some(column) = definition.defaults.iter().position(is_identity) {

@@ -13,13 +13,18 @@ const STANDING: [&str; 5] = ["main", "public", "information_schema", "temp", "pg
 /// Creates a schema, by its name in lower case.
 pub(super) fn create(work: &mut Work, name: &str, if_not_exists: bool) -> Result<()> {
     if STANDING.contains(&name) {
-        let error = || Error::input(format!("a schema named \"{name}\" already exists")).with_sqlstate(sqlstate::TAKEN);
+        let error = || {
+            Error::input(format!("a schema named \"{name}\" already exists")).with_sqlstate(sqlstate::TAKEN)
+        };
         return if if_not_exists { Ok(()) } else { Err(error()) };
     }
     let key = format!("{name}.");
     if let Some(entry) = dependencies::users(&work.names, &key).first() {
-        let text =
-            format!("a {} named \"{}\" is there already, as if it were in schema {name}", entry.kind(), entry.name());
+        let text = format!(
+            "a {} named \"{}\" is there already, as if it were in schema {name}",
+            entry.kind(),
+            entry.name()
+        );
         return Err(Error::input(text).with_sqlstate(sqlstate::TAKEN));
     }
     let if_exists = if if_not_exists { IfExists::Keep } else { IfExists::Fail };
@@ -32,7 +37,9 @@ pub(super) fn drop(connection: &Connection, work: &mut Work, schema: &Entry, cas
     if let (Some(first), false) = (within.first(), cascade) {
         let name = schema.shown_name();
         let text = format!("schema {name} is not empty: {} {} is in it", first.kind(), first.name());
-        return Err(Error::input(text).with_hint(format!("DROP SCHEMA {name} CASCADE drops all that is in it")));
+        return Err(
+            Error::input(text).with_hint(format!("DROP SCHEMA {name} CASCADE drops all that is in it"))
+        );
     }
     let together: Vec<String> = within.iter().map(|entry| entry.name().to_lowercase()).collect();
     for entry in &within {

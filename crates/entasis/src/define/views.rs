@@ -1,8 +1,9 @@
 //! Views, seen from what they are made of.
 //!
-//! A view is kept as text, so it means what its names mean. An object that a view needs may change as long as the view means the
-//! same: it can still be bound, and has the columns that it had. Some changes it would survive with another meaning, as a name
-//! comes to stand for another column; these are told by the columns that the text mentions ([`entasis_sql::mentioned_columns`]).
+//! A view is kept as text, so it means what its names mean. An object that a view needs may change as long as
+//! the view means the same: it can still be bound, and has the columns that it had. Some changes it would
+//! survive with another meaning, as a name comes to stand for another column; these are told by the columns
+//! that the text mentions ([`entasis_sql::mentioned_columns`]).
 
 use super::remove;
 use crate::catalog::Names;
@@ -33,7 +34,9 @@ fn views_of(work: &Work, name: &str) -> Vec<Arc<View>> {
 /// The columns of a view now.
 fn columns_of(connection: &Connection, work: &mut Work, view: &View) -> Result<Schema> {
     let parsed = entasis_sql::parse(&view.sql)?;
-    let [parsed] = parsed.as_slice() else { return Err(Error::internal(format!("view {} is no query", view.name))) };
+    let [parsed] = parsed.as_slice() else {
+        return Err(Error::internal(format!("view {} is no query", view.name)));
+    };
     match entasis_sql::bind(parsed, &Names::new(connection, work), &[])? {
         Statement::Query(plan) => Ok(plan.schema()),
         _ => Err(Error::internal(format!("view {} is no query", view.name))),
@@ -56,7 +59,9 @@ pub(super) fn refuse_needed(work: &Work, entry: &TableEntry) -> Result<()> {
 
 /// Refuses a view in the place of one that it names.
 pub(super) fn refuse_circle(connection: &Connection, work: &mut Work, view: &View) -> Result<()> {
-    columns_of(connection, work, view).map(drop).map_err(|error| error.with_context(format!("view {}", view.name)))
+    columns_of(connection, work, view)
+        .map(drop)
+        .map_err(|error| error.with_context(format!("view {}", view.name)))
 }
 
 impl Views {
@@ -72,8 +77,8 @@ impl Views {
     /// Looks at what is to become of the columns of a table.
     ///
     /// # Errors
-    /// Input, if a view mentions a column that goes, unless it goes with it, or gets another name or type; or if it mentions a
-    /// new one without its table, and so may come to mean it.
+    /// Input, if a view mentions a column that goes, unless it goes with it, or gets another name or type; or
+    /// if it mentions a new one without its table, and so may come to mean it.
     pub(super) fn judge_columns(&mut self, entry: &TableEntry, to: &Columns) -> Result<()> {
         let (before, after) = (entry.table.schema(), &to.columns);
         for (view, _) in &self.views {
@@ -85,7 +90,10 @@ impl Views {
                     _ if !columns.contains(&name) => {}
                     None if to.cascade => self.broken.push(view.clone()),
                     None => {
-                        let hint = format!("drop view {} first, or use DROP COLUMN {} CASCADE", view.name, field.name);
+                        let hint = format!(
+                            "drop view {} first, or use DROP COLUMN {} CASCADE",
+                            view.name, field.name
+                        );
                         return Err(refused(view, &what("")).with_hint(hint));
                     }
                     Some(place) if !after[place].name.eq_ignore_ascii_case(&field.name) => {
@@ -100,7 +108,8 @@ impl Views {
             let is_old = |name: &str| before.iter().any(|field| field.name.eq_ignore_ascii_case(name));
             let new = after.iter().filter(|field| !is_old(&field.name));
             if let Some(field) = new.into_iter().find(|field| bare.contains(&field.name.to_lowercase())) {
-                let what = format!("the name {} without a table, and might come to mean the column", field.name);
+                let what =
+                    format!("the name {} without a table, and might come to mean the column", field.name);
                 return Err(refused(view, &what));
             }
         }
@@ -109,7 +118,9 @@ impl Views {
 
     /// Refuses the change that was made, if one of them is not what it was.
     pub(super) fn judge(&self, connection: &Connection, work: &mut Work) -> Result<()> {
-        self.views.iter().try_for_each(|(view, before)| self.judge_one(connection, work, view, before.as_ref()))
+        self.views
+            .iter()
+            .try_for_each(|(view, before)| self.judge_one(connection, work, view, before.as_ref()))
     }
 
     /// Drops those that are not what they were, and what needs these.
@@ -123,7 +134,13 @@ impl Views {
         Ok(())
     }
 
-    fn judge_one(&self, connection: &Connection, work: &mut Work, view: &View, before: Option<&Schema>) -> Result<()> {
+    fn judge_one(
+        &self,
+        connection: &Connection,
+        work: &mut Work,
+        view: &View,
+        before: Option<&Schema>,
+    ) -> Result<()> {
         let Some(before) = before else { return Ok(()) };
         let needs = |reason: &str| refused(view, &format!("{} as it was: {reason}", self.of));
         let after = columns_of(connection, work, view).map_err(|error| needs(error.message()))?;

@@ -1,7 +1,7 @@
 //! Columns of several files as columns of one relation.
 //!
-//! A value of a file never becomes another one in the relation: the type of a column is one that holds the values of each
-//! file exactly ([`joined`]), or there is no such type, which is an error.
+//! A value of a file never becomes another one in the relation: the type of a column is one that holds the
+//! values of each file exactly ([`joined`]), or there is no such type, which is an error.
 
 use entasis_vector::{DataType, Field, Result, Value, Vector};
 
@@ -10,11 +10,13 @@ use entasis_vector::{DataType, Field, Result, Value, Vector};
 pub(super) enum Origin {
     /// From the file's own column of that number.
     Column(usize),
-    /// All rows of the file have this one: NULL where it lacks the column; its path; what a directory is called.
+    /// All rows of the file have this one: NULL where it lacks the column; its path; what a directory is
+    /// called.
     Value(Value),
 }
 
-/// Makes the vectors of `columns` that have one value in the whole file, and empty ones of those that had one in the file before.
+/// Makes the vectors of `columns` that have one value in the whole file, and empty ones of those that had one
+/// in the file before.
 ///
 /// # Errors
 /// Internal, if a value is not of its column's type.
@@ -59,7 +61,8 @@ pub(super) fn joined(a: DataType, b: DataType) -> Option<DataType> {
         _ if a.is_integer() && b.is_integer() => {
             let ((a_min, a_max), (b_min, b_max)) = (a.integer_range()?, b.integer_range()?);
             let holds = |ty: &DataType| {
-                ty.integer_range().is_some_and(|(min, max)| min <= a_min.min(b_min) && max >= a_max.max(b_max))
+                ty.integer_range()
+                    .is_some_and(|(min, max)| min <= a_min.min(b_min) && max >= a_max.max(b_max))
             };
             let wider = [Int16, UInt16, Int32, UInt32, Int64, UInt64].into_iter().find(holds);
             Some(wider.unwrap_or(Decimal { precision: 20, scale: 0 }))

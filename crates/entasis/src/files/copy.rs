@@ -1,11 +1,12 @@
 //! `COPY … TO`: a sink that writes a file.
 //!
-//! 1. Workers turn their chunks into text (CSV) or record batches (Parquet), without a lock, morsel by morsel.
-//! 2. Under the lock a finished part waits until nobody can bring an earlier one: each worker's current morsel only grows,
-//!    so parts up to the least of them may be written. The file so has the rows in the order of their source. Parquet
-//!    row groups are encoded without the lock again ([`super::row_groups`]).
-//! 3. All goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement that fails leaves
-//!    neither a half file nor a temporary one, and an older target as it was.
+//! 1. Workers turn their chunks into text (CSV) or record batches (Parquet), without a lock, morsel by
+//!    morsel.
+//! 2. Under the lock a finished part waits until nobody can bring an earlier one: each worker's current
+//!    morsel only grows, so parts up to the least of them may be written. The file so has the rows in the
+//!    order of their source. Parquet row groups are encoded without the lock again ([`super::row_groups`]).
+//! 3. All goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement that
+//!    fails leaves neither a half file nor a temporary one, and an older target as it was.
 
 use super::Format;
 use super::csv::write::WriteOptions;
@@ -30,8 +31,8 @@ const PART_BYTES: usize = 1 << 20;
 /// A part of so many rows of a Parquet file is.
 const PART_ROWS: usize = 16_384;
 
-/// A sink that writes a file of columns `schema` at `path`; options by their SQL names, as in `COPY … TO 'f' (HEADER
-/// false)`. Nothing stands at `path` before [`FileSink::commit`].
+/// A sink that writes a file of columns `schema` at `path`; options by their SQL names, as in
+/// `COPY … TO 'f' (HEADER false)`. Nothing stands at `path` before [`FileSink::commit`].
 ///
 /// # Errors
 /// Input, if an option is unknown or ill-typed; I/O, if the file cannot be created.
@@ -53,7 +54,12 @@ pub fn copy_to(
         Format::Csv => Output::Csv(BufWriter::with_capacity(PART_BYTES, file)),
         Format::Parquet => {
             let properties = WriterProperties::builder().set_compression(settings.compression).build();
-            Output::Parquet(Box::new(RowGroups::new(file, arrow.clone(), properties, settings.row_group_rows)?))
+            Output::Parquet(Box::new(RowGroups::new(
+                file,
+                arrow.clone(),
+                properties,
+                settings.row_group_rows,
+            )?))
         }
     };
     if settings.format == Format::Csv {
@@ -250,7 +256,8 @@ impl Shared {
     fn write_ready(&self, state: &mut State) -> Result<()> {
         let least = state.current.iter().flatten().min().copied().unwrap_or(u64::MAX);
         while let Some(entry) = state.waiting.first_entry().filter(|entry| *entry.key() <= least) {
-            let out = state.out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
+            let out =
+                state.out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
             for part in entry.remove() {
                 out.write(part, &self.path)?;
             }
@@ -395,7 +402,10 @@ mod tests {
             .collect();
         chunk.push_column(Vector::from_slice(&numbers), group);
         chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
-        chunk.push_column(Vector::from_slice(&numbers.iter().map(|n| i64::from(*n) * 7).collect::<Vec<_>>()), group);
+        chunk.push_column(
+            Vector::from_slice(&numbers.iter().map(|n| i64::from(*n) * 7).collect::<Vec<_>>()),
+            group,
+        );
         chunk.push_column(Vector::from_slice(&numbers), group);
         chunk
     }
@@ -445,7 +455,8 @@ mod tests {
         drop((worker, sink));
         assert_eq!(directory.names(), ["a.csv"]);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
-        let error = copy_to(&directory.path("none/a.csv"), &schema(), &[], &QueryContext::default()).err().unwrap();
+        let error =
+            copy_to(&directory.path("none/a.csv"), &schema(), &[], &QueryContext::default()).err().unwrap();
         assert!(error.message().contains("none/a.csv"), "{error}");
         let interval = vec![Field::new("i", DataType::Interval)];
         assert!(copy_to(&directory.path("i.parquet"), &interval, &[], &QueryContext::default()).is_err());
@@ -473,6 +484,8 @@ mod tests {
         worker.finish().unwrap();
         assert_eq!(sink.commit().unwrap(), 3);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "\"a|b\"|true\n\"NA\"|true\nNA|true\n");
-        assert!(copy_to(&path, &schema, &[("headr".to_owned(), Value::Null)], &QueryContext::default()).is_err());
+        assert!(
+            copy_to(&path, &schema, &[("headr".to_owned(), Value::Null)], &QueryContext::default()).is_err()
+        );
     }
 }

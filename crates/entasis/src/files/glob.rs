@@ -1,7 +1,7 @@
 //! Paths with `*`, `?`, `[ab]`, `{a,b}` and `**` to lists of files.
 //!
-//! Braces are expanded first, then each pattern is matched against the file system. `**` stands for any number of
-//! directories, none included.
+//! Braces are expanded first, then each pattern is matched against the file system. `**` stands for any
+//! number of directories, none included.
 
 use entasis_vector::{Error, ErrorKind, Result};
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ const MOST_PATTERNS: usize = 10_000;
 /// Bytes of the longest pattern: no path is longer.
 const MOST_BYTES: usize = 4096;
 
-/// The files that `pattern` names, sorted, each once; at least one. A path without wildcards names itself, whether it is
-/// there or not: opening it tells more.
+/// The files that `pattern` names, sorted, each once; at least one. A path without wildcards names itself,
+/// whether it is there or not: opening it tells more.
 ///
 /// # Errors
 /// Input, if the pattern is malformed; I/O, if nothing matches or a directory cannot be read.
@@ -29,8 +29,9 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
         if one.ends_with("/**") {
             one.push_str("/*");
         }
-        let matches = ::glob::glob(&one)
-            .map_err(|e| Error::input(format!("'{pattern}' is not a path pattern: {} at {}", e.msg, e.pos)))?;
+        let matches = ::glob::glob(&one).map_err(|e| {
+            Error::input(format!("'{pattern}' is not a path pattern: {} at {}", e.msg, e.pos))
+        })?;
         for path in matches {
             let path = path.map_err(|e| Error::io(format!("'{}'", e.path().display()), e.error()))?;
             if path.is_file() {
@@ -46,8 +47,8 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A pattern without braces for each choice among them: `{a,b}/{c,d}` is four. Braces without a comma, and those that are
-/// not closed, are text.
+/// A pattern without braces for each choice among them: `{a,b}/{c,d}` is four. Braces without a comma, and
+/// those that are not closed, are text.
 fn braces(pattern: &str) -> Result<Vec<String>> {
     let mut done = Vec::new();
     // What is settled, and what is still to be looked at.
@@ -89,7 +90,8 @@ fn choice(text: &str) -> Option<(usize, Vec<&str>, usize)> {
             '}' if depth == 1 => {
                 parts.push(&text[part..at]);
                 return match parts.len() {
-                    1 => choice(&text[at + 1..]).map(|(start, parts, end)| (start + at + 1, parts, end + at + 1)),
+                    1 => choice(&text[at + 1..])
+                        .map(|(start, parts, end)| (start + at + 1, parts, end + at + 1)),
                     _ => Some((start, parts, at + 1)),
                 };
             }
@@ -126,7 +128,8 @@ mod tests {
     fn two_stars_are_any_number_of_directories() {
         let directory = Directory::new();
         std::fs::create_dir_all(directory.path("x/y")).unwrap();
-        let [a, b, c] = ["a.csv", "x/b.csv", "x/y/c.csv"].map(|name| PathBuf::from(directory.write(name, "")));
+        let [a, b, c] =
+            ["a.csv", "x/b.csv", "x/y/c.csv"].map(|name| PathBuf::from(directory.write(name, "")));
         assert_eq!(expand(&directory.path("**/*.csv")).unwrap(), [a.clone(), b.clone(), c.clone()]);
         assert_eq!(expand(&directory.path("**")).unwrap(), [a, b, c]);
     }

@@ -1,8 +1,8 @@
 //! Files as relations, and relations as files: Parquet and CSV.
 //!
-//! A path or glob becomes a [`Relation`] by [`open`]; its scan hands out row groups (Parquet) or blocks of lines (CSV)
-//! as morsels to all workers. The other way, [`copy_to`] gives a sink that writes beside the target and renames at the
-//! end, so that a failed `COPY` leaves no half file.
+//! A path or glob becomes a [`Relation`] by [`open`]; its scan hands out row groups (Parquet) or blocks of
+//! lines (CSV) as morsels to all workers. The other way, [`copy_to`] gives a sink that writes beside the
+//! target and renames at the end, so that a failed `COPY` leaves no half file.
 //!
 //! | module | subject |
 //! |---|---|
@@ -72,10 +72,8 @@ impl Format {
         match name.to_ascii_lowercase().as_str() {
             "parquet" => Ok(Format::Parquet),
             "csv" | "tsv" | "text" => Ok(Format::Csv),
-            _ => {
-                Err(Error::not_supported(format!("the file format '{name}'"))
-                    .with_hint("the formats are parquet and csv"))
-            }
+            _ => Err(Error::not_supported(format!("the file format '{name}'"))
+                .with_hint("the formats are parquet and csv")),
         }
     }
 }
@@ -95,7 +93,8 @@ fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>>
     for pattern in patterns {
         paths.append(&mut glob::expand(pattern)?);
     }
-    let format = options.format.or_else(|| Format::of_path(first.as_ref())).or_else(|| Format::of_path(&paths[0]));
+    let format =
+        options.format.or_else(|| Format::of_path(first.as_ref())).or_else(|| Format::of_path(&paths[0]));
     let format = format.ok_or_else(|| {
         Error::input(format!("the format of '{first}' is unknown"))
             .with_hint("name the file .parquet or .csv, or use read_parquet('…') or read_csv('…')")
@@ -107,8 +106,8 @@ fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>>
     }
 }
 
-/// The relation of a call such as `read_csv('path', delim => '|', header => true)`: a path, pattern or list of them, then
-/// named options. Rows that are left out go to `rejects`, if that is an option.
+/// The relation of a call such as `read_csv('path', delim => '|', header => true)`: a path, pattern or list
+/// of them, then named options. Rows that are left out go to `rejects`, if that is an option.
 ///
 /// # Errors
 /// As [`open`]; input, if an option is unknown or ill-typed.
@@ -125,17 +124,20 @@ pub fn read_function(
             Some(name) => options.set(function, name, value)?,
             None if patterns.is_none() => patterns = Some(options::texts_option("path", value)?),
             None => {
-                return Err(Error::input("the first argument is the path, the others are named: name => value"));
+                return Err(Error::input(
+                    "the first argument is the path, the others are named: name => value",
+                ));
             }
         }
     }
-    let patterns = patterns.ok_or_else(|| Error::input(format!("{function}: the path of the file is missing")))?;
+    let patterns =
+        patterns.ok_or_else(|| Error::input(format!("{function}: the path of the file is missing")))?;
     options.csv.rejects = options.csv.store_rejects.then(|| rejects.clone());
     open_all(&patterns, &options)
 }
 
-/// The file that `COPY … FROM` reads into `targets`: its columns are theirs, in order, and a CSV file's values are read
-/// as their types.
+/// The file that `COPY … FROM` reads into `targets`: its columns are theirs, in order, and a CSV file's
+/// values are read as their types.
 ///
 /// # Errors
 /// As [`open`]; input, if an option is unknown or ill-typed.
@@ -200,11 +202,18 @@ pub(crate) mod test_files {
 
     /// A context whose chunks have `chunk_rows` rows.
     pub(crate) fn context(chunk_rows: usize) -> QueryContext {
-        QueryContext { settings: Arc::new(Settings { chunk_rows, ..Settings::default() }), ..QueryContext::default() }
+        QueryContext {
+            settings: Arc::new(Settings { chunk_rows, ..Settings::default() }),
+            ..QueryContext::default()
+        }
     }
 
     /// All rows as text, read by two interleaved workers, in the order of their morsels.
-    pub(crate) fn read(relation: &dyn Relation, filters: Vec<Expr>, chunk_rows: usize) -> Result<Vec<Vec<String>>> {
+    pub(crate) fn read(
+        relation: &dyn Relation,
+        filters: Vec<Expr>,
+        chunk_rows: usize,
+    ) -> Result<Vec<Vec<String>>> {
         let schema = relation.schema();
         let columns = (0..schema.len()).map(|i| (ColumnId(i as u32), i)).collect();
         let source = relation.scan(&ScanRequest { columns, filters }, &context(chunk_rows))?;
@@ -221,7 +230,8 @@ pub(crate) mod test_files {
                 assert!(chunk.len() <= chunk_rows);
                 for row in 0..chunk.len() {
                     let cells = schema.iter().enumerate();
-                    let cells = cells.map(|(i, f)| chunk.value(row, i, f.ty).display(f.ty).to_string()).collect();
+                    let cells =
+                        cells.map(|(i, f)| chunk.value(row, i, f.ty).display(f.ty).to_string()).collect();
                     rows.push((worker.morsel(), cells));
                 }
             }

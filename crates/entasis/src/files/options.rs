@@ -1,8 +1,9 @@
-//! Options by their SQL names, as in `read_csv('f', delim => '|')` and `COPY t TO 'f' (HEADER false)`: how files are read,
-//! and what values options take.
+//! Options by their SQL names, as in `read_csv('f', delim => '|')` and `COPY t TO 'f' (HEADER false)`: how
+//! files are read, and what values options take.
 //!
-//! An option is an [`Argument`], which may be a list or a struct; those of `COPY` are plain. What an option means is said
-//! where it is kept ([`FileOptions`], [`CsvOptions`], the settings of `COPY … TO`); here is what all of them share.
+//! An option is an [`Argument`], which may be a list or a struct; those of `COPY` are plain. What an option
+//! means is said where it is kept ([`FileOptions`], [`CsvOptions`], the settings of `COPY … TO`); here is
+//! what all of them share.
 
 use super::{CsvOptions, Format};
 use entasis_sql::{Argument, parse_type};
@@ -22,9 +23,11 @@ pub struct Options {
 /// How several files are one relation, and which columns their paths give.
 #[derive(Debug, Clone, Default)]
 pub struct FileOptions {
-    /// Columns of all files, by name: one that a file lacks is NULL there, and types become one that holds all.
+    /// Columns of all files, by name: one that a file lacks is NULL there, and types become one that holds
+    /// all.
     pub union_by_name: bool,
-    /// Whether directories called `key=value` are columns; by default if all files lie in such, with the same keys.
+    /// Whether directories called `key=value` are columns; by default if all files lie in such, with the same
+    /// keys.
     pub hive_partitioning: Option<bool>,
     /// Types of such columns, by name.
     pub hive_types: Vec<(String, DataType)>,
@@ -70,7 +73,8 @@ impl Options {
         Err(Error::input(format!("{function} has no option '{name}'")).with_hint(hint))
     }
 
-    /// Sets an option of `COPY … FROM`. The columns are those of the table, so what would change them is none.
+    /// Sets an option of `COPY … FROM`. The columns are those of the table, so what would change them is
+    /// none.
     ///
     /// # Errors
     /// As [`Options::set`].
@@ -138,7 +142,9 @@ pub(super) fn flag_option(name: &str, value: &Argument) -> Result<bool> {
     match value {
         Argument::Value(Value::Boolean(value), _) => Ok(*value),
         Argument::Value(Value::Integer(number @ (0 | 1)), _) => Ok(*number == 1),
-        Argument::Value(Value::Text(text), _) if ["true", "on"].iter().any(|word| text.eq_ignore_ascii_case(word)) => {
+        Argument::Value(Value::Text(text), _)
+            if ["true", "on"].iter().any(|word| text.eq_ignore_ascii_case(word)) =>
+        {
             Ok(true)
         }
         Argument::Value(Value::Text(text), _)
@@ -169,7 +175,8 @@ pub(super) fn byte_option(name: &str, value: &Argument) -> Result<u8> {
     }
 }
 
-/// The value of an option that names columns and their types: `{'id': 'BIGINT'}`, or as text `'id: BIGINT, day: DATE'`.
+/// The value of an option that names columns and their types: `{'id': 'BIGINT'}`, or as text
+/// `'id: BIGINT, day: DATE'`.
 pub(super) fn types_option(name: &str, value: &Argument) -> Result<Vec<(String, DataType)>> {
     match value {
         Argument::Struct(fields) => {

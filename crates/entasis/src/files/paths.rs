@@ -1,8 +1,9 @@
-//! Columns that the paths of files give: `filename`, and a column for each directory called `key=value`, as Hive and Spark
-//! write them.
+//! Columns that the paths of files give: `filename`, and a column for each directory called `key=value`, as
+//! Hive and Spark write them.
 //!
-//! The type of such a column is BIGINT, DATE or TIMESTAMP if all its values are of it, else VARCHAR; `hive_types` says
-//! otherwise. Values are percent-encoded; `__HIVE_DEFAULT_PARTITION__` is NULL. A key hides a column of the files.
+//! The type of such a column is BIGINT, DATE or TIMESTAMP if all its values are of it, else VARCHAR;
+//! `hive_types` says otherwise. Values are percent-encoded; `__HIVE_DEFAULT_PARTITION__` is NULL. A key hides
+//! a column of the files.
 
 use super::columns::{Origin, place_of};
 use super::options::FileOptions;
@@ -46,7 +47,8 @@ pub(super) fn add_columns(
         }
     }
     for (key, values) in partitions(paths, options)? {
-        let ty = options.hive_types.iter().find(|(name, _)| name.eq_ignore_ascii_case(&key)).map(|(_, ty)| *ty);
+        let ty =
+            options.hive_types.iter().find(|(name, _)| name.eq_ignore_ascii_case(&key)).map(|(_, ty)| *ty);
         let ty = ty.unwrap_or_else(|| type_of(&values));
         let values = values.iter().zip(paths).map(|(value, path)| match value {
             Some(text) => match parse_value(text, ty) {
@@ -68,7 +70,8 @@ fn partitions(paths: &[PathBuf], options: &FileOptions) -> Result<Vec<(String, V
     }
     let by_file: Vec<Vec<(String, Option<String>)>> = paths.iter().map(|path| keys_of(path)).collect();
     let Some(first) = by_file.first() else { return Ok(Vec::new()) };
-    let names = |keys: &[(String, Option<String>)]| keys.iter().map(|(key, _)| key.clone()).collect::<BTreeSet<_>>();
+    let names =
+        |keys: &[(String, Option<String>)]| keys.iter().map(|(key, _)| key.clone()).collect::<BTreeSet<_>>();
     if let Some(other) = by_file.iter().position(|keys| names(keys) != names(first)) {
         return match options.hive_partitioning {
             Some(_) => Err(Error::input(format!(
@@ -76,7 +79,9 @@ fn partitions(paths: &[PathBuf], options: &FileOptions) -> Result<Vec<(String, V
                 paths[0].display(),
                 paths[other].display()
             ))
-            .with_hint("leave hive_partitioning out, or name only files below directories with the same keys")),
+            .with_hint(
+                "leave hive_partitioning out, or name only files below directories with the same keys",
+            )),
             None => Ok(Vec::new()),
         };
     }
@@ -93,7 +98,8 @@ fn keys_of(path: &Path) -> Vec<(String, Option<String>)> {
     for directory in path.parent().into_iter().flat_map(Path::components) {
         let Component::Normal(name) = directory else { continue };
         let Some((key, value)) = name.to_str().and_then(|name| name.split_once('=')) else { continue };
-        let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let decoded =
+            |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
         let value = (value != NULL).then(|| decoded(value));
         let key = decoded(key);
         if !key.is_empty() && !keys.iter().any(|(own, _)| *own == key) {
@@ -105,7 +111,8 @@ fn keys_of(path: &Path) -> Vec<(String, Option<String>)> {
 
 fn type_of(values: &[Option<String>]) -> DataType {
     let is = |ty: &DataType| {
-        // What casts accept beyond values that are written as such is something else: `5.0` and `1e3`, a day with a time.
+        // What casts accept beyond values that are written as such is something else: `5.0` and `1e3`, a day
+        // with a time.
         let plain = |text: &str| match ty {
             DataType::Int64 => text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()),
             DataType::Date => !text.contains(':'),
@@ -138,7 +145,10 @@ mod tests {
         let (schema, origins) = columns(&paths, &FileOptions::default()).unwrap();
         let names: Vec<(&str, DataType)> = schema.iter().map(|field| (&*field.name, field.ty)).collect();
         assert_eq!(names, [("v", DataType::Int64), ("year", DataType::Int64), ("city", DataType::Varchar)]);
-        assert_eq!(origins[0][1..], [Origin::Value(Value::Integer(2024)), Origin::Value(Value::Text("São".into()))]);
+        assert_eq!(
+            origins[0][1..],
+            [Origin::Value(Value::Integer(2024)), Origin::Value(Value::Text("São".into()))]
+        );
         assert_eq!(origins[1][2], Origin::Value(Value::Null));
 
         let mixed = ["d/year=2024/a.csv", "d/a.csv"];
@@ -151,12 +161,15 @@ mod tests {
 
     #[test]
     fn types_are_guessed_or_said() {
-        let types = |values: &[&str]| type_of(&values.iter().map(|text| Some((*text).to_owned())).collect::<Vec<_>>());
+        let types = |values: &[&str]| {
+            type_of(&values.iter().map(|text| Some((*text).to_owned())).collect::<Vec<_>>())
+        };
         assert_eq!(types(&["1", "-2"]), DataType::Int64);
         assert_eq!(types(&["1", "2.5"]), DataType::Varchar);
         assert_eq!(types(&["2024-01-01"]), DataType::Date);
         assert_eq!(types(&["2024-01-01", "2024-01-01 10:00:00"]), DataType::Timestamp);
-        let text = FileOptions { hive_types: vec![("v".into(), DataType::Varchar)], ..FileOptions::default() };
+        let text =
+            FileOptions { hive_types: vec![("v".into(), DataType::Varchar)], ..FileOptions::default() };
         let (schema, origins) = columns(&["v=01/a.csv"], &text).unwrap();
         assert_eq!((schema.len(), &origins[0][0]), (1, &Origin::Value(Value::Text("01".into()))));
         let wrong = FileOptions { hive_types: vec![("v".into(), DataType::Date)], ..FileOptions::default() };
@@ -167,7 +180,10 @@ mod tests {
     fn paths_may_be_a_column() {
         let options = FileOptions { filename: Some("path".into()), ..FileOptions::default() };
         let (schema, origins) = columns(&["d/a.csv"], &options).unwrap();
-        assert_eq!((&*schema[1].name, &origins[0][1]), ("path", &Origin::Value(Value::Text("d/a.csv".into()))));
+        assert_eq!(
+            (&*schema[1].name, &origins[0][1]),
+            ("path", &Origin::Value(Value::Text("d/a.csv".into())))
+        );
         let clash = FileOptions { filename: Some("V".into()), ..FileOptions::default() };
         assert!(columns(&["d/a.csv"], &clash).is_err());
     }

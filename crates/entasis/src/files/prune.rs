@@ -34,11 +34,15 @@ pub(super) fn may_hold(condition: &Expr, bounds: &dyn Fn(ColumnId) -> Option<Bou
         Expr::Literal { value, .. } => *value == Value::Boolean(true),
         Expr::Compare { op, left, right } => match (&**left, &**right) {
             (Expr::Column { id, ty }, Expr::Literal { value, .. }) => compare(*op, *id, *ty, value, bounds),
-            (Expr::Literal { value, .. }, Expr::Column { id, ty }) => compare(flip(*op), *id, *ty, value, bounds),
+            (Expr::Literal { value, .. }, Expr::Column { id, ty }) => {
+                compare(flip(*op), *id, *ty, value, bounds)
+            }
             _ => true,
         },
         Expr::InList { input, list } => match &**input {
-            Expr::Column { id, ty } => list.iter().any(|value| compare(CompareOp::Eq, *id, *ty, value, bounds)),
+            Expr::Column { id, ty } => {
+                list.iter().any(|value| compare(CompareOp::Eq, *id, *ty, value, bounds))
+            }
             _ => true,
         },
         Expr::IsNull(input) => match &**input {
@@ -47,7 +51,9 @@ pub(super) fn may_hold(condition: &Expr, bounds: &dyn Fn(ColumnId) -> Option<Bou
         },
         Expr::Not(input) => match &**input {
             Expr::IsNull(input) => match &**input {
-                Expr::Column { id, .. } => bounds(*id).is_none_or(|b| b.nulls.is_none_or(|nulls| nulls < b.rows)),
+                Expr::Column { id, .. } => {
+                    bounds(*id).is_none_or(|b| b.nulls.is_none_or(|nulls| nulls < b.rows))
+                }
                 _ => true,
             },
             _ => true,
@@ -77,7 +83,9 @@ fn compare(
     if matches!(ty, DataType::Uuid | DataType::Interval) {
         return true;
     }
-    let min_is = |test: fn(std::cmp::Ordering) -> bool| known.min.as_ref().is_none_or(|min| test(min.total_cmp(value)));
+    let min_is = |test: fn(std::cmp::Ordering) -> bool| {
+        known.min.as_ref().is_none_or(|min| test(min.total_cmp(value)))
+    };
     let max_is = |test: fn(std::cmp::Ordering) -> bool| {
         // NaN is greater than all numbers and is not counted in the bounds of files.
         ty.is_float() || known.max.as_ref().is_none_or(|max| test(max.total_cmp(value)))
@@ -111,7 +119,8 @@ mod tests {
     fn no_is_only_said_when_no_value_within_the_bounds_satisfies() {
         let column = || Expr::column(ColumnId(0), DataType::Int64);
         let literal = |v: i128| Expr::literal(Value::Integer(v), DataType::Int64);
-        let ops = [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
+        let ops =
+            [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
         for (min, max) in [(2, 2), (2, 5)] {
             let known = |_| {
                 let bound = |v: i128| Some(Value::Integer(v));
@@ -134,15 +143,17 @@ mod tests {
             }
             let null = Expr::IsNull(Box::new(column()));
             assert!(may_hold(&null, &known) && may_hold(&Expr::Not(Box::new(null)), &known));
-            let list = Expr::InList { input: Box::new(column()), list: vec![Value::Integer(0), Value::Integer(7)] };
+            let list =
+                Expr::InList { input: Box::new(column()), list: vec![Value::Integer(0), Value::Integer(7)] };
             assert!(!may_hold(&list, &known));
         }
     }
 
     #[test]
     fn a_nan_may_hide_above_the_bounds() {
-        let known =
-            |_| Some(Bounds { min: Some(Value::Float(0.0)), max: Some(Value::Float(1.0)), nulls: None, rows: 9 });
+        let known = |_| {
+            Some(Bounds { min: Some(Value::Float(0.0)), max: Some(Value::Float(1.0)), nulls: None, rows: 9 })
+        };
         let column = Expr::column(ColumnId(0), DataType::Float64);
         let five = Expr::literal(Value::Float(5.0), DataType::Float64);
         assert!(may_hold(&Expr::compare(CompareOp::Gt, column.clone(), five), &known));

@@ -1,8 +1,8 @@
 //! Row groups of a Parquet file while it is written: encoded in parallel, by the workers that bring the rows.
 //!
 //! 1. [`RowGroups::add`] takes batches in the order of the file and cuts them into row groups.
-//! 2. A complete row group is encoded and compressed without a lock, column by column ([`Encoder::encode`]), by the worker
-//!    that finds it.
+//! 2. A complete row group is encoded and compressed without a lock, column by column ([`Encoder::encode`]),
+//!    by the worker that finds it.
 //! 3. [`RowGroups::append`] writes encoded row groups to the file in their order; one that is early waits.
 
 use arrow_array::RecordBatch;
@@ -64,7 +64,8 @@ impl RowGroups {
         most_rows: usize,
     ) -> Result<RowGroups> {
         let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
-        let (file, factory) = writer.and_then(ArrowWriter::into_serialized_writer).map_err(|error| failed(&error))?;
+        let (file, factory) =
+            writer.and_then(ArrowWriter::into_serialized_writer).map_err(|error| failed(&error))?;
         Ok(RowGroups {
             file,
             encoder: Encoder { factory: Arc::new(factory), schema },

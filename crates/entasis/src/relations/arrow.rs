@@ -1,6 +1,8 @@
-//! Arrow batches of the host program as a relation: a pandas, polars or pyarrow object that is queried by name.
+//! Arrow batches of the host program as a relation: a pandas, polars or pyarrow object that is queried by
+//! name.
 //!
-//! A morsel is a batch; batches are cut into chunks and converted as they are read. The batches stay where they are.
+//! A morsel is a batch; batches are cut into chunks and converted as they are read. The batches stay where
+//! they are.
 
 use arrow_array::RecordBatch;
 use entasis_engine::exec::QueryContext;
@@ -9,9 +11,9 @@ use entasis_vector::{Chunk, DataType, Error, Field, PhysicalType, Result, Schema
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The columns of a relation over Arrow data of this schema, and of each why it cannot be read, if so. Such a column is an error
-/// only of a query that reads it. A column of bare NULLs, which has no type in Arrow, is an INTEGER, as in a table that is created
-/// from a query.
+/// The columns of a relation over Arrow data of this schema, and of each why it cannot be read, if so. Such a
+/// column is an error only of a query that reads it. A column of bare NULLs, which has no type in Arrow, is
+/// an INTEGER, as in a table that is created from a query.
 fn columns(schema: &arrow_schema::Schema) -> (Schema, Vec<Option<Error>>) {
     let column = |field: &Arc<arrow_schema::Field>| {
         let (ty, problem) = match entasis_arrow::from_arrow_type(field.data_type()) {
@@ -33,9 +35,13 @@ pub fn arrow_relation_schema(schema: &arrow_schema::Schema) -> Schema {
     columns(schema).0
 }
 
-/// A relation called `name` over `batches`, which all have `schema`. A column of a type that Entasis does not have is an error of
-/// whoever reads it.
-pub fn arrow_relation(name: &str, schema: &arrow_schema::Schema, batches: Vec<RecordBatch>) -> Arc<dyn Relation> {
+/// A relation called `name` over `batches`, which all have `schema`. A column of a type that Entasis does not
+/// have is an error of whoever reads it.
+pub fn arrow_relation(
+    name: &str,
+    schema: &arrow_schema::Schema,
+    batches: Vec<RecordBatch>,
+) -> Arc<dyn Relation> {
     let (schema, problems) = columns(schema);
     Arc::new(ArrowRelation { name: name.to_string(), schema, problems, batches: batches.into() })
 }

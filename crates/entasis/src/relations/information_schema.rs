@@ -1,4 +1,5 @@
-//! `information_schema`: what there is, as the SQL standard has it, for tools that look around (part 11 of the standard).
+//! `information_schema`: what there is, as the SQL standard has it, for tools that look around (part 11 of
+//! the standard).
 //!
 //! Each of its relations is made from the names that a statement sees. Everything is in the catalog `main`.
 //! Relations that the host program registered are in it as temporary ones.
@@ -67,7 +68,12 @@ const ALL: [Made; 9] = [
     },
     Made {
         name: "views",
-        columns: &[("table_catalog", TEXT), ("table_schema", TEXT), ("table_name", TEXT), ("view_definition", TEXT)],
+        columns: &[
+            ("table_catalog", TEXT),
+            ("table_schema", TEXT),
+            ("table_name", TEXT),
+            ("view_definition", TEXT),
+        ],
         rows: views,
     },
     Made {
@@ -134,7 +140,10 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
 }
 
 /// The relation of that name, in lower case, if it is one of them.
-pub(crate) fn information_schema<'a>(name: &str, seen: impl FnOnce() -> Seen<'a>) -> Option<Arc<dyn Relation>> {
+pub(crate) fn information_schema<'a>(
+    name: &str,
+    seen: impl FnOnce() -> Seen<'a>,
+) -> Option<Arc<dyn Relation>> {
     let made = ALL.iter().find(|made| name.strip_prefix("information_schema.") == Some(made.name))?;
     Some(listed(name, made.columns, (made.rows)(&seen())))
 }
@@ -163,7 +172,8 @@ impl Seen<'_> {
     }
 
     fn has(&self, schema: &str) -> bool {
-        format!("{schema}.") == TEMPORARY || matches!(self.names.get(&format!("{schema}.")), Some(Entry::Schema(_)))
+        format!("{schema}.") == TEMPORARY
+            || matches!(self.names.get(&format!("{schema}.")), Some(Entry::Schema(_)))
     }
 }
 
@@ -211,7 +221,9 @@ fn columns(seen: &Seen<'_>) -> Vec<Vec<Value>> {
                         number(i + 1),
                         match default {
                             Some(ColumnDefault::Expression(sql)) => text(sql),
-                            Some(ColumnDefault::Identity { sequence, .. }) => text(&format!("nextval('{sequence}')")),
+                            Some(ColumnDefault::Identity { sequence, .. }) => {
+                                text(&format!("nextval('{sequence}')"))
+                            }
                             Some(ColumnDefault::Null) | None => Value::Null,
                         },
                         yes(field.nullable),
@@ -314,11 +326,15 @@ fn referential_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     for table in stored(seen) {
         for key in &table.definition.foreign_keys {
             let referred = seen.names.table(&key.table);
-            let unique = referred.and_then(|to| keys(to).find(|(_, _, columns)| same(columns, &key.references)));
-            let unique = unique
-                .map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| seen.place_beside(&key.table, name));
+            let unique =
+                referred.and_then(|to| keys(to).find(|(_, _, columns)| same(columns, &key.references)));
+            let unique = unique.map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| {
+                seen.place_beside(&key.table, name)
+            });
             let rules = [key.on_update, key.on_delete].map(|action| text(action.name()));
-            rows.push(seen.place_beside(&table.name, &key.name).into_iter().chain(unique).chain(rules).collect());
+            rows.push(
+                seen.place_beside(&table.name, &key.name).into_iter().chain(unique).chain(rules).collect(),
+            );
         }
     }
     rows
@@ -333,7 +349,9 @@ fn check_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     let of = |table: &Arc<TableEntry>| {
         let checks = table.definition.checks.iter();
         checks
-            .map(|check| seen.place_beside(&table.name, &check.name).into_iter().chain([text(&check.sql)]).collect())
+            .map(|check| {
+                seen.place_beside(&table.name, &check.name).into_iter().chain([text(&check.sql)]).collect()
+            })
             .collect::<Vec<_>>()
     };
     stored(seen).flat_map(of).collect()

@@ -1,5 +1,5 @@
-//! `entasis_blocks('table')` and `entasis_dictionaries('table')`: how the rows of a stored table are encoded, as a relation. A morsel
-//! is a row group; its rows are made when a worker comes to it.
+//! `entasis_blocks('table')` and `entasis_dictionaries('table')`: how the rows of a stored table are encoded,
+//! as a relation. A morsel is a row group; its rows are made when a worker comes to it.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};

@@ -1,5 +1,5 @@
-//! Relations that are neither stored by the engine nor files: table snapshots as the front end names them, Arrow
-//! objects of the host program, table functions, what was left out of files, what there is.
+//! Relations that are neither stored by the engine nor files: table snapshots as the front end names them,
+//! Arrow objects of the host program, table functions, what was left out of files, what there is.
 
 mod arrow;
 mod information_schema;
@@ -26,9 +26,8 @@ use std::sync::Arc;
 const TABLE_FUNCTIONS: [&str; 6] =
     ["read_parquet", "read_csv", "generate_series", "range", "entasis_blocks", "entasis_dictionaries"];
 
-/// The relation that a call in `FROM` gives. Arguments: name, if it was given by name, and what it is. Rows of files that are
-/// left out go to `rejects`. `stored` gives the
-/// stored table of a name.
+/// The relation that a call in `FROM` gives. Arguments: name, if it was given by name, and what it is. Rows
+/// of files that are left out go to `rejects`. `stored` gives the stored table of a name.
 pub(crate) fn table_function(
     name: &str,
     args: &[(Option<String>, Argument)],

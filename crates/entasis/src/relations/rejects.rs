@@ -1,5 +1,5 @@
-//! `reject_errors`: the rows that scans of this connection have left out with `store_rejects`, as a relation. Its rows are
-//! those when a statement begins.
+//! `reject_errors`: the rows that scans of this connection have left out with `store_rejects`, as a relation.
+//! Its rows are those when a statement begins.
 
 use super::listed::{listed, text};
 use crate::files::csv::{Reject, Rejects};

@@ -1,4 +1,5 @@
-//! `generate_series(start, stop[, step])` and `range([start,] stop[, step])`: integers, made as they are asked for.
+//! `generate_series(start, stop[, step])` and `range([start,] stop[, step])`: integers, made as they are
+//! asked for.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
@@ -20,21 +21,21 @@ struct Series {
     rows: u64,
 }
 
-/// The relation of a call. `generate_series` includes its stop (as in PostgreSQL), `range` does not (as in Python).
+/// The relation of a call. `generate_series` includes its stop (as in PostgreSQL), `range` does not (as in
+/// Python).
 pub(super) fn series(
     name: &'static str,
     args: &[(Option<String>, Argument)],
     inclusive: bool,
 ) -> Result<Arc<dyn Relation>> {
-    let numbers = args
-        .iter()
-        .map(|(_, value)| match value {
-            Argument::Value(Value::Integer(v), ty) if ty.is_integer() => {
-                i64::try_from(*v).map_err(|_| Error::input(format!("{name}: {v} is out of range for BIGINT")))
-            }
-            _ => Err(Error::input(format!("{name} takes integers"))),
-        })
-        .collect::<Result<Vec<i64>>>()?;
+    let numbers =
+        args.iter()
+            .map(|(_, value)| match value {
+                Argument::Value(Value::Integer(v), ty) if ty.is_integer() => i64::try_from(*v)
+                    .map_err(|_| Error::input(format!("{name}: {v} is out of range for BIGINT"))),
+                _ => Err(Error::input(format!("{name} takes integers"))),
+            })
+            .collect::<Result<Vec<i64>>>()?;
     let (start, stop, step) = match numbers[..] {
         [stop] => (0, stop, 1),
         [start, stop] => (start, stop, 1),
@@ -160,7 +161,8 @@ mod tests {
     use super::*;
 
     fn numbers(args: &[i128], inclusive: bool) -> Vec<i64> {
-        let args: Vec<_> = args.iter().map(|v| (None, Argument::Value(Value::Integer(*v), DataType::Int64))).collect();
+        let args: Vec<_> =
+            args.iter().map(|v| (None, Argument::Value(Value::Integer(*v), DataType::Int64))).collect();
         let relation = series("range", &args, inclusive).unwrap();
         let request = ScanRequest { columns: vec![(entasis_vector::ColumnId(0), 0)], filters: vec![] };
         let mut worker = relation.scan(&request, &QueryContext::default()).unwrap().worker().unwrap();

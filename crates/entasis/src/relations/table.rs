@@ -22,11 +22,24 @@ pub(crate) struct TableRelation {
 }
 
 impl TableRelation {
-    pub(crate) fn new(name: &str, snapshot: TableSnapshot, indexes: Vec<Index>, costs: Arc<Costs>) -> TableRelation {
-        TableRelation { name: name.to_owned(), schema: snapshot.schema().clone(), snapshot, indexes, only: None, costs }
+    pub(crate) fn new(
+        name: &str,
+        snapshot: TableSnapshot,
+        indexes: Vec<Index>,
+        costs: Arc<Costs>,
+    ) -> TableRelation {
+        TableRelation {
+            name: name.to_owned(),
+            schema: snapshot.schema().clone(),
+            snapshot,
+            indexes,
+            only: None,
+            costs,
+        }
     }
 
-    /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the table's last.
+    /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the
+    /// table's last.
     pub(crate) fn with_row_ids(
         name: &str,
         snapshot: TableSnapshot,
@@ -54,8 +67,9 @@ impl Relation for TableRelation {
     }
 
     fn statistics(&self) -> Statistics {
-        let columns =
-            (0..self.snapshot.schema().len()).map(|column| self.snapshot.column_statistics(column).into()).collect();
+        let columns = (0..self.snapshot.schema().len())
+            .map(|column| self.snapshot.column_statistics(column).into())
+            .collect();
         Statistics { rows: self.rows(), columns }
     }
 

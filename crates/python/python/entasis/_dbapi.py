@@ -1,6 +1,7 @@
 """What DB-API 2.0 wants of every module: constructors of values, and objects that stand for kinds of types.
 
-A type object equals the type names in ``cursor.description`` that are of its kind: ``description[0][1] == NUMBER``.
+A type object equals the type names in ``cursor.description`` that are of its kind: ``description[0][1] ==
+NUMBER``.
 """
 
 from __future__ import annotations

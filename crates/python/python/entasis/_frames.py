@@ -1,10 +1,10 @@
 """Data frames in and out, where Arrow's types and theirs differ.
 
-In: a column of Python objects that Arrow has no type for becomes one of integers of up to 38 digits, if that is what they are,
-and of text otherwise; so do spans of pandas (``Period``, ``Interval``).
+In: a column of Python objects that Arrow has no type for becomes one of integers of up to 38 digits, if that
+is what they are, and of text otherwise; so do spans of pandas (``Period``, ``Interval``).
 
-Out: pandas' plain integers know no NULL. A column of integers that has one is of the nullable type of its width (``Int64``,
-``UInt8``, …), rather than of floats, which would change great numbers.
+Out: pandas' plain integers know no NULL. A column of integers that has one is of the nullable type of its
+width (``Int64``, ``UInt8``, …), rather than of floats, which would change great numbers.
 """
 
 from __future__ import annotations

@@ -3,16 +3,18 @@
 //! The new rows, complete with defaults, are a table `excluded`. Two questions are put to it:
 //!
 //! * `DO NOTHING`: those of its rows for which the target has none with the same key. They are all added.
-//! * `DO UPDATE`: `excluded LEFT JOIN target` on the key. Where no row is found, the new one is added; where one is found, it
-//!   is updated, unless the `WHERE` of the clause says otherwise. Names without a table are the target's.
+//! * `DO UPDATE`: `excluded LEFT JOIN target` on the key. Where no row is found, the new one is added; where
+//!   one is found, it is updated, unless the `WHERE` of the clause says otherwise. Names without a table are
+//!   the target's.
 //!
-//! Keys with NULLs are equal to none, so they never conflict. What is not done here: rows of one statement that conflict with
-//! each other ([`crate::Repeated`]).
+//! Keys with NULLs are equal to none, so they never conflict. What is not done here: rows of one statement
+//! that conflict with each other ([`crate::Repeated`]).
 
 use super::finish::Returning;
 use super::outer::for_each_outer;
 use super::{
-    ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, equal, named, null, number, qualified,
+    ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, equal, named, null, number,
+    qualified,
 };
 use super::{exists, is_null, join, not, or, select_from, table_alias, table_factor};
 use crate::bind::{Binder, find_column};
@@ -20,8 +22,8 @@ use crate::context::TARGET;
 use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    self, ConflictTarget, DoUpdate, Expr, Ident, JoinConstraint, JoinOperator, OnConflict, OnConflictAction, OnInsert,
-    SelectItem, SqliteOnConflict,
+    self, ConflictTarget, DoUpdate, Expr, Ident, JoinConstraint, JoinOperator, OnConflict, OnConflictAction,
+    OnInsert, SelectItem, SqliteOnConflict,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::KeyKind;
@@ -53,12 +55,20 @@ impl Binder<'_> {
             }
         };
         let types = target.columns().iter().map(|field| field.ty);
-        lower::cast_outputs(&mut rows, &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>());
+        lower::cast_outputs(
+            &mut rows,
+            &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
+        );
         self.change_by_row(rows, target, returning, repeated, keys)
     }
 
     /// The keys of which conflicts are meant, and what is done about them.
-    fn resolution(&self, insert: &ast::Insert, target: &Target, excluded: &Ident) -> Result<(Vec<usize>, Resolution)> {
+    fn resolution(
+        &self,
+        insert: &ast::Insert,
+        target: &Target,
+        excluded: &Ident,
+    ) -> Result<(Vec<usize>, Resolution)> {
         let unique = || {
             let keys = target.definition.keys.iter().enumerate();
             keys.filter(|(_, key)| key.kind != KeyKind::Index).map(|(i, _)| i).collect::<Vec<usize>>()
@@ -101,8 +111,10 @@ impl Binder<'_> {
                     }
                 }
             }
-            (None, Some(OnInsert::DuplicateKeyUpdate(_))) => Err(Error::not_supported("ON DUPLICATE KEY UPDATE")
-                .with_hint("write ON CONFLICT (columns) DO UPDATE SET …")),
+            (None, Some(OnInsert::DuplicateKeyUpdate(_))) => {
+                Err(Error::not_supported("ON DUPLICATE KEY UPDATE")
+                    .with_hint("write ON CONFLICT (columns) DO UPDATE SET …"))
+            }
             (Some(_), Some(_)) => Err(Error::input("INSERT OR … and ON CONFLICT exclude each other")),
             (None, None) | (_, Some(_)) => Err(Error::internal("an INSERT without a clause for conflicts")),
         }
@@ -113,8 +125,8 @@ impl Binder<'_> {
         let other = Ident::with_quote('"', "entasis:other");
         let mut conditions = Vec::new();
         for &key in keys {
-            let equal =
-                and(key_columns(target, key).map(|name| equal(qualified(&other, name), qualified(excluded, name))));
+            let equal = and(key_columns(target, key)
+                .map(|name| equal(qualified(&other, name), qualified(excluded, name))));
             let query = select_from(TARGET, table_alias(other.clone()), |select| select.selection = equal)?;
             conditions.push(not(exists(query)));
         }
@@ -145,7 +157,8 @@ impl Binder<'_> {
             };
             columns.push((&*field.name, case(vec![(is_new(), qualified(excluded, &field.name))], found)));
         }
-        let items = items(target.column(ROW_ID), case(vec![(is_new(), number(1))], number(2)), columns.into_iter());
+        let items =
+            items(target.column(ROW_ID), case(vec![(is_new(), number(1))], number(2)), columns.into_iter());
         let on = keys.iter().flat_map(|&key| key_columns(target, key));
         let on = and(on.map(|name| equal(target.column(name), qualified(excluded, name))));
         let on = on.ok_or_else(|| Error::internal("a key without columns"))?;
@@ -180,8 +193,9 @@ fn conflict_key(named: &ConflictTarget, target: &Target) -> Result<usize> {
     let (found, what) = match named {
         ConflictTarget::Columns(names) => {
             let columns = names.iter().map(|name| find_column(target.columns(), name));
-            let columns: BTreeSet<usize> =
-                columns.collect::<Result<_>>().map_err(|error| error.with_context(format!("table {}", target.name)))?;
+            let columns: BTreeSet<usize> = columns
+                .collect::<Result<_>>()
+                .map_err(|error| error.with_context(format!("table {}", target.name)))?;
             let mut keys = keys;
             let found = keys.find(|(_, key)| key.columns.iter().copied().collect::<BTreeSet<_>>() == columns);
             let names: Vec<&str> = names.iter().map(|name| name.value.as_str()).collect();

@@ -1,10 +1,12 @@
-//! The last stage of a statement that changes rows: conditions that the new rows must satisfy, and `RETURNING`.
+//! The last stage of a statement that changes rows: conditions that the new rows must satisfy, and
+//! `RETURNING`.
 //!
-//! Both are expressions over a row that has the names of the target: the new row of an `INSERT` or `UPDATE`, the old one of a
-//! `DELETE`. An `UPDATE` judges only the checks that mention a column which it assigns: the others hold already.
+//! Both are expressions over a row that has the names of the target: the new row of an `INSERT` or `UPDATE`,
+//! the old one of a `DELETE`. An `UPDATE` judges only the checks that mention a column which it assigns: the
+//! others hold already.
 //!
-//! `RETURNING` of an `UPDATE … FROM` or `DELETE … USING` may also name columns of the other tables. These are carried through
-//! from the stage before ([`Returning::carried`]).
+//! `RETURNING` of an `UPDATE … FROM` or `DELETE … USING` may also name columns of the other tables. These are
+//! carried through from the stage before ([`Returning::carried`]).
 
 use super::outer::for_each_outer;
 use super::{Target, named, qualified};
@@ -13,8 +15,8 @@ use crate::definition::{read_columns, stored_expr};
 use crate::parse::span_position;
 use crate::statement::{Action, Change, Repeated, Statement};
 use datafusion_sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, Expr, Ident, ObjectName, OutputClause, SelectItem, SelectItemQualifiedWildcardKind,
-    Spanned, WildcardAdditionalOptions,
+    CastKind, DataType as SqlType, Expr, Ident, ObjectName, OutputClause, SelectItem,
+    SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Check;
@@ -36,7 +38,8 @@ pub(super) struct Returning {
 }
 
 impl Returning {
-    /// `items` over a target; the expressions that are not of the target are those of `others`, if there are other tables.
+    /// `items` over a target; the expressions that are not of the target are those of `others`, if there are
+    /// other tables.
     pub(super) fn new(items: Option<&[SelectItem]>, target: &Target, others: bool) -> Result<Returning> {
         let Some(items) = items else { return Ok(Returning::default()) };
         let mut expanded = Vec::new();
@@ -61,7 +64,9 @@ impl Returning {
         if others {
             for item in &mut expanded {
                 let name = match item {
-                    SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(|p| p.value.clone()),
+                    SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+                        parts.last().map(|p| p.value.clone())
+                    }
                     SelectItem::UnnamedExpr(expr) => Some(expr.to_string()),
                     _ => None,
                 };
@@ -111,7 +116,9 @@ fn plain_wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
 fn carry(target: &Target, item: &mut SelectItem, carried: &mut Vec<(String, Expr)>) {
     for_each_outer(item, |expr| {
         let is_own = match &*expr {
-            Expr::Identifier(name) => target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value)),
+            Expr::Identifier(name) => {
+                target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value))
+            }
             Expr::CompoundIdentifier(parts) => {
                 parts.first().is_some_and(|table| table.value.eq_ignore_ascii_case(&target.alias.name.value))
             }
@@ -127,7 +134,11 @@ fn carry(target: &Target, item: &mut SelectItem, carried: &mut Vec<(String, Expr
 
 impl Binder<'_> {
     /// The checks of the target that must be judged when `assigned` columns change; all, if rows are new.
-    pub(super) fn checks<'t>(&self, target: &'t Target, assigned: Option<&[usize]>) -> Result<Vec<(&'t Check, Expr)>> {
+    pub(super) fn checks<'t>(
+        &self,
+        target: &'t Target,
+        assigned: Option<&[usize]>,
+    ) -> Result<Vec<(&'t Check, Expr)>> {
         let mut checks = Vec::new();
         for check in &target.definition.checks {
             let expr = stored_expr(&check.sql)?;
@@ -140,7 +151,8 @@ impl Binder<'_> {
         Ok(checks)
     }
 
-    /// The statement that does with each of `rows` what it says: which row is meant, what becomes of it, all columns.
+    /// The statement that does with each of `rows` what it says: which row is meant, what becomes of it, all
+    /// columns.
     pub(super) fn change_by_row(
         &self,
         rows: Plan,
@@ -164,8 +176,8 @@ impl Binder<'_> {
         }))
     }
 
-    /// Puts the checks and what is returned behind the first `kept` columns of `rows`, which has columns named as those of
-    /// the target, too.
+    /// Puts the checks and what is returned behind the first `kept` columns of `rows`, which has columns
+    /// named as those of the target, too.
     pub(super) fn finish(
         &self,
         mut rows: Plan,
@@ -193,7 +205,9 @@ impl Binder<'_> {
         items.extend(returned);
         let plan = self.over_rows(rows, target.alias.clone(), None, |select| select.projection = items);
         let plan = plan.map_err(|error| match (error.position(), place) {
-            (None, Some(place)) if !error.message().starts_with("there is no column") => error.with_position(place),
+            (None, Some(place)) if !error.message().starts_with("there is no column") => {
+                error.with_position(place)
+            }
             _ => error,
         })?;
         let returning = returns.then(|| plan.schema()[judged..].to_vec());

@@ -1,15 +1,18 @@
 //! `MERGE`.
 //!
-//! The source is joined with the target on the condition; which rows without a partner are kept, the clauses say. Of every
-//! row, the first clause that fits says what is done: a `CASE` over the clauses gives the action, and one more for each column
-//! its new value. Rows that no clause fits, and those of `DO NOTHING`, are left out in a stage of its own, so that the action is
-//! decided once.
+//! The source is joined with the target on the condition; which rows without a partner are kept, the clauses
+//! say. Of every row, the first clause that fits says what is done: a `CASE` over the clauses gives the
+//! action, and one more for each column its new value. Rows that no clause fits, and those of `DO NOTHING`,
+//! are left out in a stage of its own, so that the action is decided once.
 //!
-//! A column of the target keeps its value where no clause sets it, so that a row to remove is still there for `RETURNING`.
+//! A column of the target keeps its value where no clause sets it, so that a row to remove is still there for
+//! `RETURNING`.
 
 use super::finish::{Returning, returned};
 use super::outer::for_each_outer;
-use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, is_default, is_null, join, named};
+use super::{
+    ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, is_default, is_null, join, named,
+};
 use super::{not, number, qualified, select_from, table_alias};
 use crate::bind::{Binder, find_column};
 use crate::clauses::refuse;
@@ -18,9 +21,9 @@ use crate::statement::Repeated;
 use crate::words::NOTHING;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClause,
-    MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr, TableAlias, TableFactor,
-    TableWithJoins,
+    AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction,
+    MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr,
+    TableAlias, TableFactor, TableWithJoins,
 };
 use entasis_engine::relation::ColumnDefault;
 use entasis_vector::{DataType, Error, Result};
@@ -40,12 +43,22 @@ struct Clause {
 
 impl Binder<'_> {
     pub(crate) fn merge(&self, merge: &Merge) -> Result<Statement> {
-        let Merge { merge_token: _, optimizer_hints, into: _, table: _, source: _, on: _, clauses: _, output: _ } =
-            merge;
+        let Merge {
+            merge_token: _,
+            optimizer_hints,
+            into: _,
+            table: _,
+            source: _,
+            on: _,
+            clauses: _,
+            output: _,
+        } = merge;
         refuse([(!optimizer_hints.is_empty(), "hints for the optimizer")])?;
         let target = self.target(&merge.table)?;
         let returning = Returning::new(returned(merge.output.as_ref())?, &target, true)?;
-        let has = |kinds: &[MergeClauseKind]| merge.clauses.iter().any(|clause| kinds.contains(&clause.clause_kind));
+        let has = |kinds: &[MergeClauseKind]| {
+            merge.clauses.iter().any(|clause| kinds.contains(&clause.clause_kind))
+        };
         let new = has(&[MergeClauseKind::NotMatched, MergeClauseKind::NotMatchedByTarget]);
         let lone = has(&[MergeClauseKind::NotMatchedBySource]);
         let (source, source_name) = if lone { marked(&merge.source)? } else { (merge.source.clone(), None) };
@@ -65,7 +78,8 @@ impl Binder<'_> {
                 }
             };
             let mut clause = clause.clone();
-            if matches!(clause.clause_kind, MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget) {
+            if matches!(clause.clause_kind, MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget)
+            {
                 self.judge_new(&merge.source, &clause)?;
                 qualify_new(&target, &merge.source, &mut clause);
             }
@@ -98,16 +112,21 @@ impl Binder<'_> {
         let mut rows = self.over_target(&target, |select| {
             select.projection = items;
             for from in &mut select.from {
-                let changed = std::mem::replace(from, TableWithJoins { relation: source.clone(), joins: Vec::new() });
+                let changed =
+                    std::mem::replace(from, TableWithJoins { relation: source.clone(), joins: Vec::new() });
                 from.joins.push(join(changed.relation, operator.clone()));
             }
         })?;
         let types = target.columns().iter().map(|field| field.ty);
-        lower::cast_outputs(&mut rows, &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>());
+        lower::cast_outputs(
+            &mut rows,
+            &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
+        );
 
         // Only the rows to which something is done.
         let table = Ident::with_quote('"', "entasis:merged");
-        let items = rows.output.iter().map(|output| named(qualified(&table, &output.name), &output.name)).collect();
+        let items =
+            rows.output.iter().map(|output| named(qualified(&table, &output.name), &output.name)).collect();
         let something = Expr::BinaryOp {
             left: Box::new(qualified(&table, ACTION)),
             op: BinaryOperator::Gt,
@@ -123,11 +142,14 @@ impl Binder<'_> {
     /// Refuses columns of the target for a row that it does not have.
     fn judge_new(&self, source: &TableFactor, clause: &MergeClause) -> Result<()> {
         let values = match &clause.action {
-            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => &values.rows[..],
+            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => {
+                &values.rows[..]
+            }
             _ => &[],
         };
         let given = values.iter().flat_map(|row| &row.content).filter(|value| !is_default(value));
-        let items: Vec<_> = given.chain(&clause.predicate).map(|value| named(value.clone(), "value")).collect();
+        let items: Vec<_> =
+            given.chain(&clause.predicate).map(|value| named(value.clone(), "value")).collect();
         if items.is_empty() {
             return Ok(());
         }
@@ -141,7 +163,9 @@ impl Binder<'_> {
     /// Refuses columns of the source for a row of the target that has none.
     fn judge_lone(&self, target: &Target, clause: &MergeClause) -> Result<()> {
         let values: Vec<&Expr> = match &clause.action {
-            MergeAction::Update(update) => update.assignments.iter().map(|assignment| &assignment.value).collect(),
+            MergeAction::Update(update) => {
+                update.assignments.iter().map(|assignment| &assignment.value).collect()
+            }
             _ => Vec::new(),
         };
         let given = values.into_iter().filter(|value| !is_default(value)).chain(&clause.predicate);
@@ -156,7 +180,8 @@ impl Binder<'_> {
         match action {
             MergeAction::Delete { .. } => Ok((3, Vec::new())),
             MergeAction::Update(update) => {
-                let MergeUpdateExpr { update_token: _, assignments: _, update_predicate, delete_predicate } = update;
+                let MergeUpdateExpr { update_token: _, assignments: _, update_predicate, delete_predicate } =
+                    update;
                 refuse([
                     (update_predicate.is_some(), "WHERE in a clause of MERGE"),
                     (delete_predicate.is_some(), "DELETE WHERE in a clause of MERGE"),
@@ -169,8 +194,7 @@ impl Binder<'_> {
                 Ok((2, self.assignments(target, &update.assignments)?))
             }
             MergeAction::Insert(insert) => {
-                let MergeInsertExpr { insert_token: _, columns: _, kind_token: _, kind: _, insert_predicate } = insert;
-                refuse([(insert_predicate.is_some(), "WHERE in a clause of MERGE")])?;
+                refuse([(insert.insert_predicate.is_some(), "WHERE in a clause of MERGE")])?;
                 if insert.columns.iter().any(is_nothing) {
                     return Ok((0, Vec::new()));
                 }
@@ -185,7 +209,8 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(insert.columns.len());
         for name in &insert.columns {
             let ident = name.0.last().and_then(|part| part.as_ident());
-            let ident = ident.ok_or_else(|| Error::input(format!("{name} is not a column of {}", target.name)))?;
+            let ident =
+                ident.ok_or_else(|| Error::input(format!("{name} is not a column of {}", target.name)))?;
             let column = find_column(target.columns(), ident)
                 .map_err(|error| error.with_context(format!("table {}", target.name)))?;
             if columns.contains(&column) {
@@ -218,7 +243,9 @@ impl Binder<'_> {
                 Some(value) => match target.definition.default_of(i) {
                     ColumnDefault::Identity { always: true, .. } => {
                         let name = &field.name;
-                        return Err(Error::input(format!("the column {name} is GENERATED ALWAYS and takes no values")));
+                        return Err(Error::input(format!(
+                            "the column {name} is GENERATED ALWAYS and takes no values"
+                        )));
                     }
                     _ => value.clone(),
                 },
@@ -259,7 +286,9 @@ fn qualify_new(target: &Target, source: &TableFactor, clause: &mut MergeClause) 
         });
     };
     clause.predicate.iter_mut().for_each(qualify);
-    if let MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) = &mut clause.action {
+    if let MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) =
+        &mut clause.action
+    {
         let values = values.rows.iter_mut().flat_map(|row| &mut row.content);
         values.filter(|value| !is_default(value)).for_each(qualify);
     }
@@ -271,7 +300,9 @@ fn name_of(source: &TableFactor) -> Option<Ident> {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
             Some(alias.name.clone())
         }
-        TableFactor::Table { name, alias: None, .. } => name.0.last().and_then(|part| part.as_ident()).cloned(),
+        TableFactor::Table { name, alias: None, .. } => {
+            name.0.last().and_then(|part| part.as_ident()).cloned()
+        }
         _ => None,
     }
 }

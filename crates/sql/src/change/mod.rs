@@ -1,17 +1,18 @@
 //! Statements that change rows: `INSERT`, `UPDATE`, `DELETE`, `MERGE` and `TRUNCATE`.
 //!
-//! They are queries first. `UPDATE t SET a = e FROM u WHERE p` asks `SELECT row_id, e FROM t, u WHERE p`, where [`ROW_ID`]
-//! is a column that only the target has, and only here. Whoever runs the statement does to the rows that come out what the
-//! statement says.
+//! They are queries first. `UPDATE t SET a = e FROM u WHERE p` asks `SELECT row_id, e FROM t, u WHERE p`,
+//! where [`ROW_ID`] is a column that only the target has, and only here. Whoever runs the statement does to
+//! the rows that come out what the statement says.
 //!
-//! A statement is bound in stages. The rows of each are a table of the next (`crate::context::Rows`), which names columns as
-//! the target does:
+//! A statement is bound in stages. The rows of each are a table of the next (`crate::context::Rows`), which
+//! names columns as the target does:
 //!
 //! 1. what was given: the rows to insert ([`insert`]), with defaults; those to update or delete ([`update`]);
 //! 2. where the action differs by row, the rows with their action ([`conflict`], [`merge`]);
 //! 3. what is judged of the new rows and returned from them ([`finish`]).
 //!
-//! What is not done here: keys and foreign keys are judged by whoever runs the statement, when all of its rows are there.
+//! What is not done here: keys and foreign keys are judged by whoever runs the statement, when all of its
+//! rows are there.
 
 mod conflict;
 mod finish;
@@ -31,9 +32,9 @@ use crate::parse::parse_query;
 use crate::schema::WrittenName;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, CascadeOption, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem,
-    SetExpr, TableAlias, TableFactor, TableObject, TableWithJoins, Truncate, TruncateIdentityOption,
-    TruncateTableTarget,
+    self, Assignment, AssignmentTarget, CascadeOption, Expr, FromTable, Ident, ObjectName, Query, Select,
+    SelectItem, SetExpr, TableAlias, TableFactor, TableObject, TableWithJoins, Truncate,
+    TruncateIdentityOption, TruncateTableTarget,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
@@ -98,7 +99,8 @@ impl Target {
             [table, column] if table.value.eq_ignore_ascii_case(&self.alias.name.value) => column,
             _ => return Err(Error::input(format!("{name} is not a column of {}", self.alias.name))),
         };
-        find_column(self.columns(), column).map_err(|error| error.with_context(format!("table {}", self.name)))
+        find_column(self.columns(), column)
+            .map_err(|error| error.with_context(format!("table {}", self.name)))
     }
 }
 
@@ -110,14 +112,16 @@ pub(crate) struct TableView<'a> {
 
 impl Binder<'_> {
     pub(crate) fn truncate(&self, truncate: &Truncate) -> Result<Statement> {
-        let Truncate { table_names, partitions, table: _, if_exists, identity, cascade, on_cluster } = truncate;
+        let Truncate { table_names, partitions, table: _, if_exists, identity, cascade, on_cluster } =
+            truncate;
         refuse([
             (partitions.is_some(), "TRUNCATE … PARTITION"),
             (matches!(identity, Some(TruncateIdentityOption::Restart)), "RESTART IDENTITY"),
             (on_cluster.is_some(), "ON CLUSTER"),
         ])?;
         // A table has no descendants: ONLY and * are obeyed.
-        let names = table_names.iter().map(|TruncateTableTarget { name, only: _, has_asterisk: _ }| table_name(name));
+        let names =
+            table_names.iter().map(|TruncateTableTarget { name, only: _, has_asterisk: _ }| table_name(name));
         let names = names.collect::<Result<Vec<String>>>()?;
         for name in &names {
             if !if_exists || self.catalog.view(name).is_some() {
@@ -141,7 +145,9 @@ impl Binder<'_> {
         let relation = match self.catalog.table_with_row_ids(&lower_name) {
             Some(relation) => relation,
             None if self.catalog.view(&lower_name).is_some() => {
-                return Err(Error::input(format!("{lower_name} is a view; only rows of tables can be changed")));
+                return Err(Error::input(format!(
+                    "{lower_name} is a view; only rows of tables can be changed"
+                )));
             }
             None => return Err(unknown_table(&lower_name, self.catalog)),
         };
@@ -223,7 +229,8 @@ impl Binder<'_> {
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 
-    /// Binds `SELECT items FROM rows AS alias` after `edit`; the rows are those of a plan. The target is at hand, too.
+    /// Binds `SELECT items FROM rows AS alias` after `edit`; the rows are those of a plan. The target is at
+    /// hand, too.
     pub(crate) fn over_rows(
         &self,
         rows: Plan,
@@ -232,8 +239,10 @@ impl Binder<'_> {
         edit: impl FnOnce(&mut Select),
     ) -> Result<Plan> {
         let query = self.behind_with(select_from(ROWS, alias, edit)?);
-        let given =
-            Given { target: target.map(|target| target.relation.clone()), rows: Some(Arc::new(Rows::new(rows))) };
+        let given = Given {
+            target: target.map(|target| target.relation.clone()),
+            rows: Some(Arc::new(Rows::new(rows))),
+        };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 
@@ -251,7 +260,7 @@ impl Binder<'_> {
     }
 }
 
-// ---- syntax ------------------------------------------------------------------------------------------------------
+// ---- syntax -----------------------------------------------------------------------------------------------
 
 /// A query of a body and nothing else.
 pub(crate) fn query_of(body: SetExpr) -> Query {
@@ -272,7 +281,9 @@ pub(crate) fn query_of(body: SetExpr) -> Query {
 /// `SELECT … FROM "table" AS alias` after `edit`.
 pub(crate) fn select_from(table: &str, alias: TableAlias, edit: impl FnOnce(&mut Select)) -> Result<Query> {
     let mut query = *parse_query(&format!("SELECT 1 FROM \"{table}\" AS t"))?;
-    let SetExpr::Select(select) = &mut *query.body else { return Err(Error::internal("the template is a SELECT")) };
+    let SetExpr::Select(select) = &mut *query.body else {
+        return Err(Error::internal("the template is a SELECT"));
+    };
     if let TableFactor::Table { alias: slot, .. } = &mut select.from[0].relation {
         *slot = Some(alias);
     }
@@ -318,7 +329,11 @@ pub(crate) fn and(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
 }
 
 fn or(left: Expr, right: Expr) -> Expr {
-    Expr::BinaryOp { left: Box::new(left), op: ast::BinaryOperator::Or, right: Box::new(Expr::Nested(Box::new(right))) }
+    Expr::BinaryOp {
+        left: Box::new(left),
+        op: ast::BinaryOperator::Or,
+        right: Box::new(Expr::Nested(Box::new(right))),
+    }
 }
 
 pub(crate) fn not(expr: Expr) -> Expr {
@@ -356,7 +371,8 @@ fn case(branches: Vec<(Expr, Expr)>, otherwise: Expr) -> Expr {
     if branches.is_empty() {
         return otherwise;
     }
-    let conditions = branches.into_iter().map(|(condition, result)| ast::CaseWhen { condition, result }).collect();
+    let conditions =
+        branches.into_iter().map(|(condition, result)| ast::CaseWhen { condition, result }).collect();
     Expr::Case {
         case_token: AttachedToken::empty(),
         end_token: AttachedToken::empty(),
@@ -380,8 +396,9 @@ fn row_values(value: &Expr, count: usize) -> Result<Vec<Expr>> {
             let SetExpr::Select(select) = &*query.body else {
                 return Err(Error::not_supported("SET (a, b) = a subquery with set operations"));
             };
-            let plain =
-                |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+            let plain = |item: &SelectItem| {
+                matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+            };
             if select.distinct.is_some() || !select.projection.iter().all(plain) {
                 return Err(Error::not_supported("SET (a, b) = a subquery with * or DISTINCT"));
             }

@@ -1,4 +1,5 @@
-//! What a foreign key does to the rows of its table when keys that they refer to are gone: `ON DELETE`, `ON UPDATE`.
+//! What a foreign key does to the rows of its table when keys that they refer to are gone: `ON DELETE`,
+//! `ON UPDATE`.
 //!
 //! An action is a statement as any other, over all of these rows at once:
 //!
@@ -8,14 +9,16 @@
 //! | gives them the new key | `UPDATE child SET a = keys.came0 FROM keys WHERE child.a = keys.went0` |
 //! | sets them to NULL, or to their defaults | `UPDATE child SET a = NULL FROM keys WHERE child.a = keys.went0` |
 //!
-//! So CHECKs are judged and defaults computed as there. The keys are rows of the plan. A row refers to one key at most, because keys
-//! are unique.
+//! So CHECKs are judged and defaults computed as there. The keys are rows of the plan. A row refers to one
+//! key at most, because keys are unique.
 //!
-//! What is not done here: keys and foreign keys are judged by whoever runs the statement, who also follows what else refers to
-//! the rows that it changes.
+//! What is not done here: keys and foreign keys are judged by whoever runs the statement, who also follows
+//! what else refers to the rows that it changes.
 
 use super::finish::Returning;
-use super::{ROW_ID, ROW_ID_TYPE, Target, and, equal, named, null, qualified, select_from, table_alias, table_factor};
+use super::{
+    ROW_ID, ROW_ID_TYPE, Target, and, equal, named, null, qualified, select_from, table_alias, table_factor,
+};
 use crate::bind::Binder;
 use crate::context::{Given, ROWS, Rows, TARGET};
 use crate::parameters::Parameters;
@@ -59,7 +62,11 @@ pub enum Consequence<'a> {
 ///
 /// # Errors
 /// Those of binding defaults and CHECKs.
-pub fn follow(catalog: &dyn Catalog, referring: &Referring<'_>, consequence: Consequence<'_>) -> Result<Change> {
+pub fn follow(
+    catalog: &dyn Catalog,
+    referring: &Referring<'_>,
+    consequence: Consequence<'_>,
+) -> Result<Change> {
     let binder = Binder { catalog, params: Parameters::Values(&[]), given: Given::default(), with: None };
     let mut change = binder.follow(referring, consequence)?;
     time_zone::session::apply_to_plan(&mut change.plan, catalog.session().zone);
@@ -70,7 +77,8 @@ impl Binder<'_> {
     fn follow(&self, referring: &Referring<'_>, consequence: Consequence<'_>) -> Result<Change> {
         let name = ObjectName::from(vec![Ident::with_quote('"', referring.table)]);
         let width = referring.rows.schema().len() - 1;
-        let target = self.target_of(&name, referring.table.to_lowercase(), None, referring.rows.clone(), width)?;
+        let target =
+            self.target_of(&name, referring.table.to_lowercase(), None, referring.rows.clone(), width)?;
         let value = |at: usize, column: usize| match consequence {
             Consequence::Deleted => Err(Error::internal("rows that are deleted get no values")),
             Consequence::Null => Ok(null()),
@@ -124,7 +132,8 @@ impl Binder<'_> {
         };
         let query = select_from(TARGET, target.alias.clone(), |select| {
             let id = (ROW_ID.to_string(), target.column(ROW_ID));
-            select.projection = std::iter::once(id).chain(values).map(|(name, expr)| named(expr, &name)).collect();
+            select.projection =
+                std::iter::once(id).chain(values).map(|(name, expr)| named(expr, &name)).collect();
             select.from.push(TableWithJoins { relation: other, joins: Vec::new() });
             select.selection = and(referring.columns.iter().enumerate().map(pair));
         })?;
@@ -158,7 +167,8 @@ fn keys_of(referring: &Referring<'_>, consequence: Consequence<'_>) -> Plan {
         rows.iter_mut().zip(new).for_each(|(row, new)| row.extend(new.iter().cloned()));
     }
     let mut columns = Columns::default();
-    let column = |(name, ty): (String, DataType)| Output { column: columns.add(name.clone(), ty, true), name };
+    let column =
+        |(name, ty): (String, DataType)| Output { column: columns.add(name.clone(), ty, true), name };
     let output: Vec<Output> = names.into_iter().map(column).collect();
     let root = Node::Values(Values { columns: output.iter().map(|output| output.column).collect(), rows });
     Plan { root, columns, output }

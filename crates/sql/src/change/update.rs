@@ -1,7 +1,7 @@
 //! `UPDATE` and `DELETE`: which rows, and what becomes of them.
 //!
-//! `SELECT row_id, values FROM target, others WHERE condition`. Where the new row is looked at as a whole, for checks and
-//! `RETURNING`, the columns that are not assigned come along.
+//! `SELECT row_id, values FROM target, others WHERE condition`. Where the new row is looked at as a whole,
+//! for checks and `RETURNING`, the columns that are not assigned come along.
 
 use super::finish::Returning;
 use super::{ROW_ID, ROW_ID_TYPE, Target, named, no_joins};
@@ -41,7 +41,9 @@ impl Binder<'_> {
         let returning = Returning::new(delete.returning.as_deref(), &target, !using.is_empty())?;
         let mut values = Vec::new();
         if returning.is_some() {
-            values.extend(target.columns().iter().map(|field| (field.name.to_string(), target.column(&field.name))));
+            values.extend(
+                target.columns().iter().map(|field| (field.name.to_string(), target.column(&field.name))),
+            );
         }
         values.extend(returning.carried.iter().cloned());
         let rows = self.rows_of(&target, values, using, delete.selection.clone())?;
@@ -122,7 +124,8 @@ impl Binder<'_> {
     ) -> Result<Plan> {
         self.over_target(target, |select| {
             let id = (ROW_ID.to_string(), target.column(ROW_ID));
-            select.projection = std::iter::once(id).chain(values).map(|(name, expr)| named(expr, &name)).collect();
+            select.projection =
+                std::iter::once(id).chain(values).map(|(name, expr)| named(expr, &name)).collect();
             select.from.append(&mut others);
             select.selection = selection;
         })

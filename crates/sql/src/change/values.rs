@@ -1,7 +1,8 @@
 //! `VALUES` of an `INSERT`, column by column: each value is one of its column's type by itself.
 //!
-//! The binder finds one type for each column of a `VALUES` list, and would make a number of `'007'` beside `7`. Where the values
-//! of a column are not all written alike, each is cast to the column that it goes to, so that none has to do with its neighbours.
+//! The binder finds one type for each column of a `VALUES` list, and would make a number of `'007'` beside
+//! `7`. Where the values of a column are not all written alike, each is cast to the column that it goes to,
+//! so that none has to do with its neighbours.
 
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Value};

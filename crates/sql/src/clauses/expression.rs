@@ -3,8 +3,8 @@
 use super::refuse;
 use crate::functions::Library;
 use datafusion_sql::sqlparser::ast::{
-    CeilFloorKind, DateTimeField, Expr, Function, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
-    Value,
+    CeilFloorKind, DateTimeField, Expr, Function, FunctionArgumentClause, FunctionArgumentList,
+    FunctionArguments, Value,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -72,8 +72,9 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => match &**right {
             Expr::Subquery(_) => Ok(()),
             Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
-                let error =
-                    Error::input("a parameter in IN, ANY or ALL without brackets of its own is a list, not one value");
+                let error = Error::input(
+                    "a parameter in IN, ANY or ALL without brackets of its own is a list, not one value",
+                );
                 Err(error.with_hint("for one value write IN (?)"))
             }
             _ => Err(Error::not_supported("ANY and ALL of what is neither a subquery nor a list parameter")),
@@ -82,11 +83,15 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
         Expr::Collate { .. } => Err(Error::not_supported("collations")),
         Expr::Prefixed { prefix, .. } => Err(Error::not_supported(format!("{prefix} before a literal"))),
         Expr::IsNormalized { .. } => Err(Error::not_supported("IS NORMALIZED")),
-        Expr::RLike { .. } => Err(Error::not_supported("RLIKE").with_hint("write regexp_matches(text, pattern)")),
+        Expr::RLike { .. } => {
+            Err(Error::not_supported("RLIKE").with_hint("write regexp_matches(text, pattern)"))
+        }
         Expr::InUnnest { .. } => Err(Error::not_supported("nested types")),
         Expr::JsonAccess { .. } => Err(Error::not_supported("JSON paths")),
         Expr::MatchAgainst { .. } => Err(Error::not_supported("MATCH … AGAINST")),
-        Expr::OuterJoin(_) => Err(Error::not_supported("outer joins by (+)").with_hint("write LEFT JOIN … ON")),
+        Expr::OuterJoin(_) => {
+            Err(Error::not_supported("outer joins by (+)").with_hint("write LEFT JOIN … ON"))
+        }
         Expr::Prior(_) => Err(Error::not_supported("CONNECT BY")),
         Expr::MemberOf(_) => Err(Error::not_supported("MEMBER OF")),
     }
@@ -94,8 +99,16 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
 
 /// What a function is called with beside its arguments.
 pub(crate) fn function(function: &Function) -> Result<()> {
-    let Function { name, uses_odbc_syntax: _, parameters, args, filter, null_treatment, over: _, within_group } =
-        function;
+    let Function {
+        name,
+        uses_odbc_syntax: _,
+        parameters,
+        args,
+        filter,
+        null_treatment,
+        over: _,
+        within_group,
+    } = function;
     refuse([(*parameters != FunctionArguments::None, "two lists of arguments of a function")])?;
     let mut of_aggregates = filter.is_some() || null_treatment.is_some() || !within_group.is_empty();
     if let FunctionArguments::List(FunctionArgumentList { duplicate_treatment, args: _, clauses }) = args {
@@ -109,7 +122,8 @@ pub(crate) fn function(function: &Function) -> Result<()> {
                 FunctionArgumentClause::OnOverflow(_) => refuse([(true, "ON OVERFLOW")])?,
                 FunctionArgumentClause::Having(_) => refuse([(true, "HAVING in a function")])?,
                 FunctionArgumentClause::Separator(_) => refuse([(true, "SEPARATOR")])?,
-                FunctionArgumentClause::JsonNullClause(_) | FunctionArgumentClause::JsonReturningClause(_) => {
+                FunctionArgumentClause::JsonNullClause(_)
+                | FunctionArgumentClause::JsonReturningClause(_) => {
                     refuse([(true, "JSON")])?;
                 }
             }

@@ -1,8 +1,8 @@
 //! What the parser accepts and we do not obey is refused, by name.
 //!
-//! The parser knows the clauses of twenty dialects. Here each of its structures is taken apart into all of its parts: those that
-//! are read elsewhere, and those that nobody obeys, each with its name in SQL. A part that a newer parser adds is an error of the
-//! compiler until it stands among one or the other.
+//! The parser knows the clauses of twenty dialects. Here each of its structures is taken apart into all of
+//! its parts: those that are read elsewhere, and those that nobody obeys, each with its name in SQL. A part
+//! that a newer parser adds is an error of the compiler until it stands among one or the other.
 //!
 //! | module | structures |
 //! |---|---|
@@ -18,7 +18,9 @@ mod table;
 
 pub(crate) use expression::{expression, function};
 pub(crate) use query::{cte, query, select, table_factor, wildcard};
-pub(crate) use table::{check, create_index, create_table, create_view, foreign_key, named_only, primary_key, unique};
+pub(crate) use table::{
+    check, create_index, create_table, create_view, foreign_key, named_only, primary_key, unique,
+};
 
 use entasis_vector::{Error, Result};
 

@@ -2,8 +2,9 @@
 
 use super::refuse;
 use datafusion_sql::sqlparser::ast::{
-    Cte, ExcludeSelectItem, Join, JoinConstraint, JoinOperator, OrderBy, OrderByExpr, OrderByKind, Query, Select,
-    TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins, Value, WildcardAdditionalOptions,
+    Cte, ExcludeSelectItem, Join, JoinConstraint, JoinOperator, OrderBy, OrderByExpr, OrderByKind, Query,
+    Select, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins, Value,
+    WildcardAdditionalOptions,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -49,8 +50,11 @@ fn order_by(order: &OrderBy) -> Result<()> {
             _ => false,
         };
         if constant {
-            let error = Error::input(format!("ORDER BY {expr} orders by a constant")).with_sqlstate(sqlstate::SYNTAX);
-            return Err(error.with_hint("write the name of a column without quotes or in double ones, or its number"));
+            let error =
+                Error::input(format!("ORDER BY {expr} orders by a constant")).with_sqlstate(sqlstate::SYNTAX);
+            return Err(
+                error.with_hint("write the name of a column without quotes or in double ones, or its number")
+            );
         }
     }
     Ok(())
@@ -219,7 +223,9 @@ pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
         }
         TableFactor::TableFunction { .. } => Err(Error::not_supported("TABLE(function)")),
         TableFactor::UNNEST { .. } => Err(Error::not_supported("nested types")),
-        TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } => Err(Error::not_supported("JSON")),
+        TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } => {
+            Err(Error::not_supported("JSON"))
+        }
         TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => Err(Error::not_supported("PIVOT")),
         TableFactor::MatchRecognize { .. } => Err(Error::not_supported("MATCH_RECOGNIZE")),
         TableFactor::XmlTable { .. } => Err(Error::not_supported("XML")),
@@ -231,5 +237,8 @@ pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
 fn alias(alias: Option<&TableAlias>) -> Result<()> {
     let Some(TableAlias { explicit: _, name: _, columns, at }) = alias else { return Ok(()) };
     let typed = columns.iter().any(|TableAliasColumnDef { name: _, data_type }| data_type.is_some());
-    refuse([(at.is_some(), "AT behind the name of a table"), (typed, "types behind the names of columns in FROM")])
+    refuse([
+        (at.is_some(), "AT behind the name of a table"),
+        (typed, "types behind the names of columns in FROM"),
+    ])
 }

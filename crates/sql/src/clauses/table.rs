@@ -3,9 +3,10 @@
 use super::refuse;
 use crate::words::NO_TYPE;
 use datafusion_sql::sqlparser::ast::{
-    CheckConstraint, ColumnDef, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateIndex, CreateTable,
-    CreateTableOptions, CreateView, DataType, DeferrableInitial, ForeignKeyConstraint, HiveDistributionStyle,
-    IndexColumn, IndexType, NullsDistinctOption, OrderByExpr, PrimaryKeyConstraint, UniqueConstraint, ViewColumnDef,
+    CheckConstraint, ColumnDef, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateIndex,
+    CreateTable, CreateTableOptions, CreateView, DataType, DeferrableInitial, ForeignKeyConstraint,
+    HiveDistributionStyle, IndexColumn, IndexType, NullsDistinctOption, OrderByExpr, PrimaryKeyConstraint,
+    UniqueConstraint, ViewColumnDef,
 };
 use entasis_vector::{Error, Result};
 
@@ -86,7 +87,10 @@ pub(crate) fn create_table(create: &CreateTable) -> Result<()> {
         (cluster_by.is_some() || clustered_by.is_some(), "CLUSTER BY"),
         (order_by.is_some(), "ORDER BY of a table"),
         (primary_key.is_some(), "PRIMARY KEY behind the columns"),
-        (hive_formats.is_some() || file_format.is_some() || location.is_some(), "the format and location of a table"),
+        (
+            hive_formats.is_some() || file_format.is_some() || location.is_some(),
+            "the format and location of a table",
+        ),
         (*without_rowid, "WITHOUT ROWID"),
         (*strict, "STRICT"),
         (comment.is_some(), "COMMENT"),
@@ -139,7 +143,8 @@ pub(crate) fn named_only(create: &CreateTable) -> Result<()> {
 
 /// What stands beside the columns of a primary key.
 pub(crate) fn primary_key(key: &PrimaryKeyConstraint) -> Result<()> {
-    let PrimaryKeyConstraint { name: _, index_name, index_type, columns, index_options, characteristics } = key;
+    let PrimaryKeyConstraint { name: _, index_name, index_type, columns, index_options, characteristics } =
+        key;
     index(index_type.as_ref())?;
     refuse([(index_name.is_some() || !index_options.is_empty(), "options of the index of a key")])?;
     index_columns(columns)?;
@@ -198,7 +203,9 @@ pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
 
 /// When a constraint is judged: at once.
 fn enforcement(characteristics: Option<&ConstraintCharacteristics>) -> Result<()> {
-    let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = characteristics else { return Ok(()) };
+    let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = characteristics else {
+        return Ok(());
+    };
     refuse([
         (*deferrable == Some(true), "constraints that are DEFERRABLE"),
         (matches!(initially, Some(DeferrableInitial::Deferred)), "constraints that are INITIALLY DEFERRED"),
@@ -206,11 +213,15 @@ fn enforcement(characteristics: Option<&ConstraintCharacteristics>) -> Result<()
     ])
 }
 
-/// What stands beside the columns of a key. In what order they are kept is not to be seen: `ASC` and `DESC` are obeyed.
+/// What stands beside the columns of a key. In what order they are kept is not to be seen: `ASC` and `DESC`
+/// are obeyed.
 pub(crate) fn index_columns(columns: &[IndexColumn]) -> Result<()> {
     for IndexColumn { column, operator_class } in columns {
         let OrderByExpr { expr: _, options: _, with_fill } = column;
-        refuse([(operator_class.is_some(), "operator classes of an index"), (with_fill.is_some(), "WITH FILL")])?;
+        refuse([
+            (operator_class.is_some(), "operator classes of an index"),
+            (with_fill.is_some(), "WITH FILL"),
+        ])?;
     }
     Ok(())
 }
@@ -220,7 +231,8 @@ fn index(using: Option<&IndexType>) -> Result<()> {
     match using {
         None | Some(IndexType::BTree) => Ok(()),
         Some(_) => {
-            Err(Error::not_supported("USING for an index").with_hint("there is one kind of index: leave it out"))
+            Err(Error::not_supported("USING for an index")
+                .with_hint("there is one kind of index: leave it out"))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `avg` as the binder sees it: DOUBLE for every number, decimals included, as in DuckDB; for dates, times and intervals
-//! what [`Kind::Mean`] gives.
+//! `avg` as the binder sees it: DOUBLE for every number, decimals included, as in DuckDB; for dates, times
+//! and intervals what [`Kind::Mean`] gives.
 
 use super::aggregates::Kind;
 use arrow_schema::DataType as ArrowType;

@@ -1,5 +1,5 @@
-//! Scalar functions of ours that are computed value by value: what is rare, or costs more by itself than by the way it is
-//! called. NULL of NULL.
+//! Scalar functions of ours that are computed value by value: what is rare, or costs more by itself than by
+//! the way it is called. NULL of NULL.
 
 use entasis_vector::expr::{Expr, ExternalFunction};
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector};
@@ -84,7 +84,11 @@ pub(crate) fn call(
 }
 
 /// A call of a function without arguments whose result is another one for each row.
-pub(crate) fn volatile(name: &str, ty: DataType, compute: impl Fn() -> Result<Value> + Send + Sync + 'static) -> Expr {
+pub(crate) fn volatile(
+    name: &str,
+    ty: DataType,
+    compute: impl Fn() -> Result<Value> + Send + Sync + 'static,
+) -> Expr {
     let compute = Box::new(move |_: &[Value]| compute());
     let function = ByValue { name: name.into(), types: Vec::new(), is_volatile: true, compute };
     Expr::External { function: Arc::new(function), args: Vec::new(), ty }

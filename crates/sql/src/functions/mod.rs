@@ -33,7 +33,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// Names under which DuckDB and PostgreSQL know functions of DataFusion's library.
-const ALIASES: &[(&str, &str)] = &[("every", "bool_and"), ("logical_and", "bool_and"), ("logical_or", "bool_or")];
+const ALIASES: &[(&str, &str)] =
+    &[("every", "bool_and"), ("logical_and", "bool_and"), ("logical_or", "bool_or")];
 
 /// Functions whose arguments or results are nested, which the engine does not have.
 const NESTED: &[&str] = &["named_struct", "struct", "row", "regexp_match", "array_agg"];
@@ -136,7 +137,9 @@ mod tests {
             for definition in section.functions.iter().copied().flatten() {
                 for name in definition.names {
                     assert!(
-                        library.has(name) || sequence::NAMES.contains(name) || window::is_window_function(name),
+                        library.has(name)
+                            || sequence::NAMES.contains(name)
+                            || window::is_window_function(name),
                         "there is no function {name}"
                     );
                     assert_eq!(*name, name.to_lowercase());

@@ -1,7 +1,8 @@
 //! Functions with native kernels, as DataFusion's binder sees them: a name, argument types and a result type.
 //!
-//! None of them can be invoked; lowering turns each into the engine's expression (`crate::lower::expr`). They shadow
-//! the library's functions of the same name, whose types or meaning differ from DuckDB's and PostgreSQL's.
+//! None of them can be invoked; lowering turns each into the engine's expression (`crate::lower::expr`). They
+//! shadow the library's functions of the same name, whose types or meaning differ from DuckDB's and
+//! PostgreSQL's.
 
 use crate::hidden::hidden;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
@@ -9,7 +10,8 @@ use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::expr::{ScalarFunction, schema_name_from_exprs};
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::{
-    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use entasis_vector::Error;
 use entasis_vector::expr::{ArithmeticOp, DatePart};
@@ -49,7 +51,8 @@ pub(crate) enum Kind {
     If,
     /// An operator under a name.
     Binary(Operator),
-    /// An operator whose operand types DataFusion does not know or types otherwise; the result is the first type.
+    /// An operator whose operand types DataFusion does not know or types otherwise; the result is the first
+    /// type.
     Operator(ArithmeticOp, OperatorResult),
     /// `uuid()`
     Uuid,
@@ -185,9 +188,9 @@ pub(crate) const SETS: &str = "\u{1}sets";
 
 /// `expr` under a name that says all of it.
 ///
-/// The binder finds the results of groups and aggregates by name, and its names leave out casts, brackets and what
-/// subqueries say: `min(x)` and `min(CAST(x AS BIGINT))` would be one column. What may differ from something else in no
-/// more than that is wrapped by this.
+/// The binder finds the results of groups and aggregates by name, and its names leave out casts, brackets and
+/// what subqueries say: `min(x)` and `min(CAST(x AS BIGINT))` would be one column. What may differ from
+/// something else in no more than that is wrapped by this.
 pub(crate) fn exact(expr: Expr) -> Expr {
     let exact = tagged(EXACT, Kind::Exact, Some(number(&expr)));
     Expr::ScalarFunction(ScalarFunction::new_udf(exact, vec![expr]))
@@ -241,7 +244,8 @@ fn is_blob(ty: &ArrowType) -> bool {
 
 /// The type to which values of these types go.
 pub(super) fn unified(types: &[&ArrowType]) -> Option<ArrowType> {
-    let types = types.iter().map(|ty| entasis_arrow::from_arrow_type(ty)).collect::<Result<Vec<_>, _>>().ok()?;
+    let types =
+        types.iter().map(|ty| entasis_arrow::from_arrow_type(ty)).collect::<Result<Vec<_>, _>>().ok()?;
     super::catalog::types::common(&types).map(entasis_arrow::to_arrow_type)
 }
 
@@ -281,8 +285,9 @@ impl ScalarUDFImpl for Native {
 
     fn schema_name(&self, args: &[Expr]) -> DfResult<String> {
         match (self.kind, args) {
-            // The binder's name, with a number of what that leaves out in a hidden part. Where there is no tag, it is
-            // that of the text, which lacks only what subqueries say and stays while their types are settled.
+            // The binder's name, with a number of what that leaves out in a hidden part. Where there is no
+            // tag, it is that of the text, which lacks only what subqueries say and stays while their types
+            // are settled.
             (Kind::Exact, [arg]) => {
                 let tag = self.tag.unwrap_or_else(|| number(&arg.to_string()));
                 Ok(format!("{}{}", arg.schema_name(), hidden(tag)))
@@ -304,7 +309,9 @@ impl ScalarUDFImpl for Native {
             (Kind::Text(_) | Kind::CharLength | Kind::OctetLength, [arg]) if !is_blob(arg) => vec![Utf8],
             (Kind::Test(_), [a, b]) if !is_blob(a) && !is_blob(b) => vec![Utf8, Utf8],
             (Kind::Substring, [Utf8, Utf8]) => vec![Utf8, Utf8],
-            (Kind::Substring, [text, rest @ ..]) if matches!(rest.len(), 1 | 2) && rest.iter().all(is_float) => {
+            (Kind::Substring, [text, rest @ ..])
+                if matches!(rest.len(), 1 | 2) && rest.iter().all(is_float) =>
+            {
                 let text = if is_blob(text) { ArrowType::Binary } else { Utf8 };
                 [text].into_iter().chain(rest.iter().map(|_| Int64)).collect()
             }
@@ -322,7 +329,8 @@ impl ScalarUDFImpl for Native {
             },
             // Under a zone of its own.
             (Kind::DateTrunc, [_, _, _]) => vec![Utf8, micros(true), Utf8],
-            (Kind::NullIf, [a, b]) => match datafusion_expr::type_coercion::binary::comparison_coercion(a, b) {
+            (Kind::NullIf, [a, b]) => match datafusion_expr::type_coercion::binary::comparison_coercion(a, b)
+            {
                 Some(ty) => vec![ty.clone(), ty],
                 None => return self.wrong(args),
             },
@@ -394,7 +402,9 @@ impl ScalarUDFImpl for Native {
                     match date_part(name) {
                         Some(part) => part,
                         // Parts of an offset: see `crate::lower::expr`.
-                        None if self.kind == Kind::DatePart && name.to_ascii_lowercase().starts_with("timezone") => {
+                        None if self.kind == Kind::DatePart
+                            && name.to_ascii_lowercase().starts_with("timezone") =>
+                        {
                             return Ok(Arc::new(Field::new(self.name, ty, true)));
                         }
                         None => return refuse(format!("there is no date part '{name}'")),

@@ -57,7 +57,8 @@ impl OuterAggregate {
     fn types(&self, args: &[ArrowType]) -> DfResult<(Vec<ArrowType>, ArrowType)> {
         let Some(name) = &self.function else { return Ok((args.to_vec(), ArrowType::Boolean)) };
         let aggregate = Library::get().aggregate(name);
-        let aggregate = aggregate.ok_or_else(|| external(Error::internal(format!("{name} is no aggregate"))))?;
+        let aggregate =
+            aggregate.ok_or_else(|| external(Error::internal(format!("{name} is no aggregate"))))?;
         let field = |ty: &ArrowType| Arc::new(Field::new("value", ty.clone(), true)) as FieldRef;
         let given: Vec<FieldRef> = args.iter().map(field).collect();
         let fields = fields_with_udf(&given, aggregate.as_ref())?;

@@ -42,7 +42,8 @@ impl External {
         result: FieldRef,
         config: Arc<ConfigOptions>,
     ) -> Result<External> {
-        let types = args.iter().map(|field| from_arrow_type(field.data_type())).collect::<Result<Vec<_>>>()?;
+        let types =
+            args.iter().map(|field| from_arrow_type(field.data_type())).collect::<Result<Vec<_>>>()?;
         let ty = from_arrow_type(result.data_type())?;
         Ok(External { udf, types, args, result, ty, config })
     }
@@ -80,7 +81,11 @@ impl ExternalFunction for External {
     }
 
     fn evaluate(&self, args: &[Vector], rows: usize, out: &mut Vector) -> Result<()> {
-        let values = args.iter().enumerate().map(|(i, arg)| self.argument(i, arg, rows)).collect::<Result<Vec<_>>>()?;
+        let values = args
+            .iter()
+            .enumerate()
+            .map(|(i, arg)| self.argument(i, arg, rows))
+            .collect::<Result<Vec<_>>>()?;
         let result = without_panic(self.udf.name(), || {
             let arguments = ScalarFunctionArgs {
                 args: values,
@@ -89,15 +94,18 @@ impl ExternalFunction for External {
                 return_field: self.result.clone(),
                 config_options: self.config.clone(),
             };
-            self.udf.invoke_with_args(arguments).and_then(|value| value.into_array(rows)).map_err(from_datafusion)
+            self.udf
+                .invoke_with_args(arguments)
+                .and_then(|value| value.into_array(rows))
+                .map_err(from_datafusion)
         })
         .map_err(|error| error.with_context(self.udf.name()))?;
         array_to_vector(&result, 0, rows, self.ty, out)
     }
 }
 
-/// Runs a function of the borrowed library. Some of them panic on arguments that they do not expect; then the statement
-/// fails, not the process or the thread. What they worked on is not looked at again.
+/// Runs a function of the borrowed library. Some of them panic on arguments that they do not expect; then the
+/// statement fails, not the process or the thread. What they worked on is not looked at again.
 ///
 /// # Errors
 /// That of the function; internal, if it panicked.

@@ -1,8 +1,9 @@
 //! `nextval` and `currval`: functions of no row, but of a sequence in the catalog.
 //!
-//! The binder resolves functions by name alone, so a call travels through it under a name that holds the sequence's
-//! (`nextval('s')` becomes `"…nextval:s"()`, see `crate::rewrite`), and the function that this name gives holds the sequence.
-//! It is volatile: the engine computes it for every row anew, and never at another place than where it stands.
+//! The binder resolves functions by name alone, so a call travels through it under a name that holds the
+//! sequence's (`nextval('s')` becomes `"…nextval:s"()`, see `crate::rewrite`), and the function that this
+//! name gives holds the sequence. It is volatile: the engine computes it for every row anew, and never at
+//! another place than where it stands.
 
 use crate::Catalog;
 use crate::catalog::Sequence;
@@ -62,11 +63,18 @@ pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
         return Err(Error::input(format!("{} needs the name of a sequence", function.name)));
     };
     let name = match list.args.as_slice() {
-        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value)))] => match &value.value {
-            ast::Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
-            _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
-        },
-        [_] => return Err(Error::not_supported(format!("{} of a sequence whose name is computed", function.name))),
+        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value)))] => {
+            match &value.value {
+                ast::Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
+                _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
+            }
+        }
+        [_] => {
+            return Err(Error::not_supported(format!(
+                "{} of a sequence whose name is computed",
+                function.name
+            )));
+        }
         args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
     };
     Ok(match name.split_once('.') {
@@ -137,7 +145,9 @@ impl ScalarUDFImpl for Call {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
-        let Some(sequence) = &self.sequence else { return Err(external(Error::internal("a sequence is missing"))) };
+        let Some(sequence) = &self.sequence else {
+            return Err(external(Error::internal("a sequence is missing")));
+        };
         match self.kind {
             Kind::Current => {
                 let value = sequence.current().map_err(external)?;

@@ -1,5 +1,5 @@
-//! `sum` as the binder sees it: of BIGINTs and UBIGINTs a DECIMAL(38,0), which holds the sum of any number of them (PostgreSQL's
-//! rule); of smaller integers BIGINT or UBIGINT, of decimals one of more digits, of floats
+//! `sum` as the binder sees it: of BIGINTs and UBIGINTs a DECIMAL(38,0), which holds the sum of any number of
+//! them (PostgreSQL's rule); of smaller integers BIGINT or UBIGINT, of decimals one of more digits, of floats
 //! DOUBLE, of intervals INTERVAL.
 
 use super::average::wrong_arguments;
@@ -37,7 +37,9 @@ impl AggregateUDFImpl for Sum {
             [ArrowType::Null] => ArrowType::Int64,
             [Float16 | Float32 | Float64] => Float64,
             [Decimal32(precision, scale) | Decimal64(precision, scale)] => Decimal128(*precision, *scale),
-            [arg] if arg.is_integer() || matches!(arg, Decimal128(..) | ArrowType::Interval(_)) => arg.clone(),
+            [arg] if arg.is_integer() || matches!(arg, Decimal128(..) | ArrowType::Interval(_)) => {
+                arg.clone()
+            }
             _ => return wrong_arguments("sum", args, "a number or interval"),
         }])
     }

@@ -1,8 +1,9 @@
-//! Functions on dates, times, timestamps and intervals that are computed value by value, and those that read a clock.
+//! Functions on dates, times, timestamps and intervals that are computed value by value, and those that read
+//! a clock.
 //!
-//! Each has overloads, of which the nearest to the arguments counts. None works in nanoseconds, so all cover the whole range
-//! of timestamps. Those of a TIMESTAMPTZ that depend on a zone take a TIMESTAMP instead: the cast to it is the session's
-//! ([`crate::time_zone::session`]).
+//! Each has overloads, of which the nearest to the arguments counts. None works in nanoseconds, so all cover
+//! the whole range of timestamps. Those of a TIMESTAMPTZ that depend on a zone take a TIMESTAMP instead: the
+//! cast to it is the session's ([`crate::time_zone::session`]).
 
 use super::by_value::{call, integer, volatile};
 use crate::lower::named_call;
@@ -174,7 +175,8 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<ScalarUDF>)> {
                 [([], _)] => Signature::nullary(volatility),
                 _ => Signature::user_defined(volatility),
             };
-            let function = TimeFunction { name, meaning: entry.meaning, overloads: entry.overloads, signature };
+            let function =
+                TimeFunction { name, meaning: entry.meaning, overloads: entry.overloads, signature };
             (*name, Arc::new(ScalarUDF::from(function)))
         })
     })
@@ -314,7 +316,8 @@ impl ScalarUDFImpl for TimeFunction {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        // What is wrong with them is told with the result type: here, the binder would wrap words of its own around it.
+        // What is wrong with them is told with the result type: here, the binder would wrap words of its own
+        // around it.
         Ok(match self.overload(args) {
             Ok((types, _)) => types.iter().map(|ty| to_arrow_type(*ty)).collect(),
             Err(_) => args.to_vec(),
@@ -366,14 +369,16 @@ fn date_bin(args: &[Value]) -> Result<Value> {
     timestamp(bin(width(&args[0])?, integer(&args[1])?, origin))
 }
 
-/// `time_bucket(width, source[, origin or offset])`. Buckets of months begin at 2000-01-01, others at Monday, 2000-01-03.
+/// `time_bucket(width, source[, origin or offset])`. Buckets of months begin at 2000-01-01, others at Monday,
+/// 2000-01-03.
 fn time_bucket(args: &[Value]) -> Result<Value> {
     let (width, source) = (width(&args[0])?, integer(&args[1])?);
     let usual = days_from_civil(2000, 1, if width.months != 0 { 1 } else { 3 }) * MICROS_PER_DAY;
     match args.get(2) {
         None => timestamp(bin(width, source, usual)),
         Some(Value::Interval(offset)) => {
-            let back = entasis_vector::expr::calendar::negate_interval(*offset).ok_or_else(|| out_of_range(Span))?;
+            let back =
+                entasis_vector::expr::calendar::negate_interval(*offset).ok_or_else(|| out_of_range(Span))?;
             let start = add_interval(source, back).and_then(|moved| bin(width, moved, usual));
             timestamp(start.and_then(|start| add_interval(start, *offset)))
         }

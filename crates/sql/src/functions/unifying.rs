@@ -1,5 +1,5 @@
-//! `coalesce`, `greatest` and `least` as the binder sees them: functions of DataFusion's library with other types. A text beside a
-//! value of another type is one, as in comparisons.
+//! `coalesce`, `greatest` and `least` as the binder sees them: functions of DataFusion's library with other
+//! types. A text beside a value of another type is one, as in comparisons.
 
 use super::native::unified;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};
@@ -38,8 +38,11 @@ impl ScalarUDFImpl for Unifying {
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
         let common = unified(&args.iter().collect::<Vec<_>>()).ok_or_else(|| {
             let types: Vec<String> = args.iter().map(crate::error::type_name).collect();
-            let error =
-                Error::input(format!("{} does not take ({}), only values of one type", self.name(), types.join(", ")));
+            let error = Error::input(format!(
+                "{} does not take ({}), only values of one type",
+                self.name(),
+                types.join(", ")
+            ));
             DataFusionError::External(Box::new(error.with_hint("cast them: CAST(value AS type)")))
         })?;
         Ok(vec![common; args.len()])

@@ -1,8 +1,9 @@
-//! A call of a window function, as the binder sees it: a function made for this call, under a name that holds its number.
+//! A call of a window function, as the binder sees it: a function made for this call, under a name that holds
+//! its number.
 //!
-//! Its arguments are those of the call, then the offsets of its frame, the keys of the order in which rows reach an aggregate, and
-//! the condition of its `FILTER`. Types are those of the function that is called; lowering makes the engine's call of it
-//! ([`crate::lower`]).
+//! Its arguments are those of the call, then the offsets of its frame, the keys of the order in which rows
+//! reach an aggregate, and the condition of its `FILTER`. Types are those of the function that is called;
+//! lowering makes the engine's call of it ([`crate::lower`]).
 
 use super::Library;
 use super::catalog::{Definition, elsewhere};
@@ -74,7 +75,13 @@ pub(crate) enum Exclude {
 
 /// What the page of functions says of those that are called with `OVER` alone.
 pub(crate) const FUNCTIONS: &[Definition] = &[
-    elsewhere(&["row_number"], "", "BIGINT", "the place of the row, from 1", &[("row_number() OVER ()", "1")]),
+    elsewhere(
+        &["row_number"],
+        "",
+        "BIGINT",
+        "the place of the row, from 1",
+        &[("row_number() OVER ()", "1")],
+    ),
     elsewhere(
         &["rank"],
         "",
@@ -178,8 +185,10 @@ pub(crate) struct Function {
 
 /// The function for the call of this number.
 pub(crate) fn function(number: usize, call: WindowCall) -> Arc<WindowUDF> {
-    let all =
-        call.args + call.order.len() + usize::from(call.has_filter) + call.frame.map_or(0, |frame| frame.offsets());
+    let all = call.args
+        + call.order.len()
+        + usize::from(call.has_filter)
+        + call.frame.map_or(0, |frame| frame.offsets());
     let signature = match all {
         0 => Signature::nullary(Volatility::Immutable),
         _ => Signature::user_defined(Volatility::Immutable),
@@ -190,7 +199,10 @@ pub(crate) fn function(number: usize, call: WindowCall) -> Arc<WindowUDF> {
 impl Frame {
     /// How many ends have an offset.
     fn offsets(self) -> usize {
-        [self.start, self.end].into_iter().filter(|end| matches!(end, End::Preceding | End::Following)).count()
+        [self.start, self.end]
+            .into_iter()
+            .filter(|end| matches!(end, End::Preceding | End::Following))
+            .count()
     }
 }
 
@@ -221,13 +233,16 @@ impl Function {
                     (false, true) if !value.is_null() => Some(value.clone()),
                     _ => type_union_resolution(&[value.clone(), default.clone()]),
                 };
-                let common = common.ok_or_else(|| takes("a value, an offset and a default of the value's type"))?;
+                let common =
+                    common.ok_or_else(|| takes("a value, an offset and a default of the value's type"))?;
                 (vec![common.clone(), ArrowType::Int64, common.clone()], common)
             }
             ("lag" | "lead", _) => return Err(takes("a value, an offset and a default")),
             ("first_value" | "last_value", [value]) => (vec![value.clone()], value.clone()),
             ("first_value" | "last_value", _) => return Err(takes("one value")),
-            ("nth_value", [value, number]) if integer(number) => (vec![value.clone(), ArrowType::Int64], value.clone()),
+            ("nth_value", [value, number]) if integer(number) => {
+                (vec![value.clone(), ArrowType::Int64], value.clone())
+            }
             ("nth_value", _) => return Err(takes("a value and the number of a row")),
             ("count", []) => (vec![], ArrowType::Int64),
             _ => {

@@ -80,7 +80,9 @@ impl Lowering<'_> {
         let params = &function.params;
         if is_of_outer_query(whole) {
             let text = format!("{}, an aggregate of the outer query, in a subquery", function.func.name());
-            return Err(Error::not_supported(text).with_hint("compute it in a derived table of the outer query"));
+            return Err(
+                Error::not_supported(text).with_hint("compute it in a derived table of the outer query")
+            );
         }
         let filter = match &params.filter {
             Some(filter) => Some(cast_null(self.expr(filter, scope, node)?, DataType::Boolean)),
@@ -175,7 +177,8 @@ impl Asked<'_> {
         };
         Ok(match name {
             "count" => {
-                let all_rows = args.iter().all(|a| matches!(a, Expr::Literal { value, .. } if !value.is_null()));
+                let all_rows =
+                    args.iter().all(|a| matches!(a, Expr::Literal { value, .. } if !value.is_null()));
                 if all_rows && !self.distinct {
                     return Ok(native(AggregateFunction::CountStar, vec![], DataType::Int64));
                 }
@@ -186,7 +189,8 @@ impl Asked<'_> {
                 let arg = if args.len() == 1 {
                     args.remove(0)
                 } else {
-                    let present = Expr::and(args.into_iter().map(|arg| fold::not(Expr::IsNull(Box::new(arg)))));
+                    let present =
+                        Expr::and(args.into_iter().map(|arg| fold::not(Expr::IsNull(Box::new(arg)))));
                     let one = Expr::literal(Value::Integer(1), DataType::Int32);
                     Expr::Case { branches: vec![(present, one)], otherwise: None, ty: DataType::Int32 }
                 };
@@ -199,7 +203,8 @@ impl Asked<'_> {
                     let given: Vec<String> = given.iter().map(ToString::to_string).collect();
                     Error::input(format!("{name} does not take ({})", given.join(", ")))
                 })?;
-                let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+                let args =
+                    args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
                 let call = Call { name: name.into(), kind, args: types, result, ignore_nulls };
                 native(AggregateFunction::External(Arc::new(call)), args, result)
             }
@@ -219,22 +224,29 @@ impl Asked<'_> {
             }
             "bool_and" | "bool_or" => {
                 let arg = cast_null(one(args)?, DataType::Boolean);
-                let function = if name == "bool_and" { AggregateFunction::BoolAnd } else { AggregateFunction::BoolOr };
+                let function =
+                    if name == "bool_and" { AggregateFunction::BoolAnd } else { AggregateFunction::BoolOr };
                 AggregateCall { distinct: false, ..native(function, vec![arg], DataType::Boolean) }
             }
             "any_value" => {
                 let arg = one(args)?;
                 let ty = arg.ty();
                 let order_by = self.order_by.clone();
-                AggregateCall { distinct: false, order_by, ..native(AggregateFunction::AnyValue, vec![arg], ty) }
+                AggregateCall {
+                    distinct: false,
+                    order_by,
+                    ..native(AggregateFunction::AnyValue, vec![arg], ty)
+                }
             }
             _ => {
                 let function = Library::get().aggregate(name);
                 let own = function.as_ref().and_then(|function| function.inner().downcast_ref::<Aggregate>());
-                let own = own.ok_or_else(|| Error::internal(format!("nobody computes the aggregate {name}")))?;
+                let own =
+                    own.ok_or_else(|| Error::internal(format!("nobody computes the aggregate {name}")))?;
                 settle(&mut args, self.bound, scope)?;
                 let (types, _) = own.kind.types(&args.iter().map(Expr::ty).collect::<Vec<_>>())?;
-                let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+                let args =
+                    args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
                 let call = Call { name: name.into(), kind: own.kind, args: types, result: ty, ignore_nulls };
                 let order_by = self.order_by.clone();
                 AggregateCall { order_by, ..native(AggregateFunction::External(Arc::new(call)), args, ty) }
@@ -245,14 +257,16 @@ impl Asked<'_> {
 
 /// True if an aggregate reads columns of the query around its own and no others: it is that query's.
 fn is_of_outer_query(aggregate: &DfExpr) -> bool {
-    let reads_outer = aggregate.exists(|part| Ok(matches!(part, DfExpr::OuterReferenceColumn(..)))).unwrap_or(false);
+    let reads_outer =
+        aggregate.exists(|part| Ok(matches!(part, DfExpr::OuterReferenceColumn(..)))).unwrap_or(false);
     reads_outer && aggregate.column_refs().is_empty()
 }
 
 /// The value of the first row in the given order, NULL or not.
 pub(super) fn first_value(expr: Expr, order_by: Vec<SortKey>) -> Result<AggregateCall> {
     let ty = expr.ty();
-    let call = Call { name: "first".into(), kind: Kind::First, args: vec![ty], result: ty, ignore_nulls: false };
+    let call =
+        Call { name: "first".into(), kind: Kind::First, args: vec![ty], result: ty, ignore_nulls: false };
     let function = AggregateFunction::External(Arc::new(call));
     Ok(AggregateCall { function, args: vec![expr], distinct: false, filter: None, order_by, ty })
 }
@@ -262,7 +276,8 @@ fn is_number(args: &[Expr]) -> bool {
     args.iter().all(|arg| arg.ty().is_numeric() || arg.ty() == DataType::Null)
 }
 
-/// The argument of a sum or average without the widening that the binder put around it: the engine's sums are wide.
+/// The argument of a sum or average without the widening that the binder put around it: the engine's sums are
+/// wide.
 fn narrow(arg: Expr) -> Expr {
     match arg {
         Expr::Cast { input, ty, lenient: false }

@@ -1,9 +1,10 @@
 //! Comparing exact numbers of different scales: a BIGINT beside a DECIMAL(38,20).
 //!
-//! Both are brought to one decimal. If the digits of both are more than a decimal has, the binder's type has 38 digits, and a
-//! row whose integer has too many would fail, even if it merely does not match. Of such a pair only the side with fewer
-//! decimals can be too long, and then it is beyond every value of the other side; so it is cast to the least value that is, in
-//! its direction ([`Function::Saturate`]), and every comparison comes out right.
+//! Both are brought to one decimal. If the digits of both are more than a decimal has, the binder's type has
+//! 38 digits, and a row whose integer has too many would fail, even if it merely does not match. Of such a
+//! pair only the side with fewer decimals can be too long, and then it is beyond every value of the other
+//! side; so it is cast to the least value that is, in its direction ([`Function::Saturate`]), and every
+//! comparison comes out right.
 
 use super::fold;
 use entasis_vector::expr::{Expr, Function};
@@ -13,7 +14,8 @@ use entasis_vector::{DataType, Value};
 /// Digits of a decimal.
 const DIGITS: u8 = 38;
 
-/// Both operands as decimals of one scale; `None` unless they are exact numbers of two types, one of them a decimal.
+/// Both operands as decimals of one scale; `None` unless they are exact numbers of two types, one of them a
+/// decimal.
 pub(super) fn exact(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
     let (left, right) = (trimmed(left, right.ty()), trimmed(right, left.ty()));
     let ((l_whole, l_scale), (r_whole, r_scale)) = (digits(left.ty())?, digits(right.ty())?);
@@ -32,7 +34,9 @@ pub(super) fn exact(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
 /// True if the binder's common type of these cannot hold all values of both.
 pub(crate) fn is_beyond_decimals(left: DataType, right: DataType) -> bool {
     match (digits(left), digits(right)) {
-        (Some((l_whole, l_scale)), Some((r_whole, r_scale))) => l_whole.max(r_whole) + l_scale.max(r_scale) > DIGITS,
+        (Some((l_whole, l_scale)), Some((r_whole, r_scale))) => {
+            l_whole.max(r_whole) + l_scale.max(r_scale) > DIGITS
+        }
         _ => false,
     }
 }

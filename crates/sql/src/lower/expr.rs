@@ -1,7 +1,7 @@
 //! Expressions: DataFusion's, bound and coerced, to the engine's.
 //!
-//! DataFusion's types serve for two things only: as targets of casts, and as argument types of library functions.
-//! Everywhere else the type of a lowered expression is its own.
+//! DataFusion's types serve for two things only: as targets of casts, and as argument types of library
+//! functions. Everywhere else the type of a lowered expression is its own.
 
 use super::exact::exact;
 use super::fold;
@@ -31,7 +31,8 @@ use entasis_vector::{DataType, Error, Result, Value, Vector};
 use std::sync::Arc;
 
 impl Lowering<'_> {
-    /// Lowers an expression over `node`, whose columns `scope` names. Subqueries in it become joins around `node`.
+    /// Lowers an expression over `node`, whose columns `scope` names. Subqueries in it become joins around
+    /// `node`.
     pub(super) fn expr(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
         statement::check()?;
         match expr {
@@ -41,14 +42,14 @@ impl Lowering<'_> {
                 Ok(self.columns.expr(scope.columns[index]))
             }
             DfExpr::OuterReferenceColumn(_, column) => {
-                let scope = self
-                    .outer
-                    .iter()
-                    .rev()
-                    .find_map(|scope| scope.schema.maybe_index_of_column(column).map(|index| scope.columns[index]));
+                let scope = self.outer.iter().rev().find_map(|scope| {
+                    scope.schema.maybe_index_of_column(column).map(|index| scope.columns[index])
+                });
                 match scope {
                     Some(id) => Ok(self.columns.expr(id)),
-                    None => Err(Error::input(format!("there is no column {} in the outer query", column.name))),
+                    None => {
+                        Err(Error::input(format!("there is no column {} in the outer query", column.name)))
+                    }
                 }
             }
             DfExpr::Literal(scalar, _) => {
@@ -93,8 +94,9 @@ impl Lowering<'_> {
                 Err(Error::input(format!("the aggregate {} cannot stand here", function.func.name())))
             }
             DfExpr::WindowFunction(_) => {
-                let error =
-                    Error::input("a window function stands in the list of a SELECT, its ORDER BY or its QUALIFY");
+                let error = Error::input(
+                    "a window function stands in the list of a SELECT, its ORDER BY or its QUALIFY",
+                );
                 Err(error.with_hint("elsewhere, write a query around the one that computes it"))
             }
             DfExpr::GroupingSet(_) => Err(Error::not_supported("GROUPING SETS, ROLLUP and CUBE")),
@@ -274,7 +276,8 @@ impl Lowering<'_> {
             Some(first) => cast_null(input, first.ty()),
             None => return Ok(Expr::boolean(list.negated)),
         };
-        let found = if items.iter().all(|item| matches!(item, Expr::Literal { ty, .. } if *ty == input.ty())) {
+        let found = if items.iter().all(|item| matches!(item, Expr::Literal { ty, .. } if *ty == input.ty()))
+        {
             let values: Vec<Value> = items.into_iter().map(into_value).collect();
             in_values(input, values)
         } else {
@@ -286,7 +289,7 @@ impl Lowering<'_> {
         Ok(if list.negated { fold::not(found) } else { found })
     }
 
-    // ---- functions -----------------------------------------------------------------------------------------------
+    // ---- functions ----------------------------------------------------------------------------------------
 
     fn function(
         &mut self,
@@ -299,7 +302,8 @@ impl Lowering<'_> {
             let kind = native.kind;
             let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
             let args = self.arguments(&function.args, scope, node)?;
-            if let (Kind::DatePart, [Expr::Literal { value: Value::Text(part), .. }, arg]) = (kind, args.as_slice())
+            if let (Kind::DatePart, [Expr::Literal { value: Value::Text(part), .. }, arg]) =
+                (kind, args.as_slice())
                 && let Some((unit, within)) = offset_part(part)
             {
                 return match arg.ty() {
@@ -311,7 +315,9 @@ impl Lowering<'_> {
                 let part = constant_part(part)?;
                 return match zone {
                     Expr::Literal { value: Value::Null, .. } => Ok(Expr::literal(Value::Null, ty)),
-                    Expr::Literal { value, .. } => Ok(zoned::truncated(zoned::zone_of(value)?, part, instant.clone())),
+                    Expr::Literal { value, .. } => {
+                        Ok(zoned::truncated(zoned::zone_of(value)?, part, instant.clone()))
+                    }
                     _ => Err(Error::not_supported("date_trunc in a time zone that is not constant")),
                 };
             }
@@ -325,7 +331,8 @@ impl Lowering<'_> {
         if let Some(aggregate) = function.func.inner().downcast_ref::<OuterAggregate>() {
             if aggregate.function.is_some() {
                 let column = self.outer_aggregates.get(&aggregate.number).copied();
-                let column = column.ok_or_else(|| Error::internal("an aggregate of an outer query is not computed"))?;
+                let column = column
+                    .ok_or_else(|| Error::internal("an aggregate of an outer query is not computed"))?;
                 return Ok(self.columns.expr(column));
             }
             return match self.arguments(&function.args, scope, node)?.as_slice() {
@@ -344,9 +351,13 @@ impl Lowering<'_> {
         }
         if let Some(time) = function.func.inner().downcast_ref::<TimeFunction>() {
             if self.params.are_open() && function.func.signature().volatility == df::Volatility::Stable {
-                return Err(Error::not_supported(format!("the function {} in a template", function.func.name())));
+                return Err(Error::not_supported(format!(
+                    "the function {} in a template",
+                    function.func.name()
+                )));
             }
-            let types = function.args.iter().map(|arg| arg.get_type(&scope.schema)).collect::<DfResult<Vec<_>>>();
+            let types =
+                function.args.iter().map(|arg| arg.get_type(&scope.schema)).collect::<DfResult<Vec<_>>>();
             let types = time.coerce_types(&types.map_err(from_datafusion)?).map_err(from_datafusion)?;
             let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
             let args = self.arguments(&function.args, scope, node)?.into_iter().zip(&types);
@@ -356,17 +367,22 @@ impl Lowering<'_> {
         if function.func.name() == "coalesce" {
             let mut args = self.arguments(&function.args, scope, node)?;
             let last = args.pop().ok_or_else(|| Error::input("coalesce needs an argument"))?;
-            let branches = args.into_iter().map(|arg| (fold::not(is_null(arg.clone())), arg)).collect::<Vec<_>>();
+            let branches =
+                args.into_iter().map(|arg| (fold::not(is_null(arg.clone())), arg)).collect::<Vec<_>>();
             return Ok(if branches.is_empty() { last } else { case_of(branches, Some(last)) });
         }
         // Functions of the session or the time become constants here; some others become plain expressions.
         if self.params.are_open() && function.func.signature().volatility == df::Volatility::Stable {
             return Err(Error::not_supported(format!("the function {} in a template", function.func.name())));
         }
-        let simplified =
-            function.func.simplify(function.args.clone(), &self.simplify_in(scope)).map_err(from_datafusion)?;
+        let simplified = function
+            .func
+            .simplify(function.args.clone(), &self.simplify_in(scope))
+            .map_err(from_datafusion)?;
         let args = match simplified {
-            ExprSimplifyResult::Simplified(DfExpr::ScalarFunction(other)) if other.func == function.func => other.args,
+            ExprSimplifyResult::Simplified(DfExpr::ScalarFunction(other)) if other.func == function.func => {
+                other.args
+            }
             ExprSimplifyResult::Simplified(expr) => return self.expr(&expr, scope, node),
             ExprSimplifyResult::Original(args) => args,
         };
@@ -383,9 +399,9 @@ impl Lowering<'_> {
             .iter()
             .zip(&fields)
             .map(|(expr, field)| match expr {
-                Expr::Literal { value, ty } => {
-                    to_scalar(value, *ty).and_then(|s| s.cast_to(field.data_type()).map_err(from_datafusion)).map(Some)
-                }
+                Expr::Literal { value, ty } => to_scalar(value, *ty)
+                    .and_then(|s| s.cast_to(field.data_type()).map_err(from_datafusion))
+                    .map(Some),
                 _ => Ok(None),
             })
             .collect::<Result<Vec<Option<ScalarValue>>>>()?;
@@ -423,8 +439,8 @@ pub(super) fn settle(args: &mut [Expr], bound: &[DfExpr], scope: &Scope) -> Resu
     Ok(())
 }
 
-/// A call of a function of the catalog. `result` is its type, where the binder knows it better than the arguments' types
-/// say.
+/// A call of a function of the catalog. `result` is its type, where the binder knows it better than the
+/// arguments' types say.
 fn catalog_call(
     name: &'static str,
     definition: &'static Definition,
@@ -441,14 +457,16 @@ fn catalog_call(
         .collect();
     let signature = resolve(name, definition, &types, &constants)?;
     let result = result.unwrap_or(signature.result);
-    let args = args.into_iter().zip(&signature.args).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+    let args =
+        args.into_iter().zip(&signature.args).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
     let call = Call { name, args: signature.args, result, kernel: signature.kernel };
     fold_external(Arc::new(call), args, result)
 }
 
 /// A call of a catalog function by name.
 pub(crate) fn named_call(name: &'static str, args: Vec<Expr>) -> Result<Expr> {
-    let definition = definition(name).ok_or_else(|| Error::internal(format!("the function {name} is missing")))?;
+    let definition =
+        definition(name).ok_or_else(|| Error::internal(format!("the function {name} is missing")))?;
     catalog_call(name, definition, args, None)
 }
 
@@ -486,7 +504,9 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
         (Kind::CharLength, [arg]) if arg.ty() == DataType::Blob => {
             return Ok(Expr::Function { function: Function::OctetLength, args, ty });
         }
-        (Kind::Substring, [text, start, ..]) if text.ty() == DataType::Blob || start.ty() == DataType::Varchar => {
+        (Kind::Substring, [text, start, ..])
+            if text.ty() == DataType::Blob || start.ty() == DataType::Varchar =>
+        {
             return catalog_call("substring", &SUBSTRING, args, Some(ty));
         }
         (Kind::DateTrunc, [_, at]) if at.ty() == DataType::Interval => {
@@ -545,14 +565,19 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
         Kind::If | Kind::IfNotNull => {
             let (c, b, a) = (args.pop(), args.pop(), args.pop());
             let (Some(a), Some(b)) = (a, b) else { return Err(Error::internal("if without arguments")) };
-            let condition =
-                if kind == Kind::If { fold::cast_expr(a, DataType::Boolean, false) } else { fold::not(is_null(a)) };
+            let condition = if kind == Kind::If {
+                fold::cast_expr(a, DataType::Boolean, false)
+            } else {
+                fold::not(is_null(a))
+            };
             return Ok(case_of(vec![(condition, b)], c));
         }
         Kind::Binary(op) => return Err(Error::internal(format!("{op} is lowered as an operator"))),
         Kind::Operator(op, _) => {
             let (b, a) = (args.pop(), args.pop());
-            let (Some(a), Some(b)) = (a, b) else { return Err(Error::internal("an operator without operands")) };
+            let (Some(a), Some(b)) = (a, b) else {
+                return Err(Error::internal("an operator without operands"));
+            };
             return Ok(fold::arithmetic(op, a, b, ty));
         }
         Kind::Exact => return Ok(args.remove(0)),
@@ -582,7 +607,8 @@ fn extract(part: DatePart, arg: Expr, ty: DataType) -> Result<Expr> {
                 | DatePart::Epoch
         ),
         DataType::Interval => {
-            let of_dates = [DatePart::Week, DatePart::YearWeek, DatePart::IsoYear, DatePart::Julian, DatePart::Era];
+            let of_dates =
+                [DatePart::Week, DatePart::YearWeek, DatePart::IsoYear, DatePart::Julian, DatePart::Era];
             !of_dates.contains(&part)
                 && !matches!(part, DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear)
         }
@@ -613,7 +639,7 @@ fn constant_part(arg: &Expr) -> Result<DatePart> {
     }
 }
 
-// ---- small constructors ------------------------------------------------------------------------------------------
+// ---- small constructors -----------------------------------------------------------------------------------
 
 /// A bare NULL as a NULL of `ty`; anything else as it is.
 pub(super) fn cast_null(expr: Expr, ty: DataType) -> Expr {
@@ -661,8 +687,10 @@ fn conjunction(parts: Vec<Expr>) -> Expr {
 fn case_of(branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     let results = branches.iter().map(|(_, result)| result).chain(otherwise.as_ref());
     let ty = results.map(Expr::ty).find(|ty| *ty != DataType::Null).unwrap_or(DataType::Null);
-    let branches =
-        branches.into_iter().map(|(condition, result)| (condition, fold::cast_expr(result, ty, false))).collect();
+    let branches = branches
+        .into_iter()
+        .map(|(condition, result)| (condition, fold::cast_expr(result, ty, false)))
+        .collect();
     let otherwise = otherwise.map(|result| Box::new(fold::cast_expr(result, ty, false)));
     Expr::Case { branches, otherwise, ty }
 }
@@ -672,7 +700,8 @@ fn in_values(input: Expr, values: Vec<Value>) -> Expr {
     if let Expr::Cast { input: inner, ty, lenient: false } = &input
         && fold::is_embedding(inner.ty(), *ty)
     {
-        let narrow: Option<Vec<Value>> = values.iter().map(|value| fold::cast(value, *ty, inner.ty())).collect();
+        let narrow: Option<Vec<Value>> =
+            values.iter().map(|value| fold::cast(value, *ty, inner.ty())).collect();
         if let Some(list) = narrow {
             return Expr::InList { input: inner.clone(), list };
         }

@@ -6,11 +6,11 @@
 //!     rows
 //! ```
 //!
-//! The group of a constant is there if there are rows, and only then, as the first row is; unnesting adds the keys of the
-//! correlation to it. Under `EXISTS`, any `LIMIT` but 0 says nothing and goes.
+//! The group of a constant is there if there are rows, and only then, as the first row is; unnesting adds the
+//! keys of the correlation to it. Under `EXISTS`, any `LIMIT` but 0 says nothing and goes.
 //!
-//! One column at most: the aggregates of two columns might take them from two rows that are equal in order. More are numbered, as
-//! with any other `LIMIT` ([`super::unnest`]).
+//! One column at most: the aggregates of two columns might take them from two rows that are equal in order.
+//! More are numbered, as with any other `LIMIT` ([`super::unnest`]).
 
 use super::Lowering;
 use super::aggregate::first_value;
@@ -21,8 +21,8 @@ use entasis_vector::{ColumnId, DataType, Result, Value};
 use std::collections::{HashMap, HashSet};
 
 impl Lowering<'_> {
-    /// The subquery `node` without the limits that would keep it from being unnested. `read` is what is read of it, and
-    /// `free` the columns that make it correlated.
+    /// The subquery `node` without the limits that would keep it from being unnested. `read` is what is read
+    /// of it, and `free` the columns that make it correlated.
     pub(super) fn first_rows<'e>(
         &mut self,
         node: Node,
@@ -39,7 +39,12 @@ impl Lowering<'_> {
         self.firsts(node, free, &wanted.into_iter().collect())
     }
 
-    fn firsts(&mut self, mut node: Node, free: &HashSet<ColumnId>, wanted: &HashSet<ColumnId>) -> Result<Node> {
+    fn firsts(
+        &mut self,
+        mut node: Node,
+        free: &HashSet<ColumnId>,
+        wanted: &HashSet<ColumnId>,
+    ) -> Result<Node> {
         if let Node::Limit(Limit { input, offset: 0, count: Some(1) }) = node {
             if is_single_row(&input) {
                 return Ok(*input);
@@ -75,10 +80,12 @@ impl Lowering<'_> {
         // The result has the columns' ids, so the input gets others.
         let mut fresh = HashMap::new();
         let input = refresh(input, &mut self.columns, &mut fresh);
-        let renamed: HashMap<ColumnId, Expr> = fresh.iter().map(|(old, new)| (*old, self.columns.expr(*new))).collect();
+        let renamed: HashMap<ColumnId, Expr> =
+            fresh.iter().map(|(old, new)| (*old, self.columns.expr(*new))).collect();
         let key = |key: SortKey| SortKey { expr: substitute(key.expr, &renamed), ..key };
         let keys: Vec<SortKey> = keys.into_iter().map(key).collect();
-        let aggregates = columns.into_iter().map(|id| Ok((id, first_value(renamed[&id].clone(), keys.clone())?)));
+        let aggregates =
+            columns.into_iter().map(|id| Ok((id, first_value(renamed[&id].clone(), keys.clone())?)));
         let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         let there = Expr::literal(Value::Integer(1), DataType::Int32);
         let groups = vec![(self.columns.add("there", DataType::Int32, false), there)];

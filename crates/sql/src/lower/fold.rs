@@ -1,7 +1,8 @@
-//! Constants at binding time: what two literals give, and literals in the type of the column they are compared with.
+//! Constants at binding time: what two literals give, and literals in the type of the column they are
+//! compared with.
 //!
-//! Nothing is folded that the engine might do differently: a conversion that rounds, overflows or fails stays in the
-//! plan, and so does its error, which is raised only for rows that reach it.
+//! Nothing is folded that the engine might do differently: a conversion that rounds, overflows or fails stays
+//! in the plan, and so does its error, which is raised only for rows that reach it.
 
 use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
 use entasis_vector::expr::moment_text::parse_timestamp;
@@ -64,7 +65,8 @@ fn cast_integer(value: i128, from: DataType, to: DataType) -> Option<Value> {
         (_, DataType::Float64) => {
             let scale = scale(from)?;
             // Both exact, so that the quotient is rounded once.
-            (value.unsigned_abs() < 1 << 53 && scale <= 22).then(|| Value::Float(value as f64 / pow10(scale) as f64))
+            (value.unsigned_abs() < 1 << 53 && scale <= 22)
+                .then(|| Value::Float(value as f64 / pow10(scale) as f64))
         }
         // What becomes of a TIMESTAMPTZ is said by the session's zone, later.
         (DataType::Date, DataType::Timestamp) => in_range(value.checked_mul(MICROS_PER_DAY.into())?, to),
@@ -94,7 +96,9 @@ fn parse(text: &str, to: DataType) -> Option<Value> {
             (micros, true) => Some(Value::Integer(micros.into())),
             (_, false) => None,
         },
-        DataType::Date | DataType::Time | DataType::Timestamp | DataType::Interval => parse_value(text, to).ok(),
+        DataType::Date | DataType::Time | DataType::Timestamp | DataType::Interval => {
+            parse_value(text, to).ok()
+        }
         DataType::Uuid => {
             let digits: String = trimmed.chars().filter(|c| *c != '-').collect();
             let bits = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
@@ -156,8 +160,8 @@ pub(super) fn cast_expr(expr: Expr, ty: DataType, lenient: bool) -> Expr {
     Expr::Cast { input: Box::new(expr), ty, lenient }
 }
 
-/// `left op right`, with the literal on the right and in the type of what it is compared with, where it has that value. An
-/// integer parameter is expected to have it.
+/// `left op right`, with the literal on the right and in the type of what it is compared with, where it has
+/// that value. An integer parameter is expected to have it.
 pub(super) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
     let (op, left, right) = match (&left, &right) {
         (Expr::Literal { value: a, .. }, Expr::Literal { value: b, .. }) => {
@@ -203,7 +207,9 @@ pub(super) fn is_embedding(from: DataType, to: DataType) -> bool {
                 low > -bound && high < bound
             }
             (Some((low, high)), DataType::Float64) => low >= -(1 << 53) && high <= 1 << 53,
-            (Some((low, high)), _) if to.is_integer() => to.integer_range().is_some_and(|(l, h)| l <= low && high <= h),
+            (Some((low, high)), _) if to.is_integer() => {
+                to.integer_range().is_some_and(|(l, h)| l <= low && high <= h)
+            }
             _ => false,
         },
         _ => false,
@@ -232,7 +238,9 @@ fn compare_values(op: CompareOp, a: &Value, b: &Value) -> Option<Value> {
 
 /// `left op right` of type `ty`, computed if both are literals and nothing overflows.
 pub(super) fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr, ty: DataType) -> Expr {
-    if let (Expr::Literal { value: a, ty: left_ty }, Expr::Literal { value: b, ty: right_ty }) = (&left, &right) {
+    if let (Expr::Literal { value: a, ty: left_ty }, Expr::Literal { value: b, ty: right_ty }) =
+        (&left, &right)
+    {
         let value = match (a, b) {
             (Value::Null, _) | (_, Value::Null) => Some(Value::Null),
             _ => compute(op, (a, *left_ty), (b, *right_ty), ty),
@@ -244,7 +252,12 @@ pub(super) fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr, ty: DataType
     Expr::Arithmetic { op, left: Box::new(left), right: Box::new(right), ty }
 }
 
-fn compute(op: ArithmeticOp, left: (&Value, DataType), right: (&Value, DataType), ty: DataType) -> Option<Value> {
+fn compute(
+    op: ArithmeticOp,
+    left: (&Value, DataType),
+    right: (&Value, DataType),
+    ty: DataType,
+) -> Option<Value> {
     match (left.0, right.0) {
         (Value::Integer(a), Value::Integer(b)) => {
             let (ls, rs, to) = (scale(left.1)?, scale(right.1)?, scale(ty)?);
@@ -346,7 +359,10 @@ mod tests {
         assert_eq!(text("1000", decimal), None, "would overflow");
         assert_eq!(text("1995-02-29", DataType::Date), None);
         assert_eq!(text("1996-02-29", DataType::Date).as_deref(), Some("1996-02-29"));
-        assert_eq!(text("1996-02-29 23:59:59.5", DataType::Timestamp).as_deref(), Some("1996-02-29 23:59:59.5"));
+        assert_eq!(
+            text("1996-02-29 23:59:59.5", DataType::Timestamp).as_deref(),
+            Some("1996-02-29 23:59:59.5")
+        );
         assert_eq!(text("300", DataType::UInt8), None);
         assert_eq!(text("a\\xFF", DataType::Blob).as_deref(), Some("a\\xFF"));
         let uuid = "f47ac10b-58cc-4372-a567-0e02b2c3d479";
@@ -372,7 +388,8 @@ mod tests {
         let column = Expr::column(entasis_vector::ColumnId(0), narrow);
         let literal = |v| Expr::literal(Value::Integer(v), wide);
         let made = compare(CompareOp::Gt, literal(2400), cast_expr(column.clone(), wide, false));
-        let expected = Expr::compare(CompareOp::Lt, column.clone(), Expr::literal(Value::Integer(2400), narrow));
+        let expected =
+            Expr::compare(CompareOp::Lt, column.clone(), Expr::literal(Value::Integer(2400), narrow));
         assert_eq!(made, expected);
         let huge = literal(pow10(20));
         let kept = compare(CompareOp::Lt, cast_expr(column, wide, false), huge);

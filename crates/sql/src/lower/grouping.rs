@@ -6,14 +6,16 @@
 //!   ├─ (a)      shared rows: grouping of (a, b) by a
 //!   └─ ()       grouping of (a)
 //! ```
-//! 1. All keys that occur in any set are grouped by first, once. What other sets need of an aggregate is kept: an average is kept
-//!    as a sum and a count ([`Parts`]).
-//! 2. Each set is grouped of the smallest set before it that has its keys, by adding sums and counts up and taking the least of the
-//!    least. Sets that others are made of are shared rows ([`entasis_engine::shared`]).
+//! 1. All keys that occur in any set are grouped by first, once. What other sets need of an aggregate is
+//!    kept: an average is kept as a sum and a count ([`Parts`]).
+//! 2. Each set is grouped of the smallest set before it that has its keys, by adding sums and counts up and
+//!    taking the least of the least. Sets that others are made of are shared rows
+//!    ([`entasis_engine::shared`]).
 //! 3. In the union, keys that a set does not have are NULL, and one more column says which these are.
 //!
-//! An aggregate that cannot be put together from parts (of distinct values, a median) makes each set a grouping of the input, whose
-//! rows are shared then. In a subquery that refers to the query around it, nothing is shared.
+//! An aggregate that cannot be put together from parts (of distinct values, a median) makes each set a
+//! grouping of the input, whose rows are shared then. In a subquery that refers to the query around it,
+//! nothing is shared.
 
 use super::unnest::{free_columns, refresh, substitute};
 use super::{Lowering, fold};
@@ -64,14 +66,17 @@ struct Level {
 }
 
 impl Lowering<'_> {
-    /// The plan of a grouping with sets. Its columns are the keys, the one that tells sets apart, and the aggregates.
+    /// The plan of a grouping with sets. Its columns are the keys, the one that tells sets apart, and the
+    /// aggregates.
     pub(super) fn grouping_sets(&mut self, grouping: Grouping) -> Node {
         let Grouping { input, keys, id, calls, sets } = grouping;
         let columns: Vec<ColumnId> =
             keys.iter().map(|(key, _)| *key).chain([id]).chain(calls.iter().map(|(call, _)| *call)).collect();
         let is_correlated = !free_columns(&input).is_empty()
             || keys.iter().any(|(_, key)| self.reads_outer(key, &input))
-            || calls.iter().any(|(_, call)| call.args.iter().chain(&call.filter).any(|e| self.reads_outer(e, &input)));
+            || calls
+                .iter()
+                .any(|(_, call)| call.args.iter().chain(&call.filter).any(|e| self.reads_outer(e, &input)));
         let parts: Option<Vec<Parts>> = calls.iter().map(|(_, call)| Parts::of(call)).collect();
         let arms = match parts {
             _ if is_correlated => self.copied(&input, &keys, &calls, &sets),
@@ -157,14 +162,17 @@ impl Lowering<'_> {
         }
         sets.iter()
             .map(|set| {
-                let same =
-                    |level: &&Level| level.set.len() == set.len() && set.iter().all(|key| level.set.contains(key));
+                let same = |level: &&Level| {
+                    level.set.len() == set.len() && set.iter().all(|key| level.set.contains(key))
+                };
                 let level = levels.iter().find(same).expect("every set has a level").clone();
                 let (scan, columns) = self.scan_level(&level);
                 let rest = &columns[level.set.len()..];
-                let mut next = rest.iter().map(|&column| self.columns.expr(column)).collect::<Vec<_>>().into_iter();
+                let mut next =
+                    rest.iter().map(|&column| self.columns.expr(column)).collect::<Vec<_>>().into_iter();
                 let finals = parts.iter().map(|parts| parts.whole(&mut next)).collect();
-                let place = |key: usize| level.set.iter().position(|own| *own == key).map(|place| columns[place]);
+                let place =
+                    |key: usize| level.set.iter().position(|own| *own == key).map(|place| columns[place]);
                 self.arm(scan, keys, calls, set, place, finals)
             })
             .collect()
@@ -238,7 +246,8 @@ impl Lowering<'_> {
         self.arm(node, keys, calls, set, place, finals)
     }
 
-    /// One input of the union: the keys of a set, NULL for the others, which keys these are, and the aggregates.
+    /// One input of the union: the keys of a set, NULL for the others, which keys these are, and the
+    /// aggregates.
     fn arm(
         &mut self,
         node: Node,
@@ -248,7 +257,8 @@ impl Lowering<'_> {
         place: impl Fn(usize) -> Option<ColumnId>,
         finals: Vec<Expr>,
     ) -> (Node, Vec<ColumnId>) {
-        let missing = (0..keys.len()).filter(|key| !set.contains(key)).fold(0i128, |bits, key| bits | 1 << key);
+        let missing =
+            (0..keys.len()).filter(|key| !set.contains(key)).fold(0i128, |bits, key| bits | 1 << key);
         let mut exprs = Vec::new();
         let mut columns = Vec::with_capacity(keys.len() + 1 + calls.len());
         for (number, (id, expr)) in keys.iter().enumerate() {
@@ -349,8 +359,12 @@ impl Parts {
             AggregateFunction::Avg => {
                 let (sum, count) = (next(), next());
                 let double = |expr| fold::cast_expr(expr, DataType::Float64, false);
-                let mean =
-                    fold::arithmetic(ArithmeticOp::Divide, double(sum.clone()), double(count), DataType::Float64);
+                let mean = fold::arithmetic(
+                    ArithmeticOp::Divide,
+                    double(sum.clone()),
+                    double(count),
+                    DataType::Float64,
+                );
                 // Over no values the sum is NULL, and the count is zero.
                 let branches = vec![(fold::not(Expr::IsNull(Box::new(sum))), mean)];
                 Expr::Case { branches, otherwise: None, ty: DataType::Float64 }

@@ -1,8 +1,8 @@
 //! Joins.
 //!
-//! Equalities between the sides become keys, all other conditions residuals. The right side of a lateral join is a
-//! subquery over the left ([`super::unnest`]). Subqueries in the condition of an inner join filter its pairs; in that of
-//! an outer join each is computed below it, on the side that it refers to.
+//! Equalities between the sides become keys, all other conditions residuals. The right side of a lateral join
+//! is a subquery over the left ([`super::unnest`]). Subqueries in the condition of an inner join filter its
+//! pairs; in that of an outer join each is computed below it, on the side that it refers to.
 //!
 //! An [as-of join](crate::asof) has its inequality as its one residual.
 //!
@@ -39,7 +39,9 @@ impl Lowering<'_> {
             JoinType::Full => JoinKind::Full,
             JoinType::LeftSemi | JoinType::RightSemi => JoinKind::Semi,
             JoinType::LeftAnti | JoinType::RightAnti => JoinKind::Anti,
-            JoinType::LeftMark | JoinType::RightMark => return Err(Error::internal("the binder made a mark join")),
+            JoinType::LeftMark | JoinType::RightMark => {
+                return Err(Error::internal("the binder made a mark join"));
+            }
         };
         let asof = join.filter.as_ref().and_then(asof::taken_apart);
         let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
@@ -62,7 +64,8 @@ impl Lowering<'_> {
             return Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } });
         }
         // Conditions with subqueries filter the pairs of an inner join; elsewhere they are part of the match.
-        let (inner, has_subquery) = (kind == JoinKind::Inner, join.filter.as_ref().is_some_and(subquery::contains));
+        let (inner, has_subquery) =
+            (kind == JoinKind::Inner, join.filter.as_ref().is_some_and(subquery::contains));
         let mut residual = Vec::new();
         if let Some(filter) = join.filter.as_ref().filter(|_| !(inner && has_subquery)) {
             let sides = [(&mut left_node, &left.scope), (&mut right_node, &right.scope)];
@@ -113,10 +116,13 @@ impl Lowering<'_> {
             return Err(Error::input(
                 "the ON of an ASOF JOIN takes equalities of both sides, and one inequality of them",
             )
-            .with_hint("put other conditions into WHERE, or into a subquery in the place of the right side"));
+            .with_hint(
+                "put other conditions into WHERE, or into a subquery in the place of the right side",
+            ));
         }
         let residual = self.expr(inequality, scope, &mut nothing)?;
-        let [left_ids, right_ids] = [&left, &right].map(|side| side.columns().into_iter().collect::<HashSet<_>>());
+        let [left_ids, right_ids] =
+            [&left, &right].map(|side| side.columns().into_iter().collect::<HashSet<_>>());
         let is_between = match &residual {
             Expr::Compare { left: a, right: b, .. } => {
                 (reads_only(a, &left_ids) && reads_only(b, &right_ids))
@@ -132,12 +138,14 @@ impl Lowering<'_> {
         }
         let columns = left_scope.columns.iter().chain(&right_scope.columns).copied().collect();
         let (left, right) = (Box::new(left), Box::new(right));
-        let node = Node::Join(Join { left, right, kind: JoinKind::AsOf { outer }, on, residual: vec![residual] });
+        let node =
+            Node::Join(Join { left, right, kind: JoinKind::AsOf { outer }, on, residual: vec![residual] });
         Ok((node, columns))
     }
 
-    /// Puts the subqueries of a join's condition below the join: the value of each becomes a column of the side that it
-    /// refers to, which keeps that side's rows as they are. Returns the condition over those columns, and its scope.
+    /// Puts the subqueries of a join's condition below the join: the value of each becomes a column of the
+    /// side that it refers to, which keeps that side's rows as they are. Returns the condition over those
+    /// columns, and its scope.
     fn subqueries_below(
         &mut self,
         condition: &DfExpr,
@@ -232,8 +240,14 @@ pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, resid
 }
 
 /// An equality between an expression over `left` and one over `right` as a key; anything else as it was.
-pub(super) fn as_key(predicate: Expr, left: &HashSet<ColumnId>, right: &HashSet<ColumnId>) -> Result<JoinKey, Expr> {
-    let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } = predicate else {
+pub(super) fn as_key(
+    predicate: Expr,
+    left: &HashSet<ColumnId>,
+    right: &HashSet<ColumnId>,
+) -> Result<JoinKey, Expr> {
+    let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } =
+        predicate
+    else {
         return Err(predicate);
     };
     let null_equals_null = op == CompareOp::NotDistinctFrom;

@@ -1,12 +1,12 @@
 //! Bound plans of DataFusion to plans of the engine, one node at a time, inputs first.
 //!
-//! DataFusion finds a column by table and name, the engine by [`ColumnId`]. Beside each lowered node goes its [`Scope`]:
-//! the binder's schema and, field by field, the id that stands for it. Projections of bare columns make no node, only a
-//! scope.
+//! DataFusion finds a column by table and name, the engine by [`ColumnId`]. Beside each lowered node goes its
+//! [`Scope`]: the binder's schema and, field by field, the id that stands for it. Projections of bare columns
+//! make no node, only a scope.
 //!
-//! A subquery in an expression becomes a join around the node that feeds the expression, and a column of that join
-//! stands for its value ([`subquery`]); if it refers to the outer query, it is decorrelated ([`unnest`]). Hence lowering
-//! an expression takes the node, too.
+//! A subquery in an expression becomes a join around the node that feeds the expression, and a column of that
+//! join stands for its value ([`subquery`]); if it refers to the outer query, it is decorrelated
+//! ([`unnest`]). Hence lowering an expression takes the node, too.
 
 mod aggregate;
 pub(crate) mod exact;
@@ -34,7 +34,8 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_expr::simplify::SimplifyContext;
 use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan};
 use entasis_engine::plan::{
-    Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values,
+    Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort,
+    SortKey, Values,
 };
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
@@ -153,7 +154,8 @@ pub(crate) fn cast_outputs(plan: &mut Plan, types: &[DataType]) {
         if let Node::Values(values) = &mut plan.root
             && let Some(at) = values.columns.iter().position(|column| *column == output.column)
         {
-            let converted: Option<Vec<Value>> = values.rows.iter().map(|row| fold::cast(&row[at], from, ty)).collect();
+            let converted: Option<Vec<Value>> =
+                values.rows.iter().map(|row| fold::cast(&row[at], from, ty)).collect();
             if let Some(converted) = converted {
                 let column = plan.columns.add(output.name.clone(), ty, true);
                 for (row, value) in values.rows.iter_mut().zip(converted) {
@@ -189,7 +191,8 @@ fn take(node: &mut Node) -> Box<Node> {
 impl<'a> Lowering<'a> {
     fn new(options: &ConfigOptions, params: Parameters<'a>, session: Session) -> Lowering<'a> {
         let config = Arc::new(options.clone());
-        let simplify = SimplifyContext::builder().with_config_options(config.clone()).with_current_time().build();
+        let simplify =
+            SimplifyContext::builder().with_config_options(config.clone()).with_current_time().build();
         Lowering {
             columns: Columns::default(),
             outer: Vec::new(),
@@ -222,7 +225,8 @@ impl<'a> Lowering<'a> {
             LogicalPlan::TableScan(scan) => self.scan(scan),
             LogicalPlan::EmptyRelation(empty) => {
                 let columns = self.new_columns(&empty.schema)?;
-                let rows = if empty.produce_one_row { vec![vec![Value::Null; columns.len()]] } else { vec![] };
+                let rows =
+                    if empty.produce_one_row { vec![vec![Value::Null; columns.len()]] } else { vec![] };
                 let scope = Scope { schema: empty.schema.clone(), columns: columns.clone() };
                 Ok(Lowered { node: Node::Values(Values { columns, rows }), scope })
             }
@@ -287,8 +291,8 @@ impl<'a> Lowering<'a> {
         Ok(Lowered { node, scope })
     }
 
-    /// Puts a filter on top of `node`. `IN` and `EXISTS` at the top of a conjunction become semi and anti joins; plain
-    /// conditions go below them.
+    /// Puts a filter on top of `node`. `IN` and `EXISTS` at the top of a conjunction become semi and anti
+    /// joins; plain conditions go below them.
     fn filter_node(&mut self, predicate: &DfExpr, scope: &Scope, node: &mut Node) -> Result<()> {
         let conjuncts = df::utils::split_conjunction(predicate);
         let (subqueries, plain): (Vec<&DfExpr>, Vec<&DfExpr>) =
@@ -349,8 +353,10 @@ impl<'a> Lowering<'a> {
                 (self.columns.add(&*field.name, field.ty, field.nullable), i)
             })
             .collect();
-        let scope =
-            Scope { schema: scan.projected_schema.clone(), columns: columns.iter().map(|(id, _)| *id).collect() };
+        let scope = Scope {
+            schema: scan.projected_schema.clone(),
+            columns: columns.iter().map(|(id, _)| *id).collect(),
+        };
         Ok(Lowered { node: Node::Scan(Scan { relation, columns, filters: Vec::new() }), scope })
     }
 
@@ -376,7 +382,8 @@ impl<'a> Lowering<'a> {
         let columns = self.new_columns(schema)?;
         let mut lowered = Vec::with_capacity(inputs.len());
         for Lowered { mut node, scope } in inputs {
-            // The binder has cast every input to the common types, but for NULLs that have no type of their own.
+            // The binder has cast every input to the common types, but for NULLs that have no type of their
+            // own.
             let mut own = scope.columns;
             let mut exprs = Vec::new();
             for (column, target) in own.iter_mut().zip(&columns) {
@@ -443,7 +450,9 @@ impl<'a> Lowering<'a> {
             let exprs: Vec<(ColumnId, Expr)> = exprs
                 .into_iter()
                 .zip(&columns)
-                .map(|(expr, id)| (self.columns.add(self.columns.get(*id).name.clone(), expr.ty(), true), expr))
+                .map(|(expr, id)| {
+                    (self.columns.add(self.columns.get(*id).name.clone(), expr.ty(), true), expr)
+                })
                 .collect();
             let own = exprs.iter().map(|(id, _)| *id).collect();
             computed.push((Node::Project(Project { input: Box::new(node), exprs }), own));
@@ -459,7 +468,8 @@ impl<'a> Lowering<'a> {
                 .collect();
             computed.insert(0, (Node::Values(Values { columns: own.clone(), rows }), own));
         }
-        let node = Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: computed, columns });
+        let node =
+            Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: computed, columns });
         Ok(Lowered { node, scope })
     }
 }

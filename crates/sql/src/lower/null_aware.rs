@@ -1,4 +1,5 @@
-//! `IN` where NULL counts and more than one column is compared: several joins by hash instead of one that looks at all pairs.
+//! `IN` where NULL counts and more than one column is compared: several joins by hash instead of one that
+//! looks at all pairs.
 //!
 //! # Groups
 //! A subquery may be correlated by equalities.
@@ -9,18 +10,19 @@
 //! 3. else NULL, if `x` is NULL and the group has any row;
 //! 4. else false.
 //!
-//! A null-aware join knows one key and finds 2 and 3 by looking at all rows, which is right without groups alone. With them each
-//! question is a join of its own, on the columns that make the group: 1 on `x`, too; 2 with the groups that have a NULL; 3 with
-//! all groups.
+//! A null-aware join knows one key and finds 2 and 3 by looking at all rows, which is right without groups
+//! alone. With them each question is a join of its own, on the columns that make the group: 1 on `x`, too; 2
+//! with the groups that have a NULL; 3 with all groups.
 //!
 //! # Rows
-//! `(a, b) IN (SELECT c, d …)` comes as `EXISTS (… WHERE equal)` and `EXISTS (… WHERE equal IS NULL)`, where *equal* is
-//! `a = c AND b = d`. The second is unknown only if there is a NULL on one side. So it is two questions: for all outer rows, whether a
-//! row of the subquery that has a NULL is perhaps equal; and for outer rows that have a NULL, whether any row is. Where NULL is
-//! rare, which it is, both look at few pairs. `NOT EXISTS (… WHERE equal IS NOT FALSE)` is an anti join on *equal*, and then these
-//! two.
+//! `(a, b) IN (SELECT c, d …)` comes as `EXISTS (… WHERE equal)` and `EXISTS (… WHERE equal IS NULL)`, where
+//! *equal* is `a = c AND b = d`. The second is unknown only if there is a NULL on one side. So it is two
+//! questions: for all outer rows, whether a row of the subquery that has a NULL is perhaps equal; and for
+//! outer rows that have a NULL, whether any row is. Where NULL is rare, which it is, both look at few pairs.
+//! `NOT EXISTS (… WHERE equal IS NOT FALSE)` is an anti join on *equal*, and then these two.
 //!
-//! The subquery is computed twice or three times, so one that may not give the same rows again (`random()`) is left alone.
+//! The subquery is computed twice or three times, so one that may not give the same rows again (`random()`)
+//! is left alone.
 
 use super::Lowering;
 use super::join::split_keys;
@@ -60,14 +62,18 @@ impl Lowering<'_> {
         let [is_found, has_null, has_any] = [is_found, has_null, has_any].map(|mark| self.columns.expr(mark));
         let unknown = Expr::Or(vec![has_null, Expr::and([input_is_null, has_any])]);
         let value = Expr::Case {
-            branches: vec![(is_found, Expr::boolean(true)), (unknown, Expr::literal(Value::Null, DataType::Boolean))],
+            branches: vec![
+                (is_found, Expr::boolean(true)),
+                (unknown, Expr::literal(Value::Null, DataType::Boolean)),
+            ],
             otherwise: Some(Box::new(Expr::boolean(false))),
             ty: DataType::Boolean,
         };
         Node::Project(Project { input: Box::new(node), exprs: vec![(mark, value)] })
     }
 
-    /// An anti or mark join of `outer` with `sub` on equalities of which some are NULL and none is false ([`Unknown`]).
+    /// An anti or mark join of `outer` with `sub` on equalities of which some are NULL and none is false
+    /// ([`Unknown`]).
     pub(super) fn perhaps_equal(
         &mut self,
         outer: Node,
@@ -80,7 +86,8 @@ impl Lowering<'_> {
         let (left, right): (Vec<Expr>, Vec<Expr>) =
             pairs.iter().map(|key| (key.left.clone(), key.right.clone())).unzip();
         let condition = |pairs: &[JoinKey]| {
-            let equal = pairs.iter().map(|key| Expr::compare(CompareOp::Eq, key.left.clone(), key.right.clone()));
+            let equal =
+                pairs.iter().map(|key| Expr::compare(CompareOp::Eq, key.left.clone(), key.right.clone()));
             Expr::IsNull(Box::new(Expr::and(equal)))
         };
         let any_null =
@@ -147,7 +154,8 @@ impl Lowering<'_> {
             .collect();
         let keys: Vec<ColumnId> = exprs.iter().map(|(id, _)| *id).collect();
         let node = Node::Project(Project { input: Box::new(node), exprs });
-        let on = group.iter().zip(&keys).map(|(key, id)| JoinKey { right: self.columns.expr(*id), ..key.clone() });
+        let on =
+            group.iter().zip(&keys).map(|(key, id)| JoinKey { right: self.columns.expr(*id), ..key.clone() });
         let on = on.collect();
         (Node::Distinct(Distinct { input: Box::new(node), keys }), on)
     }
@@ -162,12 +170,17 @@ pub(super) struct Unknown {
 }
 
 impl Unknown {
-    /// Reads `equal IS NULL` and `equal IS NOT FALSE`, where *equal* is a conjunction of equalities of `left` and `right`.
+    /// Reads `equal IS NULL` and `equal IS NOT FALSE`, where *equal* is a conjunction of equalities of `left`
+    /// and `right`.
     pub(super) fn read(condition: &Expr, left: &Node, right: &Node) -> Option<Unknown> {
         let (equal, or_equal) = match condition {
             Expr::IsNull(equal) => (&**equal, false),
-            Expr::Compare { op: CompareOp::DistinctFrom, left: equal, right: no } if is_false(no) => (&**equal, true),
-            Expr::Compare { op: CompareOp::DistinctFrom, left: no, right: equal } if is_false(no) => (&**equal, true),
+            Expr::Compare { op: CompareOp::DistinctFrom, left: equal, right: no } if is_false(no) => {
+                (&**equal, true)
+            }
+            Expr::Compare { op: CompareOp::DistinctFrom, left: no, right: equal } if is_false(no) => {
+                (&**equal, true)
+            }
             _ => return None,
         };
         let mut rest = Vec::new();

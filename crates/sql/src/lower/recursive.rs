@@ -1,4 +1,5 @@
-//! Recursive common table expressions: a relation whose rows are computed in rounds ([`entasis_engine::recursive`]).
+//! Recursive common table expressions: a relation whose rows are computed in rounds
+//! ([`entasis_engine::recursive`]).
 
 use super::unnest::free_columns;
 use super::{Lowered, Lowering, Scope, cast_outputs};
@@ -47,7 +48,8 @@ impl Lowering<'_> {
         Ok(Lowered { node, scope: Scope { schema: query.schema.clone(), columns: ids } })
     }
 
-    /// Refuses a recursion that reads the rows of one around it: its own are computed once, and those of the other one change.
+    /// Refuses a recursion that reads the rows of one around it: its own are computed once, and those of the
+    /// other one change.
     fn refuse_around(&self, name: &str, sides: &[&Node]) -> Result<()> {
         let is_read = |table: &Arc<WorkTable>| sides.iter().any(|side| scans(side, table));
         let mut others = self.works.iter().filter(|work| work.name != name);
@@ -65,7 +67,8 @@ impl Lowering<'_> {
     /// The plan of one side, with outputs of these types.
     fn side(&self, side: Lowered, types: &[DataType]) -> Plan {
         let output = side.scope.columns.iter();
-        let output = output.map(|&column| Output { name: self.columns.get(column).name.clone(), column }).collect();
+        let output =
+            output.map(|&column| Output { name: self.columns.get(column).name.clone(), column }).collect();
         let mut plan = Plan { root: side.node, columns: self.columns.clone(), output };
         cast_outputs(&mut plan, types);
         time_zone::session::apply_to_plan(&mut plan, self.session.zone);

@@ -23,7 +23,10 @@ use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 
 /// True if the expression is a subquery, with what it is compared with.
 pub(super) fn is_subquery(expr: &DfExpr) -> bool {
-    matches!(expr, DfExpr::ScalarSubquery(_) | DfExpr::Exists(_) | DfExpr::InSubquery(_) | DfExpr::SetComparison(_))
+    matches!(
+        expr,
+        DfExpr::ScalarSubquery(_) | DfExpr::Exists(_) | DfExpr::InSubquery(_) | DfExpr::SetComparison(_)
+    )
 }
 
 /// True if there is a subquery in the expression.
@@ -40,7 +43,8 @@ pub(super) fn outer_columns(expr: &DfExpr) -> DfResult<Vec<Column>> {
         | DfExpr::SetComparison(SetComparison { expr, subquery, .. }) => (Some(expr), subquery),
         _ => return Ok(Vec::new()),
     };
-    let mut columns: Vec<Column> = compared.into_iter().flat_map(|expr| expr.column_refs()).cloned().collect();
+    let mut columns: Vec<Column> =
+        compared.into_iter().flat_map(|expr| expr.column_refs()).cloned().collect();
     subquery.subquery.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|part| {
@@ -56,7 +60,12 @@ pub(super) fn outer_columns(expr: &DfExpr) -> DfResult<Vec<Column>> {
 
 impl Lowering<'_> {
     /// Lowers a subquery that may refer to `scope`; its one column comes along unless it is for `EXISTS`.
-    fn subquery(&mut self, subquery: &Subquery, scope: &Scope, single: bool) -> Result<(Node, Option<ColumnId>)> {
+    fn subquery(
+        &mut self,
+        subquery: &Subquery,
+        scope: &Scope,
+        single: bool,
+    ) -> Result<(Node, Option<ColumnId>)> {
         self.outer.push(scope.clone());
         let lowered = self.plan(&subquery.subquery);
         self.outer.pop();
@@ -71,7 +80,12 @@ impl Lowering<'_> {
     }
 
     /// A scalar subquery: a single join around `node`; the value is the result.
-    pub(super) fn scalar_subquery(&mut self, subquery: &Subquery, node: &mut Node, scope: &Scope) -> Result<Expr> {
+    pub(super) fn scalar_subquery(
+        &mut self,
+        subquery: &Subquery,
+        node: &mut Node,
+        scope: &Scope,
+    ) -> Result<Expr> {
         let (sub, column) = self.subquery(subquery, scope, true)?;
         let column = column.ok_or_else(|| Error::internal("a scalar subquery without a column"))?;
         let value = self.columns.expr(column);
@@ -116,7 +130,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `EXISTS`, `IN`, `ANY` and `ALL` anywhere in an expression: a mark join around `node`; the mark is the result.
+    /// `EXISTS`, `IN`, `ANY` and `ALL` anywhere in an expression: a mark join around `node`; the mark is the
+    /// result.
     pub(super) fn mark_subquery(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
         let (subquery, compared, negated) = match expr {
             DfExpr::Exists(exists) => (&exists.subquery, None, exists.negated),
@@ -141,10 +156,10 @@ impl Lowering<'_> {
         Ok(if negated { fold::not(mark) } else { mark })
     }
 
-    /// `x op ANY (…)` and `x op ALL (…)` by what is known of all rows together: how many there are, how many of them are not
-    /// NULL, the least and the greatest. `x < ANY` is true if `x` is less than the greatest, `x < ALL` is false unless it is less
-    /// than the least; else NULL, if there is one on either side; else the other way round. Over no rows, ANY is false and ALL is
-    /// true.
+    /// `x op ANY (…)` and `x op ALL (…)` by what is known of all rows together: how many there are, how many
+    /// of them are not NULL, the least and the greatest. `x < ANY` is true if `x` is less than the greatest,
+    /// `x < ALL` is false unless it is less than the least; else NULL, if there is one on either side; else
+    /// the other way round. Over no rows, ANY is false and ALL is true.
     fn compare_all(
         &mut self,
         set: &SetComparison,
@@ -167,13 +182,15 @@ impl Lowering<'_> {
             ("greatest", AggregateFunction::Max, vec![y], ty),
         ] {
             let column = self.columns.add(name, ty, true);
-            let call = AggregateCall { function, args, distinct: false, filter: None, order_by: Vec::new(), ty };
+            let call =
+                AggregateCall { function, args, distinct: false, filter: None, order_by: Vec::new(), ty };
             aggregates.push((column, call));
             values.push(self.columns.expr(column));
         }
         let sub = Node::Aggregate(Aggregate { input: Box::new(sub), groups: Vec::new(), aggregates });
         let outer = take(node);
-        let outcome = self.join_subquery(*outer, sub, Purpose::Scalar, JoinKind::Single, None, vec![], values)?;
+        let outcome =
+            self.join_subquery(*outer, sub, Purpose::Scalar, JoinKind::Single, None, vec![], values)?;
         *node = outcome.node;
         let Ok([rows, values, least, greatest]) = <[Expr; 4]>::try_from(outcome.values) else {
             return Err(Error::internal("ANY and ALL without what they compare with"));
@@ -190,7 +207,8 @@ impl Lowering<'_> {
             ]),
         };
         let zero = Expr::literal(Value::Integer(0), DataType::Int64);
-        let unknown = Expr::Or(vec![Expr::IsNull(Box::new(x)), Expr::compare(CompareOp::Lt, values, rows.clone())]);
+        let unknown =
+            Expr::Or(vec![Expr::IsNull(Box::new(x)), Expr::compare(CompareOp::Lt, values, rows.clone())]);
         Ok(Expr::Case {
             branches: vec![
                 (Expr::compare(CompareOp::Eq, rows, zero), Expr::boolean(!any)),
@@ -203,7 +221,13 @@ impl Lowering<'_> {
     }
 
     /// A join with the rows of a subquery that stands in `FROM` and may refer to `outer`.
-    pub(super) fn lateral(&mut self, outer: Node, sub: Node, kind: JoinKind, residual: Vec<Expr>) -> Result<Node> {
+    pub(super) fn lateral(
+        &mut self,
+        outer: Node,
+        sub: Node,
+        kind: JoinKind,
+        residual: Vec<Expr>,
+    ) -> Result<Node> {
         let free = super::unnest::free_columns(&sub);
         let outer_columns = outer.columns();
         if !free.iter().any(|id| outer_columns.contains(id)) {

@@ -1,26 +1,29 @@
 //! Correlated subqueries without correlation.
 //!
-//! A lowered subquery that refers to the outer query reads columns that nothing below it makes. Two ways lead out:
+//! A lowered subquery that refers to the outer query reads columns that nothing below it makes. Two ways lead
+//! out:
 //!
-//! 1. **Pulling up.** Conditions that read outer columns move up through filters, projections, inner joins and
-//!    aggregates (as further group keys, if they are equalities) until they are conditions of the join with the outer
-//!    query. Nothing is computed twice. This is what nearly all queries take.
-//! 2. **The general way** (Neumann and Kemper, *Unnesting Arbitrary Queries*, BTW 2015). The distinct values of the
-//!    outer columns, the *domain*, are joined in where they are needed, carried to the top as further columns, and
-//!    compared there with the outer query's own. The domain is computed from a second copy of the outer query.
+//! 1. **Pulling up.** Conditions that read outer columns move up through filters, projections, inner joins
+//!    and aggregates (as further group keys, if they are equalities) until they are conditions of the join
+//!    with the outer query. Nothing is computed twice. This is what nearly all queries take.
+//! 2. **The general way** (Neumann and Kemper, *Unnesting Arbitrary Queries*, BTW 2015). The distinct values
+//!    of the outer columns, the *domain*, are joined in where they are needed, carried to the top as further
+//!    columns, and compared there with the outer query's own. The domain is computed from a second copy of
+//!    the outer query.
 //!
-//! An aggregate without groups gives one row even for no input. After unnesting it gives none for outer rows without
-//! matches, so the join has to be an outer one, and counts, which would be zero, are made so above it.
+//! An aggregate without groups gives one row even for no input. After unnesting it gives none for outer rows
+//! without matches, so the join has to be an outer one, and counts, which would be zero, are made so above
+//! it.
 //!
-//! `LIMIT 1` is an aggregate by then ([`super::first`]). Any other `LIMIT` takes the general way, and rows are numbered by a window
-//! for each value of the domain.
+//! `LIMIT 1` is an aggregate by then ([`super::first`]). Any other `LIMIT` takes the general way, and rows
+//! are numbered by a window for each value of the domain.
 
 use super::join::{as_key, split_keys};
 use super::null_aware::{Unknown, is_repeatable};
 use super::{Lowering, fold};
 use entasis_engine::plan::{
-    Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node, Project,
-    SetOperation, Sort, SortKey, Values, Window, WindowCall, WindowFunction,
+    Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node,
+    Project, SetOperation, Sort, SortKey, Values, Window, WindowCall, WindowFunction,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -61,12 +64,20 @@ struct Pulled {
 
 impl Pulled {
     /// Whether a join of this kind can take it as it is; otherwise the general way is to be taken.
-    fn can_be_joined(&self, purpose: Purpose, kind: JoinKind, key: Option<&(Expr, Expr)>, residual: &[Expr]) -> bool {
+    fn can_be_joined(
+        &self,
+        purpose: Purpose,
+        kind: JoinKind,
+        key: Option<&(Expr, Expr)>,
+        residual: &[Expr],
+    ) -> bool {
         let is_inner = kind == JoinKind::Inner;
         if !self.single_row {
-            // A mark says of each pair what it is by a key alone; an outer join has NULLs for what is computed above it.
+            // A mark says of each pair what it is by a key alone; an outer join has NULLs for what is
+            // computed above it.
             let is_computed = |expr: &Expr| self.definitions.keys().any(|id| expr_reads(expr, *id));
-            let marked = matches!(kind, JoinKind::Mark { .. }) && key.is_some_and(|(_, inner)| is_computed(inner));
+            let marked =
+                matches!(kind, JoinKind::Mark { .. }) && key.is_some_and(|(_, inner)| is_computed(inner));
             return !marked && (purpose != Purpose::Lateral || is_inner || self.definitions.is_empty());
         }
         // A count is its own column with zeros in it, which only values of a scalar subquery can be.
@@ -77,8 +88,8 @@ impl Pulled {
 }
 
 impl Lowering<'_> {
-    /// Joins `outer` with the subquery `sub`. `key` is the equality of `IN` (outer, inner), `residual` are further
-    /// conditions, `values` are wanted expressions over the subquery's columns.
+    /// Joins `outer` with the subquery `sub`. `key` is the equality of `IN` (outer, inner), `residual` are
+    /// further conditions, `values` are wanted expressions over the subquery's columns.
     pub(super) fn join_subquery(
         &mut self,
         outer: Node,
@@ -90,7 +101,8 @@ impl Lowering<'_> {
         values: Vec<Expr>,
     ) -> Result<Outcome> {
         let outer_columns: HashSet<ColumnId> = outer.columns().into_iter().collect();
-        let free: HashSet<ColumnId> = free_columns(&sub).into_iter().filter(|id| outer_columns.contains(id)).collect();
+        let free: HashSet<ColumnId> =
+            free_columns(&sub).into_iter().filter(|id| outer_columns.contains(id)).collect();
         if free.is_empty() {
             let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
             return Ok(Outcome { node: join(outer, sub, kind, on, residual), values });
@@ -179,11 +191,15 @@ impl Lowering<'_> {
             if purpose == Purpose::Lateral && !definitions.is_empty() {
                 let joined = join(outer, node, kind, None, predicates);
                 let exprs = definitions.into_iter().collect();
-                return Ok(Outcome { node: Node::Project(Project { input: Box::new(joined), exprs }), values });
+                return Ok(Outcome {
+                    node: Node::Project(Project { input: Box::new(joined), exprs }),
+                    values,
+                });
             }
             return Ok(Outcome { node: self.join_correlated(outer, node, kind, on, predicates), values });
         }
-        // One row for each outer row: its values come with a single join, and everything else is said above it.
+        // One row for each outer row: its values come with a single join, and everything else is said above
+        // it.
         let joined = join(outer, node, JoinKind::Single, None, predicates);
         let mut conditions: Vec<Expr> = residual.into_iter().map(define).collect();
         if let Some((left, right)) = key {
@@ -198,10 +214,14 @@ impl Lowering<'_> {
                 Node::Project(Project { input: Box::new(joined), exprs: vec![(mark, condition)] })
             }
             JoinKind::Inner | JoinKind::Left => {
-                let mut exprs: Vec<(ColumnId, Expr)> = definitions.iter().map(|(id, e)| (*id, e.clone())).collect();
+                let mut exprs: Vec<(ColumnId, Expr)> =
+                    definitions.iter().map(|(id, e)| (*id, e.clone())).collect();
                 exprs.sort_by_key(|(id, _)| *id);
-                let node =
-                    if exprs.is_empty() { joined } else { Node::Project(Project { input: Box::new(joined), exprs }) };
+                let node = if exprs.is_empty() {
+                    joined
+                } else {
+                    Node::Project(Project { input: Box::new(joined), exprs })
+                };
                 filter(node, condition)
             }
             JoinKind::Right | JoinKind::Full => return Err(Error::internal("a subquery in an outer join")),
@@ -222,7 +242,7 @@ impl Lowering<'_> {
         Outcome { node, values: Vec::new() }
     }
 
-    // ---- the general way -----------------------------------------------------------------------------------------
+    // ---- the general way ----------------------------------------------------------------------------------
 
     /// The distinct values of `free` in `outer`.
     fn domain(&mut self, outer: &Node, free: &HashSet<ColumnId>) -> Domain {
@@ -241,8 +261,8 @@ impl Lowering<'_> {
         (copy, columns)
     }
 
-    /// `node` for every row of the domain: its result has the domain's columns, too, which are returned in the order
-    /// of the free columns.
+    /// `node` for every row of the domain: its result has the domain's columns, too, which are returned in
+    /// the order of the free columns.
     fn depend(&mut self, node: Node, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
         let needs = |node: &Node| free_columns(node).iter().any(|id| domain.free.contains(id));
         if !needs(&node) {
@@ -331,14 +351,21 @@ impl Lowering<'_> {
             ty: DataType::Int64,
         };
         let partition = columns.iter().map(|column| self.columns.expr(*column)).collect();
-        node = Node::Window(Window { input: Box::new(node), partition, order, calls: vec![(number, call)], top: None });
+        node = Node::Window(Window {
+            input: Box::new(node),
+            partition,
+            order,
+            calls: vec![(number, call)],
+            top: None,
+        });
         let bound = |op, rows: usize| {
             let rows = Expr::literal(Value::Integer(rows as i128), DataType::Int64);
             Expr::compare(op, Expr::column(number, DataType::Int64), rows)
         };
         let mut predicates = Vec::new();
-        predicates
-            .extend(count.map(|count| bound(CompareOp::LtEq, offset.saturating_add(count).min(i64::MAX as usize))));
+        predicates.extend(
+            count.map(|count| bound(CompareOp::LtEq, offset.saturating_add(count).min(i64::MAX as usize))),
+        );
         if offset > 0 {
             predicates.push(bound(CompareOp::Gt, offset.min(i64::MAX as usize)));
         }
@@ -382,7 +409,9 @@ impl Lowering<'_> {
         let same = domain_columns
             .iter()
             .zip(&own)
-            .map(|(a, b)| Expr::compare(CompareOp::NotDistinctFrom, self.columns.expr(*a), self.columns.expr(*b)))
+            .map(|(a, b)| {
+                Expr::compare(CompareOp::NotDistinctFrom, self.columns.expr(*a), self.columns.expr(*b))
+            })
             .collect();
         let mut node = join(copy, grouped, JoinKind::Left, None, same);
         if !counts.is_empty() {
@@ -453,7 +482,7 @@ struct Domain {
     free: Vec<ColumnId>,
 }
 
-// ---- pulling up --------------------------------------------------------------------------------------------------
+// ---- pulling up -------------------------------------------------------------------------------------------
 
 /// Pulls the conditions that read `free` columns out of `node`; `None` if one of them cannot be.
 fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Columns) -> Option<Pulled> {
@@ -488,7 +517,11 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             let mut defined = Vec::new();
             for (id, expr) in exprs {
                 let expr = substitute(expr, &pulled.definitions);
-                if pulled.single_row || is_free(&expr) { defined.push((id, expr)) } else { kept.push((id, expr)) }
+                if pulled.single_row || is_free(&expr) {
+                    defined.push((id, expr))
+                } else {
+                    kept.push((id, expr))
+                }
             }
             pulled.definitions.extend(defined);
             if !kept.is_empty() {
@@ -551,7 +584,9 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
                 return None;
             }
             let mut read = Vec::new();
-            for expr in groups.iter().map(|(_, e)| e).chain(aggregates.iter().flat_map(|(_, call)| call_exprs(call))) {
+            for expr in
+                groups.iter().map(|(_, e)| e).chain(aggregates.iter().flat_map(|(_, call)| call_exprs(call)))
+            {
                 expr.collect_columns(&mut read);
             }
             if read.iter().any(|id| free.contains(id) || pulled.definitions.contains_key(id)) {
@@ -582,7 +617,8 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
                 }
                 if groups.is_empty() {
                     // All conditions are on the outer row alone: still one row, never none.
-                    let node = Node::Aggregate(Aggregate { input: Box::new(pulled.node), groups, aggregates });
+                    let node =
+                        Node::Aggregate(Aggregate { input: Box::new(pulled.node), groups, aggregates });
                     return Some(Pulled { node, predicates, definitions, single_row });
                 }
             }
@@ -626,9 +662,12 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
         Node::Sort(Sort { input, limit: Some(1..), .. }) if purpose == Purpose::Exists => {
             pull(*input, free, purpose, columns)
         }
-        Node::Window(_) | Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => {
-            None
-        }
+        Node::Window(_)
+        | Node::Sort(_)
+        | Node::Limit(_)
+        | Node::SetOperation(_)
+        | Node::Scan(_)
+        | Node::Values(_) => None,
     }
 }
 
@@ -636,7 +675,9 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
 pub(super) fn is_single_row(node: &Node) -> bool {
     match node {
         Node::Aggregate(aggregate) => aggregate.groups.is_empty(),
-        Node::Project(Project { input, .. }) | Node::Sort(Sort { input, limit: None, .. }) => is_single_row(input),
+        Node::Project(Project { input, .. }) | Node::Sort(Sort { input, limit: None, .. }) => {
+            is_single_row(input)
+        }
         _ => false,
     }
 }
@@ -652,7 +693,7 @@ fn or_zero(column: Expr) -> Expr {
     Expr::Case { branches, otherwise: Some(Box::new(column)), ty }
 }
 
-// ---- nodes and expressions ---------------------------------------------------------------------------------------
+// ---- nodes and expressions --------------------------------------------------------------------------------
 
 fn call_exprs(call: &entasis_engine::plan::AggregateCall) -> impl Iterator<Item = &Expr> {
     call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr))
@@ -709,7 +750,11 @@ fn replace(expr: &mut Expr, map: &HashMap<ColumnId, Expr>) {
     *expr = substitute(taken, map);
 }
 
-fn substitute_join(on: Vec<JoinKey>, residual: Vec<Expr>, map: &HashMap<ColumnId, Expr>) -> (Vec<JoinKey>, Vec<Expr>) {
+fn substitute_join(
+    on: Vec<JoinKey>,
+    residual: Vec<Expr>,
+    map: &HashMap<ColumnId, Expr>,
+) -> (Vec<JoinKey>, Vec<Expr>) {
     let on = on.into_iter().map(|key| JoinKey {
         left: substitute(key.left, map),
         right: substitute(key.right, map),
@@ -731,7 +776,10 @@ pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
         Node::Aggregate(aggregate) => {
             let groups = aggregate.groups.iter_mut().map(|(_, e)| e);
             let calls = aggregate.aggregates.iter_mut().flat_map(|(_, call)| {
-                call.args.iter_mut().chain(&mut call.filter).chain(call.order_by.iter_mut().map(|key| &mut key.expr))
+                call.args
+                    .iter_mut()
+                    .chain(&mut call.filter)
+                    .chain(call.order_by.iter_mut().map(|key| &mut key.expr))
             });
             groups.chain(calls).collect()
         }

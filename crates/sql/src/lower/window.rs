@@ -1,5 +1,5 @@
-//! Window functions. What was said of each call goes through the binder beside it (`crate::rewrite`, [`crate::functions::window`]);
-//! here calls of one partitioning and order meet in one operator.
+//! Window functions. What was said of each call goes through the binder beside it (`crate::rewrite`,
+//! [`crate::functions::window`]); here calls of one partitioning and order meet in one operator.
 
 use super::aggregate::Asked;
 use super::{Lowered, Lowering, Scope, fold};
@@ -111,7 +111,8 @@ impl Lowering<'_> {
             Some(function) => {
                 let types = own.iter().map(|arg| arg.get_type(&scope.schema).map_err(from_datafusion));
                 let types = types.map(|ty| from_arrow_type(&ty?)).collect::<Result<Vec<DataType>>>()?;
-                let args = lowered.args.into_iter().zip(types).map(|(arg, ty)| fold::cast_expr(arg, ty, false));
+                let args =
+                    lowered.args.into_iter().zip(types).map(|(arg, ty)| fold::cast_expr(arg, ty, false));
                 plan::WindowCall { function, args: args.collect(), ..lowered }
             }
             None => {
@@ -160,13 +161,21 @@ impl Lowering<'_> {
             (Units::Rows | Units::Groups, _) => DataType::Int64,
             (Units::Range, [key]) => match key.expr.ty() {
                 ty if ty.is_numeric() => ty,
-                DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz | DataType::Interval => {
-                    DataType::Interval
+                DataType::Date
+                | DataType::Time
+                | DataType::Timestamp
+                | DataType::TimestampTz
+                | DataType::Interval => DataType::Interval,
+                ty => {
+                    return Err(Error::input(format!(
+                        "RANGE with an offset does not go with an order by {ty}"
+                    )));
                 }
-                ty => return Err(Error::input(format!("RANGE with an offset does not go with an order by {ty}"))),
             },
             (Units::Range, _) => {
-                return Err(Error::input("RANGE with an offset needs exactly one key in the ORDER BY of the window"));
+                return Err(Error::input(
+                    "RANGE with an offset needs exactly one key in the ORDER BY of the window",
+                ));
             }
         };
         let given = offset.ty();
@@ -183,7 +192,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether an offset of one type can be said in another: an integer in any number, a number with a fraction in one that has them.
+/// Whether an offset of one type can be said in another: an integer in any number, a number with a fraction
+/// in one that has them.
 fn is_exact(given: DataType, wanted: DataType) -> bool {
     given.is_numeric() && wanted.is_numeric() && (given.is_integer() || !wanted.is_integer())
 }

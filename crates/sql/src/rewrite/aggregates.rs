@@ -3,8 +3,8 @@
 //! **Aggregates of an outer query**:
 //! `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY g`. An aggregate is of the query
 //! that its columns are of; if these are of several, of the innermost one; if it has none, of the query that
-//! it stands in. So `sum(t.x)` is computed with the groups of `t`, and the subquery sees a value of its group.
-//! The binder would take it for one of the subquery.
+//! it stands in. So `sum(t.x)` is computed with the groups of `t`, and the subquery sees a value of its
+//! group. The binder would take it for one of the subquery.
 //!
 //! 1. Each `SELECT` is visited after what is in it. In the subqueries of its list, `HAVING`, `QUALIFY` and
 //!    `ORDER BY`, aggregates that are its own become calls of functions made for them ([`outer_aggregate`]),
@@ -28,9 +28,9 @@ use crate::functions::outer_aggregate;
 use crate::parse::span_position;
 use crate::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy,
-    Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value, VisitMut, Visitor,
-    VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
+    OrderBy, Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value,
+    VisitMut, Visitor, VisitorMut,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -82,7 +82,11 @@ impl Visitor for Look {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if self.queries > 1 && is_aggregate(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.queries > 1 && is_aggregate(expr) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
@@ -175,8 +179,10 @@ impl Queries<'_> {
         let found = own.found;
         if let (Some((_, first)), GroupByExpr::All(_)) = (found.first(), &select.group_by) {
             let Some(keys) = keys else {
-                let text =
-                    format!("{}, an aggregate of the outer query, in a subquery beside GROUP BY ALL and *", first.name);
+                let text = format!(
+                    "{}, an aggregate of the outer query, in a subquery beside GROUP BY ALL and *",
+                    first.name
+                );
                 return Err(at(Error::not_supported(text).with_hint("write the keys of GROUP BY"), first));
             };
             select.group_by = GroupByExpr::Expressions(keys, Vec::new());
@@ -269,8 +275,8 @@ impl Own<'_, '_> {
         for name in names_in(&select.having, true) {
             let lower = name.value.to_lowercase();
             if results.contains(&lower) && self.owner_of_column(&lower).is_none() {
-                let error =
-                    Error::input(format!("there is no column {}", name.value)).with_sqlstate(sqlstate::NO_COLUMN);
+                let error = Error::input(format!("there is no column {}", name.value))
+                    .with_sqlstate(sqlstate::NO_COLUMN);
                 let hint = format!("{} is a result; in HAVING, aggregates are of columns", name.value);
                 return Err(locate_ident(error.with_hint(hint), &name));
             }
@@ -328,11 +334,13 @@ impl Own<'_, '_> {
     fn take(&mut self, function: &Function) -> Result<Expr> {
         if let Some(clause) = self.clause {
             let text = format!("the aggregate {} is of a query in whose {clause} it stands", function.name);
-            let error = Error::input(text).with_hint("aggregates are computed after FROM, WHERE and GROUP BY");
+            let error =
+                Error::input(text).with_hint("aggregates are computed after FROM, WHERE and GROUP BY");
             return Err(at(error, function));
         }
         if self.aggregates > 0 {
-            let text = format!("the aggregate {} stands in the arguments of another of its query", function.name);
+            let text =
+                format!("the aggregate {} stands in the arguments of another of its query", function.name);
             return Err(at(Error::input(text), function));
         }
         let mut function = function.clone();
@@ -407,12 +415,16 @@ impl VisitorMut for Own<'_, '_> {
         if let Some((around, _)) = self.looking {
             let owner = match expr {
                 Expr::Identifier(name) => self.owner_of_column(&name.value.to_lowercase()),
-                Expr::CompoundIdentifier(parts) => {
-                    parts.iter().rev().nth(1).and_then(|table| self.owner_of_table(&table.value.to_lowercase()))
-                }
+                Expr::CompoundIdentifier(parts) => parts
+                    .iter()
+                    .rev()
+                    .nth(1)
+                    .and_then(|table| self.owner_of_table(&table.value.to_lowercase())),
                 _ => None,
             };
-            if let (Some(owner), Some((_, level))) = (owner.filter(|owner| *owner < around), &mut self.looking) {
+            if let (Some(owner), Some((_, level))) =
+                (owner.filter(|owner| *owner < around), &mut self.looking)
+            {
                 *level = Some(level.map_or(owner, |level| level.max(owner)));
             }
             return ControlFlow::Continue(());

@@ -1,17 +1,18 @@
 //! Names of columns that more than one table has, in queries within queries.
 //!
-//! `SELECT … FROM t WHERE t.a IN (SELECT a FROM t x, t y)`: `a` is ambiguous. The binder, which finds it twice,
-//! looks on in the query around and takes it for a column of that, without a word. So it is refused here, as the
-//! binder refuses it where there is no query around.
+//! `SELECT … FROM t WHERE t.a IN (SELECT a FROM t x, t y)`: `a` is ambiguous. The binder, which finds it
+//! twice, looks on in the query around and takes it for a column of that, without a word. So it is refused
+//! here, as the binder refuses it where there is no query around.
 //!
-//! 1. Of each `SELECT` over several tables those columns are found whose name its `FROM` gives more than once.
-//!    Names that `USING` merges are written out before ([`super::using`]), and do not count.
+//! 1. Of each `SELECT` over several tables those columns are found whose name its `FROM` gives more than
+//!    once. Names that `USING` merges are written out before ([`super::using`]), and do not count.
 //! 2. A bare name of them is an error, but in queries within, which have their own tables.
-//! 3. In `GROUP BY`, `HAVING`, `QUALIFY` and `ORDER BY` it may be a result's, and becomes what that is: `SELECT x.a
-//!    FROM t x, t y ORDER BY a` orders by `x.a`. In aggregates of `HAVING` it may not, in no query.
+//! 3. In `GROUP BY`, `HAVING`, `QUALIFY` and `ORDER BY` it may be a result's, and becomes what that is:
+//!    `SELECT x.a FROM t x, t y ORDER BY a` orders by `x.a`. In aggregates of `HAVING` it may not, in no
+//!    query.
 //!
-//! Where the columns of a `FROM` cannot be told, nothing is done. Conditions of joins see a part of the tables, and
-//! are looked at elsewhere ([`super::conditions`]).
+//! Where the columns of a `FROM` cannot be told, nothing is done. Conditions of joins see a part of the
+//! tables, and are looked at elsewhere ([`super::conditions`]).
 
 use super::order_by::is_aggregate;
 use super::using::Joins;
@@ -20,15 +21,15 @@ use crate::context::Context;
 use crate::error::ambiguous_name;
 use crate::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
-    Value, Visit, VisitMut, Visitor, VisitorMut,
+    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    Statement, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Refuses ambiguous names in the queries within others of a statement, and in its aggregates of `HAVING`, and writes
-/// out those that are of results.
+/// Refuses ambiguous names in the queries within others of a statement, and in its aggregates of `HAVING`,
+/// and writes out those that are of results.
 ///
 /// # Errors
 /// Input, for an ambiguous name.
@@ -83,7 +84,10 @@ impl Queries<'_> {
 
     fn select(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
         let is_one_table = matches!(&select.from[..], [table] if table.joins.is_empty());
-        if is_one_table || select.from.is_empty() || (self.depth == 1 && names_in(&select.having, true).is_empty()) {
+        if is_one_table
+            || select.from.is_empty()
+            || (self.depth == 1 && names_in(&select.having, true).is_empty())
+        {
             return Ok(());
         }
         let Some(given) = self.joins.given(&select.from) else { return Ok(()) };
@@ -104,7 +108,8 @@ impl Queries<'_> {
         refuse(names_in(&select.projection, false))?;
         refuse(names_in(&select.selection, false))?;
         refuse(names_in(&select.named_window, false))?;
-        let mut writer = Writer { ambiguous: &ambiguous, results: named_results(&select.projection), queries: 0 };
+        let mut writer =
+            Writer { ambiguous: &ambiguous, results: named_results(&select.projection), queries: 0 };
         writer.write(&mut select.group_by)?;
         writer.write(&mut select.having)?;
         writer.write(&mut select.qualify)?;
@@ -160,10 +165,13 @@ fn columns_of_results(items: &[SelectItem], given: &[(String, Expr)]) -> Vec<(St
 /// The number of the result that a key names, if it can be told.
 fn place(key: &Expr, items: &[SelectItem]) -> Option<usize> {
     let Expr::Identifier(name) = key else { return None };
-    let is_named =
-        |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if lower(alias) == lower(name));
+    let is_named = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { alias, .. } => lower(alias) == lower(name),
+        _ => false,
+    };
     let place = items.iter().position(is_named)?;
-    let is_star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    let is_star =
+        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
     (!items[..place].iter().any(is_star)).then_some(place + 1)
 }
 
@@ -252,7 +260,9 @@ impl Visitor for Names {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
-            Expr::Identifier(name) if self.queries == 0 && (!self.only_in_aggregates || self.aggregates > 0) => {
+            Expr::Identifier(name)
+                if self.queries == 0 && (!self.only_in_aggregates || self.aggregates > 0) =>
+            {
                 self.found.push(name.clone());
             }
             expr => self.aggregates += usize::from(is_aggregate(expr)),

@@ -1,10 +1,10 @@
 //! What conditions are made of.
 //!
-//! * **Text literals** where a condition stands, `WHERE 'true'`, `NOT 'f'`, `a AND 'no'`, are BOOLEANs, as in comparisons, and the
-//!   binder wants them to be.
-//! * **Ambiguous names**: `FROM x, y WHERE a > 0 AND x.a = y.a`. Where a condition names both columns, the binder takes the bare name
-//!   for what `USING` has merged of them, and gives the first. Names that `USING` has merged are written out before ([`super::using`]),
-//!   so that any other is refused here.
+//! * **Text literals** where a condition stands, `WHERE 'true'`, `NOT 'f'`, `a AND 'no'`, are BOOLEANs, as in
+//!   comparisons, and the binder wants them to be.
+//! * **Ambiguous names**: `FROM x, y WHERE a > 0 AND x.a = y.a`. Where a condition names both columns, the
+//!   binder takes the bare name for what `USING` has merged of them, and gives the first. Names that `USING`
+//!   has merged are written out before ([`super::using`]), so that any other is refused here.
 
 use super::outer_names::for_each_factor;
 use super::using::qualifier;
@@ -51,12 +51,14 @@ pub(super) fn operands(expr: &mut Expr) {
 /// What the tables of a `FROM` are called, in lower case.
 pub(super) fn names_of(tables: &[TableWithJoins]) -> Vec<String> {
     let mut names = Vec::new();
-    for_each_factor(tables, &mut |factor| names.extend(qualifier(factor).map(|name| name.value.to_lowercase())));
+    for_each_factor(tables, &mut |factor| {
+        names.extend(qualifier(factor).map(|name| name.value.to_lowercase()))
+    });
     names
 }
 
-/// Refuses a bare name of a condition that two of these tables have, as the condition itself says, unless it is one of `others`, which the
-/// condition may name, too.
+/// Refuses a bare name of a condition that two of these tables have, as the condition itself says, unless it
+/// is one of `others`, which the condition may name, too.
 ///
 /// # Errors
 /// Input, for an ambiguous name.
@@ -103,7 +105,10 @@ impl Visitor for Names<'_> {
                 if let [table, column] = parts.as_slice()
                     && self.tables.contains(&table.value.to_lowercase())
                 {
-                    self.owners.entry(column.value.to_lowercase()).or_default().push(table.value.to_lowercase());
+                    self.owners
+                        .entry(column.value.to_lowercase())
+                        .or_default()
+                        .push(table.value.to_lowercase());
                 }
             }
             _ => {}

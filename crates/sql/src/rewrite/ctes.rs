@@ -1,15 +1,17 @@
 //! What becomes of a `WITH`.
 //!
-//! **One that hides another** of the same name gets a name of its own, since the binder knows one query of each name:
-//! `WITH t AS (…) SELECT … FROM (WITH t AS (…) SELECT t.i FROM t) q`: the inner `t` is renamed, and `FROM t`, where it is
-//! meant, becomes `FROM renamed AS t`. A query of a `WITH` sees those before it and those around it.
+//! **One that hides another** of the same name gets a name of its own, since the binder knows one query of
+//! each name: `WITH t AS (…) SELECT … FROM (WITH t AS (…) SELECT t.i FROM t) q`: the inner `t` is renamed,
+//! and `FROM t`, where it is meant, becomes `FROM renamed AS t`. A query of a `WITH` sees those before it and
+//! those around it.
 //!
 //! **One with a key** (`USING KEY`) gets a name by which the key is known ([`super::keyed`]).
 //!
-//! **One that is read more than once** is bound where it is read, each time anew, so that filters reach it; but not if its rows
-//! might differ (`random()`, `nextval`, `LIMIT`), if it is computed from many rows (groups, `DISTINCT`, set operations), or if it
-//! would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the one before twice. Then it is bound
-//! once and its rows are a relation ([`Shared`]). What reads the query around it cannot be: it is bound in place.
+//! **One that is read more than once** is bound where it is read, each time anew, so that filters reach it;
+//! but not if its rows might differ (`random()`, `nextval`, `LIMIT`), if it is computed from many rows
+//! (groups, `DISTINCT`, set operations), or if it would be bound more than [`MOST_COPIES`] times, as in a
+//! chain whose members each read the one before twice. Then it is bound once and its rows are a relation
+//! ([`Shared`]). What reads the query around it cannot be: it is bound in place.
 
 use super::keyed;
 use super::reads::{RECURRING, reads};
@@ -23,8 +25,8 @@ use crate::time_zone;
 use crate::walk::{Walk, WalkMut};
 use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
-    Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier,
-    Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
+    Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator,
+    SetQuantifier, Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
 };
 use entasis_engine::shared::Shared;
 use entasis_vector::{Error, Result};
@@ -54,7 +56,8 @@ pub(super) struct Ctes<'a> {
 /// # Errors
 /// Input, for a key of what is no recursion.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
-    let mut ctes = Ctes { context, scopes: Vec::new(), withs: Vec::new(), renamed: 0, keyed: Vec::new(), error: None };
+    let mut ctes =
+        Ctes { context, scopes: Vec::new(), withs: Vec::new(), renamed: 0, keyed: Vec::new(), error: None };
     let _ = statement.walk_mut(&mut ctes);
     ctes.error.map_or(Ok(()), Err)
 }
@@ -202,17 +205,22 @@ impl VisitorMut for Ctes<'_> {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        let TableFactor::Table { name, alias, args: None, .. } = factor else { return ControlFlow::Continue(()) };
+        let TableFactor::Table { name, alias, args: None, .. } = factor else {
+            return ControlFlow::Continue(());
+        };
         if let [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(ident)] = name.0.as_slice()
             && schema.value.eq_ignore_ascii_case(RECURRING)
-            && let Some((_, numbered)) = self.keyed.iter().rev().find(|(own, _)| ident.value.eq_ignore_ascii_case(own))
+            && let Some((_, numbered)) =
+                self.keyed.iter().rev().find(|(own, _)| ident.value.eq_ignore_ascii_case(own))
         {
             let original = ident.clone();
             *name = ObjectName::from(Ident::with_quote('"', keyed::all_of(numbered)));
             alias.get_or_insert(TableAlias { explicit: true, name: original, columns: Vec::new(), at: None });
             return ControlFlow::Continue(());
         }
-        let [ObjectNamePart::Identifier(ident)] = name.0.as_mut_slice() else { return ControlFlow::Continue(()) };
+        let [ObjectNamePart::Identifier(ident)] = name.0.as_mut_slice() else {
+            return ControlFlow::Continue(());
+        };
         let written = ident.value.to_lowercase();
         if let Some(Some(renamed)) = self.scopes.iter().rev().find_map(|scope| scope.get(&written))
             && ident.quote_style != Some('\'')
@@ -233,8 +241,10 @@ fn is_shared(with: &With, query: &Query) -> Vec<bool> {
     for at in (0..ctes.len()).rev() {
         let name = ctes[at].alias.name.value.to_lowercase();
         let later = (at + 1..ctes.len()).map(|other| reads(&*ctes[other].query, &name) * copies[other]);
-        let read = later.fold(reads(&*query.body, &name) + reads(&query.order_by, &name), u64::saturating_add);
-        let is_dear = (with.recursive && recursive::reads_itself(&ctes[at])) || computed_once(&ctes[at].query);
+        let read =
+            later.fold(reads(&*query.body, &name) + reads(&query.order_by, &name), u64::saturating_add);
+        let is_dear =
+            (with.recursive && recursive::reads_itself(&ctes[at])) || computed_once(&ctes[at].query);
         shared[at] = read > MOST_COPIES || (read > 1 && is_dear);
         copies[at] = if shared[at] { 1 } else { read };
     }
@@ -266,8 +276,9 @@ fn computed_once(query: &Query) -> bool {
             let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
             let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
             let library = Library::get();
-            let is_volatile =
-                library.scalar(&name).is_some_and(|function| function.signature().volatility == Volatility::Volatile);
+            let is_volatile = library
+                .scalar(&name)
+                .is_some_and(|function| function.signature().volatility == Volatility::Volatile);
             stop(is_volatile || sequence::Kind::of(&name).is_some() || library.aggregate(&name).is_some())
         }
     }

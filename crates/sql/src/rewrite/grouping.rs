@@ -4,16 +4,16 @@
 //! SELECT a, grouping(a), sum(x) … GROUP BY ROLLUP (a, b)
 //!     ⇒  SELECT a, "…sets"('0,1;0;') // 1 % 2, sum(x) … GROUP BY a, b, "…sets"('0,1;0;')
 //! ```
-//! All keys become keys of one grouping, and one more says which sets of them there are, by their numbers. Lowering makes a grouping
-//! for each set (`crate::lower`); the value of that key says which keys a row is not grouped by, a bit for each, which is what
-//! `grouping(…)` asks for.
+//! All keys become keys of one grouping, and one more says which sets of them there are, by their numbers.
+//! Lowering makes a grouping for each set (`crate::lower`); the value of that key says which keys a row is
+//! not grouped by, a bit for each, which is what `grouping(…)` asks for.
 
 use crate::functions::native::SETS;
 use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr,
-    GroupByWithModifier, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select, SelectItem, SetExpr, Value,
-    VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    GroupByExpr, GroupByWithModifier, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select,
+    SelectItem, SetExpr, Value, VisitorMut,
 };
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
@@ -26,7 +26,8 @@ const MOST_KEYS: usize = 60;
 /// Puts the grouping sets of a query's SELECTs into the form in which they go through the binder.
 ///
 /// # Errors
-/// Input, for `grouping` of what is no key, and for too many sets; not supported, for MySQL's and ClickHouse's forms.
+/// Input, for `grouping` of what is no key, and for too many sets; not supported, for MySQL's and
+/// ClickHouse's forms.
 pub(super) fn apply(query: &mut Query) -> Result<()> {
     let found = body(&mut query.body)?;
     if let Some(order_by) = &mut query.order_by
@@ -87,13 +88,18 @@ fn group_by(group_by: &mut GroupByExpr) -> Result<Option<Sets>> {
     let mut sets: Vec<Vec<Expr>> = vec![Vec::new()];
     match modifiers.as_slice() {
         [] => {}
-        [GroupByWithModifier::Rollup] => *elements = vec![Expr::Rollup(elements.drain(..).map(parts).collect())],
+        [GroupByWithModifier::Rollup] => {
+            *elements = vec![Expr::Rollup(elements.drain(..).map(parts).collect())]
+        }
         [GroupByWithModifier::Cube] => *elements = vec![Expr::Cube(elements.drain(..).map(parts).collect())],
         [GroupByWithModifier::GroupingSets(more)] => elements.push(more.clone()),
         _ => return Err(Error::not_supported("WITH TOTALS")),
     }
     modifiers.clear();
-    if !elements.iter().any(|element| matches!(element, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_))) {
+    if !elements
+        .iter()
+        .any(|element| matches!(element, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_)))
+    {
         return Ok(None);
     }
     // What stands side by side is multiplied.
@@ -102,7 +108,10 @@ fn group_by(group_by: &mut GroupByExpr) -> Result<Option<Sets>> {
         if sets.len() * own.len() > MOST_SETS {
             return Err(too_many());
         }
-        sets = sets.iter().flat_map(|set| own.iter().map(move |more| [set.clone(), more.clone()].concat())).collect();
+        sets = sets
+            .iter()
+            .flat_map(|set| own.iter().map(move |more| [set.clone(), more.clone()].concat()))
+            .collect();
     }
     let mut keys: Vec<Expr> = Vec::new();
     let mut text = String::new();
@@ -135,7 +144,9 @@ fn too_many() -> Error {
 /// The sets that an element of a `GROUP BY` stands for.
 fn sets_of(element: Expr) -> Result<Vec<Vec<Expr>>> {
     Ok(match element {
-        Expr::Rollup(elements) => (0..=elements.len()).rev().map(|count| elements[..count].concat()).collect(),
+        Expr::Rollup(elements) => {
+            (0..=elements.len()).rev().map(|count| elements[..count].concat()).collect()
+        }
         Expr::Cube(elements) => {
             if elements.len() > MOST_SETS.ilog2() as usize {
                 return Err(too_many());
@@ -253,12 +264,17 @@ impl Substitute<'_> {
             all
         } else {
             let number = |arg: &FunctionArg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => sets.keys.iter().position(|key| key == expr),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
+                    sets.keys.iter().position(|key| key == expr)
+                }
                 _ => None,
             };
             let numbers: Option<Vec<usize>> = args.iter().map(number).collect();
-            let error =
-                || Error::input(format!("the arguments of {name} are keys of the GROUP BY, as they are written there"));
+            let error = || {
+                Error::input(format!(
+                    "the arguments of {name} are keys of the GROUP BY, as they are written there"
+                ))
+            };
             numbers.filter(|numbers| !numbers.is_empty()).ok_or_else(error)?
         };
         let bit = |key: &usize| {
@@ -266,8 +282,9 @@ impl Substitute<'_> {
             binary(shifted, BinaryOperator::Modulo, number(2))
         };
         let bits = asked.iter().map(bit);
-        let sum =
-            bits.reduce(|sum, bit| binary(binary(sum, BinaryOperator::Multiply, number(2)), BinaryOperator::Plus, bit));
+        let sum = bits.reduce(|sum, bit| {
+            binary(binary(sum, BinaryOperator::Multiply, number(2)), BinaryOperator::Plus, bit)
+        });
         sum.ok_or_else(|| Error::input(format!("{name} needs a key of the GROUP BY")))
     }
 }
@@ -287,7 +304,11 @@ fn call(sets: &str) -> Expr {
         name: ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', SETS))]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: Vec::new(),
+        }),
         filter: None,
         null_treatment: None,
         over: None,

@@ -1,7 +1,7 @@
 //! `INTERVAL` literals and `AT TIME ZONE` in terms that the binder takes as they are meant.
 //!
-//! * `INTERVAL 'text' [unit [TO unit]]` is read here, by the engine's rules, and becomes a cast of the text that the engine
-//!   prints for it.
+//! * `INTERVAL 'text' [unit [TO unit]]` is read here, by the engine's rules, and becomes a cast of the text
+//!   that the engine prints for it.
 //! * `INTERVAL (expr) unit` is the expression times one unit; of minutes and what is longer, its whole part.
 //! * `x AT TIME ZONE zone` is `timezone(zone, x)`.
 
@@ -30,7 +30,8 @@ pub(super) fn expression(expr: &mut Expr) -> Result<()> {
 
 fn literal(interval: &Interval) -> Result<Expr> {
     let unit = |field: &DateTimeField| {
-        IntervalUnit::parse(&field.to_string()).ok_or_else(|| Error::input(format!("an INTERVAL has no {field}")))
+        IntervalUnit::parse(&field.to_string())
+            .ok_or_else(|| Error::input(format!("an INTERVAL has no {field}")))
     };
     let longest = interval.leading_field.as_ref().map(unit).transpose()?;
     let shortest = interval.last_field.as_ref().map(unit).transpose()?.or(longest);
@@ -59,7 +60,8 @@ fn literal(interval: &Interval) -> Result<Expr> {
 
 /// How many units an expression is: whole ones, but for seconds and what is shorter.
 fn counted(value: &Expr, unit: IntervalUnit) -> Expr {
-    if unit <= IntervalUnit::Second || is_number(plain(value)) && !value.to_string().contains(['.', 'e', 'E']) {
+    if unit <= IntervalUnit::Second || is_number(plain(value)) && !value.to_string().contains(['.', 'e', 'E'])
+    {
         return value.clone();
     }
     call("trunc", vec![as_type(value.clone(), "DOUBLE")])

@@ -2,20 +2,25 @@
 //!
 //! The parser does not know the clause, and the binder neither, so it travels through both:
 //!
-//! 1. *Tokens.* The columns of the key become further columns of `t`, behind one that no user can write. Views keep their text as it was.
-//! 2. *Syntax tree.* They are taken out again, and `t` gets a name of which the key's number is a hidden part. `recurring.t`, by which the
-//!    step reads all rows so far, becomes a table of that name with one more hidden part. The binder takes a query for a recursion only if
-//!    it reads `t` itself: a step that does not is given no rows of it as well.
+//! 1. *Tokens.* The columns of the key become further columns of `t`, behind one that no user can write.
+//!    Views keep their text as it was.
+//! 2. *Syntax tree.* They are taken out again, and `t` gets a name of which the key's number is a hidden
+//!    part. `recurring.t`, by which the step reads all rows so far, becomes a table of that name with one
+//!    more hidden part. The binder takes a query for a recursion only if it reads `t` itself: a step that
+//!    does not is given no rows of it as well.
 //! 3. *Lowering* finds the key by its number ([`crate::lower`]).
 //!
-//! `UNION` and `UNION ALL` mean the same here. Refused are aggregates in the place of columns, and a key of what is no recursion.
+//! `UNION` and `UNION ALL` mean the same here. Refused are aggregates in the place of columns, and a key of
+//! what is no recursion.
 
 use super::reads::reads;
 use crate::hidden::MARK;
 use crate::parse::{parse_query, position};
 use crate::walk::Walk;
 use crate::words::closing;
-use datafusion_sql::sqlparser::ast::{Cte, Ident, ObjectName, Query, SetExpr, SetOperator, TableFactor, Visitor};
+use datafusion_sql::sqlparser::ast::{
+    Cte, Ident, ObjectName, Query, SetExpr, SetOperator, TableFactor, Visitor,
+};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -28,7 +33,7 @@ const NUMBER: char = 'k';
 /// The hidden part that tells all rows so far from those of the last round.
 const ALL: &str = "\u{1}all\u{1}";
 
-// ---- tokens -------------------------------------------------------------------------------------------------------
+// ---- tokens -----------------------------------------------------------------------------------------------
 
 fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
     match token.map(|token| &token.token) {
@@ -43,12 +48,14 @@ fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
 /// Not supported, for aggregates among them.
 pub(crate) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     for at in (1..tokens.len()).rev() {
-        let is_clause = keyword(tokens.get(at)) == Keyword::USING && keyword(tokens.get(at + 1)) == Keyword::KEY;
+        let is_clause =
+            keyword(tokens.get(at)) == Keyword::USING && keyword(tokens.get(at + 1)) == Keyword::KEY;
         let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
         if !is_clause || !opens(at + 2) {
             continue;
         }
-        let Some(end) = closing(tokens, at + 2).filter(|&end| keyword(tokens.get(end + 1)) == Keyword::AS) else {
+        let Some(end) = closing(tokens, at + 2).filter(|&end| keyword(tokens.get(end + 1)) == Keyword::AS)
+        else {
             continue;
         };
         if let Some(inner) = (at + 3..end).find(|&inner| opens(inner)) {
@@ -59,8 +66,11 @@ pub(crate) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
         let token = |token| TokenWithSpan { token, span };
         let mark = token(Token::make_word(KEY, Some('"')));
         match tokens[at - 1].token {
-            // t (a, b) USING KEY (a): the bracket that closes the list goes, and so does the one that opens the other.
-            Token::RParen => drop(tokens.splice(at - 1..at + 3, [token(Token::Comma), mark, token(Token::Comma)])),
+            // t (a, b) USING KEY (a): the bracket that closes the list goes, and so does the one that opens
+            // the other.
+            Token::RParen => {
+                drop(tokens.splice(at - 1..at + 3, [token(Token::Comma), mark, token(Token::Comma)]))
+            }
             _ => drop(tokens.splice(at..at + 3, [token(Token::LParen), mark, token(Token::Comma)])),
         }
     }
@@ -75,7 +85,7 @@ pub(crate) fn restored(text: String) -> String {
     text.replace(&format!(", \"{KEY}\", "), ") USING KEY (").replace(&format!("(\"{KEY}\", "), "USING KEY (")
 }
 
-// ---- the syntax tree ----------------------------------------------------------------------------------------------
+// ---- the syntax tree --------------------------------------------------------------------------------------
 
 /// Takes the columns of its key from a query of a `WITH`, in lower case.
 pub(super) fn take_key(cte: &mut Cte) -> Option<Vec<String>> {

@@ -6,15 +6,15 @@
 //! SELECT 'true' UNION SELECT false    ⇒  SELECT CAST('true' AS BOOLEAN) UNION …
 //! ```
 //!
-//! So it is for the results of a `CASE`, the arguments of functions that return one of them, the rows of `VALUES` and the lists of
-//! set operations. Here it is done where the type is written; where it is that of a column, when types are coerced
-//! (`crate::coerce`). For that, a `CASE` whose first result is a literal gets a branch before it that is never taken, so that the
-//! binder sees the type of the others first.
+//! So it is for the results of a `CASE`, the arguments of functions that return one of them, the rows of
+//! `VALUES` and the lists of set operations. Here it is done where the type is written; where it is that of a
+//! column, when types are coerced (`crate::coerce`). For that, a `CASE` whose first result is a literal gets
+//! a branch before it that is never taken, so that the binder sees the type of the others first.
 
 use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
-    SelectItem, SetExpr, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, CaseWhen, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Query, SelectItem, SetExpr, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -36,7 +36,8 @@ impl VisitorMut for Literals {
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         match &mut *query.body {
             SetExpr::Values(values) => {
-                let mut rows: Vec<&mut Vec<Expr>> = values.rows.iter_mut().map(|row| &mut row.content).collect();
+                let mut rows: Vec<&mut Vec<Expr>> =
+                    values.rows.iter_mut().map(|row| &mut row.content).collect();
                 let width = rows.iter().map(|row| row.len()).min().unwrap_or(0);
                 for column in 0..width {
                     settle(rows.iter_mut().map(|row| &mut row[column]).collect());

@@ -1,11 +1,12 @@
 //! Syntax tree to syntax tree, before binding, where DataFusion's meaning is not ours:
 //!
-//! * **Names are case-insensitive**, quoted or not: every identifier is folded to lower case. What a result column is
-//!   called is taken from the text first ([`display_names`]).
-//! * **Unnamed results are called as they are written** (`sum(l_tax)`, not `sum(lineitem.l_tax)`), and may occur twice.
-//! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They travel through
-//!   the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias that no user can write
-//!   ([`set_marker`]); lowering turns them back.
+//! * **Names are case-insensitive**, quoted or not: every identifier is folded to lower case. What a result
+//!   column is called is taken from the text first ([`display_names`]).
+//! * **Unnamed results are called as they are written** (`sum(l_tax)`, not `sum(lineitem.l_tax)`), and may
+//!   occur twice.
+//! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They
+//!   travel through the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias
+//!   that no user can write ([`set_marker`]); lowering turns them back.
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
 //! * **A derived table without a name** gets one ([`nameless`]).
@@ -13,16 +14,18 @@
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
 //! * **An aggregate of an outer query** is computed there ([`aggregates`]).
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
-//! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
+//! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and
+//!   **rows may be compared** ([`rows`]).
 //! * **`SIMILAR TO`** matches the regular expression that its pattern is.
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
 //! * **`TABLESAMPLE`** is a condition or a limit of the rows ([`sample`]).
 //! * **Grouping sets** become one grouping with a key that says which sets there are ([`grouping`]).
 //! * **`WITH RECURSIVE`** loses what the binder would not read ([`recursive`]).
 //! * **Window functions** are calls of functions made for them ([`windows`]).
-//! * **Text literals as conditions** are BOOLEANs ([`conditions`]); beside something of a type they are of that type ([`literals`]).
-//! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
-//!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
+//! * **Text literals as conditions** are BOOLEANs ([`conditions`]); beside something of a type they are of
+//!   that type ([`literals`]).
+//! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it;
+//!   a call of [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
 mod aggregates;
@@ -56,10 +59,10 @@ use crate::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::parse::{parse_query, span_position};
 use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
-    SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
-    UnaryOperator, Value, VisitorMut,
+    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement,
+    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -75,7 +78,8 @@ pub(crate) enum ResultNames {
     Kept,
     /// They may get hidden parts.
     Free,
-    /// Every one that might clash with another gets a hidden part, since the binder has refused the query for it.
+    /// Every one that might clash with another gets a hidden part, since the binder has refused the query for
+    /// it.
     Suffixed,
 }
 
@@ -100,8 +104,8 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     }
 }
 
-/// The name that the user gave each item of a query's select list, or `None` where it is the column's own; `None` as a
-/// whole if there are wildcards, whose number of columns is not known here.
+/// The name that the user gave each item of a query's select list, or `None` where it is the column's own;
+/// `None` as a whole if there are wildcards, whose number of columns is not known here.
 pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
     let mut body = &*query.body;
     loop {
@@ -184,7 +188,8 @@ fn base_of_power(expr: &mut Expr) -> Option<&mut Expr> {
 
 /// `CAST(expr AS ty)`, for a type by its name.
 fn as_type(expr: Expr, ty: &str) -> Expr {
-    let mut template = parse_query(&format!("SELECT CAST(NULL AS {ty})")).expect("a constant but for the type");
+    let mut template =
+        parse_query(&format!("SELECT CAST(NULL AS {ty})")).expect("a constant but for the type");
     match &mut *template.body {
         SetExpr::Select(select) => match select.projection.pop() {
             Some(SelectItem::UnnamedExpr(Expr::Cast { kind, data_type, array, format, .. })) => {
@@ -284,7 +289,8 @@ impl VisitorMut for Rewriter<'_> {
                 Some(LimitClause::LimitOffset { limit, .. }) if limit.is_none() => *limit = fetch.quantity,
                 None => {
                     let limit = fetch.quantity;
-                    query.limit_clause = Some(LimitClause::LimitOffset { limit, offset: None, limit_by: vec![] });
+                    query.limit_clause =
+                        Some(LimitClause::LimitOffset { limit, offset: None, limit_by: vec![] });
                 }
                 Some(_) => return ControlFlow::Break(Error::input("a query has both LIMIT and FETCH")),
             }
@@ -336,7 +342,8 @@ impl VisitorMut for Rewriter<'_> {
         flow(clauses::expression(expr))?;
         conditions::operands(expr);
         match expr {
-            // A literal with an exponent is a DOUBLE; the binder would make a decimal of hundreds of digits of it.
+            // A literal with an exponent is a DOUBLE; the binder would make a decimal of hundreds of digits
+            // of it.
             Expr::Value(literal) => {
                 if let Value::Number(text, _) = &literal.value
                     && text.contains(['e', 'E'])
@@ -346,8 +353,8 @@ impl VisitorMut for Rewriter<'_> {
             }
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
                 if let Some(operand) = first_operand(right) {
-                    // The parser takes everything that follows for the right side: `a IS DISTINCT FROM b AND c` is
-                    // `(a IS DISTINCT FROM b) AND c`.
+                    // The parser takes everything that follows for the right side:
+                    // `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`.
                     let nothing = || Box::new(Expr::Value(Value::Null.into()));
                     let left = std::mem::replace(left, nothing());
                     let taken = Box::new(std::mem::replace(operand, *nothing()));
@@ -386,14 +393,17 @@ impl VisitorMut for Rewriter<'_> {
                 return unsupported("sets of keys outside of GROUP BY", expr.span());
             }
             Expr::Lambda(_) => return unsupported("lambda functions", expr.span()),
-            Expr::Tuple(_) => return unsupported("row values other than in comparisons, IN and IS NULL", expr.span()),
+            Expr::Tuple(_) => {
+                return unsupported("row values other than in comparisons, IN and IS NULL", expr.span());
+            }
             Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
                 let nothing = || Box::new(Expr::Value(Value::Null.into()));
                 let text = std::mem::replace(text, nothing());
                 let pattern = std::mem::replace(pattern, nothing());
                 let escape = escape_char.take().map(Expr::Value);
                 let pattern = call("similar_to_escape", [*pattern].into_iter().chain(escape).collect());
-                let op = if *negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
+                let op =
+                    if *negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
                 *expr = Expr::BinaryOp { left: text, op, right: Box::new(pattern) };
             }
             Expr::BinaryOp { .. }
@@ -451,7 +461,8 @@ impl Rewriter<'_> {
             return flow(name_sequence(function, kind));
         }
         if name == "current_schema"
-            && let (FunctionArguments::List(list), Some(schema)) = (&mut function.args, self.context.current_schema())
+            && let (FunctionArguments::List(list), Some(schema)) =
+                (&mut function.args, self.context.current_schema())
             && list.args.is_empty()
         {
             // It is that of the connection: a call of a function that gives it.
@@ -468,15 +479,18 @@ impl Rewriter<'_> {
             if Library::is_nested(&name) {
                 return unsupported(&format!("nested types, which {name} needs"), function.name.span());
             }
-            let mut error = Error::input(format!("there is no function {name}")).with_sqlstate(sqlstate::NO_FUNCTION);
+            let mut error =
+                Error::input(format!("there is no function {name}")).with_sqlstate(sqlstate::NO_FUNCTION);
             if let Some(position) = span_position(function.name.span()) {
                 error = error.with_position(position);
             }
             let names = library.names();
-            return ControlFlow::Break(match crate::names::nearest(&name, names.iter().map(String::as_str)) {
-                Some(near) => error.with_hint(format!("did you mean {near}?")),
-                None => error,
-            });
+            return ControlFlow::Break(
+                match crate::names::nearest(&name, names.iter().map(String::as_str)) {
+                    Some(near) => error.with_hint(format!("did you mean {near}?")),
+                    None => error,
+                },
+            );
         }
         flow(clauses::function(function))
     }
@@ -553,7 +567,8 @@ impl Rewriter<'_> {
             if groups.is_empty() && select.having.is_some() {
                 one_group(&mut select.having);
             }
-            if !groups.is_empty() && groups.iter().all(|group| matches!(group, Expr::Tuple(parts) if parts.is_empty()))
+            if !groups.is_empty()
+                && groups.iter().all(|group| matches!(group, Expr::Tuple(parts) if parts.is_empty()))
             {
                 one_group(&mut select.having);
             }
@@ -636,8 +651,8 @@ fn result_names(select: &Select) -> Vec<String> {
     select.projection.iter().filter_map(named).collect()
 }
 
-/// `SELECT 'x' AS p, 'x' AS q … GROUP BY p, q`: the binder names keys by their texts, and refuses two of one name. So a literal that is
-/// there again becomes another expression.
+/// `SELECT 'x' AS p, 'x' AS q … GROUP BY p, q`: the binder names keys by their texts, and refuses two of one
+/// name. So a literal that is there again becomes another expression.
 fn tell_literals_apart(select: &mut Select) {
     let is_literal = |expr: &Expr| matches!(expr, Expr::Value(_));
     match &mut select.group_by {

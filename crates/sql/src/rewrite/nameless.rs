@@ -1,7 +1,8 @@
 //! Derived tables without a name: `FROM t, (SELECT 1 AS a)`.
 //!
-//! Columns need the name of their table to be told apart: the binder takes `t.a` for ambiguous beside a column `a` of no table, and
-//! `USING` has to write out which of two it means. So each such table is given a name that no user can write.
+//! Columns need the name of their table to be told apart: the binder takes `t.a` for ambiguous beside a
+//! column `a` of no table, and `USING` has to write out which of two it means. So each such table is given a
+//! name that no user can write.
 
 use crate::hidden::MARK;
 use crate::walk::WalkMut;

@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-/// `ORDER BY ALL` orders by the numbers of the results. The binder knows it where all of them are columns: for others whose number is not
-/// known (`*`), and behind a set operation, another query is put around.
+/// `ORDER BY ALL` orders by the numbers of the results. The binder knows it where all of them are columns:
+/// for others whose number is not known (`*`), and behind a set operation, another query is put around.
 pub(super) fn all(query: &mut Query) {
     let Some(OrderBy { kind: kind @ OrderByKind::All(_), .. }) = &mut query.order_by else { return };
     if let (SetExpr::Select(select), OrderByKind::All(options)) = (&*query.body, &*kind) {
@@ -29,7 +29,9 @@ pub(super) fn all(query: &mut Query) {
             return;
         }
         let is_column = |item: &SelectItem| match item {
-            SelectItem::UnnamedExpr(expr) => matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)),
+            SelectItem::UnnamedExpr(expr) => {
+                matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            }
             item => is_wildcard(item),
         };
         if results.iter().all(is_column) {
@@ -49,7 +51,8 @@ pub(super) fn all(query: &mut Query) {
 pub(super) fn distinct_on(query: &mut Query) {
     let SetExpr::Select(select) = &mut *query.body else { return };
     let Select { distinct: Some(Distinct::On(keys)), projection, .. } = &mut **select else { return };
-    let is_number = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+    let is_number =
+        |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
     if !keys.iter().any(is_number) {
         return;
     }
@@ -64,7 +67,8 @@ pub(super) fn distinct_on(query: &mut Query) {
     }
 }
 
-/// `SELECT DISTINCT f(x) … ORDER BY f(x)` orders by a result: by its number, since the binder would look for `x`.
+/// `SELECT DISTINCT f(x) … ORDER BY f(x)` orders by a result: by its number, since the binder would look for
+/// `x`.
 pub(super) fn results(query: &mut Query) {
     let SetExpr::Select(select) = &*query.body else { return };
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
@@ -88,8 +92,8 @@ fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// `SELECT a AS b FROM t ORDER BY t.b`, or `ORDER BY max(b)`, orders by a column of `t` that a result has the name of. The result gets a
-/// hidden name.
+/// `SELECT a AS b FROM t ORDER BY t.b`, or `ORDER BY max(b)`, orders by a column of `t` that a result has the
+/// name of. The result gets a hidden name.
 ///
 /// Where the results' names must stay, as other queries know them, another query gives them back:
 /// `SELECT hidden AS b FROM (SELECT a AS hidden FROM t ORDER BY t.b) AS …`.
@@ -107,7 +111,12 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
     for (i, item) in select.projection.iter_mut().enumerate() {
         let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
         let name = alias.value.to_lowercase();
-        let is_itself = matches!(expr, Expr::CompoundIdentifier(parts) if parts.last().is_some_and(|own| own.value.to_lowercase() == name));
+        let is_itself = match expr {
+            Expr::CompoundIdentifier(parts) => {
+                parts.last().is_some_and(|own| own.value.to_lowercase() == name)
+            }
+            _ => false,
+        };
         if !columns.found.contains(&name) || is_itself {
             continue;
         }
@@ -148,8 +157,12 @@ impl Visitor for Columns {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
         match expr {
-            Expr::CompoundIdentifier(parts) => self.found.extend(parts.last().map(|name| name.value.to_lowercase())),
-            Expr::Identifier(name) if self.aggregates > 0 => drop(self.found.insert(name.value.to_lowercase())),
+            Expr::CompoundIdentifier(parts) => {
+                self.found.extend(parts.last().map(|name| name.value.to_lowercase()))
+            }
+            Expr::Identifier(name) if self.aggregates > 0 => {
+                self.found.extend([name.value.to_lowercase()]);
+            }
             expr => self.aggregates += usize::from(is_aggregate(expr)),
         }
         ControlFlow::Continue(())
@@ -175,7 +188,9 @@ fn give_back(query: &mut Query, names: Vec<(usize, Ident)>) {
             SelectItem::UnnamedExpr(expr) => {
                 let name = match &*expr {
                     Expr::Identifier(name) => name.clone(),
-                    Expr::CompoundIdentifier(parts) => parts.last().cloned().unwrap_or_else(|| Ident::new("")),
+                    Expr::CompoundIdentifier(parts) => {
+                        parts.last().cloned().unwrap_or_else(|| Ident::new(""))
+                    }
                     other => Ident::with_quote('"', other.to_string()),
                 };
                 let inside = Ident::with_quote('"', format!("{}{}", name.value, hidden(i as u64)));
@@ -187,7 +202,8 @@ fn give_back(query: &mut Query, names: Vec<(usize, Ident)>) {
         };
         outer.push(SelectItem::ExprWithAlias { expr: Expr::Identifier(inside), alias: outside });
     }
-    let mut around = parse_query(&format!("SELECT 1 FROM (SELECT 1) AS \"{MARK}ordered\"")).expect("a constant");
+    let mut around =
+        parse_query(&format!("SELECT 1 FROM (SELECT 1) AS \"{MARK}ordered\"")).expect("a constant");
     if let SetExpr::Select(select) = &mut *around.body
         && let TableFactor::Derived { subquery, .. } = &mut select.from[0].relation
     {

@@ -1,16 +1,18 @@
-//! Names of outer tables that columns have, too: `SELECT … FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE lines.orders = orders.id)`.
+//! Names of outer tables that columns have, too:
+//! `SELECT … FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE lines.orders = orders.id)`.
 //!
-//! The binder takes `orders.id` for a field of the column `orders` before it looks at the query around. So where a subquery names
-//! an outer table that a column of its own may be called like, that table is given a hidden name, and so is all that means it.
-//! Whether there is such a column is known of tables and views; of whatever else is in the `FROM`, it is assumed.
+//! The binder takes `orders.id` for a field of the column `orders` before it looks at the query around. So
+//! where a subquery names an outer table that a column of its own may be called like, that table is given a
+//! hidden name, and so is all that means it. Whether there is such a column is known of tables and views; of
+//! whatever else is in the `FROM`, it is assumed.
 
 use super::using::qualifier;
 use crate::context::Context;
 use crate::hidden::hidden;
 use crate::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement,
-    TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut,
+    Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    Statement, TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut,
 };
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -18,7 +20,8 @@ use std::ops::ControlFlow;
 
 /// Gives hidden names to the outer tables of a statement that columns of subqueries may be called like.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) {
-    let mut look = Look { context, frames: Vec::new(), starts: Vec::new(), selects: 0, found: HashSet::new() };
+    let mut look =
+        Look { context, frames: Vec::new(), starts: Vec::new(), selects: 0, found: HashSet::new() };
     let _ = statement.walk(&mut look);
     let found = look.found;
     if !found.is_empty() {
@@ -164,10 +167,14 @@ impl VisitorMut for Rename {
         }
         for_each_factor_mut(&mut select.from, &mut |factor| {
             let Some(given) = qualifier(factor).and_then(|name| self.given(&name)) else { return };
-            let (TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. }) = factor else { return };
+            let (TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. }) = factor else {
+                return;
+            };
             match alias {
                 Some(alias) => alias.name = given,
-                None => *alias = Some(TableAlias { explicit: true, name: given, columns: Vec::new(), at: None }),
+                None => {
+                    *alias = Some(TableAlias { explicit: true, name: given, columns: Vec::new(), at: None })
+                }
             }
         });
         ControlFlow::Continue(())

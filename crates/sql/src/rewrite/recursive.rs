@@ -1,7 +1,8 @@
 //! `WITH RECURSIVE`, as the binder takes it.
 //!
-//! The binder takes every set operation of such a `WITH` for a recursion, and reads no more of its query than the two sides. So
-//! those that do not read themselves are put into brackets, and of those that do, other clauses are refused.
+//! The binder takes every set operation of such a `WITH` for a recursion, and reads no more of its query than
+//! the two sides. So those that do not read themselves are put into brackets, and of those that do, other
+//! clauses are refused.
 
 use super::reads::reads;
 use datafusion_sql::sqlparser::ast::{Cte, SetExpr, SetOperator, With};
@@ -15,13 +16,15 @@ pub(super) fn reads_itself(cte: &Cte) -> bool {
 /// Prepares the queries of a `WITH RECURSIVE`.
 ///
 /// # Errors
-/// Input, for a query that reads itself elsewhere than in the second side of a `UNION`; not supported, for clauses around it.
+/// Input, for a query that reads itself elsewhere than in the second side of a `UNION`; not supported, for
+/// clauses around it.
 pub(super) fn settle(with: &mut With) -> Result<()> {
     for cte in &mut with.cte_tables {
         let name = cte.alias.name.value.clone();
         if !reads_itself(cte) {
             if let SetExpr::SetOperation { .. } = &*cte.query.body {
-                let query = std::mem::replace(&mut *cte.query, super::parse_query("SELECT 1").map(|query| *query)?);
+                let query =
+                    std::mem::replace(&mut *cte.query, super::parse_query("SELECT 1").map(|query| *query)?);
                 *cte.query.body = SetExpr::Query(Box::new(query));
             }
             continue;
@@ -32,10 +35,17 @@ pub(super) fn settle(with: &mut With) -> Result<()> {
             return Err(Error::input(text));
         };
         if reads(left, &name.to_lowercase()) > 0 {
-            return Err(Error::input(format!("{name} reads itself in its first side, before there are rows")));
+            return Err(Error::input(format!(
+                "{name} reads itself in its first side, before there are rows"
+            )));
         }
-        if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() || query.with.is_some() {
-            let error = Error::not_supported(format!("WITH, ORDER BY and LIMIT within {name}, which reads itself"));
+        if query.order_by.is_some()
+            || query.limit_clause.is_some()
+            || query.fetch.is_some()
+            || query.with.is_some()
+        {
+            let error =
+                Error::not_supported(format!("WITH, ORDER BY and LIMIT within {name}, which reads itself"));
             return Err(error.with_hint("write them in the query that reads it"));
         }
     }

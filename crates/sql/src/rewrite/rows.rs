@@ -10,16 +10,16 @@
 //! CASE WHEN EXISTS (query WHERE equal) THEN true WHEN EXISTS (query WHERE equal IS NULL) THEN NULL ELSE false END
 //! ```
 //!
-//! A condition asks only whether it is true, so where one stands ([`condition`]), `row IN (query)` is the first `EXISTS`
-//! alone, and `row NOT IN (query)` is `NOT EXISTS (query WHERE equal IS NOT FALSE)`. Other comparisons go for
-//! `=`, and `row op ALL (query)` is the opposite of `ANY` with the opposite comparison.
+//! A condition asks only whether it is true, so where one stands ([`condition`]), `row IN (query)` is the
+//! first `EXISTS` alone, and `row NOT IN (query)` is `NOT EXISTS (query WHERE equal IS NOT FALSE)`. Other
+//! comparisons go for `=`, and `row op ALL (query)` is the opposite of `ANY` with the opposite comparison.
 
 use crate::hidden::MARK;
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, SelectItem, SetExpr,
-    TableAliasColumnDef, TableFactor, UnaryOperator, Value,
+    BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
+    SelectItem, SetExpr, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
 };
 use entasis_vector::{Error, Result};
 
@@ -60,11 +60,15 @@ pub(super) fn expression(expr: &mut Expr) -> Result<()> {
             let compared = match (row(left), row(right)) {
                 (Some(left), Some(right)) => compare(op, left, right)?,
                 (Some(own), None) => match &mut **right {
-                    Expr::Subquery(query) => with_row(query.clone(), own.len(), |row| compare(op, own.clone(), row))?,
+                    Expr::Subquery(query) => {
+                        with_row(query.clone(), own.len(), |row| compare(op, own.clone(), row))?
+                    }
                     other => return Err(no_row(other, own.len())),
                 },
                 (None, Some(own)) => match &mut **left {
-                    Expr::Subquery(query) => with_row(query.clone(), own.len(), |row| compare(op, row, own.clone()))?,
+                    Expr::Subquery(query) => {
+                        with_row(query.clone(), own.len(), |row| compare(op, row, own.clone()))?
+                    }
                     other => return Err(no_row(other, own.len())),
                 },
                 (None, None) => return Ok(()),
@@ -102,7 +106,8 @@ pub(super) fn expression(expr: &mut Expr) -> Result<()> {
             let bound = |bound: &mut Expr| row(bound).ok_or_else(|| no_row(bound, own.len()));
             let (low, high) = (bound(low)?, bound(high)?);
             let from = compare(&BinaryOperator::GtEq, own.clone(), low)?;
-            let within = nested(binary(from, BinaryOperator::And, compare(&BinaryOperator::LtEq, own, high)?));
+            let within =
+                nested(binary(from, BinaryOperator::And, compare(&BinaryOperator::LtEq, own, high)?));
             *expr = if *negated { not(within) } else { within };
         }
         Expr::InList { expr: inner, list, negated } => {
@@ -236,8 +241,9 @@ fn with_row(query: Box<Query>, length: usize, result: impl Fn(Vec<Expr>) -> Resu
 fn over(query: Box<Query>, length: usize) -> Result<(Box<Query>, Vec<Expr>)> {
     let table = format!("{MARK}rows");
     let names: Vec<Ident> = (0..length).map(|i| Ident::with_quote('"', format!("{MARK}value{i}"))).collect();
-    let columns =
-        names.iter().map(|name| Expr::CompoundIdentifier(vec![Ident::with_quote('"', table.as_str()), name.clone()]));
+    let columns = names
+        .iter()
+        .map(|name| Expr::CompoundIdentifier(vec![Ident::with_quote('"', table.as_str()), name.clone()]));
     let columns = columns.collect();
     let mut template = parse_query(&format!("SELECT 1 FROM (SELECT 1) AS \"{table}\" (x)"))?;
     if let SetExpr::Select(select) = &mut *template.body

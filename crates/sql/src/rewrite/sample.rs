@@ -7,22 +7,24 @@
 //! SELECT … FROM t USING SAMPLE 10%     ⇒  FROM t TABLESAMPLE BERNOULLI (10)
 //! SELECT … FROM t, u USING SAMPLE 10%  ⇒  FROM t, u WHERE random() * 100 < 10
 //! ```
-//! A share of the rows is the rows that each by itself has been lucky, in `SYSTEM`, too: that it may take whole blocks makes it no
-//! faster where blocks are pruned and decoded by themselves. A sample that is repeatable is the same as long as the rows are.
+//! A share of the rows is the rows that each by itself has been lucky, in `SYSTEM`, too: that it may take
+//! whole blocks makes it no faster where blocks are pruned and decoded by themselves. A sample that is
+//! repeatable is the same as long as the rows are.
 //!
-//! DuckDB's forms are put into the parser's among the tokens: `10%`, `reservoir(10 ROWS)`, `10 PERCENT (bernoulli, 7)`. `USING SAMPLE`
-//! becomes a last result of its `SELECT`, of a name that no user can write, and is taken out again. It is of the rows that `FROM` gives,
-//! before `WHERE`; not there: a number of rows, or `REPEATABLE`, of several tables.
+//! DuckDB's forms are put into the parser's among the tokens: `10%`, `reservoir(10 ROWS)`,
+//! `10 PERCENT (bernoulli, 7)`. `USING SAMPLE` becomes a last result of its `SELECT`, of a name that no user
+//! can write, and is taken out again. It is of the rows that `FROM` gives, before `WHERE`; not there: a
+//! number of rows, or `REPEATABLE`, of several tables.
 
 use super::using::qualifier;
 use crate::hidden::MARK;
 use crate::parse::{parse_query, position, span_position};
 use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, Select, SelectItem,
-    SetExpr, Spanned, Statement, TableAlias, TableFactor, TableSample, TableSampleKind, TableSampleModifier,
-    TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins, Value,
-    ValueWithSpan, VisitorMut,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, Select,
+    SelectItem, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableSample, TableSampleKind,
+    TableSampleModifier, TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit,
+    TableWithJoins, Value, ValueWithSpan, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -31,7 +33,7 @@ use std::ops::ControlFlow;
 /// The function that stands for `USING SAMPLE`.
 const USING: &str = "\u{1}sample";
 
-// ---- tokens -------------------------------------------------------------------------------------------------------
+// ---- tokens -----------------------------------------------------------------------------------------------
 
 /// A sample as DuckDB and PostgreSQL write it.
 struct Written {
@@ -107,10 +109,13 @@ pub(crate) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
         let span = tokens[at].span;
         let token = |token| TokenWithSpan { token, span };
         if is_word(tokens.get(at), &["tablesample"]) {
-            let Some(Written { number, is_rows, is_bracketed, seed, end }) = written(tokens, at + 1) else { continue };
+            let Some(Written { number, is_rows, is_bracketed, seed, end }) = written(tokens, at + 1) else {
+                continue;
+            };
             // As PostgreSQL has it, and as DuckDB does.
             let unit = if is_rows.unwrap_or(!is_bracketed) { "ROWS" } else { "PERCENT" };
-            let mut new = vec![token(Token::LParen), number, token(Token::make_keyword(unit)), token(Token::RParen)];
+            let mut new =
+                vec![token(Token::LParen), number, token(Token::make_keyword(unit)), token(Token::RParen)];
             if let Some(seed) = seed {
                 new.extend([
                     token(Token::make_keyword("REPEATABLE")),
@@ -130,8 +135,14 @@ pub(crate) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
             let unit = if is_rows == Some(false) { "percent" } else { "rows" };
             let name = Token::make_word(USING, Some('"'));
             let unit = token(Token::SingleQuotedString(unit.into()));
-            let mut mark =
-                vec![token(Token::Comma), token(name), token(Token::LParen), number, token(Token::Comma), unit];
+            let mut mark = vec![
+                token(Token::Comma),
+                token(name),
+                token(Token::LParen),
+                number,
+                token(Token::Comma),
+                unit,
+            ];
             if let Some(seed) = seed {
                 mark.extend([token(Token::Comma), seed]);
             }
@@ -154,7 +165,9 @@ fn from_of(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
             Token::LParen => level -= 1,
             _ if level > 0 => {}
             // IS DISTINCT FROM
-            _ if is_word(tokens.get(i), &["from"]) && !(i > 0 && is_word(tokens.get(i - 1), &["distinct"])) => {
+            _ if is_word(tokens.get(i), &["from"])
+                && !(i > 0 && is_word(tokens.get(i - 1), &["distinct"])) =>
+            {
                 from = Some(i);
             }
             _ if is_word(tokens.get(i), &["select"]) => return from,
@@ -164,12 +177,12 @@ fn from_of(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     None
 }
 
-// ---- the syntax tree ----------------------------------------------------------------------------------------------
+// ---- the syntax tree --------------------------------------------------------------------------------------
 
 /// True for the result that stands for `USING SAMPLE`.
 pub(super) fn is_mark(item: &SelectItem) -> bool {
-    matches!(item, SelectItem::UnnamedExpr(Expr::Function(function))
-        if matches!(function.name.0.as_slice(), [part] if part.as_ident().is_some_and(|name| name.value == USING)))
+    let SelectItem::UnnamedExpr(Expr::Function(function)) = item else { return false };
+    matches!(&function.name.0[..], [part] if part.as_ident().is_some_and(|name| name.value == USING))
 }
 
 /// Writes out the samples of a statement.
@@ -231,7 +244,10 @@ fn using_sample(select: &mut Select, at: usize) -> Result<()> {
             value: Expr::Value(number.clone()),
             unit: Some(if is_rows { TableSampleUnit::Rows } else { TableSampleUnit::Percent }),
         }),
-        seed: seed.map(|seed| TableSampleSeed { modifier: TableSampleSeedModifier::Repeatable, value: seed.clone() }),
+        seed: seed.map(|seed| TableSampleSeed {
+            modifier: TableSampleSeedModifier::Repeatable,
+            value: seed.clone(),
+        }),
         bucket: None,
         offset: None,
     };
@@ -244,8 +260,11 @@ fn using_sample(select: &mut Select, at: usize) -> Result<()> {
         return Ok(());
     }
     if is_rows || seed.is_some() {
-        let error = Error::not_supported("USING SAMPLE of a number of rows, or REPEATABLE, of several tables");
-        return Err(error.with_hint("write the join as a subquery: FROM (SELECT … FROM a JOIN b …) USING SAMPLE …"));
+        let error =
+            Error::not_supported("USING SAMPLE of a number of rows, or REPEATABLE, of several tables");
+        return Err(
+            error.with_hint("write the join as a subquery: FROM (SELECT … FROM a JOIN b …) USING SAMPLE …")
+        );
     }
     let TableSample { quantity, .. } = sample;
     let quantity = quantity.ok_or_else(|| Error::internal("a sample has a quantity"))?;
@@ -292,7 +311,9 @@ fn check_quantity(quantity: &TableSampleQuantity) -> Result<()> {
     }
     let text = match is_rows {
         true => format!("a sample has a whole number of rows, not {}", quantity.value),
-        false => format!("the share of a sample is a number of percent from 0 to 100, not {}", quantity.value),
+        false => {
+            format!("the share of a sample is a number of percent from 0 to 100, not {}", quantity.value)
+        }
     };
     let error = Error::input(text);
     Err(match span_position(quantity.value.span()) {
@@ -302,8 +323,11 @@ fn check_quantity(quantity: &TableSampleQuantity) -> Result<()> {
 }
 
 fn written_out(factor: &mut TableFactor) -> Result<()> {
-    let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor else { return Ok(()) };
-    let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample.take()
+    let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor else {
+        return Ok(());
+    };
+    let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
+        sample.take()
     else {
         return Ok(());
     };
@@ -346,12 +370,15 @@ fn repeatable(seed: &TableSampleSeed, is_rows: bool) -> Result<String> {
     };
     let seed = seed.ok_or_else(|| Error::input("the seed of a sample is a whole number"))?;
     let row = format!("\"{MARK}row\"");
-    let rows =
-        format!("SELECT * EXCLUDE ({row}) FROM (SELECT *, row_number() OVER () AS {row} FROM t) AS \"{MARK}rows\"");
+    let rows = format!(
+        "SELECT * EXCLUDE ({row}) FROM (SELECT *, row_number() OVER () AS {row} FROM t) AS \"{MARK}rows\""
+    );
     // The hash has 64 bits.
     Ok(match is_rows {
         true => format!("{rows} ORDER BY hash({row}, {seed}), {row} LIMIT 0"),
-        false => format!("{rows} WHERE CAST(hash({row}, {seed}) AS DOUBLE) * (100.0 / 18446744073709551616.0) < 0"),
+        false => {
+            format!("{rows} WHERE CAST(hash({row}, {seed}) AS DOUBLE) * (100.0 / 18446744073709551616.0) < 0")
+        }
     })
 }
 

@@ -1,15 +1,17 @@
-//! `FETCH FIRST n ROWS WITH TIES`: the first rows of an order, and those behind them that are equal to the last in it.
+//! `FETCH FIRST n ROWS WITH TIES`: the first rows of an order, and those behind them that are equal to the
+//! last in it.
 //!
 //! ```text
 //! SELECT a FROM t ORDER BY b OFFSET m FETCH FIRST n ROWS WITH TIES
 //!   ⇒  SELECT a FROM t QUALIFY rank() OVER (ORDER BY b) <= n + m ORDER BY b OFFSET m
 //! ```
-//! Of the keys of the order, names and numbers of results become what these are. Not here: set operations, `DISTINCT`, `ORDER BY ALL`,
-//! and a share of the rows (`PERCENT`).
+//! Of the keys of the order, names and numbers of results become what these are. Not here: set operations,
+//! `DISTINCT`, `ORDER BY ALL`, and a share of the rows (`PERCENT`).
 
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Value, WindowType,
+    BinaryOperator, Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Value,
+    WindowType,
 };
 use entasis_vector::{Error, Result};
 
@@ -41,12 +43,15 @@ pub(super) fn apply(query: &mut Query) -> Result<()> {
     if select.distinct.is_some() {
         return Err(unsupported());
     }
-    let keys: Vec<OrderByExpr> =
-        keys.iter().map(|key| OrderByExpr { expr: meant(&key.expr, &select.projection), ..key.clone() }).collect();
+    let keys: Vec<OrderByExpr> = keys
+        .iter()
+        .map(|key| OrderByExpr { expr: meant(&key.expr, &select.projection), ..key.clone() })
+        .collect();
     let first = fetch.quantity.unwrap_or_else(|| Expr::value(Value::Number("1".into(), false)));
     let most = match offset {
         Some(offset) => {
-            let (left, right) = (Box::new(Expr::Nested(Box::new(first))), Box::new(Expr::Nested(Box::new(offset))));
+            let (left, right) =
+                (Box::new(Expr::Nested(Box::new(first))), Box::new(Expr::Nested(Box::new(offset))));
             Expr::BinaryOp { left, op: BinaryOperator::Plus, right }
         }
         None => first,
@@ -82,7 +87,10 @@ pub(super) fn meant(key: &Expr, results: &[SelectItem]) -> Expr {
     };
     let found = match key {
         Expr::Identifier(name) => {
-            let is_it = |item: &&SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value.eq_ignore_ascii_case(&name.value));
+            let is_it = |item: &&SelectItem| match item {
+                SelectItem::ExprWithAlias { alias, .. } => alias.value.eq_ignore_ascii_case(&name.value),
+                _ => false,
+            };
             results.iter().find(is_it).and_then(of_item)
         }
         Expr::Value(value) => match &value.value {

@@ -1,18 +1,19 @@
 //! Joins whose `USING` or `NATURAL` merges columns, as joins with `ON`.
 //!
-//! The merged column is the left one of an inner or left join, the right one of a right join, and of a full join the one that
-//! is there: `coalesce(l.k, r.k)`. In `*` merged columns come first, then what is left of both sides. The binder would keep the
-//! column of the table whose name sorts first, so all of it is written out here:
+//! The merged column is the left one of an inner or left join, the right one of a right join, and of a full
+//! join the one that is there: `coalesce(l.k, r.k)`. In `*` merged columns come first, then what is left of
+//! both sides. The binder would keep the column of the table whose name sorts first, so all of it is written
+//! out here:
 //!
 //! ```text
 //! SELECT * FROM l FULL JOIN r USING (k) ORDER BY k
 //!     → SELECT coalesce(l.k, r.k) AS k, l.a, r.b FROM l FULL JOIN r ON l.k = r.k ORDER BY k
 //! ```
 //!
-//! 1. Each `SELECT` is visited before what is in it; if a join of its `FROM` merges, the columns of all its relations are found
-//!    out, the joins get conditions, and `*` a list.
-//! 2. A bare name in it, or in a subquery that has no such column of its own, becomes what the merged column is. `ORDER BY`
-//!    comes last and means results first.
+//! 1. Each `SELECT` is visited before what is in it; if a join of its `FROM` merges, the columns of all its
+//!    relations are found out, the joins get conditions, and `*` a list.
+//! 2. A bare name in it, or in a subquery that has no such column of its own, becomes what the merged column
+//!    is. `ORDER BY` comes last and means results first.
 //!
 //! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
 
@@ -23,9 +24,9 @@ use crate::context::{Context, stem};
 use crate::parse::parse_query;
 use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
-    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
-    TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
+    BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy,
+    OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias,
+    TableFactor, TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
 };
 use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -57,7 +58,8 @@ fn merges(statement: &mut Statement) -> bool {
     statement.walk_mut(&mut Look).is_break()
 }
 
-/// True if `*` does not stand for the columns of the `FROM` one by one: a join merges some, or `REPLACE` says what they are.
+/// True if `*` does not stand for the columns of the `FROM` one by one: a join merges some, or `REPLACE` says
+/// what they are.
 fn is_written_out(select: &mut Select) -> bool {
     let replaces = |item: &SelectItem| match item {
         SelectItem::Wildcard(options) => options.opt_replace.is_some(),
@@ -86,10 +88,16 @@ fn has_merge(table: &mut TableWithJoins) -> bool {
 pub(super) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     use JoinOperator as J;
     match operator {
-        J::Join(c) | J::Inner(c) | J::Left(c) | J::LeftOuter(c) | J::Right(c) | J::RightOuter(c) | J::FullOuter(c) => {
+        J::Join(c)
+        | J::Inner(c)
+        | J::Left(c)
+        | J::LeftOuter(c)
+        | J::Right(c)
+        | J::RightOuter(c)
+        | J::FullOuter(c) => Some(c),
+        J::Semi(c) | J::LeftSemi(c) | J::RightSemi(c) | J::Anti(c) | J::LeftAnti(c) | J::RightAnti(c) => {
             Some(c)
         }
-        J::Semi(c) | J::LeftSemi(c) | J::RightSemi(c) | J::Anti(c) | J::LeftAnti(c) | J::RightAnti(c) => Some(c),
         J::CrossJoin(c) | J::StraightJoin(c) | J::AsOf { constraint: c, .. } => Some(c),
         J::CrossApply | J::OuterApply | J::ArrayJoin | J::LeftArrayJoin | J::InnerArrayJoin => None,
     }
@@ -132,7 +140,8 @@ pub(super) struct Joins<'a> {
     context: &'a Context<'a>,
     queries: Vec<Around>,
     scopes: Vec<Scope>,
-    /// Names of the common table expressions of each query around the place, and their columns if these can be told.
+    /// Names of the common table expressions of each query around the place, and their columns if these can
+    /// be told.
     ctes: Vec<Vec<(String, Option<Vec<String>>)>>,
 }
 
@@ -164,7 +173,8 @@ impl VisitorMut for Joins<'_> {
                 self.scopes.push(scope);
                 if let OrderByKind::Expressions(keys) = &mut order_by.kind {
                     for key in keys {
-                        let is_result = matches!(&key.expr, Expr::Identifier(name) if results.contains(&lower(name)));
+                        let is_result =
+                            matches!(&key.expr, Expr::Identifier(name) if results.contains(&lower(name)));
                         if !is_result {
                             key.expr.walk_mut(self)?;
                         }
@@ -189,7 +199,9 @@ impl VisitorMut for Joins<'_> {
             match item {
                 SelectItem::ExprWithAlias { alias, .. } => drop(results.insert(lower(alias))),
                 SelectItem::UnnamedExpr(Expr::Identifier(name)) => drop(results.insert(lower(name))),
-                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => results.extend(names.last().map(lower)),
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => {
+                    results.extend(names.last().map(lower))
+                }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
                     let of = name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();
                     let mut columns = Vec::new();
@@ -234,8 +246,8 @@ impl<'a> Joins<'a> {
         Joins { context, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() }
     }
 
-    /// The columns that a `FROM` gives, if they can be told: their names in lower case, and what they are. One that several
-    /// tables have is there as often.
+    /// The columns that a `FROM` gives, if they can be told: their names in lower case, and what they are.
+    /// One that several tables have is there as often.
     pub(super) fn given(&mut self, tables: &[TableWithJoins]) -> Option<Vec<(String, Expr)>> {
         let columns = self.tables(&mut tables.to_vec()).ok()?;
         Some(columns.into_iter().map(|column| (column.name, column.expr)).collect())
@@ -265,8 +277,10 @@ impl<'a> Joins<'a> {
     /// Settles the joins of a `SELECT` and its `*`, and enters its scope.
     fn select(&mut self, select: &mut Select) -> Result<()> {
         let own = is_written_out(select);
-        let around =
-            self.scopes.iter().any(|scope| matches!(scope, Scope::Names { replaced, .. } if !replaced.is_empty()));
+        let around = self
+            .scopes
+            .iter()
+            .any(|scope| matches!(scope, Scope::Names { replaced, .. } if !replaced.is_empty()));
         if !own && !around {
             self.scopes.push(Scope::Names { replaced: HashMap::new(), all: HashSet::new() });
             return Ok(());
@@ -281,7 +295,9 @@ impl<'a> Joins<'a> {
                 match item {
                     SelectItem::Wildcard(options) => expand(&columns, options, &mut items)?,
                     SelectItem::UnnamedExpr(Expr::Identifier(name)) => match replaced.get(&lower(&name)) {
-                        Some(expr) => items.push(SelectItem::ExprWithAlias { expr: expr.clone(), alias: name }),
+                        Some(expr) => {
+                            items.push(SelectItem::ExprWithAlias { expr: expr.clone(), alias: name })
+                        }
                         None => items.push(SelectItem::UnnamedExpr(Expr::Identifier(name))),
                     },
                     // A result is called by what was written, in its case.
@@ -312,7 +328,9 @@ impl<'a> Joins<'a> {
         for join in &mut table.joins {
             let right = self.factor(&mut join.relation)?;
             let names = match constraint(&mut join.join_operator) {
-                Some(JoinConstraint::Using(names)) => names.iter().map(column_name).collect::<Result<Vec<_>>>()?,
+                Some(JoinConstraint::Using(names)) => {
+                    names.iter().map(column_name).collect::<Result<Vec<_>>>()?
+                }
                 Some(JoinConstraint::Natural) => {
                     let common = |column: &&Column| right.iter().any(|other| other.name == column.name);
                     left.iter().filter(common).map(|column| column.name.clone()).collect()
@@ -391,7 +409,12 @@ impl<'a> Joins<'a> {
                 }
                 let names = columns.into_iter().map(|column| column.name).collect();
                 let columns = of_relation(Some(&alias.name), renamed(names, Some(&alias)));
-                *factor = TableFactor::Derived { lateral: false, subquery: template, alias: Some(alias), sample: None };
+                *factor = TableFactor::Derived {
+                    lateral: false,
+                    subquery: template,
+                    alias: Some(alias),
+                    sample: None,
+                };
                 Ok(columns)
             }
             TableFactor::Derived { subquery, alias, .. } => {
@@ -425,7 +448,9 @@ impl<'a> Joins<'a> {
         let cte = self.ctes.iter().rev().flatten().rev().find(|(cte, _)| *cte == bare && name.0.len() == 1);
         match cte {
             Some((_, Some(columns))) => Ok(columns.clone()),
-            Some((_, None)) => Err(Error::not_supported(format!("USING and NATURAL over the columns of {bare}"))),
+            Some((_, None)) => {
+                Err(Error::not_supported(format!("USING and NATURAL over the columns of {bare}")))
+            }
             None => self.context.columns_of_table(&table_name(name)?),
         }
     }
@@ -476,15 +501,21 @@ impl<'a> Joins<'a> {
                             expand(&self.tables(&mut from)?, options.clone(), &mut items)?;
                             names.extend(items.iter().map(item_name));
                         }
-                        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                            let of = name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();
+                        SelectItem::QualifiedWildcard(
+                            SelectItemQualifiedWildcardKind::ObjectName(name),
+                            options,
+                        ) => {
+                            let of =
+                                name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();
                             let mut columns = Vec::new();
                             self.columns_under(&of, &mut from, &mut columns)?;
                             let mut items = Vec::new();
                             expand(&columns, options.clone(), &mut items)?;
                             names.extend(items.iter().map(item_name));
                         }
-                        other => return Err(Error::not_supported(format!("{other} below USING and NATURAL"))),
+                        other => {
+                            return Err(Error::not_supported(format!("{other} below USING and NATURAL")));
+                        }
                     }
                 }
                 Ok(names)
@@ -494,7 +525,12 @@ impl<'a> Joins<'a> {
     }
 
     /// The columns of the relations of that name in a `FROM`.
-    fn columns_under(&mut self, name: &str, tables: &mut [TableWithJoins], into: &mut Vec<Column>) -> Result<()> {
+    fn columns_under(
+        &mut self,
+        name: &str,
+        tables: &mut [TableWithJoins],
+        into: &mut Vec<Column>,
+    ) -> Result<()> {
         for table in tables {
             let joined = table.joins.iter_mut().map(|join| &mut join.relation);
             for factor in std::iter::once(&mut table.relation).chain(joined) {
@@ -503,7 +539,10 @@ impl<'a> Joins<'a> {
                     continue;
                 }
                 let columns = self.factor(factor)?;
-                let is_of = |column: &Column| matches!(&column.expr, Expr::CompoundIdentifier(parts) if lower(&parts[0]) == name);
+                let is_of = |column: &Column| match &column.expr {
+                    Expr::CompoundIdentifier(parts) => lower(&parts[0]) == name,
+                    _ => false,
+                };
                 into.extend(columns.into_iter().filter(is_of));
             }
         }
@@ -553,9 +592,9 @@ fn find(columns: &[Column], name: &str, side: &str) -> Result<Expr> {
     let mut found = columns.iter().filter(|column| column.name == name);
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column.expr.clone()),
-        (None, _) => {
-            Err(Error::input(format!("USING ({name}): there is no column {name} on the {side} side of the join")))
-        }
+        (None, _) => Err(Error::input(format!(
+            "USING ({name}): there is no column {name} on the {side} side of the join"
+        ))),
         _ => Err(Error::input(format!(
             "USING ({name}): the column is there more than once on the {side} side of the join"
         ))),
@@ -567,7 +606,9 @@ fn of_relation(qualifier: Option<&Ident>, names: Vec<String>) -> Vec<Column> {
     let column = |name: String| {
         let ident = Ident::with_quote('"', name.as_str());
         let expr = match qualifier {
-            Some(qualifier) => Expr::CompoundIdentifier(vec![Ident::with_quote('"', lower(qualifier)), ident]),
+            Some(qualifier) => {
+                Expr::CompoundIdentifier(vec![Ident::with_quote('"', lower(qualifier)), ident])
+            }
             None => Expr::Identifier(ident),
         };
         Column { name, expr, is_merged: false }
@@ -599,7 +640,9 @@ fn renamed(mut names: Vec<String>, alias: Option<&TableAlias>) -> Vec<String> {
 fn item_name(item: &SelectItem) -> String {
     match item {
         SelectItem::ExprWithAlias { alias, .. } => lower(alias),
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(lower).unwrap_or_default(),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+            parts.last().map(lower).unwrap_or_default()
+        }
         SelectItem::UnnamedExpr(Expr::Identifier(name)) => lower(name),
         other => other.to_string().to_lowercase(),
     }
@@ -607,7 +650,8 @@ fn item_name(item: &SelectItem) -> String {
 
 /// The list that `*` stands for.
 fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec<SelectItem>) -> Result<()> {
-    let object = |name: &ObjectName| name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();
+    let object =
+        |name: &ObjectName| name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();
     let mut excluded: Vec<String> = match &options.opt_exclude {
         Some(ExcludeSelectItem::Single(name)) => vec![object(name)],
         Some(ExcludeSelectItem::Multiple(names)) => names.iter().map(object).collect(),
@@ -619,7 +663,8 @@ fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec
     if let Some(missing) = excluded.iter().find(|name| !columns.iter().any(|column| column.name == **name)) {
         return Err(Error::input(format!("EXCLUDE: there is no column {missing}")));
     }
-    let mut replaced = options.opt_replace.iter().flat_map(|replace| &replace.items).map(|item| &item.column_name);
+    let mut replaced =
+        options.opt_replace.iter().flat_map(|replace| &replace.items).map(|item| &item.column_name);
     if let Some(missing) = replaced.find(|name| !columns.iter().any(|column| column.name == lower(name))) {
         let error = Error::input(format!("REPLACE: there is no column {}", missing.value));
         return Err(crate::bind::locate_ident(error, missing));

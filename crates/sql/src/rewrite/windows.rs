@@ -1,8 +1,8 @@
 //! Window functions: calls with an `OVER`, on their way through the binder.
 //!
-//! The binder would bind frames of constants alone, without `EXCLUDE`, and no `DISTINCT` or order within a call. So a call goes
-//! through it as one of a function that is made for it ([`crate::functions::window`]): what is said of the call is kept beside, and
-//! every expression in it is an argument.
+//! The binder would bind frames of constants alone, without `EXCLUDE`, and no `DISTINCT` or order within a
+//! call. So a call goes through it as one of a function that is made for it ([`crate::functions::window`]):
+//! what is said of the call is kept beside, and every expression in it is an argument.
 //!
 //! ```text
 //! sum(x) FILTER (WHERE c) OVER (PARTITION BY p ORDER BY o ROWS n PRECEDING)
@@ -17,10 +17,10 @@ use crate::functions::window::{self, End, Exclude, Frame, Units, WindowCall};
 use crate::hidden::MARK;
 use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, NullTreatment, ObjectName, ObjectNamePart,
-    OrderByExpr, OrderByKind, Query, SetExpr, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
-    WindowType,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, NullTreatment,
+    ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query, SetExpr, VisitorMut, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -46,7 +46,9 @@ pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -
     let mut list = match std::mem::replace(&mut function.args, FunctionArguments::None) {
         FunctionArguments::List(list) => list,
         FunctionArguments::None => empty_list(),
-        FunctionArguments::Subquery(_) => return Err(Error::input(format!("{name} takes values, not a query"))),
+        FunctionArguments::Subquery(_) => {
+            return Err(Error::input(format!("{name} takes values, not a query")));
+        }
     };
     if name == "count" && matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]) {
         list.args.clear();
@@ -63,7 +65,8 @@ pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -
     let filter = function.filter.take();
     let distinct = matches!(list.duplicate_treatment.take(), Some(DuplicateTreatment::Distinct));
     if !is_aggregate && (distinct || filter.is_some() || !order_by.is_empty()) {
-        let error = Error::input(format!("{name} is no aggregate, and takes no DISTINCT, FILTER or ORDER BY"));
+        let error =
+            Error::input(format!("{name} is no aggregate, and takes no DISTINCT, FILTER or ORDER BY"));
         return Err(error.with_sqlstate(sqlstate::SYNTAX));
     }
     let ignore_nulls = matches!(nulls, Some(NullTreatment::IgnoreNulls));
@@ -81,11 +84,13 @@ pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -
     }
     let has_filter = filter.is_some();
     filter.into_iter().for_each(|filter| add(*filter));
-    let call = WindowCall { name: name.to_owned(), args: count, distinct, ignore_nulls, frame, order, has_filter };
+    let call =
+        WindowCall { name: name.to_owned(), args: count, distinct, ignore_nulls, frame, order, has_filter };
     let hidden = Ident::with_quote('"', context.window(call));
     function.name = ObjectName(vec![ObjectNamePart::Identifier(hidden)]);
     function.args = FunctionArguments::List(list);
-    // The binder sees a frame of rows: of the frame that there is without one, it would want keys that can be counted with.
+    // The binder sees a frame of rows: of the frame that there is without one, it would want keys that can be
+    // counted with.
     spec.window_frame = Some(WindowFrame {
         units: WindowFrameUnits::Rows,
         start_bound: WindowFrameBound::Preceding(None),
@@ -136,7 +141,8 @@ fn frame(frame: WindowFrame, exclude: Exclude, add: &mut impl FnMut(Expr)) -> Re
     }
 }
 
-/// What a window excludes: the parser does not know, so it was made a part of the window's name ([`crate::words`]).
+/// What a window excludes: the parser does not know, so it was made a part of the window's name
+/// ([`crate::words`]).
 fn exclusion(spec: &mut WindowSpec) -> Exclude {
     let Some(name) = &mut spec.window_name else { return Exclude::NoOthers };
     let Some(rest) = name.value.strip_prefix(EXCLUDE) else { return Exclude::NoOthers };
@@ -155,7 +161,8 @@ fn exclusion(spec: &mut WindowSpec) -> Exclude {
 /// Begins the name of a window that excludes something: then what, a mark, and the name that it had.
 pub(crate) const EXCLUDE: &str = "\u{1}exclude:";
 
-/// Writes the windows of a query's `WINDOW` clause out where they are named, in its list, its `QUALIFY` and its `ORDER BY`.
+/// Writes the windows of a query's `WINDOW` clause out where they are named, in its list, its `QUALIFY` and
+/// its `ORDER BY`.
 ///
 /// # Errors
 /// Input, for names that are not there or there twice, and for what a window cannot add to another.
@@ -216,12 +223,16 @@ fn build_upon(spec: &mut WindowSpec, named: &HashMap<String, WindowSpec>, is_def
         return Err(Error::input(format!("there is no window named {base}")));
     };
     if !spec.partition_by.is_empty() {
-        return Err(Error::input(format!("a window built upon {base} cannot have a PARTITION BY of its own")));
+        return Err(Error::input(format!(
+            "a window built upon {base} cannot have a PARTITION BY of its own"
+        )));
     }
     if !spec.order_by.is_empty() && !upon.order_by.is_empty() {
         return Err(Error::input(format!("the window {base} has an ORDER BY already")));
     }
-    if upon.window_frame.is_some() && (is_definition || spec.window_frame.is_some() || !spec.order_by.is_empty()) {
+    if upon.window_frame.is_some()
+        && (is_definition || spec.window_frame.is_some() || !spec.order_by.is_empty())
+    {
         return Err(Error::input(format!("the window {base} has a frame, and nothing can be built upon it")));
     }
     spec.partition_by = upon.partition_by.clone();

@@ -56,7 +56,9 @@ fn columns_come_and_go() {
     assert!(made.rows.is_some());
     assert!(altered("ALTER TABLE w ADD z VARCHAR").violations.is_empty());
     let made = altered(
-        "ALTER TABLE w ADD z INT UNIQUE REFERENCES g, ADD y INT, DROP made".replace(" REFERENCES g", "").as_str(),
+        "ALTER TABLE w ADD z INT UNIQUE REFERENCES g, ADD y INT, DROP made"
+            .replace(" REFERENCES g", "")
+            .as_str(),
     );
     assert_eq!(names_of(&made), "id a b S z y");
     assert_eq!(made.definition.keys[2], key("w_z_key", &[4], KeyKind::Unique));
@@ -132,13 +134,15 @@ fn constraints_come_and_go() {
         ]
     );
     assert!(made.rows.is_none());
-    let made =
-        altered("ALTER TABLE t ADD CONSTRAINT k UNIQUE (s), ADD CHECK (a > b), ADD FOREIGN KEY (a) REFERENCES w");
+    let made = altered(
+        "ALTER TABLE t ADD CONSTRAINT k UNIQUE (s), ADD CHECK (a > b), ADD FOREIGN KEY (a) REFERENCES w",
+    );
     assert_eq!(made.definition.checks[0].name, "t_check");
     assert_eq!(made.violations.len(), 3);
     assert!(messages(&made)[2].contains("foreign key t_a_fkey: no row of table w"));
-    let made =
-        altered("ALTER TABLE w DROP CONSTRAINT w_check, DROP CONSTRAINT IF EXISTS none, DROP CONSTRAINT w_b_key");
+    let made = altered(
+        "ALTER TABLE w DROP CONSTRAINT w_check, DROP CONSTRAINT IF EXISTS none, DROP CONSTRAINT w_b_key",
+    );
     assert_eq!((made.definition.checks.len(), made.definition.keys.len()), (1, 1));
     assert!(matches!(alteration("ALTER TABLE w DROP CONSTRAINT IF EXISTS none"), Alteration::Nothing));
     let error = refused("ALTER TABLE w DROP CONSTRAINT w_chek");
@@ -147,9 +151,8 @@ fn constraints_come_and_go() {
     assert!(refused("ALTER TABLE w ADD PRIMARY KEY (b)").message().contains("at most one primary key"));
 
     let layout = alteration("ALTER TABLE w SET (layout = 'sorted', layout_key = (b), partitions = 3)");
-    assert!(
-        matches!(layout, Alteration::Layout(choice) if choice.key == Some(vec![2]) && choice.partitions == Some(3))
-    );
+    let Alteration::Layout(choice) = layout else { panic!("a layout") };
+    assert_eq!((choice.key, choice.partitions), (Some(vec![2]), Some(3)));
     assert!(refused("ALTER TABLE w SET (layout = 'odd')").message().contains("there is no layout odd"));
 }
 

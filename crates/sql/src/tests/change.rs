@@ -10,7 +10,11 @@ pub(super) fn insert(sql: &str) -> Insert {
             let mut expected = columns_of(&insert.table);
             expected.extend(insert.checks.iter().map(|_| DataType::Boolean));
             expected.extend(insert.returning.iter().flatten().map(|field| field.ty));
-            assert_eq!(insert.plan.schema().iter().map(|field| field.ty).collect::<Vec<_>>(), expected, "{sql}");
+            assert_eq!(
+                insert.plan.schema().iter().map(|field| field.ty).collect::<Vec<_>>(),
+                expected,
+                "{sql}"
+            );
             insert
         }
         other => panic!("{sql}: {other:?}"),
@@ -30,7 +34,11 @@ pub(super) fn change(sql: &str) -> Change {
             expected.extend(change.columns.iter().map(|&i| table[i]));
             expected.extend(change.checks.iter().map(|_| DataType::Boolean));
             expected.extend(change.returning.iter().flatten().map(|field| field.ty));
-            assert_eq!(change.plan.schema().iter().map(|field| field.ty).collect::<Vec<_>>(), expected, "{sql}");
+            assert_eq!(
+                change.plan.schema().iter().map(|field| field.ty).collect::<Vec<_>>(),
+                expected,
+                "{sql}"
+            );
             change
         }
         other => panic!("{sql}: {other:?}"),
@@ -44,7 +52,8 @@ fn volatile_calls(plan: &Plan) -> usize {
         if let Node::Project(project) = node {
             for (_, expr) in &project.exprs {
                 expr.visit(&mut |e| {
-                    calls += usize::from(matches!(e, Expr::External { function, .. } if function.is_volatile()))
+                    calls +=
+                        usize::from(matches!(e, Expr::External { function, .. } if function.is_volatile()))
                 });
             }
         }
@@ -56,9 +65,15 @@ fn volatile_calls(plan: &Plan) -> usize {
 fn inserts_fill_all_columns() {
     let values = |sql: &str| match insert(sql).plan {
         Plan { root: Node::Values(values), output, .. } => {
-            let at: Vec<usize> =
-                output.iter().map(|o| values.columns.iter().position(|id| *id == o.column).unwrap()).collect();
-            values.rows.iter().map(|row| at.iter().map(|&i| row[i].clone()).collect::<Vec<_>>()).collect::<Vec<_>>()
+            let at: Vec<usize> = output
+                .iter()
+                .map(|o| values.columns.iter().position(|id| *id == o.column).unwrap())
+                .collect();
+            values
+                .rows
+                .iter()
+                .map(|row| at.iter().map(|&i| row[i].clone()).collect::<Vec<_>>())
+                .collect::<Vec<_>>()
         }
         plan => panic!("{sql}: {plan:?}"),
     };
@@ -66,7 +81,10 @@ fn inserts_fill_all_columns() {
     assert_eq!(rows[0][..3], [Value::Integer(2), Value::Integer(1), Value::Null]);
     assert_eq!(rows[1][..3], [Value::Integer(3), Value::Null, Value::Null]);
     assert_eq!(values("INSERT INTO u DEFAULT VALUES"), [vec![Value::Null; 5]]);
-    assert_eq!(values("INSERT INTO u VALUES (DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT)"), [vec![Value::Null; 5]]);
+    assert_eq!(
+        values("INSERT INTO u VALUES (DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT)"),
+        [vec![Value::Null; 5]]
+    );
 
     // A sequence is asked once for each row, constants and now() are constants.
     for sql in [
@@ -156,7 +174,10 @@ fn conflicts_are_found_by_key() {
     let made = change("INSERT OR IGNORE INTO g (q) SELECT a FROM t");
     assert_eq!((kinds(&made.plan), volatile_calls(&made.plan)), (vec![(JoinKind::Anti, 2)], 1));
     assert_eq!(change("INSERT INTO w (b) VALUES (2) ON CONFLICT (b) DO NOTHING").conflicts, [1]);
-    assert_eq!(change("INSERT INTO w (b) VALUES (2) ON CONFLICT ON CONSTRAINT w_b_key DO NOTHING").conflicts, [1]);
+    assert_eq!(
+        change("INSERT INTO w (b) VALUES (2) ON CONFLICT ON CONSTRAINT w_b_key DO NOTHING").conflicts,
+        [1]
+    );
     assert!(kinds(&change("INSERT INTO t (a) VALUES (1) ON CONFLICT DO NOTHING").plan).is_empty());
 
     for sql in [
@@ -181,7 +202,10 @@ fn conflicts_are_found_by_key() {
         ("INSERT OR REPLACE INTO w (b) VALUES (1)", "several unique keys"),
         ("INSERT INTO t (a) VALUES (1) ON CONFLICT DO UPDATE SET a = 1", "no unique key"),
         ("INSERT INTO w (b) VALUES (1) ON CONFLICT (b) DO UPDATE SET z = 1", "there is no column z"),
-        ("INSERT INTO w (b) VALUES (1) ON CONFLICT (b) DO UPDATE SET a = excluded.z", "there is no column excluded.z"),
+        (
+            "INSERT INTO w (b) VALUES (1) ON CONFLICT (b) DO UPDATE SET a = excluded.z",
+            "there is no column excluded.z",
+        ),
         ("INSERT INTO g (r) VALUES (1) ON CONFLICT (r) DO NOTHING", "(r) is not a unique key"),
     ] {
         assert!(refused(sql).to_string().contains(message), "{sql}: {}", refused(sql));
@@ -209,7 +233,10 @@ fn merges_do_what_fits_first() {
                WHEN NOT MATCHED BY TARGET THEN INSERT (id, b) VALUES (n.a, n.b) RETURNING x.*, n.a AS source_a";
     assert_eq!(kind(sql), JoinKind::Left);
     let returning = change(sql).returning.unwrap();
-    assert_eq!(returning.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["id", "a", "b", "S", "made", "source_a"]);
+    assert_eq!(
+        returning.iter().map(|f| &*f.name).collect::<Vec<_>>(),
+        ["id", "a", "b", "S", "made", "source_a"]
+    );
     let sql = "MERGE INTO w USING t ON w.id = t.a WHEN MATCHED THEN UPDATE SET w.a = 1 \
                WHEN NOT MATCHED THEN INSERT (b) VALUES (DEFAULT) WHEN NOT MATCHED BY SOURCE THEN DELETE";
     assert_eq!(kind(sql), JoinKind::Full);
@@ -217,8 +244,14 @@ fn merges_do_what_fits_first() {
     kind(sql);
     for (sql, message) in [
         ("MERGE INTO w USING t ON w.id = t.a", "MERGE has no WHEN clause"),
-        ("MERGE INTO g USING t ON g.q = t.a WHEN NOT MATCHED THEN INSERT VALUES (1, 2, 'x')", "GENERATED ALWAYS"),
-        ("MERGE INTO w USING t ON w.id = t.a WHEN NOT MATCHED THEN INSERT (id) VALUES (1, 2)", "each row has 2 values"),
+        (
+            "MERGE INTO g USING t ON g.q = t.a WHEN NOT MATCHED THEN INSERT VALUES (1, 2, 'x')",
+            "GENERATED ALWAYS",
+        ),
+        (
+            "MERGE INTO w USING t ON w.id = t.a WHEN NOT MATCHED THEN INSERT (id) VALUES (1, 2)",
+            "each row has 2 values",
+        ),
         ("MERGE INTO v USING t ON true WHEN MATCHED THEN DELETE", "v is a view"),
         ("MERGE INTO w USING tt ON true WHEN MATCHED THEN DELETE", "there is no table tt"),
         ("MERGE INTO w USING t ON w.id = t.a WHEN MATCHED THEN UPDATE SET q = 1", "there is no column q"),
@@ -232,6 +265,10 @@ fn several_columns_are_set_at_once() {
     assert_eq!(change("UPDATE t SET (a, b) = (1, a), s = 'x'").columns, [0, 1, 2]);
     assert_eq!(change("UPDATE t SET (b, a) = (SELECT u.b, u.a FROM u WHERE u.s = t.s)").columns, [1, 0]);
     assert_eq!(change("UPDATE w AS x SET x.a = x.a + 1 WHERE x.id = 1").columns, [1]);
-    assert!(refused("UPDATE t SET (a, b) = (1, 2, 3)").message().contains("2 columns are set to a row of 3 values"));
+    assert!(
+        refused("UPDATE t SET (a, b) = (1, 2, 3)")
+            .message()
+            .contains("2 columns are set to a row of 3 values")
+    );
     assert!(refused("UPDATE t SET (a, b) = (1, 2), a = 3").message().contains("set twice"));
 }

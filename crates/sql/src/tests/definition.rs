@@ -12,7 +12,9 @@ struct Made {
 
 fn create(sql: &str) -> Made {
     match try_bind(sql) {
-        Ok(Statement::CreateTable { columns, definition, sequences, .. }) => Made { columns, definition, sequences },
+        Ok(Statement::CreateTable { columns, definition, sequences, .. }) => {
+            Made { columns, definition, sequences }
+        }
         other => panic!("{sql}: {other:?}"),
     }
 }
@@ -24,17 +26,29 @@ fn constraints_have_names() {
          CONSTRAINT own CHECK (length(s) > 2 AND n.a <> b), CHECK (a < b), PRIMARY KEY (b, a), UNIQUE (s, b), UNIQUE (a), \
          CONSTRAINT k UNIQUE (s), FOREIGN KEY (a) REFERENCES w, FOREIGN KEY (b) REFERENCES w (b) ON DELETE RESTRICT)",
     );
-    let keys: Vec<(&str, &[usize])> = made.definition.keys.iter().map(|k| (k.name.as_str(), &k.columns[..])).collect();
-    let expected: [(&str, &[usize]); 4] = [("n_pkey", &[1, 0]), ("n_a_key", &[0]), ("n_s_b_key", &[2, 1]), ("k", &[2])];
+    let keys: Vec<(&str, &[usize])> =
+        made.definition.keys.iter().map(|k| (k.name.as_str(), &k.columns[..])).collect();
+    let expected: [(&str, &[usize]); 4] =
+        [("n_pkey", &[1, 0]), ("n_a_key", &[0]), ("n_s_b_key", &[2, 1]), ("k", &[2])];
     assert_eq!(keys, expected);
     assert_eq!(made.columns.iter().map(|c| c.nullable).collect::<Vec<_>>(), [false, false, true]);
-    let checks: Vec<(&str, &str)> = made.definition.checks.iter().map(|c| (c.name.as_str(), c.sql.as_str())).collect();
+    let checks: Vec<(&str, &str)> =
+        made.definition.checks.iter().map(|c| (c.name.as_str(), c.sql.as_str())).collect();
     assert_eq!(
         checks,
-        [("n_a_check", "a > 0"), ("n_a_check1", "A < 100"), ("own", "length(s) > 2 AND a <> b"), ("n_check", "a < b")]
+        [
+            ("n_a_check", "a > 0"),
+            ("n_a_check1", "A < 100"),
+            ("own", "length(s) > 2 AND a <> b"),
+            ("n_check", "a < b")
+        ]
     );
-    let foreign: Vec<(&str, &[usize], &[usize])> =
-        made.definition.foreign_keys.iter().map(|k| (k.name.as_str(), &k.columns[..], &k.references[..])).collect();
+    let foreign: Vec<(&str, &[usize], &[usize])> = made
+        .definition
+        .foreign_keys
+        .iter()
+        .map(|k| (k.name.as_str(), &k.columns[..], &k.references[..]))
+        .collect();
     let expected: [(&str, &[usize], &[usize]); 2] = [("n_a_fkey", &[0], &[0]), ("n_b_fkey", &[1], &[2])];
     assert_eq!(foreign, expected);
 
@@ -53,9 +67,15 @@ fn foreign_keys_have_actions() {
          c INT REFERENCES w (id) ON DELETE SET DEFAULT ON UPDATE NO ACTION, d INT, e INT, \
          FOREIGN KEY (d) REFERENCES w ON UPDATE CASCADE ON DELETE SET NULL, FOREIGN KEY (e) REFERENCES w)",
     );
-    let actions: Vec<_> = made.definition.foreign_keys.iter().map(|key| (key.on_delete, key.on_update)).collect();
-    let expected =
-        [(Cascade, NoAction), (Restrict, SetNull), (SetDefault, NoAction), (SetNull, Cascade), (NoAction, NoAction)];
+    let actions: Vec<_> =
+        made.definition.foreign_keys.iter().map(|key| (key.on_delete, key.on_update)).collect();
+    let expected = [
+        (Cascade, NoAction),
+        (Restrict, SetNull),
+        (SetDefault, NoAction),
+        (SetNull, Cascade),
+        (NoAction, NoAction),
+    ];
     assert_eq!(actions, expected);
 }
 
@@ -108,8 +128,11 @@ fn layouts_are_chosen() {
     assert_eq!(mixed.compression, Some(Compression::Plain));
     assert_eq!(mixed.column_compressions, [(1, Compression::None), (0, Compression::Runs)]);
     assert_eq!(layout("compression = (b = none)").column_compressions, [(1, Compression::None)]);
-    let made = try_bind("CREATE TABLE n WITH (layout = sorted, layout_key = 'x') AS SELECT x FROM t").unwrap();
-    assert!(matches!(made, Statement::CreateTableAs { definition, .. } if definition.layout.key == Some(vec![0])));
+    let made =
+        try_bind("CREATE TABLE n WITH (layout = sorted, layout_key = 'x') AS SELECT x FROM t").unwrap();
+    assert!(
+        matches!(made, Statement::CreateTableAs { definition, .. } if definition.layout.key == Some(vec![0]))
+    );
     for (options, message) in [
         ("layout = 'sroted'", "there is no layout sroted"),
         ("layouts = 'sorted'", "a table has no option layouts"),
@@ -156,7 +179,10 @@ fn what_cannot_be_declared_is_refused() {
         ("(a DECIMAL(9, 0) REFERENCES w)", "the column a is DECIMAL"),
         ("(a DOUBLE REFERENCES w)", "the column a is DOUBLE"),
         ("(a INT, FOREIGN KEY (a) REFERENCES g)", "refers to 2 columns"),
-        ("(a INT, FOREIGN KEY (a, a) REFERENCES g ON UPDATE CASCADE)", "the column a occurs twice in a foreign key"),
+        (
+            "(a INT, FOREIGN KEY (a, a) REFERENCES g ON UPDATE CASCADE)",
+            "the column a occurs twice in a foreign key",
+        ),
         ("(a VARCHAR GENERATED ALWAYS AS IDENTITY)", "a sequence counts"),
         ("(a INT GENERATED ALWAYS AS (1 + 1) STORED)", "generated columns"),
     ] {
@@ -186,7 +212,9 @@ fn transactions_begin_and_end() {
         assert!(matches!(try_bind(sql), Ok(Statement::Rollback)), "{sql}");
     }
     assert!(matches!(try_bind("SAVEPOINT One"), Ok(Statement::Savepoint { name }) if name == "one"));
-    assert!(matches!(try_bind("ROLLBACK TO SAVEPOINT one"), Ok(Statement::RollbackTo { name }) if name == "one"));
+    assert!(
+        matches!(try_bind("ROLLBACK TO SAVEPOINT one"), Ok(Statement::RollbackTo { name }) if name == "one")
+    );
     assert!(matches!(try_bind("ROLLBACK WORK TO one"), Ok(Statement::RollbackTo { name }) if name == "one"));
     assert!(matches!(try_bind("RELEASE one"), Ok(Statement::Release { name }) if name == "one"));
     assert!(matches!(try_bind("RELEASE SAVEPOINT one"), Ok(Statement::Release { name }) if name == "one"));
@@ -231,7 +259,10 @@ fn sequences_are_made_and_asked() {
     let plan = plan("SELECT nextval('s') AS a, nextval('s') AS b");
     let Node::Project(project) = &plan.root else { panic!("{plan:?}") };
     assert_eq!(project.exprs.len(), 2, "they are not one");
-    assert!(matches!(try_bind("DROP SEQUENCE IF EXISTS s"), Ok(Statement::Drop { kind: ObjectKind::Sequence, .. })));
+    assert!(matches!(
+        try_bind("DROP SEQUENCE IF EXISTS s"),
+        Ok(Statement::Drop { kind: ObjectKind::Sequence, .. })
+    ));
 }
 
 #[test]
@@ -253,7 +284,10 @@ fn indexes_have_names() {
     ] {
         assert!(refused(sql).to_string().contains(message), "{sql}: {}", refused(sql));
     }
-    assert!(matches!(try_bind("DROP INDEX i"), Ok(Statement::Drop { kind: ObjectKind::Index, cascade: false, .. })));
+    assert!(matches!(
+        try_bind("DROP INDEX i"),
+        Ok(Statement::Drop { kind: ObjectKind::Index, cascade: false, .. })
+    ));
 }
 
 #[test]

@@ -25,7 +25,10 @@ const TABLES: [(&str, &str); 13] = [
         "c_custkey:int c_name:text c_address:text c_nationkey:int c_phone:text c_acctbal:dec c_mktsegment:text \
          c_comment:text",
     ),
-    ("supplier", "s_suppkey:int s_name:text s_address:text s_nationkey:int s_phone:text s_acctbal:dec s_comment:text"),
+    (
+        "supplier",
+        "s_suppkey:int s_name:text s_address:text s_nationkey:int s_phone:text s_acctbal:dec s_comment:text",
+    ),
     (
         "part",
         "p_partkey:int p_name:text p_mfgr:text p_brand:text p_type:text p_size:int p_container:text \
@@ -179,7 +182,9 @@ impl Catalog for Tables {
             {
                 Ok(table("u").expect("there"))
             }
-            ("range", [(None, Argument::Value(Value::Integer(-3), DataType::Int64))]) => Ok(table("u").expect("there")),
+            ("range", [(None, Argument::Value(Value::Integer(-3), DataType::Int64))]) => {
+                Ok(table("u").expect("there"))
+            }
             _ => Err(Error::input(format!("there is no table function {name}{args:?}"))),
         }
     }
@@ -223,8 +228,8 @@ fn refused(sql: &str) -> Error {
     }
 }
 
-/// Every expression reads only what its inputs give, under the right type; comparisons compare one type; no column is
-/// made twice.
+/// Every expression reads only what its inputs give, under the right type; comparisons compare one type; no
+/// column is made twice.
 fn check(plan: &Plan, sql: &str) {
     let mut made = HashSet::new();
     check_node(&plan.root, plan, &mut made, sql);
@@ -350,13 +355,13 @@ fn joins(sql: &str) -> Vec<JoinKind> {
     joins.collect()
 }
 
-// ---- queries -----------------------------------------------------------------------------------------------------
+// ---- queries ----------------------------------------------------------------------------------------------
 
 #[test]
 fn the_22_queries_of_tpch_bind() {
     for number in 1..=22 {
-        // Relative to the package, where Cargo runs tests: a path that is compiled in would be that of another clone with
-        // the same target directory.
+        // Relative to the package, where Cargo runs tests: a path that is compiled in would be that of
+        // another clone with the same target directory.
         let path = format!("../../tests/tpch/queries/q{number:02}.sql");
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
         for statement in parse(&text).unwrap() {
@@ -463,7 +468,10 @@ fn types_are_those_of_duckdb_and_postgresql() {
 
 #[test]
 fn names_are_as_they_are_written() {
-    assert_eq!(names("SELECT a, a + 1, count(*) AS \"N\", t.s FROM t GROUP BY a, s"), ["a", "a + 1", "N", "s"]);
+    assert_eq!(
+        names("SELECT a, a + 1, count(*) AS \"N\", t.s FROM t GROUP BY a, s"),
+        ["a", "a + 1", "N", "s"]
+    );
     assert_eq!(names("SELECT Mixed, MIXED AS Other FROM u"), ["Mixed", "Other"]);
     assert_eq!(names("SELECT a, a FROM t"), ["a", "a"]);
     assert_eq!(names("SELECT * FROM (SELECT sum(a) FROM t)"), ["sum(a)"]);
@@ -487,7 +495,9 @@ fn constants_are_computed() {
 
 #[test]
 fn a_comparison_is_made_in_the_type_of_the_column() {
-    let plan = plan("SELECT a FROM t WHERE n < 24 AND a = 5 AND a IN (1, 2) AND n BETWEEN 0.05 AND 0.07 AND s = 'x'");
+    let plan = plan(
+        "SELECT a FROM t WHERE n < 24 AND a = 5 AND a IN (1, 2) AND n BETWEEN 0.05 AND 0.07 AND s = 'x'",
+    );
     for node in nodes(&plan) {
         if let Node::Filter(filter) = node {
             for predicate in &filter.predicates {
@@ -568,12 +578,15 @@ fn set_operations_are_bags_under_all() {
 #[test]
 fn aggregates_are_native_where_they_can_be() {
     let plan = plan("SELECT count(*), count(1), count(a), sum(a), avg(n), min(s) FROM t");
-    let Some(Node::Aggregate(aggregate)) = nodes(&plan).into_iter().find(|n| matches!(n, Node::Aggregate(_))) else {
+    let Some(Node::Aggregate(aggregate)) = nodes(&plan).into_iter().find(|n| matches!(n, Node::Aggregate(_)))
+    else {
         panic!()
     };
     let functions: Vec<&str> = aggregate.aggregates.iter().map(|(_, call)| call.function.name()).collect();
     assert!(functions.contains(&"avg") && functions.contains(&"min"));
-    assert!(aggregate.aggregates.iter().all(|(_, call)| !matches!(call.function, AggregateFunction::External(_))));
+    assert!(
+        aggregate.aggregates.iter().all(|(_, call)| !matches!(call.function, AggregateFunction::External(_)))
+    );
     let sum = aggregate.aggregates.iter().find(|(_, call)| call.function.name() == "sum").unwrap();
     assert_eq!(sum.1.args[0].ty(), DataType::Int32, "the engine widens by itself");
 }
@@ -581,7 +594,9 @@ fn aggregates_are_native_where_they_can_be() {
 #[test]
 fn nulls_sort_last() {
     let plan = plan("SELECT a FROM t ORDER BY a, b DESC, s NULLS FIRST");
-    let Some(Node::Sort(sort)) = nodes(&plan).into_iter().find(|n| matches!(n, Node::Sort(_))) else { panic!() };
+    let Some(Node::Sort(sort)) = nodes(&plan).into_iter().find(|n| matches!(n, Node::Sort(_))) else {
+        panic!()
+    };
     let keys: Vec<(bool, bool)> = sort.keys.iter().map(|key| (key.descending, key.nulls_first)).collect();
     assert_eq!(keys, [(false, false), (true, false), (false, true)]);
 }
@@ -608,7 +623,7 @@ fn parameters_have_values() {
     assert_eq!(parse("SELECT ?, ?").unwrap()[0].parameters(), 2);
 }
 
-// ---- other statements --------------------------------------------------------------------------------------------
+// ---- other statements -------------------------------------------------------------------------------------
 
 #[test]
 fn statements_say_what_is_to_be_done() {
@@ -637,7 +652,9 @@ fn statements_say_what_is_to_be_done() {
     assert_eq!(insert.plan.schema().iter().map(|f| f.ty).collect::<Vec<_>>(), columns_of("t"));
     assert!(matches!(insert.plan.root, Node::Values(_)), "values are converted at once");
     assert!(matches!(next(), Statement::Drop { names, if_exists: true, .. } if names == ["t", "u"]));
-    assert!(matches!(next(), Statement::CreateView { sql, or_replace: true, .. } if sql == "SELECT a FROM t"));
+    assert!(
+        matches!(next(), Statement::CreateView { sql, or_replace: true, .. } if sql == "SELECT a FROM t")
+    );
     assert!(matches!(next(), Statement::ShowTables));
     assert!(matches!(next(), Statement::Set { name, value: Value::Integer(4) } if name == "threads"));
     assert!(matches!(next(), Statement::Reset { name } if name == "threads"));
@@ -652,13 +669,15 @@ fn statements_say_what_is_to_be_done() {
     assert_eq!(described(next()), 11);
     assert!(matches!(next(), Statement::Explain { analyze: true, .. }));
     assert!(matches!(next(), Statement::ShowSetting { .. }));
-    assert!(matches!(next(), Statement::CreateTableAs { plan, .. } if plan.schema()[1].ty == DataType::Int32));
+    assert!(
+        matches!(next(), Statement::CreateTableAs { plan, .. } if plan.schema()[1].ty == DataType::Int32)
+    );
     assert!(matches!(next(), Statement::CopyTo { .. }));
     assert!(matches!(next(), Statement::Summarize { .. }));
     assert_eq!(parse("SELECT 1 ; -- end").unwrap()[0].sql(), "SELECT 1");
 }
 
-// ---- errors ------------------------------------------------------------------------------------------------------
+// ---- errors -----------------------------------------------------------------------------------------------
 
 #[test]
 fn errors_name_place_and_remedy() {
@@ -673,7 +692,10 @@ fn errors_name_place_and_remedy() {
     assert_eq!(error.position().map(|p| p.column), Some(8));
 
     let error = refused("SELECT lenght(s) FROM t");
-    assert_eq!((error.message(), error.hint()), ("there is no function lenght", Some("did you mean length?")));
+    assert_eq!(
+        (error.message(), error.hint()),
+        ("there is no function lenght", Some("did you mean length?"))
+    );
 
     let error = refused("SELECT a FROM t, u");
     assert!(error.message().contains("more than one table"), "{error}");
@@ -684,7 +706,9 @@ fn errors_name_place_and_remedy() {
     assert!(error.message().starts_with("syntax error at SELEC"), "{error}");
     assert_eq!(error.position().map(|p| p.column), Some(1));
 
-    for sql in ["SELECT s + 1 FROM t", "SELECT sum(s) FROM t", "SELECT a FROM t WHERE a", "SELECT avg(ok) FROM t"] {
+    for sql in
+        ["SELECT s + 1 FROM t", "SELECT sum(s) FROM t", "SELECT a FROM t WHERE a", "SELECT avg(ok) FROM t"]
+    {
         let text = refused(sql).to_string();
         for jargon in ["Utf8", "Int64", "planning", "DataFusion", "type_coercion", "\n\n", "Date32"] {
             assert!(!text.contains(jargon), "{sql}: {text}");

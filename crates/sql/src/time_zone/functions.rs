@@ -6,14 +6,17 @@ use entasis_vector::expr::calendar::{add_interval, is_finite, negate_interval, t
 use entasis_vector::expr::{DatePart, Expr};
 use entasis_vector::{DataType, Error, Interval, Result, Value};
 
-/// In UTC the two are the same number. They are calls all the same until [`same_number`], as a cast would be the session's.
+/// In UTC the two are the same number. They are calls all the same until [`same_number`], as a cast would be
+/// the session's.
 const CLOCK_IN_UTC: &str = "clock in UTC";
 const INSTANT_IN_UTC: &str = "instant in UTC";
 
 /// A call that gives its argument under another type, as a cast, which costs nothing; others as they are.
 pub(super) fn same_number(expr: Expr) -> Expr {
     match expr {
-        Expr::External { function, mut args, ty } if [CLOCK_IN_UTC, INSTANT_IN_UTC].contains(&function.name()) => {
+        Expr::External { function, mut args, ty }
+            if [CLOCK_IN_UTC, INSTANT_IN_UTC].contains(&function.name()) =>
+        {
             match args.pop() {
                 Some(input) => Expr::Cast { input: Box::new(input), ty, lenient: false },
                 None => Expr::External { function, args, ty },
@@ -35,7 +38,9 @@ fn moment(micros: Option<i64>, ty: DataType) -> Result<Value> {
 pub(crate) fn zone_of(value: &Value) -> Result<TimeZone> {
     match value {
         Value::Text(name) => TimeZone::parse(name),
-        Value::Interval(Interval { months: 0, days: 0, micros }) => TimeZone::fixed(micros / super::MICROS_PER_SECOND),
+        Value::Interval(Interval { months: 0, days: 0, micros }) => {
+            TimeZone::fixed(micros / super::MICROS_PER_SECOND)
+        }
         Value::Interval(_) => Err(Error::input("the INTERVAL of a time zone has no months and no days")),
         other => Err(Error::internal(format!("{other:?} where a time zone is expected"))),
     }
@@ -47,7 +52,9 @@ pub(crate) fn local(zone: TimeZone, instant: Expr) -> Expr {
     if zone.is_utc() {
         return call(CLOCK_IN_UTC, vec![instant], ty, |args| Ok(args[0].clone()));
     }
-    call(format!("clock in {zone}"), vec![instant], ty, move |args| moment(zone.local(integer(&args[0])?), ty))
+    call(format!("clock in {zone}"), vec![instant], ty, move |args| {
+        moment(zone.local(integer(&args[0])?), ty)
+    })
 }
 
 /// When clocks in `zone` show a TIMESTAMP: a TIMESTAMPTZ.
@@ -56,7 +63,9 @@ pub(crate) fn instant(zone: TimeZone, local: Expr) -> Expr {
     if zone.is_utc() {
         return call(INSTANT_IN_UTC, vec![local], ty, |args| Ok(args[0].clone()));
     }
-    call(format!("instant in {zone}"), vec![local], ty, move |args| moment(zone.instant(integer(&args[0])?), ty))
+    call(format!("instant in {zone}"), vec![local], ty, move |args| {
+        moment(zone.instant(integer(&args[0])?), ty)
+    })
 }
 
 /// `input AT TIME ZONE zone`, from TIMESTAMPTZ to TIMESTAMP or from TIMESTAMP to TIMESTAMPTZ.
@@ -101,8 +110,8 @@ pub(crate) fn write(zone: TimeZone, instant: Expr) -> Expr {
     })
 }
 
-/// `date_trunc` of a TIMESTAMPTZ. Days and what is longer begin at midnight by the clocks in `zone`, hours and what is
-/// shorter at full hours.
+/// `date_trunc` of a TIMESTAMPTZ. Days and what is longer begin at midnight by the clocks in `zone`, hours
+/// and what is shorter at full hours.
 pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {
     use DatePart::{Hour, Microsecond, Millisecond, Minute, Second};
     let ty = DataType::TimestampTz;
@@ -112,15 +121,17 @@ pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {
         let start = zone.local(instant).and_then(|local| truncate(part, local));
         let result = match is_time && is_finite(instant) {
             // In the overlap, the hour that it lies in.
-            true => start.and_then(|start| start.checked_sub(zone.offset(instant) * super::MICROS_PER_SECOND)),
+            true => {
+                start.and_then(|start| start.checked_sub(zone.offset(instant) * super::MICROS_PER_SECOND))
+            }
             false => start.and_then(|start| zone.instant(start)),
         };
         moment(result, ty)
     })
 }
 
-/// A TIMESTAMPTZ plus an INTERVAL, or minus it: months and days by the calendar in `zone`, where days may have 23 or 25
-/// hours; then the time.
+/// A TIMESTAMPTZ plus an INTERVAL, or minus it: months and days by the calendar in `zone`, where days may
+/// have 23 or 25 hours; then the time.
 pub(crate) fn shifted(zone: TimeZone, instant: Expr, span: Expr, back: bool) -> Expr {
     let ty = DataType::TimestampTz;
     let name = if back { "minus" } else { "plus" };
@@ -142,8 +153,8 @@ pub(crate) fn shifted(zone: TimeZone, instant: Expr, span: Expr, back: bool) -> 
     })
 }
 
-/// Seconds that clocks in `zone` are ahead of UTC at a TIMESTAMPTZ, in units of so many seconds, and the rest of a longer
-/// unit: `extract(timezone_minute FROM …)`.
+/// Seconds that clocks in `zone` are ahead of UTC at a TIMESTAMPTZ, in units of so many seconds, and the rest
+/// of a longer unit: `extract(timezone_minute FROM …)`.
 pub(crate) fn offset(zone: TimeZone, instant: Expr, unit: i64, within: i64) -> Expr {
     call(format!("offset in {unit} of {zone}"), vec![instant], DataType::Int64, move |args| {
         let instant = integer(&args[0])?;

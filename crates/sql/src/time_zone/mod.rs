@@ -1,14 +1,17 @@
 //! Time zones: by their names in the IANA database, or as fixed offsets.
 //!
-//! A TIMESTAMPTZ is an instant; what clocks show at it, a TIMESTAMP, depends on a zone, and so do its text, its fields and
-//! where its days begin. The engine's kernels know UTC only. Where another zone is asked for (`AT TIME ZONE`, the setting
-//! `TimeZone`), the functions in [`functions`] compute; [`session`] puts them into bound plans.
+//! A TIMESTAMPTZ is an instant; what clocks show at it, a TIMESTAMP, depends on a zone, and so do its text,
+//! its fields and where its days begin. The engine's kernels know UTC only. Where another zone is asked for
+//! (`AT TIME ZONE`, the setting `TimeZone`), the functions in [`functions`] compute; [`session`] puts them
+//! into bound plans.
 //!
-//! **Gaps and overlaps.** A local time that clocks skip is read with the offset before the gap, one that they show twice
-//! with the offset after the overlap: its second occurrence, in standard time. So do PostgreSQL and DuckDB.
+//! **Gaps and overlaps.** A local time that clocks skip is read with the offset before the gap, one that they
+//! show twice with the offset after the overlap: its second occurrence, in standard time. So do PostgreSQL
+//! and DuckDB.
 //!
-//! **Years.** The database lists changes up to 2099. Later years follow the rules of the last 28 it has, of which one has
-//! the same length and begins on the same day of the week; earlier years than its first have local mean time.
+//! **Years.** The database lists changes up to 2099. Later years follow the rules of the last 28 it has, of
+//! which one has the same length and begins on the same day of the week; earlier years than its first have
+//! local mean time.
 
 pub(crate) mod functions;
 pub(crate) mod session;
@@ -42,8 +45,8 @@ impl TimeZone {
     /// Coordinated universal time.
     pub const UTC: TimeZone = TimeZone::Named(Tz::UTC);
 
-    /// The zone of that name, in any case; or of an offset, which by PostgreSQL's and POSIX's rule counts to the west:
-    /// at `+02` clocks are two hours behind those of Greenwich.
+    /// The zone of that name, in any case; or of an offset, which by PostgreSQL's and POSIX's rule counts to
+    /// the west: at `+02` clocks are two hours behind those of Greenwich.
     ///
     /// # Errors
     /// Input, if there is none.
@@ -139,7 +142,8 @@ impl TimeZone {
         // The offsets that may be in force: no two changes are as close as that.
         let before = self.offset(local.saturating_sub(MICROS_PER_DAY));
         let after = self.offset(local.saturating_add(MICROS_PER_DAY));
-        let at = |offset: i64| local.checked_sub(offset * MICROS_PER_SECOND).filter(|instant| is_finite(*instant));
+        let at =
+            |offset: i64| local.checked_sub(offset * MICROS_PER_SECOND).filter(|instant| is_finite(*instant));
         let (earlier, later) = (at(before)?, at(after)?);
         let is_after = before != after && self.offset(later) == after;
         Some(if is_after { later } else { earlier })

@@ -1,9 +1,9 @@
 //! The session's zone in bound plans.
 //!
-//! The binder and the kernels take TIMESTAMPTZ as UTC. Here every expression whose result depends on where the session's
-//! clocks are is replaced by one that says so: casts between TIMESTAMPTZ and TIMESTAMP, DATE, TIME or VARCHAR; fields of a
-//! TIMESTAMPTZ and the beginnings of its days; and INTERVALs that are added to it. In UTC only text remains to be done, as
-//! it may name a zone.
+//! The binder and the kernels take TIMESTAMPTZ as UTC. Here every expression whose result depends on where
+//! the session's clocks are is replaced by one that says so: casts between TIMESTAMPTZ and TIMESTAMP, DATE,
+//! TIME or VARCHAR; fields of a TIMESTAMPTZ and the beginnings of its days; and INTERVALs that are added to
+//! it. In UTC only text remains to be done, as it may name a zone.
 
 use super::{TimeZone, functions};
 use crate::Statement;
@@ -60,12 +60,16 @@ fn one(expr: Expr, zone: TimeZone) -> Expr {
         Expr::Cast { input, ty, lenient } => match (input.ty(), ty) {
             (TimestampTz, Varchar) => functions::write(zone, *input),
             (TimestampTz, Timestamp) => functions::local(zone, *input),
-            (TimestampTz, Date | Time) => Expr::Cast { input: Box::new(functions::local(zone, *input)), ty, lenient },
+            (TimestampTz, Date | Time) => {
+                Expr::Cast { input: Box::new(functions::local(zone, *input)), ty, lenient }
+            }
             (Timestamp, TimestampTz) => functions::instant(zone, *input),
             (Date, TimestampTz) => functions::instant(zone, functions::midnight(*input)),
             _ => Expr::Cast { input, ty, lenient },
         },
-        Expr::Function { function, mut args, ty } if args.first().is_some_and(|arg| arg.ty() == TimestampTz) => {
+        Expr::Function { function, mut args, ty }
+            if args.first().is_some_and(|arg| arg.ty() == TimestampTz) =>
+        {
             match function {
                 Function::Extract(part) if part != DatePart::Epoch => {
                     let local = functions::local(zone, args.remove(0));

@@ -1,7 +1,8 @@
-//! Numbers and checksums in bytes that a disk gave or is to have: little-endian, at fixed places or one after the other.
+//! Numbers and checksums in bytes that a disk gave or is to have: little-endian, at fixed places or one after
+//! the other.
 //!
-//! [`Cursor`] never reads beyond its bytes, and whatever it gives a length for is there: so memory that is taken for what was
-//! read is never more than some multiple of what there is to read.
+//! [`Cursor`] never reads beyond its bytes, and whatever it gives a length for is there: so memory that is
+//! taken for what was read is never more than some multiple of what there is to read.
 
 use twox_hash::XxHash64;
 
@@ -118,7 +119,8 @@ mod tests {
 
     #[test]
     fn numbers_come_back() {
-        for number in (0..64).map(|bit| 1u64 << bit).flat_map(|bit| [bit - 1, bit, bit + 1]).chain([u64::MAX]) {
+        for number in (0..64).map(|bit| 1u64 << bit).flat_map(|bit| [bit - 1, bit, bit + 1]).chain([u64::MAX])
+        {
             let mut bytes = Vec::new();
             push_varint(&mut bytes, number);
             let mut cursor = Cursor::new(&bytes);

@@ -1,11 +1,13 @@
 //! A disk for tests that fails as disks do, the same way each time for the same seed.
 //!
-//! - It **keeps** what was synced. Of what was written since, each sector is on the disk in any version that it had since then, each one
-//!   for itself, as is the length: so writes are lost, reordered and torn ([`FaultyDisk::crash`]).
-//! - It **stops** at an operation of a given number ([`FaultyDisk::stop_at`]): that one and all later ones fail. Operations are
-//!   writes, changes of the length and syncs of all of its files, in their order.
-//! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A sync that is refused forgets: what was not
-//!   synced is as after a crash on the disk, and as it was written in memory, and later syncs do not see it.
+//! - It **keeps** what was synced. Of what was written since, each sector is on the disk in any version that
+//!   it had since then, each one for itself, as is the length: so writes are lost, reordered and torn
+//!   ([`FaultyDisk::crash`]).
+//! - It **stops** at an operation of a given number ([`FaultyDisk::stop_at`]): that one and all later ones
+//!   fail. Operations are writes, changes of the length and syncs of all of its files, in their order.
+//! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A sync that is refused
+//!   forgets: what was not synced is as after a crash on the disk, and as it was written in memory, and later
+//!   syncs do not see it.
 //!
 //! What it does not do: tear a sector, forget what was synced, give other bytes than it has. For rot there is
 //! [`FaultyBackend::flip`].
@@ -76,7 +78,10 @@ impl Image {
     /// All that was written since the last sync is on the disk.
     fn keep(&mut self) {
         for (sector, versions) in std::mem::take(&mut self.sectors) {
-            versions.last().iter().for_each(|last| write_to(&mut self.synced, (sector * SECTOR) as u64, &last[..]));
+            versions
+                .last()
+                .iter()
+                .for_each(|last| write_to(&mut self.synced, (sector * SECTOR) as u64, &last[..]));
         }
         self.synced.resize(self.now.len(), 0);
         self.lengths.clear();
@@ -98,7 +103,9 @@ impl Image {
         for (&sector, versions) in &self.sectors {
             match pick(versions.len()) {
                 0 => {}
-                version => write_to(&mut self.synced, (sector * SECTOR) as u64, &versions[version as usize - 1]),
+                version => {
+                    write_to(&mut self.synced, (sector * SECTOR) as u64, &versions[version as usize - 1])
+                }
             }
         }
         self.synced.resize(length, 0);
@@ -174,7 +181,8 @@ impl FaultyDisk {
         disk.refusals.push((operation, at, kind));
     }
 
-    /// The process stops, and starts again: all that was written is there, and may still be lost. All faults are over.
+    /// The process stops, and starts again: all that was written is there, and may still be lost. All faults
+    /// are over.
     pub fn restart(&self) {
         let mut disk = self.lock();
         (disk.stop_at, disk.operations) = (None, 0);

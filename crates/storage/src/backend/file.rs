@@ -1,7 +1,8 @@
 //! A file of the operating system.
 //!
-//! The lock is that of the open file (`flock`): it ends with whoever has it open, and so with its process, however that ends. A file
-//! that is to be there whole or not at all is made under another name first ([`create_file`]).
+//! The lock is that of the open file (`flock`): it ends with whoever has it open, and so with its process,
+//! however that ends. A file that is to be there whole or not at all is made under another name first
+//! ([`create_file`]).
 
 use super::{Backend, Lock};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -27,12 +28,14 @@ impl FileBackend {
     }
 }
 
-/// Makes a file that appears under its name once `fill` has returned and all that it wrote will stay. `None` if the name is taken.
+/// Makes a file that appears under its name once `fill` has returned and all that it wrote will stay. `None`
+/// if the name is taken.
 ///
 /// Of several that try at once one makes it; to others the file under its other name is locked.
 ///
 /// # Errors
-/// Whatever the operating system or `fill` says; `ResourceBusy` if another is at it. The name is free then, as before.
+/// Whatever the operating system or `fill` says; `ResourceBusy` if another is at it. The name is free then,
+/// as before.
 pub fn create_file<E: From<io::Error>>(
     path: &Path,
     fill: impl FnOnce(&FileBackend) -> Result<(), E>,
@@ -132,9 +135,13 @@ mod tests {
         });
         assert!(fails.is_err());
         assert!(!path.exists());
-        let made = create_file(&path, |file| file.write(0, b"all")).expect("nothing fails").expect("the name is free");
+        let made = create_file(&path, |file| file.write(0, b"all"))
+            .expect("nothing fails")
+            .expect("the name is free");
         assert_eq!(std::fs::read(&path).expect("it is there"), b"all");
-        assert!(!FileBackend::open(&path, true).expect("it is there").lock(Lock::Exclusive).expect("locks work"));
+        assert!(
+            !FileBackend::open(&path, true).expect("it is there").lock(Lock::Exclusive).expect("locks work")
+        );
         drop(made);
         assert!(create_file(&path, |_| Ok::<(), io::Error>(())).expect("nothing fails").is_none());
         assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 1);

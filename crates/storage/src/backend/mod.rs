@@ -6,12 +6,13 @@
 //! | [`MemoryBackend`] | bytes in memory: a database without a file, and tests |
 //! | [`FaultyDisk`] | a disk for tests that stops, forgets, reorders, tears and refuses, the same way for the same seed |
 //!
-//! What may be relied on, and nothing else (docs/design/file-format.md, "What is assumed of the disk"): after [`Backend::sync`] has
-//! returned without an error, what was written before it stays; before that, sectors of [`SECTOR`] bytes reach the disk in
-//! any order or never, and so does a change of the length. After a `sync` that failed, the file must not be written again.
+//! What may be relied on, and nothing else (docs/design/file-format.md, "What is assumed of the disk"): after
+//! [`Backend::sync`] has returned without an error, what was written before it stays; before that, sectors of
+//! [`SECTOR`] bytes reach the disk in any order or never, and so does a change of the length. After a `sync`
+//! that failed, the file must not be written again.
 //!
-//! Files are not mapped: an error of a disk is to be an error of a statement and no signal, and what is read is checked first.
-//! What is not done here: no cache, no checksum, no retry, no order of writes.
+//! Files are not mapped: an error of a disk is to be an error of a statement and no signal, and what is read
+//! is checked first. What is not done here: no cache, no checksum, no retry, no order of writes.
 
 pub(crate) mod bytes;
 mod faulty;
@@ -73,7 +74,8 @@ pub trait Backend: Debug + Send + Sync {
     /// Whatever the medium says. Nothing is known then of what was written since the last one.
     fn sync(&self) -> io::Result<()>;
 
-    /// Locks it against others for as long as this lives, or its process. False if another has a lock that does not go with it.
+    /// Locks it against others for as long as this lives, or its process. False if another has a lock that
+    /// does not go with it.
     ///
     /// # Errors
     /// Whatever the medium says.

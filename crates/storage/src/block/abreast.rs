@@ -1,9 +1,9 @@
 //! Compressing the texts of a block ([`super::symbols`]), several of them side by side.
 //!
-//! Which symbol comes next is known once the one before it is found, which takes some twenty cycles of waiting for memory and
-//! products. So the texts are dealt out to a few *tracks*, each with as many texts that stand one behind the other, and the tracks
-//! take turns, symbol by symbol. Codes of a text do not depend on other texts: each track writes its own, and in the end they are
-//! put one behind the other.
+//! Which symbol comes next is known once the one before it is found, which takes some twenty cycles of
+//! waiting for memory and products. So the texts are dealt out to a few *tracks*, each with as many texts
+//! that stand one behind the other, and the tracks take turns, symbol by symbol. Codes of a text do not
+//! depend on other texts: each track writes its own, and in the end they are put one behind the other.
 //!
 //! The slow twin is [`SymbolTable::compress`].
 
@@ -79,7 +79,8 @@ impl Texts<'_> {
     }
 }
 
-/// Codes of the texts that stand in `bytes` one behind the other and end at `ends`: where those of each end, and all of them.
+/// Codes of the texts that stand in `bytes` one behind the other and end at `ends`: where those of each end,
+/// and all of them.
 pub(super) fn compress(table: &SymbolTable, ends: &[u32], bytes: &[u8]) -> (Vec<u32>, Vec<u8>) {
     let padded = [bytes, &[0; MAX_LENGTH]].concat();
     let (mut codes, mut code_ends) = (vec![0; 2 * bytes.len()], vec![0; ends.len()]);
@@ -112,8 +113,10 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_each_text_by_itself() {
-        let words = ["", "a", "packages ", "haggle carefully ", "ßö\0\0", "final deposits; ", "\u{1}\u{2}\u{3}\u{4}"];
-        let text = |i: usize| (0..i * 7 % 13).map(|j| words[(i * 31 + j * j) % words.len()]).collect::<String>();
+        let words =
+            ["", "a", "packages ", "haggle carefully ", "ßö\0\0", "final deposits; ", "\u{1}\u{2}\u{3}\u{4}"];
+        let text =
+            |i: usize| (0..i * 7 % 13).map(|j| words[(i * 31 + j * j) % words.len()]).collect::<String>();
         let texts: Vec<String> = (0..300).map(text).collect();
         let tables = [
             SymbolTable::train(texts.iter().map(|text| text.as_bytes())),
@@ -128,7 +131,11 @@ mod tests {
                 table.compress(text.as_bytes(), &mut expected);
                 expected_ends.push(expected.len() as u32);
             }
-            assert_eq!(compress(table, &ends, &bytes), (expected_ends, expected), "{count} texts by {table:?}");
+            assert_eq!(
+                compress(table, &ends, &bytes),
+                (expected_ends, expected),
+                "{count} texts by {table:?}"
+            );
         }
     }
 }

@@ -1,32 +1,35 @@
 //! Doubles as decimal integers: the pure part of ALP, adaptive lossless floating-point compression.
 //!
-//! The idea. Most doubles in a database were born as decimals: prices, sensor values, coordinates. Such a value is
-//! a small integer, its digits, divided by a power of ten. The integers pack well with a frame of reference and
-//! bit-packing; the doubles do not. The method is that of Afroozeh, Kuffo and Boncz, "ALP: Adaptive Lossless
-//! floating-Point Compression", SIGMOD 2023, section 3.
+//! The idea. Most doubles in a database were born as decimals: prices, sensor values, coordinates. Such a
+//! value is a small integer, its digits, divided by a power of ten. The integers pack well with a frame of
+//! reference and bit-packing; the doubles do not. The method is that of Afroozeh, Kuffo and Boncz, "ALP:
+//! Adaptive Lossless floating-Point Compression", SIGMOD 2023, section 3.
 //!
 //! The steps, for a block of values:
 //! 1. [`Scale::choose`] looks at a small sample and picks one exponent and one factor for the block.
-//! 2. [`Scale::encode`] maps each value to a digit, `round(value * 10^exponent * 10^-factor)`. A value that does not
-//!    come back bit for bit is an exception: it is kept whole, with its position.
-//! 3. [`Scale::decode`] maps a digit back, `digit * 10^factor * 10^-exponent`. The caller then writes the exceptions
-//!    over their positions.
+//! 2. [`Scale::encode`] maps each value to a digit, `round(value * 10^exponent * 10^-factor)`. A value that
+//!    does not come back bit for bit is an exception: it is kept whole, with its position.
+//! 3. [`Scale::decode`] maps a digit back, `digit * 10^factor * 10^-exponent`. The caller then writes the
+//!    exceptions over their positions.
 //!
-//! Why two powers and not one: the double next to `10^-2` is off by a large part of its last bit, the one next to
-//! `10^-14` is nearly exact. So `digit * 10^12 * 10^-14` comes back right far more often than `digit * 10^-2`.
+//! Why two powers and not one: the double next to `10^-2` is off by a large part of its last bit, the one
+//! next to `10^-14` is nearly exact. So `digit * 10^12 * 10^-14` comes back right far more often than
+//! `digit * 10^-2`.
 //!
-//! Rounding adds the magic number `2^52 + 2^51`: the sum has no bits left for a fraction, and its mantissa holds the
-//! integer. The same number turns the integer back into a double. Both directions are plain additions, so the loops
-//! vectorize also where the machine has no instruction between doubles and 64-bit integers.
+//! Rounding adds the magic number `2^52 + 2^51`: the sum has no bits left for a fraction, and its mantissa
+//! holds the integer. The same number turns the integer back into a double. Both directions are plain
+//! additions, so the loops vectorize also where the machine has no instruction between doubles and 64-bit
+//! integers.
 //!
 //! Invariants:
-//! - Encode and decode give every value back bit for bit, whatever the scale: NaN payloads and -0.0 are exceptions.
+//! - Encode and decode give every value back bit for bit, whatever the scale: NaN payloads and -0.0 are
+//!   exceptions.
 //! - Every digit of [`Scale::encode`] is within plus and minus [`DIGIT_LIMIT`], where the magic number holds.
 //! - The digit of an exception is the digit of a regular value of the block, so it does not widen the range.
 //!
-//! What it does not do: it packs no bits and writes no bytes. It has no ALP-RD, the paper's way for doubles that are
-//! no decimals: [`Scale::choose`] returns `None` for those. It samples each block alone, with no first level over a
-//! row group.
+//! What it does not do: it packs no bits and writes no bytes. It has no ALP-RD, the paper's way for doubles
+//! that are no decimals: [`Scale::choose`] returns `None` for those. It samples each block alone, with no
+//! first level over a row group.
 
 use std::ops::RangeInclusive;
 
@@ -39,12 +42,12 @@ const POWERS: [f64; LARGEST_EXPONENT as usize + 1] =
 
 /// `10^-n`, each one the nearest double.
 const INVERSE_POWERS: [f64; LARGEST_EXPONENT as usize + 1] = [
-    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16, 1e-17,
-    1e-18,
+    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15,
+    1e-16, 1e-17, 1e-18,
 ];
 
-/// The exponents, those first whose `10^-n` has the smallest relative error as a double. The smaller that error, the
-/// fewer values fail to come back, and a sample of a few values does not show the difference.
+/// The exponents, those first whose `10^-n` has the smallest relative error as a double. The smaller that
+/// error, the fewer values fail to come back, and a sample of a few values does not show the difference.
 const EXPONENTS_BY_ERROR: [u8; LARGEST_EXPONENT as usize + 1] =
     [0, 14, 12, 2, 3, 16, 8, 13, 10, 6, 7, 4, 1, 11, 9, 17, 18, 15, 5];
 
@@ -95,8 +98,8 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// Whether no scale with this many decimals can do better. It could at best save the exceptions that are not
-    /// hopeless, and each further decimal widens the range.
+    /// Whether no scale with this many decimals can do better. It could at best save the exceptions that are
+    /// not hopeless, and each further decimal widens the range.
     fn is_final_at(&self, decimals: u8, hopeless: usize) -> bool {
         let gain = EXCEPTION_BITS * self.exceptions.saturating_sub(hopeless) as u64;
         gain <= DECIMAL_BITS * SAMPLE_SIZE as u64 * u64::from(decimals - self.scale.decimals())
@@ -119,14 +122,14 @@ impl Scale {
         self.exponent - self.factor
     }
 
-    /// The scale with the smallest estimated size over a sample of the values. `None` if more than half of the sample
-    /// would be exceptions, or if the estimate is no smaller than the values as they are.
+    /// The scale with the smallest estimated size over a sample of the values. `None` if more than half of
+    /// the sample would be exceptions, or if the estimate is no smaller than the values as they are.
     ///
-    /// The search goes by the decimals kept, fewest first; a look at the decimals alone drops most of them at once.
-    /// Scales that keep the same decimals give the same digits and differ only in their exceptions. Each further
-    /// decimal makes every digit ten times larger, so the search ends where that costs more than all exceptions left.
-    /// The one case it misses is an outlier that just fits, where one more decimal would make it an exception and the
-    /// rest smaller.
+    /// The search goes by the decimals kept, fewest first; a look at the decimals alone drops most of them at
+    /// once. Scales that keep the same decimals give the same digits and differ only in their exceptions.
+    /// Each further decimal makes every digit ten times larger, so the search ends where that costs more than
+    /// all exceptions left. The one case it misses is an outlier that just fits, where one more decimal would
+    /// make it an exception and the rest smaller.
     pub(crate) fn choose(values: &[f64]) -> Option<Self> {
         let sample = sample_of(values)?;
         let hopeless = sample.iter().filter(|value| is_hopeless(**value)).count();
@@ -151,8 +154,8 @@ impl Scale {
         exponents.map(move |exponent| Self { exponent, factor: exponent - decimals })
     }
 
-    /// What this scale makes of the sample; `None` if more than half are exceptions, or if it takes no less than
-    /// `best_bits`.
+    /// What this scale makes of the sample; `None` if more than half are exceptions, or if it takes no less
+    /// than `best_bits`.
     fn estimate(self, sample: &[f64; SAMPLE_SIZE], best_bits: u64) -> Option<Estimate> {
         let digits = sample.map(|value| self.digit_of(value));
         let differences = self.differences(sample, &digits);
@@ -166,8 +169,8 @@ impl Scale {
         (bits < best_bits).then_some(Estimate { scale: self, exceptions, bits })
     }
 
-    /// Replaces `digits` by one digit for each value, and `exceptions` by the values that do not come back bit for
-    /// bit, each with its position, in the order of the positions. A block has at most `2^16` values.
+    /// Replaces `digits` by one digit for each value, and `exceptions` by the values that do not come back
+    /// bit for bit, each with its position, in the order of the positions. A block has at most `2^16` values.
     pub(crate) fn encode(self, values: &[f64], digits: &mut Vec<i64>, exceptions: &mut Vec<(u16, f64)>) {
         debug_assert!(values.len() <= 1 << 16, "a position is 16 bits");
         digits.clear();
@@ -189,14 +192,15 @@ impl Scale {
         }
     }
 
-    /// Adds the digits and the exceptions of a run. It looks at single values only if one of them is an exception. The
-    /// zeros that fill up the last run are never exceptions.
+    /// Adds the digits and the exceptions of a run. It looks at single values only if one of them is an
+    /// exception. The zeros that fill up the last run are never exceptions.
     fn encode_run(self, run: &[f64; RUN_SIZE], digits: &mut Vec<i64>, exceptions: &mut Vec<(u16, f64)>) {
         let run_digits = run.map(|value| self.digit_of(value));
         let differences = self.differences(run, &run_digits);
         if differences.iter().fold(0, |any, difference| any | difference) != 0 {
             let positions = digits.len()..;
-            let failed = positions.zip(run.iter().zip(differences)).filter(|(_, (_, difference))| *difference != 0);
+            let failed =
+                positions.zip(run.iter().zip(differences)).filter(|(_, (_, difference))| *difference != 0);
             exceptions.extend(failed.map(|(position, (value, _))| (position as u16, *value)));
         }
         digits.extend_from_slice(&run_digits);
@@ -227,8 +231,8 @@ impl Scale {
 impl Scale {
     /// The digits whose values lie from `low` to `high`, neither of them NaN unless there are none.
     ///
-    /// Values ascend with their digits, since each step of decoding does. So the range is found from its ends: from the digits
-    /// that they would have, which rounding may leave one or two off.
+    /// Values ascend with their digits, since each step of decoding does. So the range is found from its
+    /// ends: from the digits that they would have, which rounding may leave one or two off.
     pub(crate) fn digits_within(self, low: f64, high: f64) -> RangeInclusive<i64> {
         if low.is_nan() || high.is_nan() {
             return RangeInclusive::new(0, -1);
@@ -251,17 +255,17 @@ impl Scale {
     }
 }
 
-/// The scaled value, or the nearest limit of the digits if it is beyond; the lower limit for NaN. The comparisons are
-/// written so that each one is a single instruction that takes care of NaN too.
+/// The scaled value, or the nearest limit of the digits if it is beyond; the lower limit for NaN. The
+/// comparisons are written so that each one is a single instruction that takes care of NaN too.
 #[inline(always)]
 fn within_limits(scaled: f64) -> f64 {
     let from_below = if scaled > -LIMIT { scaled } else { -LIMIT };
     if from_below < LIMIT { from_below } else { LIMIT }
 }
 
-/// [`SAMPLE_SIZE`] of the values at even distances, the first and the last among them; some more than once if there
-/// are fewer. `None` if there are none. In a block of 1024 the distance is 33, so that the sample does not fall into
-/// step with a period of a power of two.
+/// [`SAMPLE_SIZE`] of the values at even distances, the first and the last among them; some more than once if
+/// there are fewer. `None` if there are none. In a block of 1024 the distance is 33, so that the sample does
+/// not fall into step with a period of a power of two.
 fn sample_of(values: &[f64]) -> Option<[f64; SAMPLE_SIZE]> {
     let last = values.len().checked_sub(1)?;
     Some(std::array::from_fn(|number| values[number * last / (SAMPLE_SIZE - 1)]))
@@ -269,13 +273,14 @@ fn sample_of(values: &[f64]) -> Option<[f64; SAMPLE_SIZE]> {
 
 /// The bits that the range of the digits takes.
 fn range_bits(digits: impl Iterator<Item = i64>) -> u64 {
-    let (low, high) = digits.fold((DIGIT_LIMIT, -DIGIT_LIMIT), |(low, high), digit| (low.min(digit), high.max(digit)));
+    let (low, high) =
+        digits.fold((DIGIT_LIMIT, -DIGIT_LIMIT), |(low, high), digit| (low.min(digit), high.max(digit)));
     u64::from(u64::BITS - (high.max(low) - low).leading_zeros())
 }
 
-/// Whether at least half of the sample are the doubles next to a number with this many decimals. The division rounds
-/// once only, so it finds every such value, where a scale may miss some. It does not find a value that is no such
-/// double and that some scale gives back by chance; those are few.
+/// Whether at least half of the sample are the doubles next to a number with this many decimals. The division
+/// rounds once only, so it finds every such value, where a scale may miss some. It does not find a value that
+/// is no such double and that some scale gives back by chance; those are few.
 fn mostly_have(sample: &[f64; SAMPLE_SIZE], decimals: u8) -> bool {
     let power = POWERS[usize::from(decimals)];
     let rounded = sample.map(|value| within_limits(value * power) + MAGIC - MAGIC);
@@ -291,7 +296,8 @@ fn is_hopeless(value: f64) -> bool {
 
 /// The digit of the first value that is no exception, 0 if there is none.
 fn first_regular_digit(digits: &[i64], exceptions: &[(u16, f64)]) -> i64 {
-    let exceptions_first = (0..).zip(exceptions).take_while(|(count, (position, _))| *count == usize::from(*position));
+    let exceptions_first =
+        (0..).zip(exceptions).take_while(|(count, (position, _))| *count == usize::from(*position));
     digits.get(exceptions_first.count()).copied().unwrap_or(0)
 }
 
@@ -345,7 +351,9 @@ mod tests {
                 for size in [10, 1 << 20, DIGIT_LIMIT - 3] {
                     let digit = random.around_zero(size);
                     let value = scale.decode(digit);
-                    for bound in [value, value.next_up(), value.next_down(), 0.0, -0.0, f64::MAX, f64::NEG_INFINITY] {
+                    for bound in
+                        [value, value.next_up(), value.next_down(), 0.0, -0.0, f64::MAX, f64::NEG_INFINITY]
+                    {
                         let upper = scale.digits_within(bound, f64::INFINITY);
                         let lower = scale.digits_within(f64::NEG_INFINITY, bound);
                         assert_eq!((*upper.end(), *lower.start()), (DIGIT_LIMIT, -DIGIT_LIMIT));
@@ -389,18 +397,37 @@ mod tests {
 
     /// The values that are hard to keep.
     fn special_values() -> Vec<f64> {
-        let payloads = [0x7ff8_0000_0000_0001, 0x7ff0_0000_0000_0001, 0xfff8_0000_dead_beef, 0xffff_ffff_ffff_ffff];
-        let limits = [LIMIT, LIMIT + 1.0, LIMIT + 2.0, 4.0 * LIMIT, MAGIC, 2.0 * MAGIC, 1e15, 1e16, 1e18, 1e19];
+        let payloads =
+            [0x7ff8_0000_0000_0001, 0x7ff0_0000_0000_0001, 0xfff8_0000_dead_beef, 0xffff_ffff_ffff_ffff];
+        let limits =
+            [LIMIT, LIMIT + 1.0, LIMIT + 2.0, 4.0 * LIMIT, MAGIC, 2.0 * MAGIC, 1e15, 1e16, 1e18, 1e19];
         let mut values: Vec<f64> = payloads.into_iter().map(f64::from_bits).collect();
-        values.extend([f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, f64::MIN_POSITIVE]);
-        values.extend([f64::from_bits(1), -f64::from_bits(1), f64::from_bits(0xf_ffff_ffff_ffff), 1e-18, 1e-19, 0.1]);
+        values.extend([
+            f64::NAN,
+            -0.0,
+            0.0,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::MAX,
+            f64::MIN,
+            f64::MIN_POSITIVE,
+        ]);
+        values.extend([
+            f64::from_bits(1),
+            -f64::from_bits(1),
+            f64::from_bits(0xf_ffff_ffff_ffff),
+            1e-18,
+            1e-19,
+            0.1,
+        ]);
         values.extend(limits.into_iter().flat_map(|limit| [limit, -limit]));
         values
     }
 
     /// Every scale.
     fn all_scales() -> impl Iterator<Item = Scale> {
-        (0..=LARGEST_EXPONENT).flat_map(|exponent| (0..=exponent).map(move |factor| Scale { exponent, factor }))
+        (0..=LARGEST_EXPONENT)
+            .flat_map(|exponent| (0..=exponent).map(move |factor| Scale { exponent, factor }))
     }
 
     /// The digits and the exceptions of the values.
@@ -465,7 +492,8 @@ mod tests {
         }
     }
 
-    /// The relative error of the double `10^-number`, times `2^112`: `mantissa * 10^number` ought to be a power of two.
+    /// The relative error of the double `10^-number`, times `2^112`: `mantissa * 10^number` ought to be a
+    /// power of two.
     fn inverse_error(number: u8) -> u128 {
         let bits = INVERSE_POWERS[usize::from(number)].to_bits();
         let mantissa = u128::from(bits & ((1 << 52) - 1) | 1 << 52);

@@ -1,14 +1,16 @@
 //! Slots of a buffer that one writer may store to while readers load others.
 //!
-//! A ghost slot of a block that snapshots share is written in place: no live bitmap of theirs shows it, so whatever a
-//! reader finds there is masked before it can matter. Still both touch the same memory at once, hence
+//! A ghost slot of a block that snapshots share is written in place: no live bitmap of theirs shows it, so
+//! whatever a reader finds there is masked before it can matter. Still both touch the same memory at once,
+//! hence
 //!
 //! 1. the writer stores with relaxed atomics, never through a reference;
-//! 2. readers load through raw pointers, element by element, and form no reference to the slots either. Under Miri they
-//!    load with relaxed atomics, which is the slow twin.
+//! 2. readers load through raw pointers, element by element, and form no reference to the slots either. Under
+//!    Miri they load with relaxed atomics, which is the slow twin.
 //!
-//! Every bit pattern of a [`Native`] is a value, so a load that meets a store gives *some* value. The one exception is a
-//! string view, which may point nowhere: views of dead slots are never looked through (see `views`).
+//! Every bit pattern of a [`Native`] is a value, so a load that meets a store gives *some* value. The one
+//! exception is a string view, which may point nowhere: views of dead slots are never looked through (see
+//! `views`).
 //!
 //! This is a leaf module with `unsafe`: the loads and the stores.
 #![allow(unsafe_code)]
@@ -71,13 +73,13 @@ pub(crate) fn load<'a, T: Native>(slots: impl Into<Slots<'a>>, slot: usize) -> T
     unsafe { read(slots.at.cast::<T>().add(slot)) }
 }
 
-/// Writes `value` to `slot`, which is dead in every version that another thread can see, or of a block that no other
-/// thread can see.
+/// Writes `value` to `slot`, which is dead in every version that another thread can see, or of a block that
+/// no other thread can see.
 #[inline(always)]
 pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
     assert!(slot < Slots::from(buffer).count::<T>());
-    // SAFETY: the slot lies within the buffer, whose pointer is good for writing (it owns the bytes), and is aligned to 64
-    // bytes. Nobody has a reference to slots that are written: rules 1 and 2.
+    // SAFETY: the slot lies within the buffer, whose pointer is good for writing (it owns the bytes), and is
+    // aligned to 64 bytes. Nobody has a reference to slots that are written: rules 1 and 2.
     unsafe { relaxed::store(buffer.as_ptr().cast::<T>().add(slot), value) }
 }
 
@@ -91,9 +93,9 @@ pub(crate) fn map_into<'a, T: Native, U>(
 ) {
     let slots = slots.into();
     assert!(from + out.len() <= slots.count::<T>());
-    // SAFETY: the slots from `from` on, as many as `out` has, lie within the buffer.
-    // PERF: a loop over a raw pointer is vectorized as one over a slice is; atomic loads are not. What `map` captures must
-    // be its own, or each store might change it: 1.8 values a ns instead of 10.
+    // SAFETY: the slots from `from` on, as many as `out` has, lie within the buffer. PERF: a loop over a raw
+    // pointer is vectorized as one over a slice is; atomic loads are not. What `map` captures must be its
+    // own, or each store might change it: 1.8 values a ns instead of 10.
     widest(move || unsafe {
         let first = slots.at.cast::<T>().add(from);
         for (i, o) in out.iter_mut().enumerate() {
@@ -135,8 +137,9 @@ pub(crate) fn copy<T: Native>(buffer: &Buffer, slots: usize, capacity: usize) ->
 #[inline(always)]
 unsafe fn read<T: Native>(at: *const T) -> T {
     if !cfg!(miri) {
-        // SAFETY: the caller's promise; every bit pattern is a value of a Native. A plain load that may meet a `store` is a race in
-        // the language's memory model, and on the machines we know a load of one of both values: see the module.
+        // SAFETY: the caller's promise; every bit pattern is a value of a Native. A plain load that may meet
+        // a `store` is a race in the language's memory model, and on the machines we know a load of one of
+        // both values: see the module.
         return unsafe { at.read_unaligned() };
     }
     // SAFETY: the caller's promise; slots are written by `store` alone while others can see them.

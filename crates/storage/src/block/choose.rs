@@ -7,10 +7,11 @@
 //!
 //! What is written gets plain codes with slack on both sides, from `write`.
 //!
-//! 1. Each encoding that is possible becomes a [`Plan`], which knows its bytes from bounds, steps, runs and outliers. Doubles are
-//!    encoded for it, as their digits and exceptions are not known before.
-//! 2. The smallest is taken; what takes longer to read must be smaller by a margin (measured; guide B2). Which encoding a table's
-//!    blocks get can be forced; where the forced one is not possible, the choice is free.
+//! 1. Each encoding that is possible becomes a [`Plan`], which knows its bytes from bounds, steps, runs and
+//!    outliers. Doubles are encoded for it, as their digits and exceptions are not known before.
+//! 2. The smallest is taken; what takes longer to read must be smaller by a margin (measured; guide B2).
+//!    Which encoding a table's blocks get can be forced; where the forced one is not possible, the choice is
+//!    free.
 //! 3. The plan is carried out. That it takes the bytes that it promised is for the conformance tests.
 
 use super::alp::Scale;
@@ -72,7 +73,9 @@ pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, fo
 /// The bytes beside the block that [`encode`] promises, of as many slots as values.
 #[cfg(test)]
 pub(crate) fn promised<T: Fixed>(values: &[T], min: T, max: T, form: Form) -> usize {
-    Candidates { values, slots: values, capacity: values.len(), min, max, span: span(min, max) }.plan(form).bytes
+    Candidates { values, slots: values, capacity: values.len(), min, max, span: span(min, max) }
+        .plan(form)
+        .bytes
 }
 
 /// The distance of two integers; `None` for other values.
@@ -192,7 +195,8 @@ impl<T: Fixed> Candidates<'_, T> {
     }
 
     fn patched(&self) -> Option<Plan> {
-        let core = self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| Core::best(self.slots, self.min))?;
+        let core =
+            self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| Core::best(self.slots, self.min))?;
         Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
     }
 
@@ -256,7 +260,8 @@ impl<T: Fixed> Candidates<'_, T> {
     /// True if all but a few of the values seem to lie within a quarter of the range, going by a sample.
     fn has_outliers(&self) -> bool {
         let Some(bits) = self.bits().filter(|&bits| bits > 4) else { return false };
-        // Values of the sample by sixteenths of the range. A quarter of it lies in five of them, wherever it begins.
+        // Values of the sample by sixteenths of the range. A quarter of it lies in five of them, wherever it
+        // begins.
         let mut counts = [0usize; 16];
         let step = (self.slots.len() / SAMPLE).max(1);
         let sample = self.slots.iter().step_by(step);
@@ -268,7 +273,8 @@ impl<T: Fixed> Candidates<'_, T> {
 }
 
 fn scaled(doubles: &[f64]) -> Option<Plan> {
-    let encode = |digits: &[i64], min, max| encode(digits, min, max, digits.len(), Form::Cold(Compression::Packed));
+    let encode =
+        |digits: &[i64], min, max| encode(digits, min, max, digits.len(), Form::Cold(Compression::Packed));
     Scaled::of(doubles, Scale::choose(doubles)?, encode).map(|scaled| made(Values::Scaled(scaled)))
 }
 

@@ -1,4 +1,5 @@
-//! Unsigned codes: of 1, 2 or 4 bytes, written in place; or packed to as many bits as they need, never written.
+//! Unsigned codes: of 1, 2 or 4 bytes, written in place; or packed to as many bits as they need, never
+//! written.
 
 use super::packed::{Lane, Packed};
 use super::{cells, search};
@@ -14,8 +15,8 @@ pub(crate) enum Codes {
     Packed(Packed),
 }
 
-/// Runs an expression with `$t` bound to the width of codes and `$slots` to where they are, as [`cells`] reads them. What is
-/// packed is unpacked first.
+/// Runs an expression with `$t` bound to the width of codes and `$slots` to where they are, as [`cells`]
+/// reads them. What is packed is unpacked first.
 macro_rules! with_codes {
     ($codes:expr, $t:ident, $slots:ident => $body:expr) => {
         match $codes {
@@ -47,8 +48,8 @@ macro_rules! with_codes {
 }
 pub(crate) use with_codes;
 
-/// Runs an expression with `$t` bound to the width of plain codes and `$buffer` to where they are, or another if they are
-/// packed.
+/// Runs an expression with `$t` bound to the width of plain codes and `$buffer` to where they are, or another
+/// if they are packed.
 macro_rules! with_plain {
     ($codes:expr, $t:ident, $buffer:ident => $body:expr, $packed:ident => $other:expr) => {
         match $codes {
@@ -96,7 +97,11 @@ impl Codes {
 
     /// Codes up to `max` in the narrowest of the plain widths, with room for `capacity` of them.
     pub(crate) fn new(max: u32, capacity: usize, codes: impl Iterator<Item = u32>) -> Codes {
-        fn run<C: Native>(capacity: usize, codes: impl Iterator<Item = u32>, narrow: impl Fn(u32) -> C) -> Buffer {
+        fn run<C: Native>(
+            capacity: usize,
+            codes: impl Iterator<Item = u32>,
+            narrow: impl Fn(u32) -> C,
+        ) -> Buffer {
             let mut buffer = Buffer::zeroed(capacity * size_of::<C>());
             buffer.as_mut_slice::<C>().iter_mut().zip(codes).for_each(|(slot, code)| *slot = narrow(code));
             buffer
@@ -122,7 +127,8 @@ impl Codes {
 
     /// Up to 1024 codes up to `max` in as many bits as it needs, if that pays: unpacking takes longer.
     pub(crate) fn tight(max: u32, slots: usize, codes: impl Iterator<Item = u32>) -> Codes {
-        let (bits, bytes) = (bits_of(max.into()).max(1), plain_bytes(max.into()).expect("codes have 32 bits") * slots);
+        let (bits, bytes) =
+            (bits_of(max.into()).max(1), plain_bytes(max.into()).expect("codes have 32 bits") * slots);
         if packing_pays(Packed::size(bits), bytes) {
             Codes::Packed(Packed::new(bits, codes.map(u64::from)))
         } else {
@@ -165,7 +171,8 @@ impl Codes {
         );
     }
 
-    /// Narrows `masks`, a bit a slot, to the slots whose code is from `low` to `high`, which is at most [`Codes::max`].
+    /// Narrows `masks`, a bit a slot, to the slots whose code is from `low` to `high`, which is at most
+    /// [`Codes::max`].
     pub(crate) fn narrow(&self, low: u64, high: u64, masks: &mut [u64]) {
         with_plain!(
             self,

@@ -31,7 +31,9 @@ impl Block {
     /// True if both have one and the same.
     pub(crate) fn shares_dictionary(&self, other: &Block) -> bool {
         match (&self.values, &other.values) {
-            (Values::Dictionary { dictionary: a, .. }, Values::Dictionary { dictionary: b, .. }) => Arc::ptr_eq(a, b),
+            (Values::Dictionary { dictionary: a, .. }, Values::Dictionary { dictionary: b, .. }) => {
+                Arc::ptr_eq(a, b)
+            }
             _ => false,
         }
     }

@@ -14,7 +14,8 @@ use entasis_vector::{Buffer, DataType, Interval, Native, Value};
 pub(crate) trait Fixed: Native {
     /// True if `self` stands before `other` in SQL's order.
     fn before(self, other: Self) -> bool;
-    /// True if the two cannot be told apart, not even by their signs or parts as equal floats and intervals may be.
+    /// True if the two cannot be told apart, not even by their signs or parts as equal floats and intervals
+    /// may be.
     fn is_same(self, other: Self) -> bool {
         self == other
     }
@@ -30,8 +31,8 @@ pub(crate) trait Fixed: Native {
     fn of_datum(datum: Datum<'_>) -> Self;
     /// True for integers, which have codes.
     const IS_INTEGER: bool = false;
-    /// As plain codes, or flat: values that lie within `min` and `max`, with memory for `capacity` slots. `slack` leaves the
-    /// codes that there are over on both sides of the values.
+    /// As plain codes, or flat: values that lie within `min` and `max`, with memory for `capacity` slots.
+    /// `slack` leaves the codes that there are over on both sides of the values.
     fn encode_plain(values: &[Self], min: Self, max: Self, capacity: usize, slack: bool) -> Values {
         let _ = (min, max, slack);
         Values::Flat(flat(values, capacity))

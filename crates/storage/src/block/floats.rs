@@ -1,7 +1,9 @@
-//! Floats of a range, found without decoding: as floats where they are floats, as digits where they are digits ([`super::scaled`]).
+//! Floats of a range, found without decoding: as floats where they are floats, as digits where they are
+//! digits ([`super::scaled`]).
 //!
-//! A range comes as the ordinals of its ends ([`entasis_vector::value::float_ordinal`]), as that of integers comes as
-//! numbers. Here it becomes two floats and an answer for NaN, which is greater than any number and no machine compares so.
+//! A range comes as the ordinals of its ends ([`entasis_vector::value::float_ordinal`]), as that of integers
+//! comes as numbers. Here it becomes two floats and an answer for NaN, which is greater than any number and
+//! no machine compares so.
 
 use super::search;
 use crate::block::cells::Slots;
@@ -21,8 +23,9 @@ impl FloatRange {
     pub(crate) fn of_ordinals(low: i128, high: i128) -> FloatRange {
         let (infinity, nan) = (float_ordinal(f64::INFINITY), float_ordinal(f64::NAN));
         // Beyond the numbers is NaN, from which and up to which there are none.
-        let end =
-            |ordinal: i128, least: i64, most: i64| float_of_ordinal(ordinal.clamp(least.into(), most.into()) as i64);
+        let end = |ordinal: i128, least: i64, most: i64| {
+            float_of_ordinal(ordinal.clamp(least.into(), most.into()) as i64)
+        };
         FloatRange {
             low: end(low, -infinity, infinity + 1),
             high: end(high, -infinity - 1, infinity),
@@ -50,8 +53,17 @@ mod tests {
 
     #[test]
     fn a_range_holds_what_lies_between_its_ends() {
-        let floats =
-            [f64::NEG_INFINITY, f64::MIN, -1.5, -f64::from_bits(1), -0.0, 0.0, f64::from_bits(1), 1.5, f64::INFINITY];
+        let floats = [
+            f64::NEG_INFINITY,
+            f64::MIN,
+            -1.5,
+            -f64::from_bits(1),
+            -0.0,
+            0.0,
+            f64::from_bits(1),
+            1.5,
+            f64::INFINITY,
+        ];
         let floats = floats.into_iter().chain([f64::NAN, -f64::NAN]);
         for (low, high) in floats.clone().flat_map(|low| floats.clone().map(move |high| (low, high))) {
             // The ends in and out.
@@ -59,9 +71,15 @@ mod tests {
                 let (from, to) = (float_ordinal(low) + out_low, float_ordinal(high) - out_high);
                 let range = FloatRange::of_ordinals(from.into(), to.into());
                 for v in floats.clone() {
-                    let above = if out_low == 0 { cmp_float(v, low).is_ge() } else { cmp_float(v, low).is_gt() };
-                    let below = if out_high == 0 { cmp_float(v, high).is_le() } else { cmp_float(v, high).is_lt() };
-                    assert_eq!(range.holds(v), above && below, "{v} from {low} to {high}, {out_low}, {out_high}");
+                    let above =
+                        if out_low == 0 { cmp_float(v, low).is_ge() } else { cmp_float(v, low).is_gt() };
+                    let below =
+                        if out_high == 0 { cmp_float(v, high).is_le() } else { cmp_float(v, high).is_lt() };
+                    assert_eq!(
+                        range.holds(v),
+                        above && below,
+                        "{v} from {low} to {high}, {out_low}, {out_high}"
+                    );
                 }
             }
         }

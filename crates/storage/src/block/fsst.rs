@@ -1,15 +1,16 @@
 //! Strings as codes of a symbol table (FSST, [`super::symbols`]), which the blocks of a row group share.
 //!
-//! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by reference, as rows by
-//! themselves are, all of the block's are made and kept; no table whose rows are read by key has such blocks.
+//! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by
+//! reference, as rows by themselves are, all of the block's are made and kept; no table whose rows are read
+//! by key has such blocks.
 
 use super::symbols::SymbolTable;
 use super::{StringBytes, abreast};
 use entasis_vector::{StringHeap, StringView, bitmap};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes up to which the texts of a block are compressed side by side, which takes memory for the worst case. Beyond, one follows
-/// the other, until it shows that it does not pay.
+/// Bytes up to which the texts of a block are compressed side by side, which takes memory for the worst case.
+/// Beyond, one follows the other, until it shows that it does not pay.
 const ABREAST_MAX: usize = 4 << 20;
 
 /// See the module.
@@ -24,7 +25,8 @@ pub(crate) struct Fsst {
 }
 
 impl Fsst {
-    /// Strings whose bytes stand in `bytes` and end at `ends`; `None` if their codes take more than `most` bytes.
+    /// Strings whose bytes stand in `bytes` and end at `ends`; `None` if their codes take more than `most`
+    /// bytes.
     pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], most: usize) -> Option<Fsst> {
         let (code_ends, codes) = match bytes.len() <= ABREAST_MAX {
             true => abreast::compress(&table, ends, bytes),
@@ -58,7 +60,12 @@ impl Fsst {
 
     /// The same strings once more.
     pub(crate) fn copy(&self) -> Fsst {
-        Fsst { table: self.table.clone(), codes: self.codes.clone(), share: self.share, whole: OnceLock::new() }
+        Fsst {
+            table: self.table.clone(),
+            codes: self.codes.clone(),
+            share: self.share,
+            whole: OnceLock::new(),
+        }
     }
 
     /// Bytes of memory, as long as nobody asks for a string by reference.
@@ -88,10 +95,12 @@ impl Fsst {
         heap.push_with(self.table.room(codes), |bytes| self.table.decompress_into(codes, bytes))
     }
 
-    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are dead are empty.
+    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are
+    /// dead are empty.
     pub(crate) fn views(&self, from: usize, live: &[u64], out: &mut [StringView], heap: &mut StringHeap) {
         for (i, view) in out.iter_mut().enumerate() {
-            *view = if bitmap::get(live, from + i) { self.view(from + i, heap) } else { StringView::default() };
+            *view =
+                if bitmap::get(live, from + i) { self.view(from + i, heap) } else { StringView::default() };
         }
     }
 }

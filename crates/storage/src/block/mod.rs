@@ -16,9 +16,10 @@
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
 //!
-//! A block comes cold from a builder, in the tightest encoding that reads fast (`choose`). What is written is *hot*: a flat narrow array. Tables
-//! with a layout key have such arrays from the start, so that writing needs no other form; elsewhere a block is warmed first. Where a
-//! value does not fit, this block alone is encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
+//! A block comes cold from a builder, in the tightest encoding that reads fast (`choose`). What is written is
+//! *hot*: a flat narrow array. Tables with a layout key have such arrays from the start, so that writing
+//! needs no other form; elsewhere a block is warmed first. Where a value does not fit, this block alone is
+//! encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
 //!
 //! ```text
 //! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
@@ -29,9 +30,9 @@
 //! at the bottom           cells (slots that are read while others are written), search, within, number, masks, patches
 //! ```
 //!
-//! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given values within
-//! it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity bitmap exists only if some
-//! slots, but not all, may be NULL.
+//! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given
+//! values within it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity
+//! bitmap exists only if some slots, but not all, may be NULL.
 
 mod abreast;
 mod alp;
@@ -109,7 +110,8 @@ pub(crate) enum Values {
 pub(crate) type Validity = Box<[AtomicU64]>;
 
 /// Up to 1024 slots of one column: a node of the version tree.
-// PERF: reading a value takes two cache lines and that of the slot, and writing one three. Rows are spread over as many blocks as there are columns.
+// PERF: reading a value takes two cache lines and that of the slot, and writing one three. Rows are spread
+// over as many blocks as there are columns.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Block {
@@ -145,7 +147,13 @@ impl Link<Block> {
 
 impl Block {
     /// A block as a builder makes it, which hangs in no tree yet.
-    pub(crate) fn new(slots: usize, values: Values, validity: Option<&[u64]>, zone: Zone, ascending: bool) -> Block {
+    pub(crate) fn new(
+        slots: usize,
+        values: Values,
+        validity: Option<&[u64]>,
+        zone: Zone,
+        ascending: bool,
+    ) -> Block {
         let validity = validity.map(|words| words.iter().map(|&word| AtomicU64::new(word)).collect());
         Block { stamp: 0, slots: slots as u32, values, validity, zone, ascending }
     }
@@ -200,9 +208,9 @@ impl Block {
         }
     }
 
-    /// Clears the bits of `words` from `at` on for each of the `rows` slots from `from` on that is NULL. The bits must
-    /// be set before. The bits behind these stay as they are: they belong to what is read next, even if this block has bits
-    /// of dead slots in the same word.
+    /// Clears the bits of `words` from `at` on for each of the `rows` slots from `from` on that is NULL. The
+    /// bits must be set before. The bits behind these stay as they are: they belong to what is read next,
+    /// even if this block has bits of dead slots in the same word.
     pub(crate) fn clear_null_bits(&self, from: usize, words: &mut [u64], at: usize, rows: usize) {
         if self.is_all_null() {
             (at..at + rows).for_each(|i| bitmap::set(words, i, false));
@@ -227,15 +235,15 @@ impl Block {
         self.values.datum(slot, physical)
     }
 
-    /// Writes the values from slot `from` on, of a column that is held as `held`, to all of `out`: as they are held, or as
-    /// narrower integers that every live one fits. Not for strings.
+    /// Writes the values from slot `from` on, of a column that is held as `held`, to all of `out`: as they
+    /// are held, or as narrower integers that every live one fits. Not for strings.
     #[inline]
     pub(crate) fn decode_fixed<T: Fixed>(&self, held: PhysicalType, from: usize, out: &mut [T]) {
         self.values.decode_fixed(held, from, out);
     }
 
-    /// The view of the string in `slot`, which is live; empty if it is NULL. Its bytes live as long as this block, or `heap`
-    /// if [`Block::has_codes_of_strings`].
+    /// The view of the string in `slot`, which is live; empty if it is NULL. Its bytes live as long as this
+    /// block, or `heap` if [`Block::has_codes_of_strings`].
     pub(crate) fn view(&self, slot: usize, heap: &mut StringHeap) -> StringView {
         match &self.values {
             Values::Constant(value) => constant_view(value),
@@ -249,15 +257,25 @@ impl Block {
         }
     }
 
-    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are dead are
-    /// empty, or of strings that were there. `heap` as in [`Block::view`].
-    pub(crate) fn decode_views(&self, from: usize, live: &[u64], out: &mut [StringView], heap: &mut StringHeap) {
+    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are
+    /// dead are empty, or of strings that were there. `heap` as in [`Block::view`].
+    pub(crate) fn decode_views(
+        &self,
+        from: usize,
+        live: &[u64],
+        out: &mut [StringView],
+        heap: &mut StringHeap,
+    ) {
         match &self.values {
             Values::Fsst(fsst) => fsst.views(from, live, out, heap),
             Values::Constant(value) => out.fill(constant_view(value)),
             Values::Strings(strings) => strings.views(from, out),
             Values::Views(_) => out.iter_mut().enumerate().for_each(|(i, o)| {
-                *o = if bitmap::get(live, from + i) { self.view(from + i, heap) } else { StringView::default() };
+                *o = if bitmap::get(live, from + i) {
+                    self.view(from + i, heap)
+                } else {
+                    StringView::default()
+                };
             }),
             _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.view(from + i, heap)),
         }
@@ -277,10 +295,13 @@ impl Block {
 }
 
 impl Values {
-    /// Where numbers or codes of all slots stand, of a block that nobody else has; `None` if there is no such memory.
+    /// Where numbers or codes of all slots stand, of a block that nobody else has; `None` if there is no such
+    /// memory.
     pub(crate) fn buffer_mut(&mut self) -> Option<&mut Buffer> {
         match self {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => Some(codes.buffer_mut()),
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => {
+                Some(codes.buffer_mut())
+            }
             Values::Flat(buffer) => Some(buffer),
             Values::Multiples(multiples) => Some(multiples.codes_mut().buffer_mut()),
             Values::Patched(patched) => patched.values_mut().buffer_mut(),
@@ -354,7 +375,9 @@ impl Values {
             Values::Constant(Value::Bytes(bytes)) => Datum::Bytes(bytes),
             // A constant block holds the physical number of a UUID.
             Values::Constant(value) => Datum::of_value(value, DataType::Null),
-            Values::FrameOfReference { base, codes } => Datum::Integer(base.wrapping_add(codes.get(slot).into())),
+            Values::FrameOfReference { base, codes } => {
+                Datum::Integer(base.wrapping_add(codes.get(slot).into()))
+            }
             Values::Flat(buffer) => with_fixed!(
                 physical,
                 T => cells::load::<T>(buffer, slot).datum(),

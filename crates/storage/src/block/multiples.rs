@@ -1,9 +1,10 @@
-//! Integers whose distances have a common factor: `least + factor · code`. Decimals without a fraction and times without
-//! microseconds are such; a DECIMAL(15,2) of whole numbers up to 50 takes 6 bits instead of 13.
+//! Integers whose distances have a common factor: `least + factor · code`. Decimals without a fraction and
+//! times without microseconds are such; a DECIMAL(15,2) of whole numbers up to 50 takes 6 bits instead of 13.
 //!
-//! [`common_factor`] is the greatest one. A factor is proposed by the first distances, and then it is only checked that it divides
-//! the others: by the inverse of its odd part, which is a multiplication, and a rotation for the rest of it (Granlund and
-//! Montgomery, *Division by invariant integers using multiplication*, section 9). The slow twin, in the tests, divides.
+//! [`common_factor`] is the greatest one. A factor is proposed by the first distances, and then it is only
+//! checked that it divides the others: by the inverse of its odd part, which is a multiplication, and a
+//! rotation for the rest of it (Granlund and Montgomery, *Division by invariant integers using
+//! multiplication*, section 9). The slow twin, in the tests, divides.
 //!
 //! Predicates become ranges of codes, so that nothing is multiplied.
 
@@ -94,7 +95,8 @@ impl Multiples {
     pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
         let (least, factor) = (self.least, self.factor);
         with_codes!(&self.codes, C, slots => {
-            cells::map_into::<C, T>(slots, from, out, move |code| T::of_code(least, Lane::code(code) * factor));
+            let value = move |code| T::of_code(least, Lane::code(code) * factor);
+            cells::map_into::<C, T>(slots, from, out, value);
         });
     }
 
@@ -156,7 +158,8 @@ impl Division {
         let shift = divisor.trailing_zeros();
         let odd = divisor >> shift;
         // Three bits are right to begin with, and twice as many each time.
-        let inverse = (0..5).fold(odd, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))));
+        let inverse =
+            (0..5).fold(odd, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))));
         Division { inverse, shift, greatest: u64::MAX / divisor }
     }
 
@@ -168,7 +171,9 @@ impl Division {
 
     /// True if the distances of all values are multiples.
     fn leaves_nothing<T: Fixed>(self, values: &[T], min: T) -> bool {
-        widest(|| values.iter().fold(true, |all, value| all & (self.quotient(value.code(min)) <= self.greatest)))
+        widest(|| {
+            values.iter().fold(true, |all, value| all & (self.quotient(value.code(min)) <= self.greatest))
+        })
     }
 }
 

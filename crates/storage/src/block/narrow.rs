@@ -1,7 +1,8 @@
 //! Narrowing masks: the slots that hold a value, or one of a range, found without decoding.
 //!
-//! A mask has a bit a slot. Bounds are asked first, which may decide for all slots at once; then the constant becomes a code,
-//! and codes are compared as narrow as they are ([`search`], [`super::packed`]). The slow twin is to look at one value after the other.
+//! A mask has a bit a slot. Bounds are asked first, which may decide for all slots at once; then the constant
+//! becomes a code, and codes are compared as narrow as they are ([`search`], [`super::packed`]). The slow
+//! twin is to look at one value after the other.
 
 use super::fixed::with_integer;
 use super::floats::FloatRange;
@@ -33,8 +34,8 @@ impl Block {
         }
     }
 
-    /// Narrows `masks` to the slots with a value from `low` to `high`, of a column of integers of up to 64 bits or of floats; of these
-    /// they are ordinals ([`entasis_vector::Value::ordinal`]).
+    /// Narrows `masks` to the slots with a value from `low` to `high`, of a column of integers of up to 64
+    /// bits or of floats; of these they are ordinals ([`entasis_vector::Value::ordinal`]).
     pub(crate) fn narrow_within(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
         let (Some(min), Some(max)) = (self.zone.min.ordinal(), self.zone.max.ordinal()) else {
             // All are NULL.
@@ -53,7 +54,8 @@ impl Block {
 }
 
 impl Values {
-    /// Narrows `masks`, without slots that are NULL, to numbers from `low` to `high`, as in [`Block::narrow_within`].
+    /// Narrows `masks`, without slots that are NULL, to numbers from `low` to `high`, as in
+    /// [`Block::narrow_within`].
     pub(super) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
         match self {
             Values::FrameOfReference { base, codes } => {

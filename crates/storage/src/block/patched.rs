@@ -1,10 +1,11 @@
 //! Integers of a narrow range but for a few: the many are codes over a base, the few are patches.
 //!
-//! Patches may lie below the others, above, or on both sides. They are codes over the least of all values, the others over the
-//! least of their own; the slots of patches hold code 0 there. (Guide B2; the paper calls them exceptions.)
+//! Patches may lie below the others, above, or on both sides. They are codes over the least of all values,
+//! the others over the least of their own; the slots of patches hold code 0 there. (Guide B2; the paper calls
+//! them exceptions.)
 //!
-//! [`Core::best`] weighs every number of patches below against every number above: the best range of so many bits begins at a value and
-//! ends at one. The slow twin, in the tests, tries every base and width.
+//! [`Core::best`] weighs every number of patches below against every number above: the best range of so many
+//! bits begins at a value and ends at one. The slow twin, in the tests, tries every base and width.
 
 use super::codes::bits_of;
 use super::packed::Packed;
@@ -38,7 +39,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// The one that leaves the fewest bytes; `min` is the least of the values. Nothing if it takes too many patches, or none.
+    /// The one that leaves the fewest bytes; `min` is the least of the values. Nothing if it takes too many
+    /// patches, or none.
     pub(crate) fn best<T: Fixed>(values: &[T], min: T) -> Option<Core> {
         let mut codes: Vec<u64> = values.iter().map(|value| value.code(min)).collect();
         let most = PATCHES_MAX.min(codes.len().checked_sub(1)?);
@@ -58,7 +60,10 @@ impl Core {
             for (above, &last) in greatest[..=most - below].iter().enumerate() {
                 let width = bits_of(last - first).max(1);
                 // So many bits hold one value more, or all.
-                if width == 64 || above + below == 0 || (above > 0 && (greatest[above - 1] - first) >> width == 0) {
+                if width == 64
+                    || above + below == 0
+                    || (above > 0 && (greatest[above - 1] - first) >> width == 0)
+                {
                     continue;
                 }
                 let bytes = Core::bytes(width, below + above);
@@ -89,7 +94,8 @@ impl Patched {
         let outside = (0..).zip(distances()).filter(|(_, distance)| core.code(*distance).is_none());
         let patches: Vec<(u16, u64)> = outside.collect();
         let codes = Packed::new(core.width, distances().map(|distance| core.code(distance).unwrap_or(0)));
-        let values = Values::FrameOfReference { base: least + i128::from(core.first), codes: Codes::Packed(codes) };
+        let values =
+            Values::FrameOfReference { base: least + i128::from(core.first), codes: Codes::Packed(codes) };
         Patched { values: Box::new(values), least, patches: Patches::new(&patches) }
     }
 
@@ -162,7 +168,8 @@ mod tests {
         let mut random = Random(5);
         for round in 0..300 {
             let rows = [1, 2, 40, 90][round % 4];
-            let mut values: Vec<i64> = (0..rows).map(|_| 1000 + random.below(1 << (round % 9)) as i64).collect();
+            let mut values: Vec<i64> =
+                (0..rows).map(|_| 1000 + random.below(1 << (round % 9)) as i64).collect();
             for _ in 0..random.below(40) {
                 let (at, far) = (random.below(rows) as usize, random.below(3000) as i64);
                 values[at] = far * [1, -1, i64::from(i32::MAX)][random.below(3) as usize];
@@ -174,7 +181,8 @@ mod tests {
                 let patches = values.iter().filter(|value| core.code(value.code(min)).is_none()).count();
                 ((1..=PATCHES_MAX).contains(&patches)).then(|| Core::bytes(width, patches))
             };
-            let all = values.iter().flat_map(|&first| (1..64).filter_map(move |width| bytes_from(first, width)));
+            let all =
+                values.iter().flat_map(|&first| (1..64).filter_map(move |width| bytes_from(first, width)));
             let least = all.min();
             assert_eq!(found.map(|core| core.bytes), least, "{values:?}");
             if let Some(core) = found {
@@ -185,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_patch_may_be_as_far_away_as_the_type_goes() {
-        let values: Vec<i64> = (0..1024).map(|i| if i == 500 { i64::MIN } else { i64::MAX - i * 37 % 101 }).collect();
+        let values: Vec<i64> =
+            (0..1024).map(|i| if i == 500 { i64::MIN } else { i64::MAX - i * 37 % 101 }).collect();
         let core = Core::best(&values, i64::MIN).expect("one patch leaves seven bits");
         let patched = Patched::new(&values, i64::MIN, core);
         assert_eq!((patched.codes().0, patched.bytes()), (i128::from(i64::MAX) - 100, core.bytes));
@@ -193,7 +202,10 @@ mod tests {
         patched.decode(0, &mut decoded);
         assert_eq!(decoded, values);
         for (slot, &value) in values.iter().enumerate() {
-            assert_eq!(patched.datum(slot, PhysicalType::I64).total_cmp(Datum::Integer(value.into())), Ordering::Equal);
+            assert_eq!(
+                patched.datum(slot, PhysicalType::I64).total_cmp(Datum::Integer(value.into())),
+                Ordering::Equal
+            );
         }
         let base_sum = |count: i128| count * patched.codes().0;
         let codes: i128 = (0..1024).map(|slot| i128::from(patched.codes().1.get(slot))).sum();

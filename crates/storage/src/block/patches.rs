@@ -31,9 +31,14 @@ impl<V: Copy> Patches<V> {
         self.slots.binary_search(&(slot as u16)).ok().map(|at| self.values[at])
     }
 
-    /// Narrows `masks` to slots that hold what is wanted: those of patches by `holds`, the others by `others`, whatever it says of
-    /// slots of patches.
-    pub(crate) fn narrow(&self, masks: &mut [u64], holds: impl Fn(V) -> bool, others: impl FnOnce(&mut [u64])) {
+    /// Narrows `masks` to slots that hold what is wanted: those of patches by `holds`, the others by
+    /// `others`, whatever it says of slots of patches.
+    pub(crate) fn narrow(
+        &self,
+        masks: &mut [u64],
+        holds: impl Fn(V) -> bool,
+        others: impl FnOnce(&mut [u64]),
+    ) {
         let (mut own, mut kept) = ([0; BLOCK_ROWS / 64], [0; BLOCK_ROWS / 64]);
         for (slot, value) in self.within(0, masks.len() * 64) {
             let (word, bit) = (slot / 64, 1 << (slot % 64));
@@ -41,7 +46,10 @@ impl<V: Copy> Patches<V> {
             kept[word] |= if holds(value) { masks[word] & bit } else { 0 };
         }
         others(masks);
-        masks.iter_mut().zip(own.iter().zip(&kept)).for_each(|(mask, (own, kept))| *mask = *mask & !own | kept);
+        masks
+            .iter_mut()
+            .zip(own.iter().zip(&kept))
+            .for_each(|(mask, (own, kept))| *mask = *mask & !own | kept);
     }
 
     /// The patches of slots from `from` on, before `end`, each with its distance from `from`.

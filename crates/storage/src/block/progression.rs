@@ -1,5 +1,5 @@
-//! Arithmetic progressions: numbers that ascend or descend by one step, such as keys that were counted. Two numbers
-//! for a block, whose encoding is called *sequence*.
+//! Arithmetic progressions: numbers that ascend or descend by one step, such as keys that were counted. Two
+//! numbers for a block, whose encoding is called *sequence*.
 
 use super::Fixed;
 use super::masks::bits_inside;
@@ -15,8 +15,8 @@ pub(crate) struct Progression {
 }
 
 impl Progression {
-    /// The progression that some integers are, at least two; `None` if they are none, or might leave 64 bits within a block of 128-bit
-    /// ones.
+    /// The progression that some integers are, at least two; `None` if they are none, or might leave 64 bits
+    /// within a block of 128-bit ones.
     pub(crate) fn of<T: Fixed>(values: &[T]) -> Option<Progression> {
         let number = |value: &T| match value.datum() {
             Datum::Integer(v) => v,
@@ -56,7 +56,10 @@ impl Progression {
             (Ok(first), Ok(step)) => out.iter_mut().enumerate().for_each(|(i, o)| {
                 *o = T::of_datum(Datum::Integer(first.wrapping_add(step.wrapping_mul(i as i64)).into()));
             }),
-            _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = T::of_datum(Datum::Integer(self.get(from + i)))),
+            _ => out
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, o)| *o = T::of_datum(Datum::Integer(self.get(from + i)))),
         }
     }
 

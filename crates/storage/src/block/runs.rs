@@ -1,6 +1,7 @@
 //! Runs of equal values: a value for each, and where it ends.
 //!
-//! Values of runs are encoded in turn, so that codes and constants are found among them. A predicate is asked once a run.
+//! Values of runs are encoded in turn, so that codes and constants are found among them. A predicate is asked
+//! once a run.
 
 use super::masks::bits_inside;
 use super::{Fixed, Values};
@@ -89,7 +90,8 @@ impl Runs {
         }
     }
 
-    /// The value of each run that `count` slots, at least one, from `from` on touch, and how many of them it has.
+    /// The value of each run that `count` slots, at least one, from `from` on touch, and how many of them it
+    /// has.
     pub(crate) fn weights(
         &self,
         from: usize,

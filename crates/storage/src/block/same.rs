@@ -13,7 +13,11 @@ impl Block {
             .enumerate()
             .all(|(word, &mask)| mask == 0 || (self.valid_word(word) ^ other.valid_word(word)) & mask == 0);
         are_valid_alike
-            && with_fixed!(physical, T => have_same_fixed::<T>(self, other, mask), have_same(self, other, mask, physical))
+            && with_fixed!(
+                physical,
+                T => have_same_fixed::<T>(self, other, mask),
+                have_same(self, other, mask, physical)
+            )
     }
 
     /// The slots of `mask` that are not NULL, word by word.
@@ -72,7 +76,8 @@ mod tests {
                     let mut mask = [0; WORDS];
                     let slots: Vec<usize> = (start..100).step_by(step).collect();
                     slots.iter().for_each(|slot| mask[slot / 64] |= 1 << (slot % 64));
-                    let datum = |block: &Block, slot: usize| format!("{:?}", block.datum(slot, ty.physical()));
+                    let datum =
+                        |block: &Block, slot: usize| format!("{:?}", block.datum(slot, ty.physical()));
                     let expected = slots.iter().all(|&slot| datum(&one, slot) == datum(&other, slot));
                     assert_eq!(one.has_same(&other, &mask, ty.physical()), expected, "{ty} {start} {step}");
                     assert!(one.has_same(&block(0, 100), &mask, ty.physical()));

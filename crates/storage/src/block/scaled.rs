@@ -1,5 +1,5 @@
-//! Doubles that are decimals, as integers: see [`super::alp`]. Integers are codes over a base, packed if that pays; doubles that do not come
-//! back from an integer bit for bit are patches.
+//! Doubles that are decimals, as integers: see [`super::alp`]. Integers are codes over a base, packed if that
+//! pays; doubles that do not come back from an integer bit for bit are patches.
 
 use super::alp::Scale;
 use super::floats::FloatRange;
@@ -23,9 +23,13 @@ impl Scaled {
         &mut self.digits
     }
 
-    /// Up to 1024 doubles under a scale; `None` if there are none. `encode` encodes integers, which lie between two and
-    /// are not all one.
-    pub(crate) fn of(values: &[f64], scale: Scale, encode: impl FnOnce(&[i64], i64, i64) -> Values) -> Option<Scaled> {
+    /// Up to 1024 doubles under a scale; `None` if there are none. `encode` encodes integers, which lie
+    /// between two and are not all one.
+    pub(crate) fn of(
+        values: &[f64],
+        scale: Scale,
+        encode: impl FnOnce(&[i64], i64, i64) -> Values,
+    ) -> Option<Scaled> {
         let (mut digits, mut patches) = (Vec::with_capacity(values.len()), Vec::new());
         scale.encode(values, &mut digits, &mut patches);
         let (min, max) = range_of(&digits)?;
@@ -81,7 +85,9 @@ impl Scaled {
         let digits = &mut digits[..out.len()];
         self.digits.decode_fixed(PhysicalType::I64, from, digits);
         entasis_vector::simd::widest(|| {
-            out.iter_mut().zip(&*digits).for_each(|(o, &digit)| *o = T::of_datum(Datum::Float(scale.decode(digit))));
+            out.iter_mut()
+                .zip(&*digits)
+                .for_each(|(o, &digit)| *o = T::of_datum(Datum::Float(scale.decode(digit))));
         });
         let patches = self.patches.within(from, from + out.len());
         patches.for_each(|(at, value)| out[at] = T::of_datum(Datum::Float(value)));

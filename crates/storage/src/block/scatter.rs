@@ -1,5 +1,5 @@
-//! Writing many slots of a block at once: all values are decoded, the new ones scattered among them, and encoded anew with
-//! exact bounds. [`Block::put`] is the slow twin.
+//! Writing many slots of a block at once: all values are decoded, the new ones scattered among them, and
+//! encoded anew with exact bounds. [`Block::put`] is the slow twin.
 
 use super::{Block, Fixed, range_of, with_fixed, write};
 use crate::value::Datum;
@@ -24,7 +24,11 @@ impl Scattered<'_> {
 impl Block {
     /// This block with new values in some live slots. `live` are the live slots of its slice.
     pub(crate) fn scatter(&self, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
-        with_fixed!(ty.physical(), T => scatter_fixed::<T>(self, new, live, ty), scatter_strings(self, new, live, ty))
+        with_fixed!(
+            ty.physical(),
+            T => scatter_fixed::<T>(self, new, live, ty),
+            scatter_strings(self, new, live, ty)
+        )
     }
 }
 

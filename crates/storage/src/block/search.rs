@@ -1,8 +1,9 @@
-//! Slots that hold a number, or one of a range: 64 slots at a time, as a mask. What a point query reads a partition with, and
-//! a scan its filters' columns.
+//! Slots that hold a number, or one of a range: 64 slots at a time, as a mask. What a point query reads a
+//! partition with, and a scan its filters' columns.
 //!
-//! This is a leaf module with `unsafe`: vectors are loaded straight from the slots, and compared as in [`within`]. [`portable`] does
-//! without; the slow twin of both looks at one value after the other, in the tests.
+//! This is a leaf module with `unsafe`: vectors are loaded straight from the slots, and compared as in
+//! [`within`]. [`portable`] does without; the slow twin of both looks at one value after the other, in the
+//! tests.
 #![allow(unsafe_code)]
 
 use super::cells::{self, Slots};
@@ -10,8 +11,8 @@ use super::number::Number;
 use super::within::{self, Vectors};
 use entasis_vector::Native;
 
-/// Narrows `masks`, a bit a slot, to the slots whose value lies within `low` and `low + span`. Slots beyond the buffer do not
-/// match. All bits that are left, or-ed.
+/// Narrows `masks`, a bit a slot, to the slots whose value lies within `low` and `low + span`. Slots beyond
+/// the buffer do not match. All bits that are left, or-ed.
 #[inline]
 pub(crate) fn narrow<'a, T: Number>(slots: impl Into<Slots<'a>>, masks: &mut [u64], low: T, span: T) -> u64 {
     narrow_by(Vectors::widest(), slots, masks, low, span)
@@ -58,9 +59,10 @@ macro_rules! kernel {
             for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
                 *mask &= if (word + 1) * 64 * size_of::<T>() <= slots.bytes() {
                     (0..64).step_by(lanes).fold(0, |found, slot| {
-                        // SAFETY: the 64 slots lie within the buffer. Dead ones may be written meanwhile, whose bits the caller
-                        // masks.
-                        let values = unsafe { $load(slots.as_ptr().add((word * 64 + slot) * size_of::<T>()).cast()) };
+                        // SAFETY: the 64 slots lie within the buffer. Dead ones may be written meanwhile,
+                        // whose bits the caller masks.
+                        let values =
+                            unsafe { $load(slots.as_ptr().add((word * 64 + slot) * size_of::<T>()).cast()) };
                         found | within::<T>(values, every_low, every_span) << slot
                     })
                 } else {
@@ -95,7 +97,8 @@ pub(crate) fn narrow_where<'a, T: Native>(
 }
 
 /// Whether `holds` is true of each value of a word's slots: a byte a slot, then a bit a byte.
-// PERF: both steps are vector loops on AVX2, if `holds` is arithmetic; a bit at a time takes 40 ns for 64 slots.
+// PERF: both steps are vector loops on AVX2, if `holds` is arithmetic; a bit at a time takes 40 ns for 64
+// slots.
 #[inline(always)]
 fn answers<T: Native>(slots: Slots<'_>, word: usize, holds: impl Fn(T) -> bool) -> u64 {
     let all = slots.bytes() / size_of::<T>();
@@ -119,18 +122,23 @@ mod tests {
     fn vector_and_portable_search_agree() {
         fn check<T: Number>(values: &[T], spans: &[T]) {
             let buffer = Buffer::from_slice(values);
-            for (&low, &span) in values[..20].iter().flat_map(|low| spans.iter().map(move |span| (low, span))) {
+            for (&low, &span) in values[..20].iter().flat_map(|low| spans.iter().map(move |span| (low, span)))
+            {
                 let mut masks: Vec<u64> = (0..values.len() as u64 / 64 + 2).map(|i| !(i * 0x1111)).collect();
                 let twin = |word: usize| -> u64 {
-                    let slots =
-                        (word * 64..values.len().min(word * 64 + 64)).filter(|&i| values[i].is_within(low, span));
+                    let slots = (word * 64..values.len().min(word * 64 + 64))
+                        .filter(|&i| values[i].is_within(low, span));
                     slots.map(|slot| 1 << (slot % 64)).sum()
                 };
                 let last = masks.len() - 1;
                 // What lies behind the values, but within the buffer, is zeroes.
-                masks.iter_mut().skip(values.len() / 64).for_each(|mask| *mask &= (1 << (values.len() % 64)) - 1);
+                masks
+                    .iter_mut()
+                    .skip(values.len() / 64)
+                    .for_each(|mask| *mask &= (1 << (values.len() % 64)) - 1);
                 masks[last] = 0;
-                let expected: Vec<u64> = masks.iter().enumerate().map(|(word, mask)| mask & twin(word)).collect();
+                let expected: Vec<u64> =
+                    masks.iter().enumerate().map(|(word, mask)| mask & twin(word)).collect();
                 let narrowed = |vectors: Option<Vectors>| {
                     let mut masks = masks.clone();
                     narrow_by(vectors, &buffer, &mut masks, low, span);

@@ -1,7 +1,7 @@
 //! Strings of a block end to end, and views that point at them.
 //!
-//! Views are made without copying a byte: they point into the block, which never changes and which the snapshot of the
-//! running statement keeps alive (see `entasis_vector::string` on stable strings).
+//! Views are made without copying a byte: they point into the block, which never changes and which the
+//! snapshot of the running statement keeps alive (see `entasis_vector::string` on stable strings).
 //!
 //! This is a leaf module with `unsafe`: it makes those views. The safe twin is [`StringBytes::get`].
 #![allow(unsafe_code)]
@@ -96,9 +96,10 @@ impl StringBytes {
 /// A view of bytes that an immutable block or dictionary owns.
 #[inline(always)]
 pub(crate) fn pinned_view(bytes: &[u8]) -> StringView {
-    // SAFETY: only called on bytes that a `Block` owns in a box or an `Arc<str>`. They never move or change, and
-    // whoever decodes a block has pinned the table version that it hangs in until the end of the statement.
-    // PERF: copying the bytes instead costs 3x the time of a scan of a text column, and its memory bandwidth again.
+    // SAFETY: only called on bytes that a `Block` owns in a box or an `Arc<str>`. They never move or change,
+    // and whoever decodes a block has pinned the table version that it hangs in until the end of the
+    // statement. PERF: copying the bytes instead costs 3x the time of a scan of a text column, and its memory
+    // bandwidth again.
     unsafe { StringView::new(bytes) }
 }
 

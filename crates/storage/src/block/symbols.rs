@@ -1,39 +1,43 @@
 //! FSST: compression of short strings which keeps every string readable on its own.
 //!
-//! The idea: a table of up to 255 symbols, each 1 to 8 bytes long, is learned from a sample. A text becomes a row of
-//! one-byte codes, each naming a symbol. No code depends on the text before it, so any string of a block can be
-//! decompressed alone, and decompression is one table lookup and one eight-byte store per code.
+//! The idea: a table of up to 255 symbols, each 1 to 8 bytes long, is learned from a sample. A text becomes a
+//! row of one-byte codes, each naming a symbol. No code depends on the text before it, so any string of a
+//! block can be decompressed alone, and decompression is one table lookup and one eight-byte store per code.
 //!
 //! After P. Boncz, T. Neumann, V. Leis: "FSST: Fast Random Access String Compression", VLDB 2020.
 //!
 //! # Steps
 //!
-//! 1. [`SymbolTable::train`] builds the table bottom up (the paper's part on the construction of symbol tables). It
-//!    starts with no symbol. In each of five generations it compresses the sample with the table so far, counts each
-//!    symbol and each pair of neighbours, and takes the symbols and the joined pairs as candidates. The 255 candidates
-//!    with the highest gain, which is count times length, form the next table. The first tables are built from a part
-//!    of the sample, for speed.
-//! 2. [`SymbolTable::compress`] takes the longest symbol that starts the rest of the text, again and again. It looks
-//!    for a symbol of three or more bytes, of two, and of one, and takes the longest one found. If there is none it
-//!    writes [`ESCAPE`] and the byte itself. Blocks of texts are compressed by [`super::abreast`].
+//! 1. [`SymbolTable::train`] builds the table bottom up (the paper's part on the construction of symbol
+//!    tables). It starts with no symbol. In each of five generations it compresses the sample with the table
+//!    so far, counts each symbol and each pair of neighbours, and takes the symbols and the joined pairs as
+//!    candidates. The 255 candidates with the highest gain, which is count times length, form the next table.
+//!    The first tables are built from a part of the sample, for speed.
+//! 2. [`SymbolTable::compress`] takes the longest symbol that starts the rest of the text, again and again.
+//!    It looks for a symbol of three or more bytes, of two, and of one, and takes the longest one found. If
+//!    there is none it writes [`ESCAPE`] and the byte itself. Blocks of texts are compressed by
+//!    [`super::abreast`].
 //! 3. [`SymbolTable::decompress`] puts the symbols of the codes one after the other.
 //!
 //! # Layout
 //!
-//! A compressed text is a row of bytes. A byte from 0 to 254 is the code of a symbol. The byte 255 is the escape: the
-//! byte after it is a byte of the text. There is no header and no end mark; the caller keeps the length. The codes of
-//! two texts one after the other are codes of the two texts one after the other, so a run of neighbouring strings can
-//! be decompressed with one call.
+//! A compressed text is a row of bytes. A byte from 0 to 254 is the code of a symbol. The byte 255 is the
+//! escape: the byte after it is a byte of the text. There is no header and no end mark; the caller keeps the
+//! length. The codes of two texts one after the other are codes of the two texts one after the other, so a
+//! run of neighbouring strings can be decompressed with one call.
 //!
-//! A symbol is held as a `u64` whose lowest byte is the first byte of the symbol; the bytes past its length are zero.
+//! A symbol is held as a `u64` whose lowest byte is the first byte of the symbol; the bytes past its length
+//! are zero.
 //!
 //! # Invariants
 //!
-//! - At most one symbol of three or more bytes starts with the same three bytes, and no two symbols are equal. So the
-//!   slot found by the hash of a prefix holds the only symbol which can match there (the paper's lossy perfect hash).
-//! - Training and compression are deterministic. With the same table equal texts have equal codes, and different texts
-//!   have different codes. So texts can be tested for equality by their codes.
-//! - A compressed text is at most twice as long as the text, and a text at most eight times as long as its codes.
+//! - At most one symbol of three or more bytes starts with the same three bytes, and no two symbols are
+//!   equal. So the slot found by the hash of a prefix holds the only symbol which can match there (the
+//!   paper's lossy perfect hash).
+//! - Training and compression are deterministic. With the same table equal texts have equal codes, and
+//!   different texts have different codes. So texts can be tested for equality by their codes.
+//! - A compressed text is at most twice as long as the text, and a text at most eight times as long as its
+//!   codes.
 //! - A table does not change after training, so it can be shared by threads.
 //!
 //! # What it does not do
@@ -72,8 +76,8 @@ const TRAINING_CODES: usize = 512;
 /// The fewest times a pair must be seen in the sample for its join to be a candidate.
 const MIN_PAIR_COUNT: u16 = 3;
 
-/// What a symbol of one byte gains for each time it is seen. It is more than its length, as without the symbol an
-/// escape must be written.
+/// What a symbol of one byte gains for each time it is seen. It is more than its length, as without the
+/// symbol an escape must be written.
 const SINGLE_BYTE_WEIGHT: u64 = 8;
 
 /// The symbols learned from a sample, and what is needed to find the longest one at the start of a text.
@@ -91,12 +95,13 @@ pub(crate) struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// Learns a table from a sample of the texts. Some 16 to 64 KB are enough. An empty sample gives a table with no
-    /// symbols, which escapes every byte.
+    /// Learns a table from a sample of the texts. Some 16 to 64 KB are enough. An empty sample gives a table
+    /// with no symbols, which escapes every byte.
     pub(crate) fn train<'a>(sample: impl Iterator<Item = &'a [u8]> + Clone) -> SymbolTable {
         let mut counts = Counts::new();
         (0..GENERATIONS).fold(SymbolTable::empty(), |table, generation| {
-            // The early tables are rough anyway, so only every fifth text, fourth text and so on is counted for them.
+            // The early tables are rough anyway, so only every fifth text, fourth text and so on is counted
+            // for them.
             sample.clone().step_by(GENERATIONS - generation).for_each(|text| counts.add_text(&table, text));
             SymbolTable::from_candidates(counts.take_candidates(&table))
         })
@@ -122,8 +127,8 @@ impl SymbolTable {
         out.truncate(start + length);
     }
 
-    /// Bytes that [`SymbolTable::decompress_into`] wants, of which the text takes a part: enough for the longest text that the
-    /// codes can have.
+    /// Bytes that [`SymbolTable::decompress_into`] wants, of which the text takes a part: enough for the
+    /// longest text that the codes can have.
     // PERF: to find the true length first would halve the speed.
     #[inline]
     pub(crate) fn room(&self, codes: &[u8]) -> usize {
@@ -152,7 +157,8 @@ impl SymbolTable {
 
     /// How many bytes a long text and the word stored last take. For a short text a rough number does.
     ///
-    /// PERF: apart from [`Self::decompress`], whose loop is compiled worse with this one in the same function.
+    /// PERF: apart from [`Self::decompress`], whose loop is compiled worse with this one in the same
+    /// function.
     #[cold]
     #[inline(never)]
     fn exact_room(&self, codes: &[u8]) -> usize {
@@ -210,9 +216,12 @@ impl SymbolTable {
     pub(crate) fn of_symbols(symbols: &[(u64, u8)]) -> Option<SymbolTable> {
         let mut table = SymbolTable::empty();
         let is_symbol = |&(bytes, length): &(u64, u8)| {
-            (1..=MAX_LENGTH).contains(&length.into()) && bytes.checked_shr(8 * u32::from(length)).unwrap_or(0) == 0
+            (1..=MAX_LENGTH).contains(&length.into())
+                && bytes.checked_shr(8 * u32::from(length)).unwrap_or(0) == 0
         };
-        let insert = |(code, &(bytes, length)): (usize, &(u64, u8))| table.insert(Symbol { bytes, length }, code as u8);
+        let insert = |(code, &(bytes, length)): (usize, &(u64, u8))| {
+            table.insert(Symbol { bytes, length }, code as u8)
+        };
         let are_good = symbols.len() <= MAX_SYMBOLS && symbols.iter().all(is_symbol);
         (are_good && symbols.iter().enumerate().all(insert)).then_some(table)
     }
@@ -254,7 +263,8 @@ impl SymbolTable {
         }
     }
 
-    /// The longest symbol which starts a text, given its next eight bytes, of which only `remaining` belong to it.
+    /// The longest symbol which starts a text, given its next eight bytes, of which only `remaining` belong
+    /// to it.
     #[inline(always)]
     pub(super) fn longest_match(&self, word: u64, remaining: usize) -> Match {
         let single = Match::new(self.singles[word as u8 as usize], 1);
@@ -274,7 +284,8 @@ impl fmt::Debug for SymbolTable {
     /// Lists the symbols in the order of their codes.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let symbols = self.symbols.iter().zip(&self.lengths).filter(|&(_, &length)| length > 0);
-        let texts = symbols.map(|(symbol, &length)| symbol.to_le_bytes()[..length as usize].escape_ascii().to_string());
+        let texts = symbols
+            .map(|(symbol, &length)| symbol.to_le_bytes()[..length as usize].escape_ascii().to_string());
         formatter.debug_list().entries(texts).finish()
     }
 }
@@ -289,7 +300,8 @@ fn last_word(text: &[u8], count: usize) -> u64 {
     }
 }
 
-/// One step of compression: a code, or [`ESCAPE`], in the low byte, and how many bytes of the text it stands for above.
+/// One step of compression: a code, or [`ESCAPE`], in the low byte, and how many bytes of the text it stands
+/// for above.
 ///
 /// PERF: as one number it stays in a register where the longest of three matches is chosen without a branch.
 #[derive(Clone, Copy)]
@@ -332,7 +344,8 @@ impl Symbol {
     }
 }
 
-/// The symbols which start with a prefix of `PREFIX` bytes, by the hash of the prefix; at most one in each slot.
+/// The symbols which start with a prefix of `PREFIX` bytes, by the hash of the prefix; at most one in each
+/// slot.
 struct PrefixTable<const PREFIX: u32> {
     /// The slots, by hash.
     slots: Box<[Slot; 1 << SLOT_BITS]>,
@@ -347,7 +360,8 @@ impl<const PREFIX: u32> PrefixTable<PREFIX> {
     /// The slot for the texts which start with the bytes of `word`.
     #[inline(always)]
     fn slot_of(word: u64) -> usize {
-        // The prefix is moved to the top, which drops the other bytes; the factor is 2^64 over the golden ratio.
+        // The prefix is moved to the top, which drops the other bytes; the factor is 2^64 over the golden
+        // ratio.
         let prefix = word << (64 - 8 * PREFIX) >> (64 - 8 * PREFIX);
         (prefix.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOT_BITS)) as usize
     }
@@ -366,11 +380,11 @@ impl<const PREFIX: u32> PrefixTable<PREFIX> {
         free
     }
 
-    /// The symbol which starts the text whose next bytes are `word`, of which only `remaining` belong to it; if there
-    /// is none, the match of the `shorter` symbol.
+    /// The symbol which starts the text whose next bytes are `word`, of which only `remaining` belong to it;
+    /// if there is none, the match of the `shorter` symbol.
     ///
-    /// PERF: chosen without a branch, as which symbol comes next cannot be predicted: a branch costs a third of the
-    /// speed of compression.
+    /// PERF: chosen without a branch, as which symbol comes next cannot be predicted: a branch costs a third
+    /// of the speed of compression.
     #[inline(always)]
     fn find_or(&self, shorter: Match, word: u64, remaining: usize) -> Match {
         let slot = &self.slots[Self::slot_of(word)];
@@ -442,8 +456,8 @@ impl Counts {
         Counts { codes: [0; TRAINING_CODES], pairs, seen_pairs: Vec::new() }
     }
 
-    /// Counts the codes of one text. For each longer symbol its first byte is counted too, as if it stood there
-    /// alone, so that the table can come back from long symbols to shorter ones.
+    /// Counts the codes of one text. For each longer symbol its first byte is counted too, as if it stood
+    /// there alone, so that the table can come back from long symbols to shorter ones.
     fn add_text(&mut self, table: &SymbolTable, text: &[u8]) {
         let mut previous = None;
         table.for_each_match(text, |found, first| {
@@ -564,7 +578,8 @@ mod tests {
         codes
     }
 
-    /// Checks that a text comes back, that its length is known, that output is appended, and that codes are short.
+    /// Checks that a text comes back, that its length is known, that output is appended, and that codes are
+    /// short.
     fn check_round_trip(table: &SymbolTable, text: &[u8]) {
         let codes = compressed(table, text);
         assert!(codes.len() <= 2 * text.len());
@@ -585,7 +600,9 @@ mod tests {
         texts.extend((0..40).flat_map(|count| [0, b'a', 254, 255].map(|byte| vec![byte; count])));
         texts.extend((0..40).map(|count| random.bytes(count)));
         texts.extend((0..40).map(|count| random.bytes(count).iter().map(|byte| byte % 3).collect()));
-        texts.extend(["Žluťoučký kůň", "日本語のテキスト", "🦀🦀🦀 crab 🦀", "ñ", "Ελληνικά"].map(|text| text.into()));
+        texts.extend(
+            ["Žluťoučký kůň", "日本語のテキスト", "🦀🦀🦀 crab 🦀", "ñ", "Ελληνικά"].map(|text| text.into()),
+        );
         texts.push(b"abcdefgh".repeat(100));
         texts.push(b"abcdefghi\0\0\0\0".repeat(100));
         texts.push(random.bytes(100_000));

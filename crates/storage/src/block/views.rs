@@ -1,11 +1,13 @@
-//! Strings that are written in place: a view a slot, and the bytes of long strings in a heap of the block's own.
+//! Strings that are written in place: a view a slot, and the bytes of long strings in a heap of the block's
+//! own.
 //!
-//! The heap only grows: what a view pointed to stays where it is, as long as the block lives, so readers that have
-//! decoded views need nothing but the block. Overwriting a string leaves its bytes as garbage; every copy of the block is
-//! compact, and a block that nobody shares is compacted when garbage prevails.
+//! The heap only grows: what a view pointed to stays where it is, as long as the block lives, so readers that
+//! have decoded views need nothing but the block. Overwriting a string leaves its bytes as garbage; every
+//! copy of the block is compact, and a block that nobody shares is compacted when garbage prevails.
 //!
-//! A ghost slot of a shared block takes a string if it is short, or if the last piece of the heap has room for it: bytes
-//! beyond those used are no one's but the writer's. Views of dead slots are never looked through: they may be half written.
+//! A ghost slot of a shared block takes a string if it is short, or if the last piece of the heap has room
+//! for it: bytes beyond those used are no one's but the writer's. Views of dead slots are never looked
+//! through: they may be half written.
 //!
 //! This is a leaf module with `unsafe`: it makes the views, looks through them, and appends to the heap.
 #![allow(unsafe_code)]
@@ -62,8 +64,8 @@ impl Views {
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> &[u8] {
         assert!((slot + 1) * size_of::<StringView>() <= self.views.capacity());
-        // SAFETY: the slot is in the buffer. It is live for the caller, so nobody writes it while the block is shared;
-        // the view is inline or points into a piece of this block, which stays.
+        // SAFETY: the slot is in the buffer. It is live for the caller, so nobody writes it while the block
+        // is shared; the view is inline or points into a piece of this block, which stays.
         unsafe { (*self.views.as_ptr().cast::<StringView>().add(slot)).as_bytes() }
     }
 
@@ -76,7 +78,10 @@ impl Views {
     /// True if `bytes` can be stored without a new piece.
     pub(crate) fn has_room(&self, bytes: &[u8]) -> bool {
         bytes.len() <= INLINE_BYTES
-            || self.pieces.last().is_some_and(|piece| piece.capacity() - self.used.load(Relaxed) >= bytes.len())
+            || self
+                .pieces
+                .last()
+                .is_some_and(|piece| piece.capacity() - self.used.load(Relaxed) >= bytes.len())
     }
 
     /// Writes a string that there is room for; see [`cells::store`]. Only one thread stores at a time.
@@ -87,7 +92,8 @@ impl Views {
             Some(piece) => {
                 let used = self.used.load(Relaxed);
                 assert!(used + bytes.len() <= piece.capacity());
-                // SAFETY: the bytes beyond `used` are in the piece, and no view shows them, so no one reads them.
+                // SAFETY: the bytes beyond `used` are in the piece, and no view shows them, so no one reads
+                // them.
                 let copy = unsafe {
                     let to = piece.as_ptr().add(used);
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -123,7 +129,8 @@ mod tests {
 
     #[test]
     fn strings_stay_where_views_point() {
-        let texts: Vec<String> = (0..100usize).map(|i| "long enough ".repeat(i % 5) + &i.to_string()).collect();
+        let texts: Vec<String> =
+            (0..100usize).map(|i| "long enough ".repeat(i % 5) + &i.to_string()).collect();
         let mut views = Views::new(100, 100, |slot| texts[slot].as_bytes());
         let pinned: Vec<StringView> = (0..100).map(|slot| views.view(slot)).collect();
         for slot in (0..100).step_by(2) {

@@ -1,9 +1,9 @@
 //! Comparing the numbers of a vector with a range: a bit a number.
 //!
-//! A range is one subtraction and one comparison, `number - low <= span`, in arithmetic that wraps around; signs do not matter.
-//! AVX-512 compares unsigned numbers to a mask. AVX2 has neither: a number is at most another if it is the lesser of the two, and
-//! each lane's highest bit goes to the mask. What reads the numbers, from slots or by unpacking, is not here. The slow twin is
-//! [`super::number::Number::is_within`].
+//! A range is one subtraction and one comparison, `number - low <= span`, in arithmetic that wraps around;
+//! signs do not matter. AVX-512 compares unsigned numbers to a mask. AVX2 has neither: a number is at most
+//! another if it is the lesser of the two, and each lane's highest bit goes to the mask. What reads the
+//! numbers, from slots or by unpacking, is not here. The slow twin is [`super::number::Number::is_within`].
 
 #[cfg(target_arch = "x86_64")]
 use entasis_vector::simd::{AVX2, AVX512};
@@ -112,7 +112,8 @@ pub(crate) mod avx2 {
             2 => {
                 let above = _mm256_sub_epi16(numbers, low);
                 let is_in = _mm256_cmpeq_epi16(_mm256_min_epu16(above, span), above);
-                // A byte a number: the lower half of each 16 bytes has what is wanted, the upper half has it once more.
+                // A byte a number: the lower half of each 16 bytes has what is wanted, the upper half has it
+                // once more.
                 let bits = _mm256_movemask_epi8(_mm256_packs_epi16(is_in, is_in));
                 (bits & 0xFF) | (bits >> 8 & 0xFF00)
             }

@@ -1,12 +1,14 @@
 //! Writing single slots of a block.
 //!
-//! 1. [`Block::admits`]: may the value be stored while others read the block? It must fit the encoding and lie within
-//!    the zone, which readers rely on. Then [`Block::store`] writes it.
-//! 2. [`Block::put`]: the same for a block that nobody shares. The zone widens; a value that does not fit has the block
-//!    encoded anew, wide enough and with slack, and only this block.
+//! 1. [`Block::admits`]: may the value be stored while others read the block? It must fit the encoding and
+//!    lie within the zone, which readers rely on. Then [`Block::store`] writes it.
+//! 2. [`Block::put`]: the same for a block that nobody shares. The zone widens; a value that does not fit has
+//!    the block encoded anew, wide enough and with slack, and only this block.
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
-use super::{Block, Codes, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed};
+use super::{
+    Block, Codes, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed,
+};
 use crate::definition::Compression;
 use crate::node::{Stamp, prefetch};
 use crate::value::{Datum, Zone};
@@ -42,7 +44,8 @@ impl Block {
     fn fits(&self, datum: Datum<'_>) -> bool {
         match (&self.values, datum) {
             (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
-                codes.are_plain() && v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
+                codes.are_plain()
+                    && v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
             }
             (Values::Flat(_), _) => true,
             (Values::Views(views), Datum::Bytes(bytes)) => views.has_room(bytes),
@@ -74,7 +77,9 @@ impl Block {
         }
         match (&self.values, datum) {
             (_, Datum::Null) | (Values::Constant(_), _) => {}
-            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => codes.store(slot, (v - base) as u64),
+            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
+                codes.store(slot, (v - base) as u64)
+            }
             (Values::Flat(buffer), datum) => with_fixed!(
                 physical,
                 T => cells::store::<T>(buffer, slot, T::of_datum(datum)),
@@ -98,8 +103,8 @@ impl Block {
         }
     }
 
-    /// Writes `datum` to `slot` of a block that no other thread can see. `live` are the live slots of its slice, which
-    /// may show `slot`; `limit` is how many slots it may get.
+    /// Writes `datum` to `slot` of a block that no other thread can see. `live` are the live slots of its
+    /// slice, which may show `slot`; `limit` is how many slots it may get.
     pub(crate) fn put(&mut self, slot: usize, datum: Datum<'_>, live: &[u64], ty: DataType, limit: usize) {
         let physical = ty.physical();
         let old_is_live = bitmap::get(live, slot);
@@ -137,8 +142,11 @@ impl Block {
     /// The same live values in the tightest hot encoding, with `change` made to one slot.
     fn encode_anew(&mut self, change: Option<(usize, Datum<'_>)>, live: &[u64], ty: DataType, limit: usize) {
         let needed = change.map_or(0, |(slot, _)| slot + 1);
-        let slots =
-            if needed <= self.slots() { self.slots() } else { needed.next_power_of_two().max(SLOTS_MIN).min(limit) };
+        let slots = if needed <= self.slots() {
+            self.slots()
+        } else {
+            needed.next_power_of_two().max(SLOTS_MIN).min(limit)
+        };
         let physical = ty.physical();
         let ascending = self.ascending
             && change.is_none_or(|(slot, datum)| !datum.is_null() && ascends(&self.zone, slot, datum, live));
@@ -154,8 +162,8 @@ impl Block {
         *self = new;
     }
 
-    /// A hot block of the values that `get` gives for slots 0 to `used` - 1, `None` for dead ones; with memory for
-    /// `capacity` slots.
+    /// A hot block of the values that `get` gives for slots 0 to `used` - 1, `None` for dead ones; with
+    /// memory for `capacity` slots.
     pub(crate) fn of<'a>(
         used: usize,
         capacity: usize,
@@ -266,7 +274,14 @@ impl Block {
             _ => self.warm(physical),
         };
         let validity = self.copy_validity();
-        Block { stamp, slots: self.slots, values, validity, zone: self.zone.clone(), ascending: self.ascending }
+        Block {
+            stamp,
+            slots: self.slots,
+            values,
+            validity,
+            zone: self.zone.clone(),
+            ascending: self.ascending,
+        }
     }
 
     /// The values in an encoding that is written in place.
@@ -277,7 +292,9 @@ impl Block {
                 let codes = Codes::new(dictionary.len() as u32 - 1, self.slots(), all);
                 Values::Dictionary { dictionary: dictionary.clone(), codes }
             }
-            Values::Strings(strings) => Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot))),
+            Values::Strings(strings) => {
+                Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot)))
+            }
             Values::Fsst(fsst) => {
                 let strings = fsst.strings();
                 Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot)))
@@ -298,7 +315,9 @@ impl Block {
     }
 
     fn copy_validity(&self) -> Option<Validity> {
-        self.validity.as_ref().map(|words| words.iter().map(|word| AtomicU64::new(word.load(Relaxed))).collect())
+        self.validity
+            .as_ref()
+            .map(|words| words.iter().map(|word| AtomicU64::new(word.load(Relaxed))).collect())
     }
 }
 
@@ -355,7 +374,9 @@ fn of_fixed<T: Fixed>(
                 *value = v;
                 range = Some(match range {
                     None => (v, v),
-                    Some((min, max)) => (if v.before(min) { v } else { min }, if max.before(v) { v } else { max }),
+                    Some((min, max)) => {
+                        (if v.before(min) { v } else { min }, if max.before(v) { v } else { max })
+                    }
                 });
             }
         }
@@ -379,7 +400,8 @@ fn of_fixed<T: Fixed>(
     )
 }
 
-/// Asks for what is read a few rows later, first for the block and then for its slot: rows of many blocks are a miss each.
+/// Asks for what is read a few rows later, first for the block and then for its slot: rows of many blocks are
+/// a miss each.
 fn prefetch_ahead(sources: &[Option<(&Block, usize)>], at: usize, physical: PhysicalType) {
     if let Some(Some((block, _))) = sources.get(at + 24) {
         let start = std::ptr::from_ref::<Block>(block).cast::<u8>();
@@ -402,7 +424,11 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
     };
     let first = values[sources.iter().position(Option::is_some)?];
     // Slots without a value must not widen the codes.
-    values.iter_mut().zip(sources).filter(|(_, source)| source.is_none()).for_each(|(value, _)| *value = first);
+    values
+        .iter_mut()
+        .zip(sources)
+        .filter(|(_, source)| source.is_none())
+        .for_each(|(value, _)| *value = first);
     let (min, max) = range_of(&values)?;
     let (low, high) = bounds(min.datum(), max.datum(), ty);
     let values = T::encode_plain(&values, min, max, sources.len(), true);
@@ -426,7 +452,8 @@ fn are_scattered_over_few(sources: &[Option<(&Block, usize)>]) -> bool {
 }
 
 /// The values of rows that stand in a few blocks; nothing if they are many, or may have NULLs.
-// PERF: a block is decoded in 30 to 100 ns, a single value in 10. Deleting half of 10 M rows takes half the time.
+// PERF: a block is decoded in 30 to 100 ns, a single value in 10. Deleting half of 10 M rows takes half the
+// time.
 fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<T>> {
     let mut decoded: Vec<(&Block, Vec<T>)> = Vec::new();
     let mut last = 0;
@@ -451,8 +478,8 @@ fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<
     Some(values)
 }
 
-/// The values of rows in any blocks: runs of slots that follow one another are decoded at once, and what comes next is
-/// asked for. Nothing if one may be NULL.
+/// The values of rows in any blocks: runs of slots that follow one another are decoded at once, and what
+/// comes next is asked for. Nothing if one may be NULL.
 fn from_runs<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Vec<T>> {
     let mut values = vec![T::default(); sources.len()];
     let mut at = 0;

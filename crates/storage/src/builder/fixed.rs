@@ -50,7 +50,8 @@ impl<T: Fixed> FixedBuilder<T> {
             }
             (Encoding::Constant, _) => self.values.resize(start + rows.len(), vector.values::<T>()[0]),
             (Encoding::Dictionary, _) => {
-                let entries = vector.dictionary().expect("a dictionary vector has one").values().values::<T>();
+                let entries =
+                    vector.dictionary().expect("a dictionary vector has one").values().values::<T>();
                 let codes = vector.codes();
                 for_each_position(positions, rows.clone(), |p| self.values.push(entries[codes[p] as usize]));
             }
@@ -114,8 +115,8 @@ impl<T: Fixed> FixedBuilder<T> {
         bounds
     }
 
-    /// Makes the values in NULL slots those before them, `value` if there are none, so that they do not widen the codes nor
-    /// break runs.
+    /// Makes the values in NULL slots those before them, `value` if there are none, so that they do not widen
+    /// the codes nor break runs.
     fn blank_nulls(&mut self, value: T) {
         if self.nulls > 0 {
             let mut last = value;
@@ -154,7 +155,12 @@ fn physical_value<T: Fixed>(value: T, ty: DataType) -> Value {
 }
 
 /// The values of rows that are held in another width than the column's.
-fn widened(vector: &Vector, positions: Option<&[u16]>, rows: Range<usize>, ty: DataType) -> Result<Vec<Value>> {
+fn widened(
+    vector: &Vector,
+    positions: Option<&[u16]>,
+    rows: Range<usize>,
+    ty: DataType,
+) -> Result<Vec<Value>> {
     if vector.physical() != PhysicalType::I64 || ty.physical() != PhysicalType::I128 {
         return Err(Error::internal(format!("a column of {ty} was given {:?} values", vector.physical())));
     }

@@ -78,7 +78,9 @@ impl Interner {
 
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
-        self.slots.capacity() * 4 + (self.hashes.capacity() + self.ends.capacity()) * 8 + self.bytes.capacity()
+        self.slots.capacity() * 4
+            + (self.hashes.capacity() + self.ends.capacity()) * 8
+            + self.bytes.capacity()
     }
 
     /// Forgets all strings.

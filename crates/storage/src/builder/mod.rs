@@ -1,8 +1,8 @@
 //! Builders: one for each column of a row group that is being filled. They take vectors and give blocks.
 //!
-//! Values of fixed width are encoded as soon as a block is full. Strings wait for the end of the row group, because only
-//! then is it known whether a dictionary pays; a column with too many distinct values gives up early and is encoded
-//! block by block as well.
+//! Values of fixed width are encoded as soon as a block is full. Strings wait for the end of the row group,
+//! because only then is it known whether a dictionary pays; a column with too many distinct values gives up
+//! early and is encoded block by block as well.
 //!
 //! ```text
 //! mod ──▶ fixed                   a row group's builders; values of fixed width
@@ -103,13 +103,25 @@ impl GroupBuilder {
     }
 
     /// Adds the slots `slots`, all live, of slices of the same columns.
-    pub(crate) fn append_slots<S: Slices>(&mut self, slices: &S, slots: Range<usize>, schema: &[Field]) -> Result<()> {
+    pub(crate) fn append_slots<S: Slices>(
+        &mut self,
+        slices: &S,
+        slots: Range<usize>,
+        schema: &[Field],
+    ) -> Result<()> {
         for (column, builder) in self.columns.iter_mut().enumerate() {
             let mut vector = Vector::new(schema[column].ty.physical());
             let mut first = slots.start;
             while first < slots.end {
                 let rows = (slots.end - first).min(CHUNK_ROWS);
-                read::decode(slices, column, vector.physical(), from_ref(&(first..first + rows)), rows, &mut vector);
+                read::decode(
+                    slices,
+                    column,
+                    vector.physical(),
+                    from_ref(&(first..first + rows)),
+                    rows,
+                    &mut vector,
+                );
                 builder.append(&vector, None, 0..rows)?;
                 first += rows;
             }
@@ -204,12 +216,15 @@ impl GroupBuilder {
     }
 }
 
-/// Moves the values of a column's blocks to one piece of memory, or to a few that an allocator has sizes for. A piece is given back
-/// when all of its blocks have been written to or encoded anew, so a table that is changed here and there may keep twice the memory.
-// PERF: what is read from end to end is read ahead by the processor, across pages as well. Where a piece of 96 KB ends and the next
-// one begins 4 KB further on, a scan waits for some microseconds: 9 GB/s instead of 13 (docs/design/compression.md).
+/// Moves the values of a column's blocks to one piece of memory, or to a few that an allocator has sizes for.
+/// A piece is given back when all of its blocks have been written to or encoded anew, so a table that is
+/// changed here and there may keep twice the memory.
+// PERF: what is read from end to end is read ahead by the processor, across pages as well. Where a piece of
+// 96 KB ends and the next one begins 4 KB further on, a scan waits for some microseconds: 9 GB/s instead of
+// 13 (docs/design/compression.md).
 fn put_together(blocks: &mut [Block]) {
-    let mut buffers: Vec<&mut Buffer> = blocks.iter_mut().filter_map(|block| block.values.buffer_mut()).collect();
+    let mut buffers: Vec<&mut Buffer> =
+        blocks.iter_mut().filter_map(|block| block.values.buffer_mut()).collect();
     let mut left = &mut buffers[..];
     while !left.is_empty() {
         let sizes: Vec<usize> = left.iter().map(|buffer| buffer.capacity()).collect();
@@ -219,8 +234,9 @@ fn put_together(blocks: &mut [Block]) {
     }
 }
 
-/// How many of the first of some buffers, of so many bytes each, are put into one piece of memory: all, unless an allocator would
-/// give much more than that takes. There are four sizes from one power of two to the next.
+/// How many of the first of some buffers, of so many bytes each, are put into one piece of memory: all,
+/// unless an allocator would give much more than that takes. There are four sizes from one power of two to
+/// the next.
 fn fitting(sizes: &[usize]) -> usize {
     let all = sizes.iter().sum::<usize>() + Buffer::PIECE_HEAD;
     let step = (all.next_power_of_two() / 8).max(1);

@@ -1,10 +1,11 @@
 //! Blocks of strings, with a dictionary for the row group if that pays.
 //!
 //! 1. Strings get codes as they come, and only the codes are kept by row.
-//! 2. If distinct strings turn out to be too many, every row is written out to plain blocks, and so are all that follow.
-//!    Where strings are long, or it is asked for, these blocks hold codes of symbols that are learned from the first of them.
-//! 3. Else the dictionary is sorted at the end of the row group and codes are renumbered: their order is the strings'
-//!    order, so the bounds of a block are those of its codes.
+//! 2. If distinct strings turn out to be too many, every row is written out to plain blocks, and so are all
+//!    that follow. Where strings are long, or it is asked for, these blocks hold codes of symbols that are
+//!    learned from the first of them.
+//! 3. Else the dictionary is sorted at the end of the row group and codes are renumbered: their order is the
+//!    strings' order, so the bounds of a block are those of its codes.
 
 use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
@@ -13,7 +14,9 @@ use crate::block::symbols::SymbolTable;
 use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, range_of, string_value};
 use crate::definition::Compression;
 use crate::value::{Sketch, Zone, hash_bytes};
-use entasis_vector::{DataType, Dictionary, Encoding, Error, PhysicalType, Result, StringView, Value, Vector, bitmap};
+use entasis_vector::{
+    DataType, Dictionary, Encoding, Error, PhysicalType, Result, StringView, Value, Vector, bitmap,
+};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -101,7 +104,8 @@ impl StringBuilder {
                         codes.push(if valid { translation[theirs[position] as usize] } else { NULL_CODE });
                     });
                 }
-                // PERF: entries are seen for the first time so rarely that all rows are looked up before any is.
+                // PERF: entries are seen for the first time so rarely that all rows are looked up before any
+                // is.
                 if codes[first..].contains(&NO_CODE) {
                     let mut own = codes[first..].iter_mut();
                     for_each_position(positions, rows, |position| {
@@ -182,7 +186,8 @@ impl StringBuilder {
         // One value for all blocks that have the entry as their bound.
         let mut bounds: Vec<Value> = vec![Value::Null; entries];
         let blocks = self.codes.chunks(self.effort.block_rows);
-        let blocks = blocks.map(|codes| self.coded_block(codes, &order, &ranks, &dictionary, &mut bounds)).collect();
+        let blocks =
+            blocks.map(|codes| self.coded_block(codes, &order, &ranks, &dictionary, &mut bounds)).collect();
         self.forget_codes();
         blocks
     }
@@ -373,8 +378,8 @@ impl PlainBlocks {
         }
     }
 
-    /// Symbols of the first block's strings: if they are asked for, or strings are so long that they are rather carried than
-    /// looked into, and that it halves them.
+    /// Symbols of the first block's strings: if they are asked for, or strings are so long that they are
+    /// rather carried than looked into, and that it halves them.
     fn train(&self) -> Option<Arc<SymbolTable>> {
         let are_long = self.bytes.len() >= self.ends.len() * LONG && self.bytes.len() >= SAMPLE_BYTES;
         let may = self.form == Form::Cold(Compression::Auto) && are_long;

@@ -7,13 +7,15 @@
 //! | a sequence | nothing more |
 //! | all of them | the schema that they are in, if it is not the main one |
 //!
-//! In one version of the catalog nothing that is needed is missing, but for what temporary objects need: whoever drops an object does
-//! not see those of other connections, so that these keep nothing. Whoever drops or changes an object looks after its
-//! [`users`]. But of two transactions one may drop a table and the other make a view of it, and each is right by itself. So
-//! `judge` compares what both have changed when the second one commits: no object that one of them changed may need an object
-//! that the other changed. Then everything that an object needs is as it was when somebody looked at both.
+//! In one version of the catalog nothing that is needed is missing, but for what temporary objects need:
+//! whoever drops an object does not see those of other connections, so that these keep nothing. Whoever drops
+//! or changes an object looks after its [`users`]. But of two transactions one may drop a table and the other
+//! make a view of it, and each is right by itself. So `judge` compares what both have changed when the second
+//! one commits: no object that one of them changed may need an object that the other changed. Then everything
+//! that an object needs is as it was when somebody looked at both.
 //!
-//! What an object needs *of* another (columns, types, keys) is not known here: whoever changes that makes a new entry.
+//! What an object needs *of* another (columns, types, keys) is not known here: whoever changes that makes a
+//! new entry.
 
 use super::version::{CatalogVersion, Entry, changed, is_temporary, key, space};
 use entasis_vector::Result;
@@ -26,7 +28,10 @@ fn needs(entry: &Entry) -> Vec<String> {
         Entry::Table(table) => {
             let definition = &table.definition;
             let parents = definition.foreign_keys.iter().map(|foreign| foreign.table.as_str());
-            parents.chain(definition.identities()).chain(definition.sequences.iter().map(String::as_str)).collect()
+            parents
+                .chain(definition.identities())
+                .chain(definition.sequences.iter().map(String::as_str))
+                .collect()
         }
         Entry::Sequence(_) | Entry::Schema(_) => Vec::new(),
     };
@@ -45,8 +50,8 @@ fn schema_of(name: &str) -> Option<&str> {
     name.find('.').map(|dot| &name[..=dot])
 }
 
-/// The objects that need the one of this name: what is in the schema, views, tables with foreign keys that refer to it or with defaults that call it.
-/// A table that refers to itself is not among them.
+/// The objects that need the one of this name: what is in the schema, views, tables with foreign keys that
+/// refer to it or with defaults that call it. A table that refers to itself is not among them.
 pub fn users<'a>(names: &'a CatalogVersion, name: &str) -> Vec<&'a Entry> {
     let name = key(name);
     names.entries().filter(|entry| needs(entry).contains(&name)).collect()
@@ -63,7 +68,11 @@ pub(crate) fn judge(base: &CatalogVersion, now: &CatalogVersion, newest: &Catalo
 }
 
 /// Conflict, if one of the objects of `changed_here` needs one of `changed_there`, both by their keys.
-fn between(names: &CatalogVersion, changed_here: &BTreeSet<String>, changed_there: &BTreeSet<String>) -> Result<()> {
+fn between(
+    names: &CatalogVersion,
+    changed_here: &BTreeSet<String>,
+    changed_there: &BTreeSet<String>,
+) -> Result<()> {
     if changed_there.is_empty() {
         return Ok(());
     }
@@ -173,7 +182,8 @@ mod tests {
             let mut versions = vec![catalog.version()];
             for _ in 0..12 {
                 // Somebody who began some commits ago.
-                let base = versions[versions.len() - 1 - random.below(versions.len().min(3) as u64) as usize].clone();
+                let base = versions[versions.len() - 1 - random.below(versions.len().min(3) as u64) as usize]
+                    .clone();
                 let now = (0..=random.below(2)).fold(base.clone(), |names, _| step(&names, &mut random));
                 match catalog.publish(&base, &now, &[], &mut || true) {
                     Ok(_) => commits += 1,
@@ -202,7 +212,8 @@ mod tests {
         ] {
             names.add(entry, IfExists::Fail).unwrap();
         }
-        let users = |name: &str| users(&names, name).into_iter().map(Entry::name).collect::<Vec<_>>().join(" ");
+        let users =
+            |name: &str| users(&names, name).into_iter().map(Entry::name).collect::<Vec<_>>().join(" ");
         assert_eq!([users("T"), users("s"), users("v"), users("w")], ["child v", "t v", "w", ""]);
     }
 }

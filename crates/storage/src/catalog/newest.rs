@@ -26,8 +26,8 @@ impl Catalog {
         self.at_rest(CatalogVersion::clone)
     }
 
-    /// Looks at the newest version while no commit changes names, so that what `look` pins belongs to these names. It takes only
-    /// locks of heads.
+    /// Looks at the newest version while no commit changes names, so that what `look` pins belongs to these
+    /// names. It takes only locks of heads.
     pub fn at_rest<R>(&self, look: impl FnOnce(&CatalogVersion) -> R) -> R {
         let (newest, _held) = self.read();
         look(&newest)
@@ -38,19 +38,20 @@ impl Catalog {
         (self.newest.read().unwrap_or_else(PoisonError::into_inner), held)
     }
 
-    /// How often it has been changed, or was about to be: what was found by name is still good while this stays the same and
-    /// one holds the table's turn to write.
+    /// How often it has been changed, or was about to be: what was found by name is still good while this
+    /// stays the same and one holds the table's turn to write.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Calls `rows`, which makes the rows of some tables public and says if it did, and publishes the names of `now`, which
-    /// began as `base`, at the same moment. While it does so no one else changes names, and `tables` are still what their names
-    /// stand for. Nothing is waited for but locks of heads. True if rows and names have been published.
+    /// Calls `rows`, which makes the rows of some tables public and says if it did, and publishes the names
+    /// of `now`, which began as `base`, at the same moment. While it does so no one else changes names, and
+    /// `tables` are still what their names stand for. Nothing is waited for but locks of heads. True if rows
+    /// and names have been published.
     ///
     /// # Errors
-    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`, or what the objects of one need
-    /// of the other, or has made an index of the same name. Nothing is published then.
+    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`, or what the
+    /// objects of one need of the other, or has made an index of the same name. Nothing is published then.
     pub fn publish(
         &self,
         base: &CatalogVersion,
@@ -67,7 +68,8 @@ impl Catalog {
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
         check_tables(base, now, &newest, tables)?;
         let merged = merge(base, now, &newest)?;
-        // Before the rows: whoever holds a table that has its old name, and looks here, sees that this goes on.
+        // Before the rows: whoever holds a table that has its old name, and looks here, sees that this goes
+        // on.
         self.changes.fetch_add(1, Ordering::AcqRel);
         let is_published = rows();
         if is_published {
@@ -88,22 +90,29 @@ impl Catalog {
         let gone = own(&newest.clone().seen_by(owner));
         let space = space_of(owner);
         Arc::make_mut(&mut newest.names).retain(|key, _| !key.starts_with(space.as_str()));
-        gone.into_iter().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None }).collect()
+        gone.into_iter()
+            .filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
+            .collect()
     }
 
     /// Finds out early that [`Catalog::publish`] would fail.
     ///
     /// # Errors
     /// As there.
-    pub fn judge(&self, base: &CatalogVersion, now: &CatalogVersion, tables: &[Arc<TableEntry>]) -> Result<()> {
+    pub fn judge(
+        &self,
+        base: &CatalogVersion,
+        now: &CatalogVersion,
+        tables: &[Arc<TableEntry>],
+    ) -> Result<()> {
         let newest = self.version();
         check_tables(base, now, &newest, tables)?;
         merge(base, now, &newest).map(drop)
     }
 }
 
-/// Refuses tables that are not what their names stand for any more. Tables of one's own are not known to others, and those that
-/// one has dropped do not matter.
+/// Refuses tables that are not what their names stand for any more. Tables of one's own are not known to
+/// others, and those that one has dropped do not matter.
 fn check_tables(
     base: &CatalogVersion,
     now: &CatalogVersion,
@@ -143,8 +152,8 @@ fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -
     Ok(merged)
 }
 
-/// The tables that were changed between `base` and `now` share no name of an index with any other; temporary ones are among
-/// themselves.
+/// The tables that were changed between `base` and `now` share no name of an index with any other; temporary
+/// ones are among themselves.
 fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &CatalogVersion) -> Result<()> {
     let merged = CatalogVersion { owner: now.owner, ..merged.clone() };
     for NameChange { new, .. } in now.changes_since(base) {
@@ -152,7 +161,9 @@ fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &Catal
         let is_beside = |other: &TableEntry| is_temporary(&other.name) == is_temporary(&entry.name);
         for index in &entry.definition.keys {
             let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry) && is_beside(other));
-            if others.any(|other| other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))) {
+            if others.any(|other| {
+                other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))
+            }) {
                 return Err(changed("index", &index.name));
             }
         }

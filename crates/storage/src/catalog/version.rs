@@ -1,9 +1,10 @@
 //! Versions of the catalog: what names stand for at one moment.
 //!
-//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one space of names,
-//! but for temporary ones: what is called `temp.…` belongs to an *owner*, a connection, and there is one such space for each of
-//! them. A version that is [`CatalogVersion::seen_by`] an owner has the names of all and those of its own space, and no others;
-//! one that is seen by nobody in particular has no temporary names, and lists the objects of all spaces.
+//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one
+//! space of names, but for temporary ones: what is called `temp.…` belongs to an *owner*, a connection, and
+//! there is one such space for each of them. A version that is [`CatalogVersion::seen_by`] an owner has the
+//! names of all and those of its own space, and no others; one that is seen by nobody in particular has no
+//! temporary names, and lists the objects of all spaces.
 
 use crate::definition::{Definition, Sequence};
 use crate::table::Table;
@@ -36,8 +37,8 @@ pub struct TableEntry {
     pub table: Arc<Table>,
     /// What was declared.
     pub definition: Arc<Definition>,
-    /// By key of the definition: the table that it is looked up in ([`crate::table::index`]); `None` if that is the table
-    /// itself, whose layout key it is.
+    /// By key of the definition: the table that it is looked up in ([`crate::table::index`]); `None` if that
+    /// is the table itself, whose layout key it is.
     pub indexes: Vec<Option<Arc<Table>>>,
 }
 
@@ -204,8 +205,8 @@ impl CatalogVersion {
         }
     }
 
-    /// The table that has an index or unique key of this name, and the number of the key: among the temporary ones, among the others,
-    /// or, if that is not said, first among those and then among these.
+    /// The table that has an index or unique key of this name, and the number of the key: among the temporary
+    /// ones, among the others, or, if that is not said, first among those and then among these.
     pub fn index(&self, name: &str, temporary: Option<bool>) -> Option<(&Arc<TableEntry>, usize)> {
         let is_meant = |entry: &&Arc<TableEntry>| temporary.is_none_or(|is| is_temporary(&entry.name) == is);
         self.tables().filter(is_meant).find_map(|entry| {
@@ -231,7 +232,8 @@ impl CatalogVersion {
 
     /// The table that has an index or a key of this name, among the temporary ones or among the others.
     pub fn table_with_index(&self, name: &str, temporary: bool) -> Option<&Arc<TableEntry>> {
-        let has_it = |entry: &TableEntry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
+        let has_it =
+            |entry: &TableEntry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
         self.tables().find(|entry| is_temporary(&entry.name) == temporary && has_it(entry))
     }
 
@@ -286,7 +288,8 @@ impl CatalogVersion {
         Ok(is_there)
     }
 
-    /// The names that stand for something else than they did in `base`, in order. Both versions are read once, side by side.
+    /// The names that stand for something else than they did in `base`, in order. Both versions are read
+    /// once, side by side.
     pub fn changes_since<'a>(&'a self, base: &'a CatalogVersion) -> impl Iterator<Item = NameChange<'a>> {
         let (mut old_names, mut new_names) = (base.names.iter().peekable(), self.names.iter().peekable());
         let pairs = std::iter::from_fn(move || {
@@ -353,7 +356,12 @@ mod tests {
     }
 
     fn view(name: &str) -> Entry {
-        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new(), needs: Vec::new() }))
+        Entry::View(Arc::new(View {
+            name: name.into(),
+            sql: "SELECT 1".into(),
+            schema: Vec::new(),
+            needs: Vec::new(),
+        }))
     }
 
     #[test]
@@ -375,9 +383,11 @@ mod tests {
     #[test]
     fn temporary_names_are_their_owners() {
         let catalog = Catalog::new();
-        let publish =
-            |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true).unwrap();
-        let names_of = |version: &CatalogVersion| version.entries().map(|e| e.name().to_owned()).collect::<Vec<_>>();
+        let publish = |base: &CatalogVersion, now: &CatalogVersion| {
+            catalog.publish(base, now, &[], &mut || true).unwrap()
+        };
+        let names_of =
+            |version: &CatalogVersion| version.entries().map(|e| e.name().to_owned()).collect::<Vec<_>>();
         let (base_1, base_2) = (catalog.version().seen_by(1), catalog.version().seen_by(2));
         let (mut one, mut two) = (base_1.clone(), base_2.clone());
         one.add(table("t"), IfExists::Fail).unwrap();
@@ -406,7 +416,8 @@ mod tests {
     #[test]
     fn the_first_to_change_a_name_wins() {
         let catalog = Catalog::new();
-        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true);
+        let publish =
+            |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true);
         let base = catalog.version();
         let (mut one, mut two, mut three) = (base.clone(), base.clone(), base.clone());
         one.add(table("a"), IfExists::Fail).unwrap();
@@ -425,7 +436,8 @@ mod tests {
             let Entry::Table(plain) = table(name) else { unreachable!("it is a table") };
             let definition = Arc::new(Definition { keys: vec![key], ..Definition::default() });
             let TableEntry { name, table, .. } = &*plain;
-            let entry = TableEntry { name: name.clone(), table: table.clone(), definition, indexes: vec![None] };
+            let entry =
+                TableEntry { name: name.clone(), table: table.clone(), definition, indexes: vec![None] };
             Entry::Table(Arc::new(entry))
         };
         let (mut one, mut two) = (newest.clone(), newest.clone());
@@ -442,7 +454,8 @@ mod tests {
         let mut without = newest.clone();
         without.remove("a", "table").unwrap();
         publish(&newest, &without).unwrap();
-        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), &mut || true).unwrap_err();
+        let error =
+            catalog.publish(&newest, &newest, std::slice::from_ref(&written), &mut || true).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         // Those of a table of one's own are.
         let base = catalog.version();

@@ -5,13 +5,14 @@ use entasis_vector::Error;
 /// How the blocks of a table are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Each block as is smallest, if that reads about as fast as plain codes; plain codes in tables with a layout key, which
-    /// are written.
+    /// Each block as is smallest, if that reads about as fast as plain codes; plain codes in tables with a
+    /// layout key, which are written.
     #[default]
     Auto,
     /// As values are: flat arrays, strings one by one.
     None,
-    /// All others are forced wherever they are possible, for tests and comparisons: here, flat arrays of fixed width.
+    /// All others are forced wherever they are possible, for tests and comparisons: here, flat arrays of
+    /// fixed width.
     Flat,
     /// Codes of 1, 2 or 4 bytes.
     Plain,
@@ -61,7 +62,8 @@ impl Compression {
     /// The error for a name that is none.
     pub fn unknown(name: &str) -> Error {
         let names: Vec<&str> = Compression::NAMES.iter().map(|(name, _)| *name).collect();
-        Error::input(format!("there is no compression {name}")).with_hint(format!("they are {}", names.join(", ")))
+        Error::input(format!("there is no compression {name}"))
+            .with_hint(format!("they are {}", names.join(", ")))
     }
 
     /// Its name in SQL.

@@ -1,7 +1,8 @@
 //! Definitions: what a table promises of its rows, and what fills the columns that an `INSERT` leaves out.
 //!
-//! Plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage knows no SQL: whoever binds a
-//! statement puts them into its plan. `NOT NULL` is not here but in the schema ([`entasis_vector::Field::nullable`]).
+//! Plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage knows no
+//! SQL: whoever binds a statement puts them into its plan. `NOT NULL` is not here but in the schema
+//! ([`entasis_vector::Field::nullable`]).
 
 use super::compression::Compression;
 
@@ -18,7 +19,8 @@ pub struct Definition {
     pub foreign_keys: Vec<ForeignKey>,
     /// How the rows are to be laid out.
     pub layout: LayoutChoice,
-    /// Sequences that defaults and checks call, in lower case; those of identity columns are with their columns.
+    /// Sequences that defaults and checks call, in lower case; those of identity columns are with their
+    /// columns.
     pub sequences: Vec<String>,
     /// What becomes of a temporary table when a transaction commits.
     pub on_commit: OnCommit,
@@ -107,8 +109,8 @@ pub enum ReferentialAction {
     /// Nothing: if there are any at the end of the statement, it fails.
     #[default]
     NoAction,
-    /// Nothing: if there are any when the rows that they refer to have changed, the statement fails at once, even if others
-    /// with the same keys have come.
+    /// Nothing: if there are any when the rows that they refer to have changed, the statement fails at once,
+    /// even if others with the same keys have come.
     Restrict,
     /// They are deleted as well, or get the new key.
     Cascade,
@@ -136,8 +138,8 @@ impl ReferentialAction {
     }
 }
 
-/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of layout and encodings. What they leave out, [`Definition::keys`] and
-/// defaults decide.
+/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of layout and encodings. What they leave out,
+/// [`Definition::keys`] and defaults decide.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LayoutChoice {
     /// The layout.
@@ -224,8 +226,9 @@ impl Definition {
 
     /// True if a unique key has just these columns, in any order: foreign keys may refer to them.
     pub fn has_unique_key(&self, columns: &[usize]) -> bool {
-        let is_it =
-            |key: &Key| key.columns.len() == columns.len() && key.columns.iter().all(|column| columns.contains(column));
+        let is_it = |key: &Key| {
+            key.columns.len() == columns.len() && key.columns.iter().all(|column| columns.contains(column))
+        };
         self.unique_keys().any(is_it)
     }
 

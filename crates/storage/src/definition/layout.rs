@@ -1,5 +1,5 @@
-//! Layouts: how the slots of a table are ordered, and where the empty ones are (section 7 of *Optimal Column Layout for
-//! Hybrid Workloads*).
+//! Layouts: how the slots of a table are ordered, and where the empty ones are (section 7 of *Optimal Column
+//! Layout for Hybrid Workloads*).
 //!
 //! | layout | order of rows | empty slots | an insert |
 //! |---|---|---|---|
@@ -10,8 +10,8 @@
 //! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
 //! | casper | as equi_ghost until boundaries are solved for | | |
 //!
-//! The paper's delta is one for the whole column. Here each partition has its own, so that all layouts find and merge rows by
-//! the same code; what the delta is used up by, it is merged by.
+//! The paper's delta is one for the whole column. Here each partition has its own, so that all layouts find
+//! and merge rows by the same code; what the delta is used up by, it is merged by.
 
 use super::compression::Compression;
 use super::declared::{Definition, LayoutName};
@@ -54,7 +54,8 @@ pub struct TableOptions {
     pub layout_key: Vec<usize>,
     /// No two rows have the same layout key. Whoever writes makes sure of it; statistics rely on it.
     pub unique: bool,
-    /// No two rows without a NULL in their layout key have the same one. Whoever writes makes sure of it; commits judge it.
+    /// No two rows without a NULL in their layout key have the same one. Whoever writes makes sure of it;
+    /// commits judge it.
     pub distinct: bool,
     /// Partitions of a full row group.
     pub partitions: usize,
@@ -96,8 +97,8 @@ impl TableOptions {
         TableOptions { layout: Layout::EquiGhost, layout_key, ..TableOptions::default() }
     }
 
-    /// What a table with this definition is laid out by. `auto` is [`Layout::EquiGhost`] by the primary key, else by the
-    /// first key that is unique, else [`Layout::Insertion`]; so is a layout that lacks a key.
+    /// What a table with this definition is laid out by. `auto` is [`Layout::EquiGhost`] by the primary key,
+    /// else by the first key that is unique, else [`Layout::Insertion`]; so is a layout that lacks a key.
     pub fn of(definition: &Definition, schema: &Schema) -> TableOptions {
         let choice = &definition.layout;
         let natural = definition.primary_key().or_else(|| definition.unique_keys().next());
@@ -168,8 +169,11 @@ mod tests {
         let schema = vec![field("a", true), field("b", false), field("c", false)];
         let key = |columns: &[usize], kind| Key { name: "k".into(), columns: columns.to_vec(), kind };
         let of = |keys: Vec<Key>, layout: LayoutName, chosen: Option<&[usize]>| {
-            let layout =
-                LayoutChoice { layout: Some(layout), key: chosen.map(<[usize]>::to_vec), ..LayoutChoice::default() };
+            let layout = LayoutChoice {
+                layout: Some(layout),
+                key: chosen.map(<[usize]>::to_vec),
+                ..LayoutChoice::default()
+            };
             let options = TableOptions::of(&Definition { keys, layout, ..Definition::default() }, &schema);
             (options.layout, options.layout_key, options.unique)
         };
@@ -182,6 +186,9 @@ mod tests {
         assert_eq!(of(vec![key(&[0], unique)], Auto, None), (Layout::EquiGhost, vec![0], false));
         assert_eq!(of(vec![key(&[1], primary)], Insertion, None), (Layout::Insertion, vec![], false));
         assert_eq!(of(vec![key(&[1], primary)], Delta, Some(&[2])), (Layout::Delta, vec![2], false));
-        assert_eq!(of(vec![key(&[1, 2], unique)], Auto, Some(&[2, 1])), (Layout::EquiGhost, vec![2, 1], true));
+        assert_eq!(
+            of(vec![key(&[1, 2], unique)], Auto, Some(&[2, 1])),
+            (Layout::EquiGhost, vec![2, 1], true)
+        );
     }
 }

@@ -13,7 +13,8 @@ pub mod sequence;
 
 pub use compression::Compression;
 pub use declared::{
-    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit, ReferentialAction,
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit,
+    ReferentialAction,
 };
 pub use layout::{Layout, TableOptions};
 pub use sequence::{Counting, Sequence};

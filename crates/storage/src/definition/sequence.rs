@@ -1,4 +1,5 @@
-//! Sequences: numbers that no two takers share. Taken numbers stay taken, whatever becomes of the transaction.
+//! Sequences: numbers that no two takers share. Taken numbers stay taken, whatever becomes of the
+//! transaction.
 
 use entasis_vector::{Error, Result};
 use std::sync::{Mutex, PoisonError};
@@ -64,8 +65,10 @@ mod tests {
         assert!(ends.take().unwrap_err().message().contains("reached its last value, 5"));
         let anew = Sequence::new("s", Counting { cycle: true, ..counting });
         assert_eq!([(); 4].map(|()| anew.take().unwrap()), [2, 4, 1, 3]);
-        let down =
-            Sequence::new("s", Counting { start: i64::MIN + 1, increment: -1, min: i64::MIN, max: 0, cycle: false });
+        let down = Sequence::new(
+            "s",
+            Counting { start: i64::MIN + 1, increment: -1, min: i64::MIN, max: 0, cycle: false },
+        );
         assert_eq!([down.take().unwrap(), down.take().unwrap()], [i64::MIN + 1, i64::MIN]);
         assert!(down.take().is_err());
     }

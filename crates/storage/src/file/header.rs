@@ -1,8 +1,9 @@
 //! Preamble and headers of a data file.
 //!
-//! Bytes that were read are [`Unverified`] until their checksum, their place and their numbers are right; only then there is a
-//! [`Header`]. Of two headers one may be torn, because the machine stopped while it was written: the other one is the newest then. If a
-//! header is whole and of a version that is not known, that is not looked away from: the file is refused.
+//! Bytes that were read are [`Unverified`] until their checksum, their place and their numbers are right;
+//! only then there is a [`Header`]. Of two headers one may be torn, because the machine stopped while it was
+//! written: the other one is the newest then. If a header is whole and of a version that is not known, that
+//! is not looked away from: the file is refused.
 //!
 //! Offsets are sums of what stands before, checked when this is compiled.
 
@@ -57,7 +58,8 @@ pub(super) const HEADER_BYTES: usize = place::BYTES;
 
 // As the page on the format draws them; and a header is written whole or not at all.
 const _: () = assert!(preamble::CHECKSUM == 56 && preamble::BYTES == 64);
-const _: () = assert!(place::PAGES == 56 && place::ROOT == 64 && place::CHECKSUM == 256 && HEADER_BYTES <= SECTOR);
+const _: () =
+    assert!(place::PAGES == 56 && place::ROOT == 64 && place::CHECKSUM == 256 && HEADER_BYTES <= SECTOR);
 
 /// What tells a database from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -286,8 +288,9 @@ impl Unverified {
         };
         let end = header.pages.checked_mul(PAGE);
         let ends = |root: &Extent| root.offset.checked_add(root.bytes);
-        let fits =
-            |root: &Extent| root.bytes == 0 || (root.is_well_placed() && ends(root) <= end && ends(root).is_some());
+        let fits = |root: &Extent| {
+            root.bytes == 0 || (root.is_well_placed() && ends(root) <= end && ends(root).is_some())
+        };
         if header.offset() != offset {
             Err(Flaw::Senseless(number, "it belongs elsewhere"))
         } else if header.pages < FIRST_PAGE || end.is_none_or(|end| end > file_bytes) {
@@ -359,11 +362,13 @@ pub(super) fn newest(backend: &dyn Backend, access: Access) -> Result<(DatabaseI
             Err(Flaw::NotWhole) => {}
             Err(Flaw::Newer(version)) => return Err(newer(name, version)),
             Err(Flaw::Required(bits)) => {
-                let message = format!("{name} has features that this version of Entasis cannot read (bits {bits:#x})");
+                let message =
+                    format!("{name} has features that this version of Entasis cannot read (bits {bits:#x})");
                 return Err(Error::new(ErrorKind::NotSupported, message));
             }
             Err(Flaw::Optional(bits)) => {
-                let message = format!("{name} has features that this version of Entasis cannot write (bits {bits:#x})");
+                let message =
+                    format!("{name} has features that this version of Entasis cannot write (bits {bits:#x})");
                 return Err(Error::new(ErrorKind::NotSupported, message).with_hint("open it to be read only"));
             }
             Err(Flaw::Senseless(number, what)) => senseless.push((number, offset, what)),
@@ -380,7 +385,8 @@ pub(super) fn newest(backend: &dyn Backend, access: Access) -> Result<(DatabaseI
 
 /// The file is of a version that is not known.
 fn newer(name: &str, version: u32) -> Error {
-    let message =
-        format!("{name} was written by a newer version of Entasis (format {version}; this one reads up to {VERSION})");
+    let message = format!(
+        "{name} was written by a newer version of Entasis (format {version}; this one reads up to {VERSION})"
+    );
     Error::new(ErrorKind::NotSupported, message)
 }

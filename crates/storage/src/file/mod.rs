@@ -1,24 +1,27 @@
-//! The data file: one consistent state of a database, and how it becomes the next (docs/design/file-format.md).
+//! The data file: one consistent state of a database, and how it becomes the next
+//! (docs/design/file-format.md).
 //!
 //! ```text
 //! preamble │ header A │ header B │ extent │ free │ extent │ extent │ …
 //!              n-1         n ──roots──▶      ▲
 //! ```
-//! A header reaches all extents of its state. Nothing that the newest header reaches is ever written over, so the machine may stop
-//! at any moment, and this state is there:
+//! A header reaches all extents of its state. Nothing that the newest header reaches is ever written over, so
+//! the machine may stop at any moment, and this state is there:
 //!
-//! 1. [`DataFile::write`] puts a payload into free pages, as often as wanted, and gives the [`Extent`] that it is found by.
-//! 2. [`DataFile::give_up`] says which extents the next state does not need. Their pages stay as they are until that state is there.
-//! 3. [`DataFile::commit`] writes the map of free space, syncs, writes the older header anew, and syncs. Now pages that were given
-//!    up are free, and the free tail of the file is cut off.
+//! 1. [`DataFile::write`] puts a payload into free pages, as often as wanted, and gives the [`Extent`] that
+//!    it is found by.
+//! 2. [`DataFile::give_up`] says which extents the next state does not need. Their pages stay as they are
+//!    until that state is there.
+//! 3. [`DataFile::commit`] writes the map of free space, syncs, writes the older header anew, and syncs. Now
+//!    pages that were given up are free, and the free tail of the file is cut off.
 //!
 //! | module | |
 //! |---|---|
 //! | [`header`] | preamble and headers: bytes that are not believed, and what they become once they were checked |
 //! | `space` | free runs: take, give back, join, cut |
 //!
-//! Invariants: pages are free, or given up, or of one extent; the file is not written after an error of a write or a sync. What is
-//! not done here: what extents mean, when a checkpoint comes, caching.
+//! Invariants: pages are free, or given up, or of one extent; the file is not written after an error of a
+//! write or a sync. What is not done here: what extents mean, when a checkpoint comes, caching.
 
 pub mod header;
 mod space;
@@ -87,8 +90,8 @@ impl DataFile {
     /// Opens a database: locks it, and finds its newest state.
     ///
     /// # Errors
-    /// I/O; also if another has it locked, with the id of its process. Corruption. Input, if it is no database of a version that can be read,
-    /// or written if it is to be.
+    /// I/O; also if another has it locked, with the id of its process. Corruption. Input, if it is no
+    /// database of a version that can be read, or written if it is to be.
     pub fn open(backend: Arc<dyn Backend>, access: Access) -> Result<DataFile> {
         take_lock(&*backend, access)?;
         let (id, header) = header::newest(&*backend, access)?;
@@ -104,14 +107,20 @@ impl DataFile {
         let file = DataFile::of(backend, id, access, space, header);
         if access == Access::Write {
             file.note_owner()?;
-            // A process that was killed may have left the newest state in the system's memory only. Pages that it gave up are
-            // not to be written before it is on the disk.
+            // A process that was killed may have left the newest state in the system's memory only. Pages
+            // that it gave up are not to be written before it is on the disk.
             file.sync()?;
         }
         Ok(file)
     }
 
-    fn of(backend: Arc<dyn Backend>, id: DatabaseId, access: Access, space: Space, header: Header) -> DataFile {
+    fn of(
+        backend: Arc<dyn Backend>,
+        id: DatabaseId,
+        access: Access,
+        space: Space,
+        header: Header,
+    ) -> DataFile {
         let pages = Mutex::new(Pages { space, given_up: Vec::new() });
         let (newest, turn, has_failed) = (Mutex::new(header), Mutex::new(()), AtomicBool::new(false));
         DataFile { backend, id, access, pages, newest, turn, has_failed }
@@ -135,8 +144,8 @@ impl DataFile {
         read(&*self.backend, self.id, extent)
     }
 
-    /// Writes a payload to free pages, or behind the end. It is there for good with the next [`DataFile::sync`] or [`DataFile::commit`], and reached
-    /// by whatever is committed to have its place.
+    /// Writes a payload to free pages, or behind the end. It is there for good with the next
+    /// [`DataFile::sync`] or [`DataFile::commit`], and reached by whatever is committed to have its place.
     ///
     /// # Errors
     /// I/O.
@@ -161,15 +170,18 @@ impl DataFile {
         Ok(Extent { offset, bytes, checksum: checksum(payload, extent_seed(self.id, offset)) })
     }
 
-    /// Takes the pages of an extent that no header reaches, and a log does, out of the free ones: at opening, before anything is written.
-    /// They are taken already if it was there when the map of free space was made.
+    /// Takes the pages of an extent that no header reaches, and a log does, out of the free ones: at opening,
+    /// before anything is written. They are taken already if it was there when the map of free space was
+    /// made.
     ///
     /// # Errors
     /// Corruption, if some of them are free and others are not.
     pub fn claim(&self, extent: Extent) -> Result<()> {
         let run = Run::of(extent);
         let claimed = extent.bytes > 0 && extent.is_well_placed() && lock(&self.pages).space.claim(run);
-        claimed.then_some(()).ok_or_else(|| damaged(&*self.backend, extent.offset, "an extent of the log is in use"))
+        claimed
+            .then_some(())
+            .ok_or_else(|| damaged(&*self.backend, extent.offset, "an extent of the log is in use"))
     }
 
     /// Says that the state that is committed next does not reach an extent, nor does the log behind it.
@@ -191,7 +203,8 @@ impl DataFile {
     /// Makes a new state the newest one: see the module. The log must have been synced up to its position.
     ///
     /// # Errors
-    /// I/O. The state before is the newest one then, or this one, which nobody knows; nothing can be written any more.
+    /// I/O. The state before is the newest one then, or this one, which nobody knows; nothing can be written
+    /// any more.
     pub fn commit(&self, contents: Contents) -> Result<()> {
         self.may_write()?;
         let _turn = lock(&self.turn);

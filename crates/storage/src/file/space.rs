@@ -1,7 +1,7 @@
 //! Free pages: which runs there are, by place.
 //!
-//! The first run that is large enough is taken, from its beginning, so that files fill up from the front and their tails come
-//! free. Runs that touch are one.
+//! The first run that is large enough is taken, from its beginning, so that files fill up from the front and
+//! their tails come free. Runs that touch are one.
 
 use super::header::{Extent, FIRST_PAGE, PAGE};
 use crate::backend::bytes::Cursor;
@@ -92,13 +92,14 @@ impl Space {
         true
     }
 
-    /// Takes certain pages, unless all of them are taken already. False, and nothing is done, if some are and others are not. Those behind
-    /// the end are free: the file grows.
+    /// Takes certain pages, unless all of them are taken already. False, and nothing is done, if some are and
+    /// others are not. Those behind the end are free: the file grows.
     pub(super) fn claim(&mut self, run: Run) -> bool {
         let Some(end) = run.start.checked_add(run.pages).filter(|_| run.pages > 0) else { return false };
         if end > self.end {
             let mut longer = Space { end, ..self.clone() };
-            let is_claimed = longer.release(Run { start: self.end, pages: end - self.end }) && longer.claim(run);
+            let is_claimed =
+                longer.release(Run { start: self.end, pages: end - self.end }) && longer.claim(run);
             if is_claimed {
                 *self = longer;
             }
@@ -147,7 +148,8 @@ pub(super) fn bytes(space: &Space, pages: u64) -> Vec<u8> {
     out
 }
 
-/// The runs of a map in a file of so many pages; `None` if they are not in order, touch, or are those of the map itself.
+/// The runs of a map in a file of so many pages; `None` if they are not in order, touch, or are those of the
+/// map itself.
 pub(super) fn parse(bytes: &[u8], end: u64, map: Extent) -> Option<Vec<Run>> {
     let mut cursor = Cursor::new(bytes);
     let count = usize::try_from(cursor.u64()?).ok()?;
@@ -250,9 +252,15 @@ mod tests {
         };
         let at = Extent { offset: 10 * PAGE, bytes: 8, checksum: 0 };
         assert!(parse(&map(&[(3, 2), (6, 4), (11, 5)]), 20, at).is_some());
-        for wrong in
-            [&[(3, 2), (5, 1)][..], &[(6, 2), (3, 1)], &[(2, 1)], &[(3, 0)], &[(12, 8)], &[(9, 2)], &[(3, u64::MAX)]]
-        {
+        for wrong in [
+            &[(3, 2), (5, 1)][..],
+            &[(6, 2), (3, 1)],
+            &[(2, 1)],
+            &[(3, 0)],
+            &[(12, 8)],
+            &[(9, 2)],
+            &[(3, u64::MAX)],
+        ] {
             assert!(parse(&map(wrong), 20, at).is_none(), "{wrong:?}");
         }
         assert!(parse(&u64::MAX.to_le_bytes(), 20, at).is_none());

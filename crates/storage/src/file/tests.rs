@@ -1,4 +1,5 @@
-//! Checkpoints of a data file by itself: what is committed is there, what is given up is used again, damage is found.
+//! Checkpoints of a data file by itself: what is committed is there, what is given up is used again, damage
+//! is found.
 
 use super::*;
 use crate::backend::{FaultyDisk, MemoryBackend, Operation};
@@ -157,12 +158,16 @@ fn damage_says_where() {
 
 #[test]
 fn other_files_and_newer_ones_are_refused() {
-    let refusal = |bytes: Vec<u8>| open(&MemoryBackend::of("f", bytes)).expect_err("it is none").message().to_owned();
+    let refusal =
+        |bytes: Vec<u8>| open(&MemoryBackend::of("f", bytes)).expect_err("it is none").message().to_owned();
     assert_eq!(refusal(Vec::new()), "f is not an Entasis database");
     assert_eq!(refusal(b"PAR1".repeat(5000)), "f is not an Entasis database");
     let mut bytes = example(b"rows").bytes();
     bytes[8] = 9;
-    assert_eq!(refusal(bytes), "f was written by a newer version of Entasis (format 9; this one reads up to 1)");
+    assert_eq!(
+        refusal(bytes),
+        "f was written by a newer version of Entasis (format 9; this one reads up to 1)"
+    );
     // A bit of each kind that nobody knows.
     for (is_required, message) in [(true, "cannot read (bits 0x4)"), (false, "cannot write (bits 0x4)")] {
         let backend = example(b"rows");
@@ -205,7 +210,8 @@ fn after_an_error_nothing_is_written() {
             assert_eq!(disk.operations(), operations);
             disk.crash();
             // Either state is whole.
-            let file = DataFile::open(Arc::new(disk.file("data")), Access::Write).expect("one state is whole");
+            let file =
+                DataFile::open(Arc::new(disk.file("data")), Access::Write).expect("one state is whole");
             match file.header().number {
                 2 => {}
                 _ => assert_eq!(file.read(tables(&file)).expect("it was synced before the header"), b"rows"),
@@ -252,7 +258,8 @@ fn another_process_is_named_and_its_lock_ends_with_it() {
     }
     other.kill().expect("it is a process of this test");
     other.wait().expect("it is a process of this test");
-    let (one, another) = (open(Access::Read).expect("it is free"), open(Access::Read).expect("readers share it"));
+    let (one, another) =
+        (open(Access::Read).expect("it is free"), open(Access::Read).expect("readers share it"));
     drop((one, another));
     open(Access::Write).expect("it is free");
     std::fs::remove_dir_all(&directory).expect("the test's directory");

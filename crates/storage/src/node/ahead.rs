@@ -2,8 +2,8 @@
 
 use entasis_vector::Buffer;
 
-/// Where the memory begins that a reader of a node goes to next. A hint, which may be out of date: it is prefetched, never
-/// read.
+/// Where the memory begins that a reader of a node goes to next. A hint, which may be out of date: it is
+/// prefetched, never read.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead(*const u8);
 

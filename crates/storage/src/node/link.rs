@@ -1,21 +1,24 @@
 //! Links between the nodes of the version tree: pointers without a counter.
 //!
-//! A link is copied with its parent; how long a node lives is not counted but known, from the stamps. The rules that make
-//! it sound, each the duty of one place:
+//! A link is copied with its parent; how long a node lives is not counted but known, from the stamps. The
+//! rules that make it sound, each the duty of one place:
 //!
-//! 1. A node is reached only from a root that is pinned: by the branch that works on it (`Branch`), or by a snapshot whose
-//!    stamp is entered (`TableSnapshot`). Links do not leave the crate, references to nodes borrow from one of the two.
-//! 2. A node is given out for writing only if it bears the stamp of the edit: then no snapshot has been taken since it was
-//!    made, so that it hangs in this branch alone, which the caller holds exclusively. Or if all snapshots that were taken since
-//!    are gone (`Edit::alone_has`): then it is *adopted*, and bears the stamp from now on.
-//! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it (`Branch::sweep`), or with
-//!    the table.
+//! 1. A node is reached only from a root that is pinned: by the branch that works on it (`Branch`), or by a
+//!    snapshot whose stamp is entered (`TableSnapshot`). Links do not leave the crate, references to nodes
+//!    borrow from one of the two.
+//! 2. A node is given out for writing only if it bears the stamp of the edit: then no snapshot has been taken
+//!    since it was made, so that it hangs in this branch alone, which the caller holds exclusively. Or if all
+//!    snapshots that were taken since are gone (`Edit::alone_has`): then it is *adopted*, and bears the stamp
+//!    from now on.
+//! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it
+//!    (`Branch::sweep`), or with the table.
 //!
-//! A link also says where what the node leads to begins ([`Linked::Ahead`]), so that both are asked for at once: from a row
-//! group to a value it is four misses one after the other, and so two; to a layout key it is one.
+//! A link also says where what the node leads to begins ([`Linked::Ahead`]), so that both are asked for at
+//! once: from a row group to a value it is four misses one after the other, and so two; to a layout key it is
+//! one.
 //!
-//! This is a leaf module with `unsafe`. Its slow twin would copy the whole path for every change, which the model test
-//! reaches by taking a snapshot after every operation.
+//! This is a leaf module with `unsafe`. Its slow twin would copy the whole path for every change, which the
+//! model test reaches by taking a snapshot after every operation.
 #![allow(unsafe_code)]
 
 use super::ahead::{Ahead, Linked};
@@ -30,8 +33,8 @@ pub(crate) struct Link<T: Linked> {
     ahead: T::Ahead,
 }
 
-// SAFETY: a link gives what a shared reference gives, and `edit` what an exclusive one gives, by the rules above; what lies
-// ahead is never read.
+// SAFETY: a link gives what a shared reference gives, and `edit` what an exclusive one gives, by the rules
+// above; what lies ahead is never read.
 unsafe impl<T: Linked + Send + Sync> Send for Link<T> {}
 // SAFETY: as above.
 unsafe impl<T: Linked + Send + Sync> Sync for Link<T> {}
@@ -60,7 +63,8 @@ impl<T: Linked> Link<T> {
 impl<T: Linked> Link<T> {
     #[inline(always)]
     fn node(&self) -> &T {
-        // SAFETY: rule 1. Slots of shared blocks that are written meanwhile are only touched through `block::cells`.
+        // SAFETY: rule 1. Slots of shared blocks that are written meanwhile are only touched through
+        // `block::cells`.
         unsafe { self.node.as_ref() }
     }
 

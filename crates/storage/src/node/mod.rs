@@ -4,7 +4,8 @@
 //! stamp        when a node was made
 //! prefetch ◀── link ──▶ ahead      a pointer to a node, and where what that leads to begins
 //! ```
-//! Blocks are nodes, so this stands below them. Which nodes there are, and who may write them, is in [`crate::tree`].
+//! Blocks are nodes, so this stands below them. Which nodes there are, and who may write them, is in
+//! [`crate::tree`].
 
 mod ahead;
 mod link;

@@ -1,7 +1,8 @@
 //! Asking for memory before it is read or written (software prefetch): one cache line, or many.
 
 /// Asks for the cache line of `at`, which is going to be used. Any pointer will do.
-// PERF: a row's values stand in as many blocks as it has columns; asked for one after the other they take a miss each.
+// PERF: a row's values stand in as many blocks as it has columns; asked for one after the other they take a
+// miss each.
 pub(crate) use entasis_vector::prefetch::prefetch_at as prefetch;
 
 /// Asks for the first cache lines of what is read from end to end; the machine asks for the others by itself.

@@ -1,11 +1,12 @@
 //! Code sets: which entries of a dictionary satisfy a condition, so that rows are looked up by their codes.
 //!
-//! A condition on a dictionary column is a table of truth: an answer for each entry, and one for NULL. Dictionaries of
-//! row groups are sorted, so that a comparison or a prefix is one run of codes, and a short list is a few. Up to
-//! [`MOST_RUNS`] runs are compared as ranges of integers are; otherwise each code is looked up.
+//! A condition on a dictionary column is a table of truth: an answer for each entry, and one for NULL.
+//! Dictionaries of row groups are sorted, so that a comparison or a prefix is one run of codes, and a short
+//! list is a few. Up to [`MOST_RUNS`] runs are compared as ranges of integers are; otherwise each code is
+//! looked up.
 //!
-//! A set is good for blocks with this very dictionary, and for constants that are among its entries. What makes the
-//! answers is not its affair. The slow twin is to ask for the entry of one slot after the other.
+//! A set is good for blocks with this very dictionary, and for constants that are among its entries. What
+//! makes the answers is not its affair. The slow twin is to ask for the entry of one slot after the other.
 
 use crate::block::codes::with_codes;
 use crate::block::masks::WORDS;
@@ -89,7 +90,9 @@ impl CodeSet {
     /// Narrows `masks`, of slots that are not NULL, to those whose codes are in the set.
     fn narrow(&self, codes: &Codes, masks: &mut [u64]) {
         let Some(runs) = &self.runs else {
-            return with_codes!(codes, C, slots => search::narrow_where(slots, masks, |code: C| self.has(code.code())));
+            return with_codes!(codes, C, slots => {
+                search::narrow_where(slots, masks, |code: C| self.has(code.code()))
+            });
         };
         let max = codes.max();
         let mut found = [0u64; WORDS];
@@ -112,7 +115,8 @@ fn code_of(dictionary: &Dictionary, value: &Value) -> Option<u64> {
 }
 
 impl Block {
-    /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots whose code is in `set`.
+    /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots whose code is in
+    /// `set`.
     pub(crate) fn narrow_codes(&self, set: &CodeSet, masks: &mut [u64]) {
         let mut nulls = [0u64; WORDS];
         if self.may_be_null() {
@@ -133,8 +137,8 @@ impl Block {
 }
 
 impl RowGroup {
-    /// The dictionary whose codes stand for all values of a column in some runs of slots; `None` if there are other
-    /// values.
+    /// The dictionary whose codes stand for all values of a column in some runs of slots; `None` if there are
+    /// other values.
     pub fn dictionary(&self, column: usize, runs: &[Range<usize>]) -> Option<&Arc<Dictionary>> {
         let width = self.block_slots;
         let slices = || runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));

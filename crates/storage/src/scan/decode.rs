@@ -7,23 +7,37 @@ use entasis_vector::{CHUNK_ROWS, PhysicalType, Vector};
 use std::ops::Range;
 
 impl RowGroup {
-    /// Decodes `rows` slots of a column, from slot `first` on, to positions 0 to `rows` - 1 of `out`, which has the
-    /// column's default physical type. At most 2048 slots; the window may start anywhere. Positions of slots that are
-    /// not live are arbitrary.
+    /// Decodes `rows` slots of a column, from slot `first` on, to positions 0 to `rows` - 1 of `out`, which
+    /// has the column's default physical type. At most 2048 slots; the window may start anywhere. Positions
+    /// of slots that are not live are arbitrary.
     pub fn decode(&self, column: usize, first: usize, rows: usize, out: &mut Vector) {
         self.decode_runs(column, out.physical(), std::slice::from_ref(&(first..first + rows)), out);
     }
 
-    /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, whose values come one behind the other. `held` is the
-    /// column's default physical type; `out` has that, or a narrower one of integers that hold every value.
+    /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, whose values come one behind the other.
+    /// `held` is the column's default physical type; `out` has that, or a narrower one of integers that hold
+    /// every value.
     pub fn decode_runs(&self, column: usize, held: PhysicalType, runs: &[Range<usize>], out: &mut Vector) {
         let slots: usize = runs.iter().map(Range::len).sum();
         read::decode(self, column, held, runs, slots.max(CHUNK_ROWS), out);
     }
 
     /// Like [`RowGroup::decode`], but only the given positions of `out`, of live slots, need be defined.
-    pub fn decode_selected(&self, column: usize, first: usize, positions: &[u16], rows: usize, out: &mut Vector) {
-        self.decode_selected_runs(column, out.physical(), std::slice::from_ref(&(first..first + rows)), positions, out);
+    pub fn decode_selected(
+        &self,
+        column: usize,
+        first: usize,
+        positions: &[u16],
+        rows: usize,
+        out: &mut Vector,
+    ) {
+        self.decode_selected_runs(
+            column,
+            out.physical(),
+            std::slice::from_ref(&(first..first + rows)),
+            positions,
+            out,
+        );
     }
 
     /// Like [`RowGroup::decode_runs`], but only the given positions of `out`, of live slots, need be defined.
@@ -39,8 +53,8 @@ impl RowGroup {
         read::decode_selected(self, column, held, runs, positions, slots.max(CHUNK_ROWS), out);
     }
 
-    /// Decodes the given positions of runs, which ascend and are of live slots, one behind the other. `held` and `out` as in
-    /// [`RowGroup::decode_runs`].
+    /// Decodes the given positions of runs, which ascend and are of live slots, one behind the other. `held`
+    /// and `out` as in [`RowGroup::decode_runs`].
     // PERF: what follows is as short as they are few, and what leads to their blocks is waited for together.
     pub fn gather_runs(
         &self,
@@ -60,7 +74,13 @@ impl RowGroup {
     }
 
     /// [`RowGroup::gather_runs`] without looking at blocks; false if that is not possible.
-    fn gather_by_digests(&self, column: usize, runs: &[Range<usize>], positions: &[u16], out: &mut Vector) -> bool {
+    fn gather_by_digests(
+        &self,
+        column: usize,
+        runs: &[Range<usize>],
+        positions: &[u16],
+        out: &mut Vector,
+    ) -> bool {
         let parts = || read::parts(self.block_slots, runs);
         if !parts().all(|part| self.digest_of(column, part.slice).is_some_and(|digest| digest.is_known())) {
             return false;

@@ -1,8 +1,9 @@
 //! Folding: the count, the sum and the extremes of a column's rows, block after block, as they are encoded.
 //!
-//! Nothing is copied. A constant block is a multiplication and so is a run, codes are folded as codes and get their base once, and a
-//! block whose bounds cannot better an extreme is not read at all. Where there may be NULLs, the runs of slots without
-//! are found first. The slow twin is to decode, and to look at one value after the other.
+//! Nothing is copied. A constant block is a multiplication and so is a run, codes are folded as codes and get
+//! their base once, and a block whose bounds cannot better an extreme is not read at all. Where there may be
+//! NULLs, the runs of slots without are found first. The slow twin is to decode, and to look at one value
+//! after the other.
 
 use crate::block::cells::{self, Slots};
 use crate::block::codes::with_codes;
@@ -36,7 +37,9 @@ macro_rules! long {
         impl Integer for $t {
             // PERF: in halves, neither of which overflows: no machine has vectors of 128-bit integers.
             fn sum(slots: Slots<'_>, from: usize, count: usize) -> i128 {
-                let halves = |(high, low): ($t, u64), v: $t| (high + (v >> 32), low + (v as u64 & u64::from(u32::MAX)));
+                let halves = |(high, low): ($t, u64), v: $t| {
+                    (high + (v >> 32), low + (v as u64 & u64::from(u32::MAX)))
+                };
                 let (high, low) = cells::fold(slots, from, count, (0, 0), halves);
                 (i128::from(high) << 32) + i128::from(low)
             }
@@ -83,7 +86,8 @@ impl RowGroup {
         })
     }
 
-    /// The parts of `runs`, and the blocks to come asked for: with their values, if these are read for certain.
+    /// The parts of `runs`, and the blocks to come asked for: with their values, if these are read for
+    /// certain.
     fn block_parts_ahead<'a>(
         &'a self,
         column: usize,
@@ -171,7 +175,9 @@ impl BlockPart<'_> {
             Values::Constant(value) if self.count() > 0 => offer(integer(value)),
             Values::Constant(_) => {}
             Values::FrameOfReference { base, codes } => with_codes!(codes, C, packed => {
-                self.each_run(|from, slots| offer(base + i128::from(extreme::<C>(packed, from, slots, largest))));
+                self.each_run(|from, slots| {
+                    offer(base + i128::from(extreme::<C>(packed, from, slots, largest)));
+                });
             }),
             Values::Multiples(multiples) => with_codes!(multiples.codes(), C, packed => {
                 self.each_run(|from, slots| {

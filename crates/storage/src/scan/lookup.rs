@@ -1,7 +1,8 @@
-//! Finding rows by their layout key: point and range queries, section 3 of *Optimal Column Layout for Hybrid Workloads*.
+//! Finding rows by their layout key: point and range queries, section 3 of *Optimal Column Layout for Hybrid
+//! Workloads*.
 //!
-//! A point query looks through the partitions that may hold the key, 64 slots at a time. A range query filters the first and
-//! the last partition and consumes those between whole.
+//! A point query looks through the partitions that may hold the key, 64 slots at a time. A range query
+//! filters the first and the last partition and consumes those between whole.
 
 use crate::block::masks::bits_inside;
 use crate::tree::key::{Key, LayoutKey};
@@ -34,7 +35,12 @@ pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<
 }
 
 /// Calls `each` with every row whose layout key is `datums`, until it says no.
-pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], mut each: impl FnMut(RowId) -> bool) {
+pub(crate) fn find_each(
+    root: &Root,
+    shape: &Shape,
+    datums: &[Datum<'_>],
+    mut each: impl FnMut(RowId) -> bool,
+) {
     let Some(key) = &shape.key else { return };
     let normal = key.of_datums(datums);
     if root.groups.is_empty() {
@@ -45,8 +51,9 @@ pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], mut ea
         let group = &*root.groups[number];
         for partition in group.fences.parts_near(&normal, guess) {
             let slots = group.partitions[partition].slots();
-            let proceed =
-                group.find(key, shape, slots, datums, |slot| each(RowId { group: number as u32, slot: slot as u32 }));
+            let proceed = group.find(key, shape, slots, datums, |slot| {
+                each(RowId { group: number as u32, slot: slot as u32 })
+            });
             if !proceed {
                 return;
             }
@@ -134,7 +141,9 @@ pub(crate) fn range(root: &Root, low: Bound<&Key>, high: Bound<&Key>) -> Vec<Slo
             };
             let is_whole = above_low(&group.fences.get(partition)) && below_high(next.as_ref());
             match ranges.last_mut() {
-                Some(range) if range.group == number && range.is_whole == is_whole => range.slots.end = slots.end,
+                Some(range) if range.group == number && range.is_whole == is_whole => {
+                    range.slots.end = slots.end
+                }
                 _ => ranges.push(SlotRange { group: number, slots, is_whole }),
             }
         }

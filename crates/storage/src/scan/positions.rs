@@ -1,10 +1,10 @@
 //! Positions from masks: the numbers of the bits that are set.
 //!
-//! With AVX-512 (VBMI2) half a word's numbers are compressed at once, whatever bits are set; elsewhere bits are counted off, eight
-//! numbers together.
+//! With AVX-512 (VBMI2) half a word's numbers are compressed at once, whatever bits are set; elsewhere bits
+//! are counted off, eight numbers together.
 //!
-//! This is a leaf module with `unsafe`: what was written behind the end of a vector becomes part of it. The slow twin pushes one
-//! number after the other.
+//! This is a leaf module with `unsafe`: what was written behind the end of a vector becomes part of it. The
+//! slow twin pushes one number after the other.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -14,7 +14,8 @@ use std::mem::MaybeUninit;
 /// Numbers that are written together, though fewer may be left.
 const STEP: usize = 8;
 
-/// Appends the numbers of the bits of `masks` that are set; bit 0 of the first has number `first`. Numbers wrap around.
+/// Appends the numbers of the bits of `masks` that are set; bit 0 of the first has number `first`. Numbers
+/// wrap around.
 pub(crate) fn push_bits(first: u16, masks: &[u64], numbers: &mut Vec<u16>) {
     if masks.iter().fold(0, |any, mask| any | mask) == 0 {
         return;
@@ -39,8 +40,8 @@ pub(crate) fn push_bits(first: u16, masks: &[u64], numbers: &mut Vec<u16>) {
 }
 
 /// Writes the numbers to the front of `room`, which has a place for every bit. How many there are.
-// PERF: eight at a time, so that a branch is wrong once a word at most: a range that leaves a tenth of the rows takes a sixth less
-// time. A word that is full is a range, which is written by vectors.
+// PERF: eight at a time, so that a branch is wrong once a word at most: a range that leaves a tenth of the
+// rows takes a sixth less time. A word that is full is a range, which is written by vectors.
 fn count_off(first: u16, masks: &[u64], room: &mut [MaybeUninit<u16>]) -> usize {
     let mut found = 0;
     for (word, &mask) in masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {
@@ -77,12 +78,17 @@ unsafe fn compress(first: u16, masks: &[u64], room: &mut [MaybeUninit<u16>]) -> 
     let step: [u16; LANES] = std::array::from_fn(|lane| lane as u16);
     let mut found = 0;
     // SAFETY: `step` has as many lanes as a vector.
-    let mut numbers =
-        unsafe { _mm512_add_epi16(_mm512_set1_epi16(first as i16), _mm512_loadu_si512(step.as_ptr().cast())) };
+    let mut numbers = unsafe {
+        _mm512_add_epi16(_mm512_set1_epi16(first as i16), _mm512_loadu_si512(step.as_ptr().cast()))
+    };
     for mask in masks.iter().flat_map(|&mask| [mask as u32, (mask >> 32) as u32]) {
-        // SAFETY: no more numbers were found than bits were looked at, and there is room for those of this half as well.
+        // SAFETY: no more numbers were found than bits were looked at, and there is room for those of this
+        // half as well.
         unsafe {
-            _mm512_storeu_si512(room.as_mut_ptr().add(found).cast(), _mm512_maskz_compress_epi16(mask, numbers));
+            _mm512_storeu_si512(
+                room.as_mut_ptr().add(found).cast(),
+                _mm512_maskz_compress_epi16(mask, numbers),
+            );
         }
         numbers = _mm512_add_epi16(numbers, _mm512_set1_epi16(LANES as i16));
         found += mask.count_ones() as usize;

@@ -1,10 +1,11 @@
 //! Reading slots: runs of a column, block after block, as vectors.
 //!
-//! What is read is a *window*: one run of slots or several, whose values come one behind the other: all of them
-//! ([`decode`]), those at some positions, where they stand ([`decode_selected`]), or those one behind the other
-//! ([`gather`]). They come out as a constant if all blocks are the same constant, as codes if they share a dictionary,
-//! and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or good. Strings
-//! are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
+//! What is read is a *window*: one run of slots or several, whose values come one behind the other: all of
+//! them ([`decode`]), those at some positions, where they stand ([`decode_selected`]), or those one behind
+//! the other ([`gather`]). They come out as a constant if all blocks are the same constant, as codes if they
+//! share a dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views
+//! there are empty or good. Strings are views into blocks and dictionaries, good as long as these are pinned,
+//! or into the vector's heap.
 
 use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
@@ -40,7 +41,12 @@ pub(crate) fn parts(width: usize, window: &[Range<usize>]) -> impl Iterator<Item
         (run.start / width..run.end.div_ceil(width)).map(move |slice| {
             let start = slice * width;
             let (first, last) = (run.start.max(start), run.end.min(start + width));
-            Part { slice, from: first - start, at: run_at + first - run.start, rows: last.saturating_sub(first) }
+            Part {
+                slice,
+                from: first - start,
+                at: run_at + first - run.start,
+                rows: last.saturating_sub(first),
+            }
         })
     })
 }
@@ -67,16 +73,22 @@ pub(crate) fn block_parts<'s, S: Slices>(
 ) -> impl Iterator<Item = BlockPart<'s>> {
     let parts = parts(slices.block_slots(), window).map(move |part| {
         let (block, live) = slices.block(part.slice, column);
-        BlockPart { part: Part { rows: part.rows.min(block.slots().saturating_sub(part.from)), ..part }, block, live }
+        BlockPart {
+            part: Part { rows: part.rows.min(block.slots().saturating_sub(part.from)), ..part },
+            block,
+            live,
+        }
     });
     parts.filter(|part| part.rows > 0)
 }
 
 /// Plain codes are read one by one if at most one in so many is wanted.
-// PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as much.
+// PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as
+// much.
 const FEW_CODES: usize = 64;
-/// Few positions of a window are wanted if they are at most one in so many. If more are, all are decoded, but for strings: a
-/// string takes 5 to 31 ns. Of such vectors kernels may look at all positions, so all are defined.
+/// Few positions of a window are wanted if they are at most one in so many. If more are, all are decoded, but
+/// for strings: a string takes 5 to 31 ns. Of such vectors kernels may look at all positions, so all are
+/// defined.
 const SPARSE: usize = 8;
 /// Bytes of flat values that are decoded together in the time of a single value.
 // PERF: of 8 bytes, one in 16 costs as much as all; of 4 bytes, one in 32.
@@ -87,8 +99,8 @@ fn slots_of(window: &[Range<usize>]) -> usize {
     window.iter().map(Range::len).sum()
 }
 
-/// Decodes a window of a column that is held as `held` to a vector that has room for `capacity` values: as they are held, or
-/// as narrower integers that every live one fits.
+/// Decodes a window of a column that is held as `held` to a vector that has room for `capacity` values: as
+/// they are held, or as narrower integers that every live one fits.
 pub(crate) fn decode<S: Slices>(
     slices: &S,
     column: usize,
@@ -260,7 +272,8 @@ pub(crate) fn gather<S: Slices>(
                 for (own, part) in block_parts() {
                     may_be_null |= part.block.may_be_null();
                     let slots = part.slots(&positions[own.clone()]);
-                    views[own].iter_mut().zip(slots).for_each(|(view, slot)| *view = part.block.view(slot, heap));
+                    let views = views[own].iter_mut();
+                    views.zip(slots).for_each(|(view, slot)| *view = part.block.view(slot, heap));
                     stable &= !part.block.has_codes_of_strings();
                 }
                 out.set_strings_stable(stable);
@@ -288,9 +301,12 @@ fn decode_constant<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
     };
     let Values::Constant(value) = &head.values else { return false };
     // Not equal but the same: 0.0 is not -0.0.
-    let is_same =
-        |other: &Value| Datum::of_value(other, DataType::Null).is_same(Datum::of_value(value, DataType::Null));
-    let same = |block: &Block| block.validity.is_none() && matches!(&block.values, Values::Constant(v) if is_same(v));
+    let is_same = |other: &Value| {
+        Datum::of_value(other, DataType::Null).is_same(Datum::of_value(value, DataType::Null))
+    };
+    let same = |block: &Block| {
+        block.validity.is_none() && matches!(&block.values, Values::Constant(v) if is_same(v))
+    };
     if !same(head) || !parts.all(|part| same(part.block)) {
         return false;
     }
@@ -340,9 +356,10 @@ fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
 }
 
 impl Part {
-    /// Which of some positions, that ascend, fall into this part; those before `from` fall into parts before it, all others
-    /// into this one or those behind.
-    // PERF: counted by vectors. A binary search through the positions of many blocks takes as long as unpacking one.
+    /// Which of some positions, that ascend, fall into this part; those before `from` fall into parts before
+    /// it, all others into this one or those behind.
+    // PERF: counted by vectors. A binary search through the positions of many blocks takes as long as
+    // unpacking one.
     pub(crate) fn positions(&self, from: usize, positions: &[u16]) -> Range<usize> {
         const STEP: usize = 32;
         let end = self.at + self.rows;
@@ -392,13 +409,15 @@ impl BlockPart<'_> {
                 let mut values = [T::default(); BLOCK_ROWS];
                 let values = &mut values[..self.rows];
                 self.block.decode_fixed(held, self.from, values);
-                out.iter_mut().zip(positions).for_each(|(o, &position)| *o = values[usize::from(position) - self.at]);
+                out.iter_mut()
+                    .zip(positions)
+                    .for_each(|(o, &position)| *o = values[usize::from(position) - self.at]);
             }
         }
     }
 
-    /// Writes the values at positions that fall into this part to their places in the window's `out`; if they are not few,
-    /// all values of the part.
+    /// Writes the values at positions that fall into this part to their places in the window's `out`; if they
+    /// are not few, all values of the part.
     fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
         let is_rare = |one_in: usize| positions.len() * one_in < self.rows;
         let mut places = positions.iter().map(|&position| usize::from(position));
@@ -419,7 +438,9 @@ impl BlockPart<'_> {
                     places.next().into_iter().for_each(|place| out[place] = multiples.value(code));
                 });
             }
-            Values::Flat(buffer) if held.width() == size_of::<T>() && is_rare(BYTES_FOR_ONE / size_of::<T>()) => {
+            Values::Flat(buffer)
+                if held.width() == size_of::<T>() && is_rare(BYTES_FOR_ONE / size_of::<T>()) =>
+            {
                 for (place, slot) in places.zip(self.slots(positions)) {
                     out[place] = crate::block::cells::load(buffer, slot);
                 }

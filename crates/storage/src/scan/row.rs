@@ -12,9 +12,16 @@ pub(crate) fn datum(root: &Root, id: RowId, column: usize, ty: DataType) -> Datu
 }
 
 /// Some values of a row, in the order of `columns`, at the end of `out`.
-pub(crate) fn read<'a>(root: &'a Root, id: RowId, columns: &[usize], schema: &Schema, out: &mut Vec<Datum<'a>>) {
+pub(crate) fn read<'a>(
+    root: &'a Root,
+    id: RowId,
+    columns: &[usize],
+    schema: &Schema,
+    out: &mut Vec<Datum<'a>>,
+) {
     let group = &*root.groups[id.group as usize];
-    let (slice, slot) = (&*group.slices[id.slot as usize / group.block_slots], id.slot as usize % group.block_slots);
+    let (slice, slot) =
+        (&*group.slices[id.slot as usize / group.block_slots], id.slot as usize % group.block_slots);
     columns.iter().for_each(|&column| slice.prefetch(column, slot));
     out.extend(columns.iter().map(|&column| slice.block(column).datum(slot, schema[column].ty.physical())));
 }

@@ -8,8 +8,9 @@ use crate::tree::{RowGroup, Slices};
 use std::ops::Range;
 
 impl RowGroup {
-    /// Appends the positions of the rows among the slots of `runs` that satisfy all of `conditions`, which are tested
-    /// in their order. Positions count the slots one run behind the other, which are at most 65,536.
+    /// Appends the positions of the rows among the slots of `runs` that satisfy all of `conditions`, which
+    /// are tested in their order. Positions count the slots one run behind the other, which are at most
+    /// 65,536.
     pub fn select_runs(&self, conditions: &[Condition], runs: &[Range<usize>], rows: &mut Vec<u16>) {
         let width = self.block_slots;
         let is_full = self.rows == self.slots();
@@ -20,7 +21,10 @@ impl RowGroup {
                 let inside = run.start.max(start) - start..run.end.min(start + width) - start;
                 let mut masks = if is_full { [u64::MAX; WORDS] } else { *self.slices[number].live() };
                 if inside != (0..BLOCK_ROWS) {
-                    masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
+                    masks
+                        .iter_mut()
+                        .enumerate()
+                        .for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
                 }
                 if conditions.iter().all(|condition| self.narrow(number, condition, &mut masks) != 0) {
                     let words = inside.end.div_ceil(64);
@@ -31,7 +35,8 @@ impl RowGroup {
         }
     }
 
-    /// Narrows `masks`, a bit a slot, to the slots of a slice that satisfy a condition. All bits that are left, or-ed.
+    /// Narrows `masks`, a bit a slot, to the slots of a slice that satisfy a condition. All bits that are
+    /// left, or-ed.
     #[inline]
     fn narrow(&self, slice: usize, condition: &Condition, masks: &mut [u64; WORDS]) -> u64 {
         let column = condition.column();

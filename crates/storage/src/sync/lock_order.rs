@@ -1,5 +1,5 @@
-//! The order of locks, checked in debug builds: a thread takes only locks that come behind all those that it holds, so no
-//! ring of threads can wait for one another.
+//! The order of locks, checked in debug builds: a thread takes only locks that come behind all those that it
+//! holds, so no ring of threads can wait for one another.
 //!
 //! | lock | held for | what its holder may wait for |
 //! |---|---|---|
@@ -7,8 +7,9 @@
 //! | the names of the catalog | publishing a commit, taking snapshots of several tables | all below |
 //! | a table's head, by table id | a snapshot, a few rows, a fast-forward | later heads |
 //!
-//! A turn may be taken out of order if the wait for it is limited ([`Held::limited`]), since a wait that ends cannot close a
-//! ring for good. Locks that are taken with no other one inside are not listed; `docs/design/locks.md` names them all.
+//! A turn may be taken out of order if the wait for it is limited ([`Held::limited`]), since a wait that ends
+//! cannot close a ring for good. Locks that are taken with no other one inside are not listed;
+//! `docs/design/locks.md` names them all.
 
 use super::thread_local;
 use std::cell::RefCell;
@@ -92,7 +93,8 @@ mod tests {
 
     #[test]
     fn locks_are_taken_in_one_order() {
-        let is_refused = |take: fn(Lock) -> Held, lock| catch_unwind(AssertUnwindSafe(|| drop(take(lock)))).is_err();
+        let is_refused =
+            |take: fn(Lock) -> Held, lock| catch_unwind(AssertUnwindSafe(|| drop(take(lock)))).is_err();
         let turn = Held::ordered(Lock::Turn(3));
         assert!(is_refused(Held::ordered, Lock::Turn(2)) && is_refused(Held::ordered, Lock::Turn(3)));
         assert!(!is_refused(Held::limited, Lock::Turn(2)) && is_refused(Held::limited, Lock::Turn(3)));

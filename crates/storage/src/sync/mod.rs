@@ -1,5 +1,5 @@
-//! What threads meet by. One module, so that `tests/interleavings` can put a scheduler of its own in the place of the standard
-//! library's.
+//! What threads meet by. One module, so that `tests/interleavings` can put a scheduler of its own in the
+//! place of the standard library's.
 
 pub(crate) mod lock_order;
 

@@ -1,8 +1,8 @@
 //! Adding rows: one appender a worker, which encodes as it goes, and one commit for all of them.
 //!
-//! A worker's rows come morsel by morsel, in ascending order, but another worker may hold the morsels in between. So a
-//! row group spans only morsels that follow one another without a gap: what they gave is a *piece*, or several once it
-//! is as large as a row group, and the commit sorts pieces by morsel.
+//! A worker's rows come morsel by morsel, in ascending order, but another worker may hold the morsels in
+//! between. So a row group spans only morsels that follow one another without a gap: what they gave is a
+//! *piece*, or several once it is as large as a row group, and the commit sorts pieces by morsel.
 
 use super::head::Table;
 use crate::builder::{Effort, GroupBuilder};
@@ -23,7 +23,8 @@ pub struct Appender {
     pieces_bytes: usize,
 }
 
-/// The rows that an [`Appender`] took, encoded. Cheap to clone, but while there is a clone, adding them may copy them.
+/// The rows that an [`Appender`] took, encoded. Cheap to clone, but while there is a clone, adding them may
+/// copy them.
 #[derive(Debug, Clone)]
 pub struct AppendedRows {
     /// Pieces by the first of the morsels they stem from; those of equal ones in their order.
@@ -48,15 +49,16 @@ impl Table {
 
     /// Pieces in the order of their morsels, small ones encoded together.
     pub(crate) fn join(&self, appended: Vec<AppendedRows>) -> Result<Added> {
-        let (pieces, sketches): (Vec<_>, Vec<_>) = appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
+        let (pieces, sketches): (Vec<_>, Vec<_>) =
+            appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
         let mut pieces: Vec<(u64, Arc<Piece>)> = pieces.into_iter().flatten().collect();
         pieces.sort_by_key(|(morsel, _)| *morsel);
         let pieces = self.join_small(pieces.into_iter().map(|(_, piece)| piece))?;
         Ok(Added { pieces, sketches })
     }
 
-    /// How builders encode rows of this table. By key, slices have the slots that are left empty already, so that rows
-    /// that come in order need not be laid anew.
+    /// How builders encode rows of this table. By key, slices have the slots that are left empty already, so
+    /// that rows that come in order need not be laid anew.
     pub(crate) fn effort(&self, sketch: bool) -> Effort {
         let options = &self.shape.options;
         let (width, keyed) = (options.block_slots, self.shape.key.is_some());
@@ -111,11 +113,12 @@ impl Appender {
         Appender { table, builder, first_morsel: 0, last_morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
     }
 
-    /// Takes the rows of `chunk`: the table's columns in order, each of its type's default physical type (a wide
-    /// decimal may also travel in 64 bits). Morsels must not descend.
+    /// Takes the rows of `chunk`: the table's columns in order, each of its type's default physical type (a
+    /// wide decimal may also travel in 64 bits). Morsels must not descend.
     ///
     /// # Errors
-    /// Constraint, if a NULL is in a column that is declared `NOT NULL`; resource, if 1024 strings exceed 4 GiB.
+    /// Constraint, if a NULL is in a column that is declared `NOT NULL`; resource, if 1024 strings exceed 4
+    /// GiB.
     pub fn append(&mut self, chunk: &Chunk, morsel: u64) -> Result<()> {
         if chunk.columns().len() != self.table.schema().len() {
             return Err(Error::internal(format!(
@@ -153,7 +156,11 @@ impl Appender {
         for (column, field) in self.table.schema().iter().enumerate() {
             let vector = chunk.vector(column);
             if !field.nullable && has_null(vector, chunk.positions(column), chunk.len()) {
-                let text = format!("NULL in column {}.{}, which is declared NOT NULL", self.table.name(), field.name);
+                let text = format!(
+                    "NULL in column {}.{}, which is declared NOT NULL",
+                    self.table.name(),
+                    field.name
+                );
                 return Err(Error::new(ErrorKind::Constraint, text).with_sqlstate(NOT_NULL));
             }
         }
@@ -193,7 +200,9 @@ impl AppendedRows {
         for slice in self.pieces.iter().flat_map(|(_, piece)| &piece.slices) {
             for slot in 0..slice.rows {
                 datums.clear();
-                datums.extend(columns.iter().map(|&column| slice.blocks[column].datum(slot, self.types[column])));
+                datums.extend(
+                    columns.iter().map(|&column| slice.blocks[column].datum(slot, self.types[column])),
+                );
                 each(&datums);
             }
         }

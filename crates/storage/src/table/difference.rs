@@ -1,8 +1,9 @@
 //! The difference of two versions of a table: the rows that only one of them has.
 //!
-//! Versions share the slices that nobody has changed in between, so only slices are looked at that one of the two does not have:
-//! the work is that of what has changed, whatever the table's size. A slice that was changed where it stood is compared with what it
-//! was, row by row, blocks that both share apart. Rows that have moved are both gone and come.
+//! Versions share the slices that nobody has changed in between, so only slices are looked at that one of the
+//! two does not have: the work is that of what has changed, whatever the table's size. A slice that was
+//! changed where it stood is compared with what it was, row by row, blocks that both share apart. Rows that
+//! have moved are both gone and come.
 
 use super::snapshot::TableSnapshot;
 use crate::tree::{RowId, Slice};
@@ -37,7 +38,8 @@ impl TableSnapshot {
                 let twin = other.row_group(number).and_then(|group| group.slices.get(at));
                 let first = at * group.block_slots;
                 let live = (0..group.block_slots).filter(|&slot| slice.is_live(slot));
-                let changed = live.filter(|&slot| !twin.is_some_and(|twin| self.is_same_row(slice, twin, slot)));
+                let changed =
+                    live.filter(|&slot| !twin.is_some_and(|twin| self.is_same_row(slice, twin, slot)));
                 rows.extend(changed.map(|slot| RowId { group: number as u32, slot: (first + slot) as u32 }));
             }
         }
@@ -99,7 +101,8 @@ mod tests {
         for seed in 0..200 {
             let random = &mut Random(seed + 1);
             let keyed = seed % 2 == 0;
-            let sizes = TableOptions { block_slots: 4, group_slots: 16, partitions: 4, ..TableOptions::default() };
+            let sizes =
+                TableOptions { block_slots: 4, group_slots: 16, partitions: 4, ..TableOptions::default() };
             let options = if keyed {
                 TableOptions { layout: crate::Layout::EquiGhost, layout_key: vec![0], ..sizes }
             } else {

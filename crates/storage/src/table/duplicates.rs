@@ -1,9 +1,11 @@
-//! Rows with equal layout keys, where there should be none: after rows came in bulk into a table whose key is unique.
+//! Rows with equal layout keys, where there should be none: after rows came in bulk into a table whose key is
+//! unique.
 //!
-//! Rows with equal keys stand in one partition, but for a key that is a fence: it may stand on both sides, and in every
-//! partition between fences that are equal to it. So each partition is looked at on its own, its keys in order, and one row is
-//! carried on whose key is the next fence. A row group begins with what those before it carry, which is seldom more than one
-//! partition to look through; so row groups are looked at one by one, by whoever wants to share the work.
+//! Rows with equal keys stand in one partition, but for a key that is a fence: it may stand on both sides,
+//! and in every partition between fences that are equal to it. So each partition is looked at on its own, its
+//! keys in order, and one row is carried on whose key is the next fence. A row group begins with what those
+//! before it carry, which is seldom more than one partition to look through; so row groups are looked at one
+//! by one, by whoever wants to share the work.
 //!
 //! Rows with a NULL in their key have no equals.
 
@@ -29,7 +31,11 @@ pub(crate) fn first(root: &Root, shape: &Shape, among: &Among<'_>) -> Option<Row
         Among::Groups(groups) => groups.clone().find_map(|group| in_group(root, shape, group)),
         Among::Appended(rows) => {
             let many = rows.iter().map(AppendedRows::rows).sum::<u64>() > root.rows / 16;
-            if many { first(root, shape, &Among::Groups(0..root.groups.len())) } else { of_rows(root, shape, rows) }
+            if many {
+                first(root, shape, &Among::Groups(0..root.groups.len()))
+            } else {
+                of_rows(root, shape, rows)
+            }
         }
     }
 }
@@ -41,7 +47,9 @@ fn of_rows(root: &Root, shape: &Shape, rows: &[AppendedRows]) -> Option<RowId> {
         for slot in 0..slice.rows {
             let columns = shape.options.layout_key.iter();
             key.clear();
-            key.extend(columns.map(|&column| slice.blocks[column].datum(slot, shape.schema[column].ty.physical())));
+            key.extend(
+                columns.map(|&column| slice.blocks[column].datum(slot, shape.schema[column].ty.physical())),
+            );
             if key.iter().any(|datum| datum.is_null()) {
                 continue;
             }
@@ -62,7 +70,9 @@ fn of_rows(root: &Root, shape: &Shape, rows: &[AppendedRows]) -> Option<RowId> {
 /// A row of a row group whose key another one has, of this group or before it.
 pub(crate) fn in_group(root: &Root, shape: &Shape, number: usize) -> Option<RowId> {
     match shape.key.as_ref()?.least() {
-        Key::Word(_) => Search { root, shape, key: |key| if let Key::Word(word) = key { word } else { 0 } }.run(number),
+        Key::Word(_) => {
+            Search { root, shape, key: |key| if let Key::Word(word) = key { word } else { 0 } }.run(number)
+        }
         Key::Bytes(_) => Search { root, shape, key: |key| key }.run(number),
     }
 }
@@ -126,7 +136,8 @@ impl<K: Ord> Search<'_, K> {
         group.each_live(slots, |position| {
             let slot = start + position;
             let slice = &*group.slices[slot / width];
-            let datum = |column: usize| slice.block(column).datum(slot % width, shape.schema[column].ty.physical());
+            let datum =
+                |column: usize| slice.block(column).datum(slot % width, shape.schema[column].ty.physical());
             if !layout_key.columns.iter().any(|&column| datum(column).is_null()) {
                 keys.push(((self.key)(layout_key.of_row(datum)), slot as u32));
             }

@@ -28,8 +28,8 @@ impl Table {
         Statement::new(turn, TableFork::at(&self.snapshot(), None))
     }
 
-    /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key, they stand
-    /// behind the rows that are there, in the order of their morsels. Returns how many they are.
+    /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key,
+    /// they stand behind the rows that are there, in the order of their morsels. Returns how many they are.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
@@ -89,7 +89,8 @@ impl TableFork {
         &mut self.open.as_mut().expect("the fork is open").0
     }
 
-    /// Bytes of memory that it takes beside the version that it began with, which is there for as long as the fork is.
+    /// Bytes of memory that it takes beside the version that it began with, which is there for as long as the
+    /// fork is.
     pub(crate) fn growth(&self) -> usize {
         self.state().branch.grown()
     }

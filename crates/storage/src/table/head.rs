@@ -1,14 +1,15 @@
 //! Tables: the head of the version tree, and who may change it when.
 //!
-//! A table's head is the branch that snapshots are taken of. Two locks, always in this order ([`crate::sync::lock_order`]):
+//! A table's head is the branch that snapshots are taken of. Two locks, always in this order
+//! ([`crate::sync::lock_order`]):
 //!
 //! - the writers' *turn*: one statement or commit changes the table at a time. Held as long as that takes.
-//! - *head*: held to take a snapshot, to change single rows in place, to let a finished fork take the head's place. Never
-//!   held for long, so readers do not wait for writers.
+//! - *head*: held to take a snapshot, to change single rows in place, to let a finished fork take the head's
+//!   place. Never held for long, so readers do not wait for writers.
 //!
-//! So single rows are written to the head ([`Table::write`]), and whatever takes its time works on a fork and ends in a
-//! fast-forward: statements on their own with the turn in their hands, transactions without any lock until they commit
-//! ([`crate::transaction`]).
+//! So single rows are written to the head ([`Table::write`]), and whatever takes its time works on a fork and
+//! ends in a fast-forward: statements on their own with the turn in their hands, transactions without any
+//! lock until they commit ([`crate::transaction`]).
 
 use super::summaries::Summaries;
 use super::turns::Turns;
@@ -41,8 +42,8 @@ pub struct Table {
 /// Row groups that are due in the round that is on its way, the last one first.
 pub(crate) type Due = Vec<usize>;
 
-/// Rows of a table keep their places for as long as this is held: rows without a layout key are told by them, and a commit that
-/// was overtaken is replayed faster if they do.
+/// Rows of a table keep their places for as long as this is held: rows without a layout key are told by them,
+/// and a commit that was overtaken is replayed faster if they do.
 pub(crate) struct Steady(Arc<Table>);
 
 impl Steady {
@@ -126,12 +127,14 @@ impl Table {
         &self.shape.name
     }
 
-    /// A number that no other table of the process has. Locks of several tables are taken in the order of their ids.
+    /// A number that no other table of the process has. Locks of several tables are taken in the order of
+    /// their ids.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// True if no transaction counts on rows staying where they are. Whoever moves rows asks with the head in hand.
+    /// True if no transaction counts on rows staying where they are. Whoever moves rows asks with the head in
+    /// hand.
     pub(crate) fn may_move_rows(&self) -> bool {
         self.steady.load(Ordering::Acquire) == 0
     }
@@ -156,27 +159,29 @@ impl Table {
         self.epochs.held()
     }
 
-    /// Bytes of memory of the newest version, as they were counted: exact after [`Table::sweep`], and but for shared
-    /// dictionaries.
+    /// Bytes of memory of the newest version, as they were counted: exact after [`Table::sweep`], and but for
+    /// shared dictionaries.
     pub fn bytes(&self) -> usize {
         self.head().branch.bytes()
     }
 
     pub(crate) fn head(&self) -> HeadGuard<'_> {
         let held = Held::ordered(Lock::Head(self.id));
-        // What single rows are changed by does not panic half-way but by a defect, which the check of debug builds
-        // would find; forks become the head by moves.
+        // What single rows are changed by does not panic half-way but by a defect, which the check of debug
+        // builds would find; forks become the head by moves.
         HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// Frees what no snapshot shows any more, which writers do by and by, and counts the bytes anew. Takes its time.
+    /// Frees what no snapshot shows any more, which writers do by and by, and counts the bytes anew. Takes
+    /// its time.
     pub fn sweep(&self) {
         let mut head = self.head();
         head.branch.sweep_now();
         head.branch.recount();
     }
 
-    /// Bytes of memory of the newest version, and of older ones that are not freed yet: most of them because snapshots show them.
+    /// Bytes of memory of the newest version, and of older ones that are not freed yet: most of them because
+    /// snapshots show them.
     pub fn held_bytes(&self) -> (usize, usize) {
         let head = self.head();
         (head.branch.bytes(), head.branch.retired_bytes())

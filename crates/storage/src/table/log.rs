@@ -1,5 +1,5 @@
-//! Logical operations: what was done to rows, apart from where they stand. What a fork is replayed by, and what a log on
-//! disk will hold.
+//! Logical operations: what was done to rows, apart from where they stand. What a fork is replayed by, and
+//! what a log on disk will hold.
 
 use super::snapshot::TableSnapshot;
 use crate::scan::row::datum;
@@ -48,7 +48,8 @@ pub(crate) enum Operation {
         /// Where they are, in a table without a layout key.
         places: Vec<Run>,
     },
-    /// Columns of many rows were changed, none of the layout key. What the fork was before and after says how.
+    /// Columns of many rows were changed, none of the layout key. What the fork was before and after says
+    /// how.
     UpdateMany {
         /// The rows.
         rows: Vec<Run>,
@@ -80,8 +81,14 @@ impl Operation {
         Operation::Delete { row, old: values(row, root, shape) }
     }
 
-    pub(crate) fn update(row: RowId, root: &Root, changes: &[(usize, Datum<'_>)], shape: &Shape) -> Operation {
-        let new = changes.iter().map(|&(column, datum)| (column, datum.value(shape.schema[column].ty))).collect();
+    pub(crate) fn update(
+        row: RowId,
+        root: &Root,
+        changes: &[(usize, Datum<'_>)],
+        shape: &Shape,
+    ) -> Operation {
+        let new =
+            changes.iter().map(|&(column, datum)| (column, datum.value(shape.schema[column].ty))).collect();
         Operation::Update { row, old: values(row, root, shape), new, to: row }
     }
 
@@ -95,6 +102,7 @@ impl Operation {
 
 /// The values of a row.
 pub(crate) fn values(row: RowId, root: &Root, shape: &Shape) -> Box<[Value]> {
-    let value = |(column, field): (usize, &entasis_vector::Field)| datum(root, row, column, field.ty).value(field.ty);
+    let value =
+        |(column, field): (usize, &entasis_vector::Field)| datum(root, row, column, field.ty).value(field.ty);
     shape.schema.iter().enumerate().map(value).collect()
 }

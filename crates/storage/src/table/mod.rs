@@ -12,8 +12,8 @@
 //! head                          the table: its newest version, and the lock of that
 //! turns  summaries              one writer at a time; what is known of a version's columns
 //! ```
-//! Each knows only those in lines below it. A module that makes something of a table has the table's method for it:
-//! [`Table::snapshot`] stands beside [`TableSnapshot`].
+//! Each knows only those in lines below it. A module that makes something of a table has the table's method
+//! for it: [`Table::snapshot`] stands beside [`TableSnapshot`].
 
 mod appender;
 mod difference;

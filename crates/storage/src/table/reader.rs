@@ -12,8 +12,8 @@ pub struct TableReader<'a> {
 }
 
 impl Table {
-    /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work; unlike a snapshot it
-    /// makes no writer copy anything.
+    /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work;
+    /// unlike a snapshot it makes no writer copy anything.
     pub fn read<R>(&self, look: impl FnOnce(TableReader<'_>) -> R) -> R {
         look(TableReader::new(self, &self.head().branch.root))
     }

@@ -1,14 +1,15 @@
 //! Tables made of others: in another layout, or with other columns.
 //!
-//! - *In another layout* every row is encoded afresh, row group by row group, so that the caller may share the work out
-//!   ([`TableSnapshot::encode_group`]).
-//! - *With other columns* ([`TableSnapshot::with_columns`]) no value is looked at: encoded blocks are copied as they are, and a
-//!   column of one value takes no memory for it. The version tree does not count who shows a block, so two tables cannot
-//!   share one.
+//! - *In another layout* every row is encoded afresh, row group by row group, so that the caller may share
+//!   the work out ([`TableSnapshot::encode_group`]).
+//! - *With other columns* ([`TableSnapshot::with_columns`]) no value is looked at: encoded blocks are copied
+//!   as they are, and a column of one value takes no memory for it. The version tree does not count who shows
+//!   a block, so two tables cannot share one.
 //!
 //! Whoever puts the new table in the place of the old one holds the writers' turn of the old one meanwhile
-//! ([`crate::Transaction::alone`]), and publishes it under the name of the old one ([`crate::Catalog::publish`]): whoever began to
-//! write to the old one before is in conflict then. Readers of the old one go on.
+//! ([`crate::Transaction::alone`]), and publishes it under the name of the old one
+//! ([`crate::Catalog::publish`]): whoever began to write to the old one before is in conflict then. Readers
+//! of the old one go on.
 
 use super::appender::AppendedRows;
 use super::head::Table;
@@ -44,8 +45,8 @@ impl TableSnapshot {
         Ok(table)
     }
 
-    /// The rows of a row group, encoded to be added to `target`, which has the same columns. Several threads may do so
-    /// for different row groups; added together, rows keep their order as far as the layout does.
+    /// The rows of a row group, encoded to be added to `target`, which has the same columns. Several threads
+    /// may do so for different row groups; added together, rows keep their order as far as the layout does.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
@@ -72,12 +73,17 @@ impl TableSnapshot {
         Ok(appender.finish())
     }
 
-    /// A new table with the same rows at the same places, and columns from `sources`, one for each field of `schema`.
-    /// `options` must lay rows out by the same columns as before, wherever these stand now.
+    /// A new table with the same rows at the same places, and columns from `sources`, one for each field of
+    /// `schema`. `options` must lay rows out by the same columns as before, wherever these stand now.
     ///
     /// # Panics
     /// If the layout key is another one, or a column has another type than its source.
-    pub fn with_columns(&self, schema: Schema, sources: &[ColumnSource], options: TableOptions) -> Arc<Table> {
+    pub fn with_columns(
+        &self,
+        schema: Schema,
+        sources: &[ColumnSource],
+        options: TableOptions,
+    ) -> Arc<Table> {
         let old = self.table();
         assert_eq!(schema.len(), sources.len());
         let source = |column: &usize| match sources[*column] {
@@ -101,7 +107,8 @@ impl TableSnapshot {
             head.sketches[column] = match source {
                 ColumnSource::Old(old) => old_sketches[*old].clone(),
                 ColumnSource::Constant(value) => {
-                    let (mut sketch, datum) = (Sketch::default(), Datum::of_value(value, table.schema()[column].ty));
+                    let (mut sketch, datum) =
+                        (Sketch::default(), Datum::of_value(value, table.schema()[column].ty));
                     if !datum.is_null() {
                         sketch.add(datum.hash());
                     }
@@ -112,8 +119,11 @@ impl TableSnapshot {
         let branch = &mut head.branch;
         let edit = &branch.edit;
         let (root, _) = self.pinned();
-        let groups =
-            root.groups.iter().map(|group| Link::new(group_of(group, sources, table.schema(), edit))).collect();
+        let groups = root
+            .groups
+            .iter()
+            .map(|group| Link::new(group_of(group, sources, table.schema(), edit)))
+            .collect();
         let new = branch.root.edit(&mut branch.edit);
         (new.groups, new.rows, new.fences) = (groups, root.rows, root.fences.clone());
         branch.recount();

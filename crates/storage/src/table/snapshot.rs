@@ -13,8 +13,8 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The rows of a table as they were when the snapshot was taken. It pins them, and every string that was decoded from
-/// them. Cheap to clone.
+/// The rows of a table as they were when the snapshot was taken. It pins them, and every string that was
+/// decoded from them. Cheap to clone.
 #[derive(Clone)]
 pub struct TableSnapshot(Arc<Pinned>);
 
@@ -30,8 +30,8 @@ struct Pinned {
 pub(crate) enum Origin {
     /// The head, after so many changes.
     Head { changes: u64 },
-    /// A fork that began with `_base`. The snapshot shows nodes of the head that the head may have retired since then and
-    /// before its own stamp.
+    /// A fork that began with `_base`. The snapshot shows nodes of the head that the head may have retired
+    /// since then and before its own stamp.
     Fork { _base: TableSnapshot },
 }
 
@@ -54,7 +54,13 @@ impl Table {
             head.summaries = Arc::new(Summaries::new(self.schema().len()));
         }
         let (root, stamp) = head.branch.pin();
-        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone(), Origin::Head { changes: head.changes })
+        TableSnapshot::new(
+            self.clone(),
+            root,
+            stamp,
+            head.summaries.clone(),
+            Origin::Head { changes: head.changes },
+        )
     }
 }
 
@@ -81,8 +87,8 @@ impl TableSnapshot {
         is_unchanged || self.0.root.is(head.branch.root)
     }
 
-    /// A row of a row group whose layout key another row has, of this row group or one before it. Rows with a NULL in
-    /// their key do not count.
+    /// A row of a row group whose layout key another row has, of this row group or one before it. Rows with a
+    /// NULL in their key do not count.
     pub fn first_duplicate(&self, group: usize) -> Option<RowId> {
         duplicates::in_group(&self.0.root, &self.0.table.shape, group)
     }
@@ -140,12 +146,16 @@ impl TableSnapshot {
         lookup::find_each(&self.0.root, &self.0.table.shape, key, each);
     }
 
-    /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each of the first
-    /// columns of the key, and stands for all keys that begin so. All slots, if the table has no layout key.
+    /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each
+    /// of the first columns of the key, and stands for all keys that begin so. All slots, if the table has no
+    /// layout key.
     pub fn range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
         let Some(key) = &self.0.table.shape.key else {
-            let whole =
-                |(group, node): (usize, &RowGroup)| SlotRange { group, slots: 0..node.slots(), is_whole: false };
+            let whole = |(group, node): (usize, &RowGroup)| SlotRange {
+                group,
+                slots: 0..node.slots(),
+                is_whole: false,
+            };
             return self.row_groups().enumerate().map(whole).collect();
         };
         let low = match low {
@@ -211,7 +221,13 @@ impl TableSnapshot {
         } else {
             self.table().head().sketches[column].estimate().clamp(values.min(1), values)
         };
-        ColumnSummary { min: known(zone.min), max: known(zone.max), nulls, distinct, unique: ascends || is_key }
+        ColumnSummary {
+            min: known(zone.min),
+            max: known(zone.max),
+            nulls,
+            distinct,
+            unique: ascends || is_key,
+        }
     }
 }
 

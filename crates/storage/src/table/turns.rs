@@ -1,13 +1,14 @@
 //! Turns: one writer of a table at a time.
 //!
-//! A lock whose holder need not be borrowed from it: a transaction keeps the turns of its tables beside the tables. Turns of
-//! several tables are taken in the order of the tables' ids ([`crate::sync::lock_order`]). Who must take one out of this order waits
-//! only for so long (`WriterTurn::take_within`).
+//! A lock whose holder need not be borrowed from it: a transaction keeps the turns of its tables beside the
+//! tables. Turns of several tables are taken in the order of the tables' ids ([`crate::sync::lock_order`]).
+//! Who must take one out of this order waits only for so long (`WriterTurn::take_within`).
 //!
-//! **Waiting.** Who waits says who it is, for how long it waits, and what interrupts it ([`Waiter`]). Whoever comes by while the
-//! turn is free takes it, because handing it to a sleeping thread costs both some ten microseconds. One of those who wait is woken
-//! at a time; one that was woken [`MISSED`] times and found the turn taken again reserves the next. So a stream of single writes
-//! neither pays for each of those who wait nor starves them.
+//! **Waiting.** Who waits says who it is, for how long it waits, and what interrupts it ([`Waiter`]). Whoever
+//! comes by while the turn is free takes it, because handing it to a sleeping thread costs both some ten
+//! microseconds. One of those who wait is woken at a time; one that was woken [`MISSED`] times and found the
+//! turn taken again reserves the next. So a stream of single writes neither pays for each of those who wait
+//! nor starves them.
 
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
@@ -111,8 +112,8 @@ impl Turns {
         Ok(Turn { turns: self, _held: held })
     }
 
-    /// A turn if it can be had soon, for who works for nobody in particular. Single writes that follow one another would
-    /// leave no time for it, so the next one lets it by.
+    /// A turn if it can be had soon, for who works for nobody in particular. Single writes that follow one
+    /// another would leave no time for it, so the next one lets it by.
     pub(crate) fn take_soon(&self, patience: Duration) -> Option<Turn<'_>> {
         let held = Held::ordered(Lock::Turn(self.id));
         let writer = WriterName { connection: 0, statement: Some("upkeep".into()) };
@@ -158,8 +159,13 @@ impl Turns {
         })
     }
 
-    /// Waits for a turn among the others. The writer that has it, if the time is up; `None`, if who waits was interrupted.
-    fn wait_in_line(&self, mut state: MutexGuard<'_, State>, waiter: &Waiter<'_>) -> Result<(), Option<WriterName>> {
+    /// Waits for a turn among the others. The writer that has it, if the time is up; `None`, if who waits was
+    /// interrupted.
+    fn wait_in_line(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        waiter: &Waiter<'_>,
+    ) -> Result<(), Option<WriterName>> {
         let end = waiter.limit.map(|limit| Instant::now() + limit);
         state.waiting += 1;
         let (mut result, mut missed) = (Ok(()), 0);
@@ -175,7 +181,9 @@ impl Turns {
             }
             let most = waiter.is_interrupted.map(|_| LOOK);
             state = match [left, most].into_iter().flatten().min() {
-                Some(time) => self.is_over.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
+                Some(time) => {
+                    self.is_over.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+                }
                 None => self.is_over.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
             state.is_woken = false;
@@ -195,7 +203,8 @@ impl Turns {
     pub(super) fn end(&self) {
         let mut state = self.state();
         state.writer = None;
-        // PERF: waking takes a call of the kernel, which a microsecond's write would pay for each time while others wait.
+        // PERF: waking takes a call of the kernel, which a microsecond's write would pay for each time while
+        // others wait.
         let wakes = state.waiting > 0 && !state.is_woken;
         state.is_woken |= wakes;
         drop(state);
@@ -281,7 +290,8 @@ mod tests {
         thread::scope(|scope| {
             let gives_up = || assert!(table.turns.take_soon(Duration::from_millis(1)).is_none());
             scope.spawn(gives_up).join().unwrap();
-            let other = || WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_err();
+            let other =
+                || WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_err();
             assert!(scope.spawn(other).join().unwrap(), "two have the turn");
         });
         drop(turn);
@@ -300,9 +310,11 @@ mod tests {
                 scope.spawn(|| others(Waiter { limit: Some(Duration::from_millis(2)), ..Waiter::default() }));
             let error = timed_out.join().unwrap();
             assert_eq!(error.kind(), ErrorKind::Conflict);
-            let expected = "waited 2 ms to write to table t, which connection 7 is writing to: UPDATE t SET v = 'xxx";
+            let expected =
+                "waited 2 ms to write to table t, which connection 7 is writing to: UPDATE t SET v = 'xxx";
             assert!(error.message().starts_with(expected) && error.message().ends_with('…'), "{error}");
-            let interrupted = scope.spawn(|| others(Waiter { is_interrupted: Some(&|| true), ..Waiter::default() }));
+            let interrupted =
+                scope.spawn(|| others(Waiter { is_interrupted: Some(&|| true), ..Waiter::default() }));
             assert_eq!(interrupted.join().unwrap().message(), Error::interrupted().message());
         });
         drop(turn);
@@ -330,6 +342,8 @@ mod tests {
         let mut state = State { waiting: 1, is_reserved: true, ..State::default() };
         assert!(!state.take_by_the_way(&WriterName::default()), "it is for who waits");
         state.is_reserved = false;
-        assert!(state.take_by_the_way(&WriterName::default()) && !state.take_by_the_way(&WriterName::default()));
+        assert!(
+            state.take_by_the_way(&WriterName::default()) && !state.take_by_the_way(&WriterName::default())
+        );
     }
 }

@@ -6,18 +6,20 @@
 //! | slots that nobody needs | the same, over fewer slices; small row groups are joined |
 //! | bounds that only widened, encodings that only loosened | the slices are encoded again, each row where it is |
 //!
-//! A round looks at the row groups that were written since they were encoded. Writers leave a mark, which the round takes away: so
-//! it finds those that were not written since the round before, and leaves the others alone. They are about to change, writers
-//! help themselves with ripples, and would wait ([decision 4](../../../docs/decisions/0004-upkeep.md)).
+//! A round looks at the row groups that were written since they were encoded. Writers leave a mark, which the
+//! round takes away: so it finds those that were not written since the round before, and leaves the others
+//! alone. They are about to change, writers help themselves with ripples, and would wait ([decision
+//! 4](../../../docs/decisions/0004-upkeep.md)).
 //!
-//! What is to be done is prepared without a lock, from a snapshot, and put in place with the writers' turn in hand, a window at a
-//! time, so that nobody waits for long. What a writer changed meanwhile stays as it is, and the work is dropped. Statements that
-//! take long are not waited for.
+//! What is to be done is prepared without a lock, from a snapshot, and put in place with the writers' turn in
+//! hand, a window at a time, so that nobody waits for long. What a writer changed meanwhile stays as it is,
+//! and the work is dropped. Statements that take long are not waited for.
 //!
-//! Rows stay the same, and may change their places; in debug builds each step is compared with what it was made of, and
-//! the tree is checked at the end of a round. A fork that began before is not fast-forwarded, then, but replayed, and cannot
-//! conflict for it. Without a layout key rows are told by their places, so that these change only while nobody holds a
-//! snapshot; until then the rows of a sparse row group are encoded where they are.
+//! Rows stay the same, and may change their places; in debug builds each step is compared with what it was
+//! made of, and the tree is checked at the end of a round. A fork that began before is not fast-forwarded,
+//! then, but replayed, and cannot conflict for it. Without a layout key rows are told by their places, so
+//! that these change only while nobody holds a snapshot; until then the rows of a sparse row group are
+//! encoded where they are.
 
 use super::head::{Due, Head, Table};
 use crate::sync::Ordering;
@@ -52,8 +54,8 @@ pub struct Upkeep {
 impl Table {
     /// Does upkeep for about as long as `budget` says. One thread at a time; others return at once.
     ///
-    /// Rows that were written are at rest, and encoded again, if a whole round finds them as the one before did. So leave some
-    /// time between rounds.
+    /// Rows that were written are at rest, and encoded again, if a whole round finds them as the one before
+    /// did. So leave some time between rounds.
     pub fn upkeep(self: &Arc<Table>, budget: Duration) -> Upkeep {
         let end = Instant::now() + budget;
         let mut done = Upkeep::default();
@@ -64,7 +66,8 @@ impl Table {
         let snapshot = {
             let mut head = self.head();
             if due.is_empty() && !has_small(&head.branch.root, &self.shape) {
-                // What the last statement replaced, it still saw itself when it ended. Freed when the lock is given back.
+                // What the last statement replaced, it still saw itself when it ended. Freed when the lock is
+                // given back.
                 let dead = head.branch.take_dead();
                 drop(head);
                 drop(dead);
@@ -102,8 +105,9 @@ impl Table {
         done
     }
 
-    /// The row groups that there is something to do for and that were not written since the last look: they were written
-    /// since they were encoded, or are still sparse. And how many were written since the last look.
+    /// The row groups that there is something to do for and that were not written since the last look: they
+    /// were written since they were encoded, or are still sparse. And how many were written since the last
+    /// look.
     fn look(&self) -> (Due, usize) {
         let may_move = self.may_move();
         let head = self.head();
@@ -124,7 +128,9 @@ impl Table {
                 return false;
             }
             let laid = shape.lay_window(node, &window);
-            let is_put = self.put(done, true, |writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
+            let is_put = self
+                .put(done, true, |writer| writer.put_window(number, node, &window, laid))
+                .unwrap_or(false);
             *(if is_put { &mut done.spread } else { &mut done.overtaken }) += window.old.len();
         }
         if is_busy {
@@ -136,8 +142,9 @@ impl Table {
             let most = (BLOCKS / shape.schema.len().max(1)).max(1);
             loop {
                 let before = encoded.len();
-                let put =
-                    self.put(done, false, |writer| writer.put_encoded(number, node, &mut encoded, most)).unwrap_or(0);
+                let put = self
+                    .put(done, false, |writer| writer.put_encoded(number, node, &mut encoded, most))
+                    .unwrap_or(0);
                 done.encoded += put;
                 done.overtaken += before.min(most) - put;
                 if encoded.len() == 0 || encoded.len() == before {
@@ -148,8 +155,8 @@ impl Table {
         true
     }
 
-    /// True if rows may change their places: where they are told by them, while nobody holds a snapshot; else, while no transaction
-    /// has changed some that would have to be looked for at its commit.
+    /// True if rows may change their places: where they are told by them, while nobody holds a snapshot;
+    /// else, while no transaction has changed some that would have to be looked for at its commit.
     fn may_move(&self) -> bool {
         match self.shape.key {
             Some(_) => self.may_move_rows(),
@@ -157,7 +164,8 @@ impl Table {
         }
     }
 
-    /// Puts something in place. Nothing, if somebody writes for long, or rows would be moved that must not be.
+    /// Puts something in place. Nothing, if somebody writes for long, or rows would be moved that must not
+    /// be.
     fn put<R>(&self, done: &mut Upkeep, moves: bool, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
         let _turn = self.turns.take_soon(PATIENCE)?;
         let start = Instant::now();

@@ -1,7 +1,8 @@
-//! Who writes rows: to the head one by one, or to a fork of the table ([`super::fork`]). A writer ends by being dropped.
+//! Who writes rows: to the head one by one, or to a fork of the table ([`super::fork`]). A writer ends by
+//! being dropped.
 //!
-//! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came of it and
-//! undoes it ([`TableWriter::atomically`]).
+//! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came
+//! of it and undoes it ([`TableWriter::atomically`]).
 
 use super::appender::{Added, AppendedRows};
 use super::duplicates::{self, Among};
@@ -53,7 +54,8 @@ impl ForkState {
 }
 
 impl Table {
-    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short work.
+    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short
+    /// work.
     pub fn write(&self) -> TableWriter<'_> {
         self.write_as(&Waiter::default()).expect("nobody interrupts it")
     }
@@ -76,7 +78,12 @@ impl Table {
 impl<'a> TableWriter<'a> {
     pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
         head.change();
-        TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new(), interrupt: None }
+        TableWriter {
+            table,
+            target: Target::Head { head, _turn: turn },
+            thinned: Vec::new(),
+            interrupt: None,
+        }
     }
 
     /// A writer of a fork.
@@ -138,8 +145,8 @@ impl<'a> TableWriter<'a> {
         lookup::find_each(self.root(), &self.table.shape, key, each);
     }
 
-    /// A row whose layout key another row has too, if one of `among` is such a row. For rows that came in bulk into a table
-    /// whose key is unique. Rows with a NULL in their key do not count.
+    /// A row whose layout key another row has too, if one of `among` is such a row. For rows that came in
+    /// bulk into a table whose key is unique. Rows with a NULL in their key do not count.
     pub fn first_duplicate(&self, among: Among<'_>) -> Option<RowId> {
         duplicates::first(self.root(), &self.table.shape, &among)
     }
@@ -224,8 +231,8 @@ impl<'a> TableWriter<'a> {
         Writer { shape, branch: self.branch() }.delete(row);
     }
 
-    /// Changes columns of many rows, none of the layout key: `columns` of the table, and those of the chunk that hold their
-    /// new values. Row r of the chunk is for `ids[r]`. No row moves. Fast if the ids ascend.
+    /// Changes columns of many rows, none of the layout key: `columns` of the table, and those of the chunk
+    /// that hold their new values. Row r of the chunk is for `ids[r]`. No row moves. Fast if the ids ascend.
     ///
     /// # Panics
     /// If a column is of the layout key.
@@ -287,8 +294,8 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    /// Removes all rows. Returns how many they were. In a transaction beside others, one that changes rows of the table
-    /// meanwhile is in conflict with this one.
+    /// Removes all rows. Returns how many they were. In a transaction beside others, one that changes rows of
+    /// the table meanwhile is in conflict with this one.
     pub fn clear(&mut self) -> u64 {
         let (shape, rows) = (&self.table.shape, self.root().rows);
         if let Some(log) = self.log() {
@@ -299,7 +306,8 @@ impl<'a> TableWriter<'a> {
         rows
     }
 
-    /// Changes columns of a row. If its layout key changes, it and others of the row group may move. Where it is then.
+    /// Changes columns of a row. If its layout key changes, it and others of the row group may move. Where it
+    /// is then.
     pub fn update(&mut self, row: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
         let shape = &self.table.shape;
         let operation = self.log().is_some().then(|| Operation::update(row, self.root(), changes, shape));
@@ -355,10 +363,12 @@ impl TableWriter<'_> {
 impl Drop for TableWriter<'_> {
     fn drop(&mut self) {
         let shape = &self.table.shape;
-        // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in time.
+        // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in
+        // time.
         if !self.thinned.is_empty() && self.log().is_none() {
             let thinned = std::mem::take(&mut self.thinned);
-            // A transaction may begin before a fork is published, so only upkeep moves rows for it that are told by their places.
+            // A transaction may begin before a fork is published, so only upkeep moves rows for it that are
+            // told by their places.
             let may_renumber = matches!(self.target, Target::Head { .. }) && self.table.may_move_rows();
             Writer { shape, branch: self.branch() }.tidy(thinned, may_renumber);
         }

@@ -5,37 +5,43 @@
 //! | [`Transaction::begin`]: *beside others* | hold no lock, and log what is done | replays what others were faster than |
 //! | [`Transaction::alone`]: a statement outside any transaction | hold the writers' turns of their tables, no log | cannot conflict |
 //!
-//! 1. **Begin** pins all tables at one moment: no commit falls in between, because a commit publishes under all its heads'
-//!    locks, and so does this. A statement pins what it names as it goes along, and asks at the end whether that was one
-//!    moment ([`Transaction::sees_one_moment`]).
-//! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own writes. An alone
-//!    transaction that writes to a table that it does not hold does so beside others.
-//! 3. **Savepoints** cost nothing until a table is written: then its fork is saved once for each of them that has it not yet.
-//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock ([`crate::sync::lock_order`]). A
-//!    fork whose table is as it was is ready. Otherwise its log is replayed on a fork of the newest version: a row that was
-//!    changed or removed must still be there as it was, a key that was added must still be free in a table whose key is
-//!    distinct; a table that was cleared must be as it was. If not, another transaction was first, and this one fails whole.
-//! 5. If the outcome relies on tables that were only read ([`Transaction::depend_on`]), and one of them has a newer version, or
-//!    something was replayed, the caller judges its constraints once more on the newest versions.
-//! 6. **Publish.** All forks become their heads at one moment, under the locks of all heads, at which the tables that were relied
-//!    on are still as they were judged. If they are not, 5 comes again; after some rounds with their turns, so that it ends.
-//!    Nothing is waited for here but other threads that hold these locks for as short a time.
+//! 1. **Begin** pins all tables at one moment: no commit falls in between, because a commit publishes under
+//!    all its heads' locks, and so does this. A statement pins what it names as it goes along, and asks at
+//!    the end whether that was one moment ([`Transaction::sees_one_moment`]).
+//! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own
+//!    writes. An alone transaction that writes to a table that it does not hold does so beside others.
+//! 3. **Savepoints** cost nothing until a table is written: then its fork is saved once for each of them that
+//!    has it not yet.
+//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock
+//!    ([`crate::sync::lock_order`]). A fork whose table is as it was is ready. Otherwise its log is replayed
+//!    on a fork of the newest version: a row that was changed or removed must still be there as it was, a key
+//!    that was added must still be free in a table whose key is distinct; a table that was cleared must be as
+//!    it was. If not, another transaction was first, and this one fails whole.
+//! 5. If the outcome relies on tables that were only read ([`Transaction::depend_on`]), and one of them has a
+//!    newer version, or something was replayed, the caller judges its constraints once more on the newest
+//!    versions.
+//! 6. **Publish.** All forks become their heads at one moment, under the locks of all heads, at which the
+//!    tables that were relied on are still as they were judged. If they are not, 5 comes again; after some
+//!    rounds with their turns, so that it ends. Nothing is waited for here but other threads that hold these
+//!    locks for as short a time.
 //!
-//! Rows are told by their layout key and their values, without a layout key by their place and their values: a row that has
-//! come to hold the same values again is the same row. What two transactions did to different rows of one table goes together,
-//! so write skew is possible, as snapshot isolation has it, but for what is relied on.
+//! Rows are told by their layout key and their values, without a layout key by their place and their values:
+//! a row that has come to hold the same values again is the same row. What two transactions did to different
+//! rows of one table goes together, so write skew is possible, as snapshot isolation has it, but for what is
+//! relied on.
 //!
 //! ```text
 //! mod ──▶ replay ──▶ unmoved      a log on a newer version; faster where rows have kept their places
 //! ```
-//! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the same thread.
+//! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the
+//! same thread.
 
 mod replay;
 mod unmoved;
 
 use crate::table::{
-    AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Steady, Table, TableFork, TableSnapshot, TableWriter,
-    Waiter, WriterTurn,
+    AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Steady, Table, TableFork, TableSnapshot,
+    TableWriter, Waiter, WriterTurn,
 };
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -72,7 +78,8 @@ struct Touched {
     _steady: Option<Steady>,
 }
 
-/// A savepoint: tables that were written since, by index, with their forks as they were; `None` if there was none.
+/// A savepoint: tables that were written since, by index, with their forks as they were; `None` if there was
+/// none.
 type Saved = Vec<(usize, Option<ForkSavepoint>)>;
 
 impl Touched {
@@ -86,16 +93,17 @@ impl Touched {
 }
 
 impl Transaction {
-    /// A transaction beside others, that sees the newest versions of `tables`. Others may be used as well, and are seen as
-    /// they are when first used: those that were created since.
+    /// A transaction beside others, that sees the newest versions of `tables`. Others may be used as well,
+    /// and are seen as they are when first used: those that were created since.
     pub fn begin(tables: &[Arc<Table>]) -> Transaction {
         let mut transaction = Transaction::default();
         transaction.pin(tables);
         transaction
     }
 
-    /// A transaction of one statement, which waits for its turn to write to `written`. What it does to them is not
-    /// logged, and cannot conflict. Other tables are seen as they are when first used, or pinned together.
+    /// A transaction of one statement, which waits for its turn to write to `written`. What it does to them
+    /// is not logged, and cannot conflict. Other tables are seen as they are when first used, or pinned
+    /// together.
     pub fn alone(written: &[Arc<Table>]) -> Transaction {
         Transaction::alone_as(written, &Waiter::default()).expect("nobody interrupts it")
     }
@@ -119,7 +127,8 @@ impl Transaction {
         self.interrupt = Some(interrupt);
     }
 
-    /// Makes the transaction see the newest versions of those of `tables` that it has not seen yet, at one moment.
+    /// Makes the transaction see the newest versions of those of `tables` that it has not seen yet, at one
+    /// moment.
     pub fn pin(&mut self, tables: &[Arc<Table>]) {
         let mut new = in_order(tables);
         new.retain(|table| self.known(table).is_none());
@@ -144,12 +153,15 @@ impl Transaction {
         }
     }
 
-    /// True if all tables that it sees, and did not write to, are as they were at one moment. If not, it sees them as they are
-    /// now, and whoever has read any of them begins anew: then they are, unless others come to them.
+    /// True if all tables that it sees, and did not write to, are as they were at one moment. If not, it sees
+    /// them as they are now, and whoever has read any of them begins anew: then they are, unless others come
+    /// to them.
     pub fn sees_one_moment(&mut self) -> bool {
         let mut seen: Vec<usize> = (0..self.tables.len())
             // Those whose turns it holds are as they were, so they are of any moment since.
-            .filter(|&index| self.tables[index].fork.is_none() && !self.holds_turn(self.tables[index].table()))
+            .filter(|&index| {
+                self.tables[index].fork.is_none() && !self.holds_turn(self.tables[index].table())
+            })
             .collect();
         if seen.windows(2).all(|pair| self.tables[pair[0]].moment == self.tables[pair[1]].moment) {
             return true;
@@ -203,7 +215,8 @@ impl Transaction {
         }
     }
 
-    /// Writes to a table. What a statement writes can be undone ([`Transaction::savepoint`], [`TableWriter::atomically`]).
+    /// Writes to a table. What a statement writes can be undone ([`Transaction::savepoint`],
+    /// [`TableWriter::atomically`]).
     pub fn write(&mut self, table: &Arc<Table>) -> TableWriter<'_> {
         let index = self.index_of(table);
         self.save(index);
@@ -233,14 +246,15 @@ impl Transaction {
         self.tables[index].is_relied_on = true;
     }
 
-    /// The same for a table whose writers should not be in conflict with what this publishes: it waits for its turn to commit.
+    /// The same for a table whose writers should not be in conflict with what this publishes: it waits for
+    /// its turn to commit.
     pub fn commit_with_turn(&mut self, table: &Arc<Table>) {
         self.depend_on(table);
         let index = self.index_of(table);
         self.tables[index].needs_turn = true;
     }
 
-    // ---- savepoints ------------------------------------------------------------------------------------------------
+    // ---- savepoints ---------------------------------------------------------------------------------------
 
     /// Sets a savepoint, and says how many there are then: its number.
     pub fn savepoint(&mut self) -> usize {
@@ -303,12 +317,13 @@ impl Transaction {
         self.tables.iter().filter_map(|touched| touched.fork.as_ref()).map(TableFork::growth).sum()
     }
 
-    // ---- the end ---------------------------------------------------------------------------------------------------
+    // ---- the end ------------------------------------------------------------------------------------------
 
     /// Publishes everything, or nothing.
     ///
-    /// `validate` is asked, possibly more than once, if something that was written had to be replayed on a newer version, or
-    /// a table that is relied on has one. It sees the newest version of these tables, and may write.
+    /// `validate` is asked, possibly more than once, if something that was written had to be replayed on a
+    /// newer version, or a table that is relied on has one. It sees the newest version of these tables, and
+    /// may write.
     ///
     /// # Errors
     /// Conflict, if another transaction was first; what `validate` says.
@@ -316,9 +331,10 @@ impl Transaction {
         self.commit_as(&Waiter::default(), |rows| Ok(rows()), validate)
     }
 
-    /// The same for who does not wait for ever, and has more to publish than rows. `publish` is called with what publishes the
-    /// rows, and says if that did: it does, unless a table that is relied on has a newer version than was judged. All turns that
-    /// are needed are held by then, so it takes only locks that come behind them.
+    /// The same for who does not wait for ever, and has more to publish than rows. `publish` is called with
+    /// what publishes the rows, and says if that did: it does, unless a table that is relied on has a newer
+    /// version than was judged. All turns that are needed are held by then, so it takes only locks that come
+    /// behind them.
     ///
     /// # Errors
     /// As there; interrupted; conflict, if the time is up; what `publish` says.
@@ -367,14 +383,16 @@ impl Transaction {
 
     /// Tables with forks that are changed, in the order of their ids.
     fn changed(&self) -> Vec<usize> {
-        let mut changed: Vec<usize> = (0..self.tables.len()).filter(|&i| self.tables[i].is_changed()).collect();
+        let mut changed: Vec<usize> =
+            (0..self.tables.len()).filter(|&i| self.tables[i].is_changed()).collect();
         changed.sort_by_key(|&index| self.tables[index].table().id());
         changed
     }
 
     /// Takes those turns of tables that are not held yet, in order as far as possible.
     fn take_turns(&mut self, tables: &[usize], waiter: &Waiter<'_>) -> Result<()> {
-        let tables: Vec<Arc<Table>> = tables.iter().map(|&index| self.tables[index].table().clone()).collect();
+        let tables: Vec<Arc<Table>> =
+            tables.iter().map(|&index| self.tables[index].table().clone()).collect();
         for table in in_order(&tables) {
             if self.holds_turn(table) {
                 continue;
@@ -389,15 +407,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes the forks of `changed`, whose turns are held, the heads of their tables. False, if a table of `relied` has a
-    /// newer version than was seen.
+    /// Makes the forks of `changed`, whose turns are held, the heads of their tables. False, if a table of
+    /// `relied` has a newer version than was seen.
     fn publish(&mut self, changed: &[usize], relied: &[usize]) -> bool {
         let mut all: Vec<usize> = [changed, relied].concat();
         all.sort_by_key(|&index| self.tables[index].table().id());
         let tables: Vec<Arc<Table>> = all.iter().map(|&index| self.tables[index].table().clone()).collect();
         let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
-        let is_seen =
-            |(index, head): (&usize, &HeadGuard<'_>)| !relied.contains(index) || self.tables[*index].pinned.is_of(head);
+        let is_seen = |(index, head): (&usize, &HeadGuard<'_>)| {
+            !relied.contains(index) || self.tables[*index].pinned.is_of(head)
+        };
         if !all.iter().zip(&heads).all(is_seen) {
             return false;
         }
@@ -411,7 +430,8 @@ impl Transaction {
     fn see_newest(&mut self, tables: &[usize]) {
         let mut indices = tables.to_vec();
         indices.sort_by_key(|&index| self.tables[index].table().id());
-        let tables: Vec<Arc<Table>> = indices.iter().map(|&index| self.tables[index].table().clone()).collect();
+        let tables: Vec<Arc<Table>> =
+            indices.iter().map(|&index| self.tables[index].table().clone()).collect();
         self.moments += 1;
         let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
         let touched = tables.iter().zip(&mut heads).map(|(table, head)| self.touched(table, head));

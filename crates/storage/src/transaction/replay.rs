@@ -1,10 +1,12 @@
-//! Replay: what a fork did is done once more, on the newest version of its table, if that still has what it was done to.
+//! Replay: what a fork did is done once more, on the newest version of its table, if that still has what it
+//! was done to.
 //!
-//! Single rows are located one by one. Many rows are replayed in bulk, slice by slice, wherever the newest version has them as
-//! they were ([`super::unmoved`]), and one by one elsewhere. So a commit of a million rows is not held up by one that changed a few.
+//! Single rows are located one by one. Many rows are replayed in bulk, slice by slice, wherever the newest
+//! version has them as they were ([`super::unmoved`]), and one by one elsewhere. So a commit of a million
+//! rows is not held up by one that changed a few.
 //!
-//! Whether a key that was added is still free is asked for each row that was added; or, if others have written fewer rows since
-//! the fork began, for each of those ([`Newcomers`]).
+//! Whether a key that was added is still free is asked for each row that was added; or, if others have
+//! written fewer rows since the fork began, for each of those ([`Newcomers`]).
 
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
@@ -49,7 +51,8 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
                     refuse_taken(&writer, shape, &after)?;
                 }
                 let ty = |column: usize| table.schema()[column].ty;
-                let changes: Vec<_> = new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c)))).collect();
+                let changes: Vec<_> =
+                    new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c)))).collect();
                 places.add(*to, writer.update(row, &changes));
             }
             Operation::Append { pieces, sketches, places: appended } => {
@@ -80,7 +83,8 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
                 writer.clear();
             }
             Operation::Clear => {
-                let message = format!("another transaction has changed the table {}, which was truncated", shape.name);
+                let message =
+                    format!("another transaction has changed the table {}, which was truncated", shape.name);
                 return Err(retry(message));
             }
         }
@@ -132,7 +136,8 @@ impl ManyRows<'_> {
         }
     }
 
-    /// Gives `columns` of the rows the values that they have in `after`, at the places that they have in `before`.
+    /// Gives `columns` of the rows the values that they have in `after`, at the places that they have in
+    /// `before`.
     fn update(
         &self,
         writer: &mut TableWriter<'_>,
@@ -180,7 +185,8 @@ impl<'a> Newcomers<'a> {
         Newcomers { rows: slices.iter().map(|slice| slice.rows() as u64).sum(), slices }
     }
 
-    /// Refuses rows that were appended to a table whose key is distinct, if another row has the key of one by now.
+    /// Refuses rows that were appended to a table whose key is distinct, if another row has the key of one by
+    /// now.
     fn refuse_appended(
         &mut self,
         pieces: &[Arc<Piece>],
@@ -194,13 +200,17 @@ impl<'a> Newcomers<'a> {
             for slice in pieces.iter().flat_map(|piece| &piece.slices) {
                 waiter.look()?;
                 let block = |column: usize| &slice.blocks[column];
-                (0..slice.rows).try_for_each(|slot| refuse_row(shape, block, slot, |key| is_taken(key, writer)))?;
+                (0..slice.rows)
+                    .try_for_each(|slot| refuse_row(shape, block, slot, |key| is_taken(key, writer)))?;
             }
             return Ok(());
         }
-        // A key that was there when the fork began is nobody's to add, unless the fork has removed it: that is replayed as well.
+        // A key that was there when the fork began is nobody's to add, unless the fork has removed it: that
+        // is replayed as well.
         let is_added_twice = |key: &[Datum<'_>]| {
-            !key.iter().any(|datum| datum.is_null()) && fork.base().find(key).is_none() && fork.find(key).is_some()
+            !key.iter().any(|datum| datum.is_null())
+                && fork.base().find(key).is_none()
+                && fork.find(key).is_some()
         };
         // Once is enough: what the fork added is in it, whenever it came.
         for slice in std::mem::take(&mut self.slices) {
@@ -282,8 +292,15 @@ fn key_datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
 }
 
 /// Where a row with the values `old` is, which was at `place` when the transaction saw it.
-fn locate(writer: &TableWriter<'_>, shape: &Shape, place: RowId, old: &[Datum<'_>], places: &Places) -> Result<RowId> {
-    let is_it = |row: RowId| old.iter().enumerate().all(|(column, datum)| writer.datum(row, column).is_same(*datum));
+fn locate(
+    writer: &TableWriter<'_>,
+    shape: &Shape,
+    place: RowId,
+    old: &[Datum<'_>],
+    places: &Places,
+) -> Result<RowId> {
+    let is_it =
+        |row: RowId| old.iter().enumerate().all(|(column, datum)| writer.datum(row, column).is_same(*datum));
     let mut found = None;
     if shape.key.is_some() {
         let key: Vec<Datum<'_>> = shape.options.layout_key.iter().map(|&column| old[column]).collect();
@@ -296,7 +313,8 @@ fn locate(writer: &TableWriter<'_>, shape: &Shape, place: RowId, old: &[Datum<'_
         found = (writer.is_row(place) && is_it(place)).then_some(place);
     }
     found.ok_or_else(|| {
-        let row: Vec<Value> = old.iter().zip(&shape.schema).map(|(datum, field)| datum.value(field.ty)).collect();
+        let row: Vec<Value> =
+            old.iter().zip(&shape.schema).map(|(datum, field)| datum.value(field.ty)).collect();
         conflict(shape, &row, "changed or removed")
     })
 }
@@ -333,7 +351,8 @@ fn refuse_row<'b>(
 
 fn conflict(shape: &Shape, row: &[Value], what: &str) -> Error {
     // Without a layout key, the first column has to do.
-    let columns: &[usize] = if shape.options.layout_key.is_empty() { &[0] } else { &shape.options.layout_key };
+    let columns: &[usize] =
+        if shape.options.layout_key.is_empty() { &[0] } else { &shape.options.layout_key };
     let shown = |&column: &usize| {
         let field = &shape.schema[column];
         format!("{} = {}", field.name, row[column].display(field.ty))

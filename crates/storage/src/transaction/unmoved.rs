@@ -1,8 +1,9 @@
 //! Many rows of a version that stand in a newer one as they did, found slice by slice.
 //!
-//! What a transaction did to many rows is replayed in bulk where these are just as it saw them, which is so nearly everywhere if
-//! another one has changed a few rows. A slice of the old version is compared with the slice of the newer one that holds its first
-//! row: nothing is compared where both show the same block. Rows of other slices are for [`super::replay`] to locate one by one.
+//! What a transaction did to many rows is replayed in bulk where these are just as it saw them, which is so
+//! nearly everywhere if another one has changed a few rows. A slice of the old version is compared with the
+//! slice of the newer one that holds its first row: nothing is compared where both show the same block. Rows
+//! of other slices are for [`super::replay`] to locate one by one.
 
 use crate::block::masks::WORDS;
 use crate::table::{TableSnapshot, TableWriter};
@@ -44,8 +45,14 @@ impl OfSlice {
         })
     }
 
-    /// Where they stand in the version that is written, if all of them are there, side by side as in `before`, and as they were.
-    pub(super) fn find(&self, before: &TableSnapshot, writer: &TableWriter<'_>, shape: &Shape) -> Option<Vec<RowId>> {
+    /// Where they stand in the version that is written, if all of them are there, side by side as in
+    /// `before`, and as they were.
+    pub(super) fn find(
+        &self,
+        before: &TableSnapshot,
+        writer: &TableWriter<'_>,
+        shape: &Shape,
+    ) -> Option<Vec<RowId>> {
         let width = shape.options.block_slots;
         let old = before.row_group(self.group as usize)?;
         let first = self.rows().next()?;
@@ -74,7 +81,9 @@ impl OfSlice {
 
     /// True if slice `number` of `new` has all the rows, as slices of `old` have them.
     fn has_same(&self, old: &RowGroup, new: &RowGroup, number: usize, shape: &Shape) -> bool {
-        let (Some(old), Some(new)) = (old.slices.get(self.slice), new.slices.get(number)) else { return false };
+        let (Some(old), Some(new)) = (old.slices.get(self.slice), new.slices.get(number)) else {
+            return false;
+        };
         let are_live = self.mask.iter().zip(new.live()).all(|(mask, live)| mask & !live == 0);
         are_live
             && shape.schema.iter().enumerate().all(|(column, field)| {
@@ -88,7 +97,8 @@ impl OfSlice {
 pub(super) fn by_slice(runs: &[Run], width: usize) -> Vec<OfSlice> {
     let mut slices: Vec<OfSlice> = Vec::new();
     for run in runs {
-        let (group, mut slot, end) = (run.first.group, run.first.slot as usize, (run.first.slot + run.rows) as usize);
+        let (group, mut slot, end) =
+            (run.first.group, run.first.slot as usize, (run.first.slot + run.rows) as usize);
         while slot < end {
             let (slice, first) = (slot / width, slot / width * width);
             if slices.last().is_none_or(|last| last.group != group || last.slice != slice) {

@@ -1,16 +1,16 @@
 //! Branches: versions that are being written. The head of a table is one; a transaction's fork is another.
 //!
-//! **Savepoints.** A savepoint is a snapshot that the branch can go back to: all nodes that bear a younger stamp are retired, and
-//! those that were retired since come back to life if the savepoint shows them.
+//! **Savepoints.** A savepoint is a snapshot that the branch can go back to: all nodes that bear a younger
+//! stamp are retired, and those that were retired since come back to life if the savepoint shows them.
 //!
-//! **Forks.** A fork begins at a snapshot of the head, with a stamp of its own, and retires head's nodes on paper only. If
-//! the head is as it was, the fork's root becomes the head's (*fast-forward*): what the fork replaced dies at that moment.
-//! Otherwise, and when it is abandoned, the fork's own nodes are retired.
+//! **Forks.** A fork begins at a snapshot of the head, with a stamp of its own, and retires head's nodes on
+//! paper only. If the head is as it was, the fork's root becomes the head's (*fast-forward*): what the fork
+//! replaced dies at that moment. Otherwise, and when it is abandoned, the fork's own nodes are retired.
 //!
-//! **Bytes** of what the branch shows are counted as slices and blocks come, change and go, since the whole is asked for after
-//! every statement. Dictionaries are counted when the first block with one comes, and by shares when blocks go, so the count
-//! may drift where these are; [`Branch::recount`] puts it right. So are the bytes of what was retired and is not freed, because a
-//! snapshot that is held shows it.
+//! **Bytes** of what the branch shows are counted as slices and blocks come, change and go, since the whole
+//! is asked for after every statement. Dictionaries are counted when the first block with one comes, and by
+//! shares when blocks go, so the count may drift where these are; [`Branch::recount`] puts it right. So are
+//! the bytes of what was retired and is not freed, because a snapshot that is held shows it.
 
 use super::edit::{Dead, Edit, Retired};
 use super::epochs::is_shown;
@@ -38,7 +38,11 @@ pub(crate) struct Savepoint {
 
 impl Branch {
     /// The head of an empty table.
-    pub(crate) fn new(epochs: Arc<Epochs>, options: &TableOptions, root: impl FnOnce(Stamp) -> Root) -> Branch {
+    pub(crate) fn new(
+        epochs: Arc<Epochs>,
+        options: &TableOptions,
+        root: impl FnOnce(Stamp) -> Root,
+    ) -> Branch {
         let stamp = epochs.next();
         let edit = Edit {
             stamp,
@@ -154,8 +158,8 @@ impl Branch {
         drop(self.take_dead());
     }
 
-    /// Retired nodes that no snapshot shows, which are freed when this is dropped: it may be after the lock of the branch is
-    /// given back.
+    /// Retired nodes that no snapshot shows, which are freed when this is dropped: it may be after the lock
+    /// of the branch is given back.
     pub(crate) fn take_dead(&mut self) -> Dead {
         let edit = &mut self.edit;
         let active = edit.epochs.active().clone();
@@ -180,7 +184,8 @@ impl Branch {
         (self.edit.bytes.load(Ordering::Relaxed) + retired).max(0) as usize
     }
 
-    /// Bytes of retired nodes that are not freed. Those of a fork include what it replaced of the version that it began with.
+    /// Bytes of retired nodes that are not freed. Those of a fork include what it replaced of the version
+    /// that it began with.
     pub(crate) fn retired_bytes(&self) -> usize {
         self.edit.retired_bytes
     }

@@ -30,8 +30,15 @@ pub(crate) fn check(root: &Root, shape: &Shape) {
 fn check_slices(group: &RowGroup, shape: &Shape) {
     let width = group.block_slots;
     assert!(!group.slices.is_empty() && group.slots() <= shape.options.group_slots, "slots of a row group");
-    assert_eq!(group.rows, group.slices.iter().map(|slice| slice.rows()).sum::<usize>(), "rows of a row group");
-    assert!(group.digests.as_ref().is_none_or(|digests| *digests == group.new_digests(&shape.schema)), "digests");
+    assert_eq!(
+        group.rows,
+        group.slices.iter().map(|slice| slice.rows()).sum::<usize>(),
+        "rows of a row group"
+    );
+    assert!(
+        group.digests.as_ref().is_none_or(|digests| *digests == group.new_digests(&shape.schema)),
+        "digests"
+    );
     for slice in &group.slices {
         assert!(slice.stamp() <= group.stamp);
         let live = |slot: &usize| slice.is_live(*slot);
@@ -50,7 +57,10 @@ fn check_slices(group: &RowGroup, shape: &Shape) {
                 for zone in [&block.zone, zone] {
                     assert!(datum.cmp_bound(&zone.min).is_ge() && datum.cmp_bound(&zone.max).is_le(), "zone");
                 }
-                assert!(!block.ascending || last.is_none_or(|last| datum.total_cmp(last).is_gt()), "ascending");
+                assert!(
+                    !block.ascending || last.is_none_or(|last| datum.total_cmp(last).is_gt()),
+                    "ascending"
+                );
                 last = Some(datum);
             }
         }
@@ -66,8 +76,11 @@ fn check_partitions(group: &RowGroup, shape: &Shape, next_group: Option<Key>) {
         start = partition.end;
         assert_eq!(partition.rows as usize, group.live_rows(partition.slots()), "rows of a partition");
         let low = group.fences.get(number);
-        let high =
-            if number + 1 < group.fences.len() { Some(group.fences.get(number + 1)) } else { next_group.clone() };
+        let high = if number + 1 < group.fences.len() {
+            Some(group.fences.get(number + 1))
+        } else {
+            next_group.clone()
+        };
         let mut last: Option<Key> = None;
         group.each_live(partition.slots(), |position| {
             let slot = partition.start as usize + position;
@@ -79,7 +92,10 @@ fn check_partitions(group: &RowGroup, shape: &Shape, next_group: Option<Key>) {
                 assert!(last.as_ref().is_none_or(|last| *last <= key), "rows are in order");
                 last = Some(key.clone());
             }
-            assert!(low <= key && high.as_ref().is_none_or(|high| key <= *high), "a key is between its fences");
+            assert!(
+                low <= key && high.as_ref().is_none_or(|high| key <= *high),
+                "a key is between its fences"
+            );
         });
     }
     assert_eq!(start as usize, group.slots(), "partitions cover the slots");

@@ -1,12 +1,13 @@
 //! Digests: what a scan reads of a block that nobody has written since its row group was put together.
 //!
-//! A slice and a block's header have half a kilobyte, which a scan would read beside a kilobyte or two of codes; and to look at
-//! one header after the other keeps the processor from reading the codes ahead. A digest is what a range of integers asks of a
-//! block: its bounds, what codes mean, and where they are. Those of a column stand side by side.
+//! A slice and a block's header have half a kilobyte, which a scan would read beside a kilobyte or two of
+//! codes; and to look at one header after the other keeps the processor from reading the codes ahead. A
+//! digest is what a range of integers asks of a block: its bounds, what codes mean, and where they are. Those
+//! of a column stand side by side.
 //!
-//! A row group of a table without a layout key has digests from the time that it is put together or has been encoded anew until
-//! it is given out for writing ([`crate::tree::Node::open`]). Of blocks that
-//! are not integers without NULLs in plain or packed codes it says nothing. The slow twin is the block itself.
+//! A row group of a table without a layout key has digests from the time that it is put together or has been
+//! encoded anew until it is given out for writing ([`crate::tree::Node::open`]). Of blocks that are not
+//! integers without NULLs in plain or packed codes it says nothing. The slow twin is the block itself.
 //!
 //! This is a leaf module with `unsafe`: codes are read where a digest says they are.
 #![allow(unsafe_code)]
@@ -18,8 +19,8 @@ use crate::block::{Block, Codes, Fixed, Values, search};
 use crate::node::prefetch;
 use entasis_vector::{Buffer, Native, PhysicalType, Value};
 
-/// The first bytes of codes, which are asked for with the codes of the block before: a kernel has read as many when those behind
-/// arrive.
+/// The first bytes of codes, which are asked for with the codes of the block before: a kernel has read as
+/// many when those behind arrive.
 const HEAD: usize = 768;
 
 /// Slots of packed codes from which on a block is read as a whole rather than here and there.
@@ -63,12 +64,19 @@ impl Digest {
     /// Of a block of a column that is held as `physical`.
     fn of(block: &Block, physical: PhysicalType) -> Digest {
         let known = || {
-            let (Value::Integer(low), Value::Integer(high)) = (&block.zone.min, &block.zone.max) else { return None };
+            let (Value::Integer(low), Value::Integer(high)) = (&block.zone.min, &block.zone.max) else {
+                return None;
+            };
             let (base, factor, codes) = match &block.values {
                 Values::FrameOfReference { base, codes } => (*base, 1, codes),
                 Values::Multiples(multiples) => (multiples.least(), multiples.factor(), multiples.codes()),
                 Values::Flat(buffer) => {
-                    return Digest::new((*low, *high), (0, 1), buffer, CodeWidth::Plain(physical.width() as u8));
+                    return Digest::new(
+                        (*low, *high),
+                        (0, 1),
+                        buffer,
+                        CodeWidth::Plain(physical.width() as u8),
+                    );
                 }
                 _ => return None,
             };
@@ -84,8 +92,15 @@ impl Digest {
             );
             Digest::new((*low, *high), (base, factor), buffer, width)
         };
-        let unknown =
-            Digest { low: 0, high: 0, base: 0, factor: 1, codes: std::ptr::null(), bytes: 0, width: CodeWidth::Other };
+        let unknown = Digest {
+            low: 0,
+            high: 0,
+            base: 0,
+            factor: 1,
+            codes: std::ptr::null(),
+            bytes: 0,
+            width: CodeWidth::Other,
+        };
         let may_be_known = physical.is_integer() && physical.width() <= 8 && !block.may_be_null();
         may_be_known.then(known).flatten().unwrap_or(unknown)
     }
@@ -112,10 +127,16 @@ impl Digest {
         (self.width != CodeWidth::Other).then_some((self.low, self.high))
     }
 
-    /// Narrows `masks`, a bit a slot, to the slots with a value from `low` to `high`; all bits that are left, or-ed. `None` if it does
-    /// not know. The next block, if that is going to be asked, is asked for.
+    /// Narrows `masks`, a bit a slot, to the slots with a value from `low` to `high`; all bits that are left,
+    /// or-ed. `None` if it does not know. The next block, if that is going to be asked, is asked for.
     #[inline]
-    pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64; WORDS], next: Option<&Digest>) -> Option<u64> {
+    pub(crate) fn narrow(
+        &self,
+        low: i128,
+        high: i128,
+        masks: &mut [u64; WORDS],
+        next: Option<&Digest>,
+    ) -> Option<u64> {
         if self.width == CodeWidth::Other {
             return None;
         }
@@ -156,8 +177,8 @@ impl Digest {
         }
     }
 
-    /// Writes the values in some slots, one for each of `out`. The next block, if that is going to be asked, is asked for. It must
-    /// be known.
+    /// Writes the values in some slots, one for each of `out`. The next block, if that is going to be asked,
+    /// is asked for. It must be known.
     pub(crate) fn gather<T: Fixed>(
         &self,
         slots: impl ExactSizeIterator<Item = usize>,
@@ -165,7 +186,8 @@ impl Digest {
         next: Option<&Digest>,
     ) {
         // Of plain codes, if they stand in half of the lines.
-        let many = if matches!(self.width, CodeWidth::Packed(_)) { MANY } else { self.bytes as usize / LINE / 2 };
+        let many =
+            if matches!(self.width, CodeWidth::Packed(_)) { MANY } else { self.bytes as usize / LINE / 2 };
         if slots.len() >= many {
             self.prefetch(next);
         }
@@ -190,8 +212,8 @@ impl Digest {
         slots.for_each(|slot| each(cells::load::<C>(self.slots(), slot).into()));
     }
 
-    // PERF: asked for one after the other, lines are read ahead as a stream is; in the order of a kernel they are not. The first
-    // ones come with the block before.
+    // PERF: asked for one after the other, lines are read ahead as a stream is; in the order of a kernel they
+    // are not. The first ones come with the block before.
     #[inline(always)]
     fn prefetch(&self, next: Option<&Digest>) {
         let bytes = self.bytes as usize;
@@ -203,8 +225,9 @@ impl Digest {
     }
 
     fn slots(&self) -> Slots<'_> {
-        // SAFETY: the block hangs in the row group that this digest is of until the row group is given out for writing and has no
-        // digest any more. Until then live slots are not written; dead ones may be, which `Slots` are made for.
+        // SAFETY: the block hangs in the row group that this digest is of until the row group is given out
+        // for writing and has no digest any more. Until then live slots are not written; dead ones may be,
+        // which `Slots` are made for.
         unsafe { Slots::at(self.codes, self.bytes as usize) }
     }
 
@@ -221,7 +244,9 @@ pub(crate) struct Digests(Box<[Box<[Digest]>]>);
 
 impl Digests {
     /// Of columns that are held as these.
-    pub(crate) fn new<'b, B: Iterator<Item = &'b Block>>(columns: impl Iterator<Item = (PhysicalType, B)>) -> Digests {
+    pub(crate) fn new<'b, B: Iterator<Item = &'b Block>>(
+        columns: impl Iterator<Item = (PhysicalType, B)>,
+    ) -> Digests {
         let of_column = |(physical, blocks): (PhysicalType, B)| -> Box<[Digest]> {
             let digests: Vec<Digest> = blocks.map(|block| Digest::of(block, physical)).collect();
             let is_known = digests.iter().any(|digest| digest.width != CodeWidth::Other);

@@ -1,9 +1,9 @@
 //! Edits: what writing a node needs to know of its branch, and leaves behind.
 //!
-//! A node that bears the stamp of the edit is written where it is; one that this branch alone has is *adopted*; any
-//! other is copied, and the old one is *retired* ([`Link::edit`]). Every kind of node says how it is copied and retired
-//! ([`Node`]), and the edit keeps the retired ones of each kind until no snapshot shows them: so this module and those of
-//! the nodes know each other.
+//! A node that bears the stamp of the edit is written where it is; one that this branch alone has is
+//! *adopted*; any other is copied, and the old one is *retired* ([`Link::edit`]). Every kind of node says how
+//! it is copied and retired ([`Node`]), and the edit keeps the retired ones of each kind until no snapshot
+//! shows them: so this module and those of the nodes know each other.
 
 use super::{Epochs, Root, RowGroup, Slice};
 use crate::block::Block;
@@ -26,7 +26,8 @@ pub(crate) trait Node: Linked + Sized {
 }
 
 impl<T: Node> Link<T> {
-    /// The node for writing: itself if it bears the stamp of the edit or can be adopted, else a copy that takes its place.
+    /// The node for writing: itself if it bears the stamp of the edit or can be adopted, else a copy that
+    /// takes its place.
     #[inline]
     pub(crate) fn edit(&mut self, edit: &mut Edit) -> &mut T {
         if self.stamp() != edit.stamp && edit.alone_has(self.stamp()) {
@@ -42,8 +43,8 @@ impl<T: Node> Link<T> {
     }
 }
 
-/// What an allocator gives beyond what it is asked for, as a part of that: a buffer of 8192 bytes takes 10,900 of mimalloc's, a
-/// slice of 330 takes 420.
+/// What an allocator gives beyond what it is asked for, as a part of that: a buffer of 8192 bytes takes
+/// 10,900 of mimalloc's, a slice of 330 takes 420.
 const GIVEN_BEYOND: usize = 3;
 
 /// A node that its branch no longer shows.
@@ -131,8 +132,8 @@ impl Edit {
         self.epochs.oldest() >= birth.max(self.visible_since)
     }
 
-    /// True if no snapshot shows a node of this branch that was made at `birth`: all that could have are gone. Forks and
-    /// savepoints hold the snapshots that they began with.
+    /// True if no snapshot shows a node of this branch that was made at `birth`: all that could have are
+    /// gone. Forks and savepoints hold the snapshots that they began with.
     #[inline]
     pub(crate) fn alone_has(&self, birth: Stamp) -> bool {
         birth >= self.origin && self.epochs.newest() < birth

@@ -56,7 +56,11 @@ impl Piece {
             let blocks = blocks.map(|(block, field)| block.twin(&slice.live, field.ty.physical())).collect();
             EncodedSlice { rows: slice.rows, live: slice.live, blocks }
         };
-        Piece { block_slots: self.block_slots, slices: self.slices.iter().map(twin).collect(), rows: self.rows }
+        Piece {
+            block_slots: self.block_slots,
+            slices: self.slices.iter().map(twin).collect(),
+            rows: self.rows,
+        }
     }
 
     /// Bytes of memory.

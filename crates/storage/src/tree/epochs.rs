@@ -54,13 +54,14 @@ impl Epochs {
         self.newest.store(active.last().copied().unwrap_or(0), Ordering::Release);
     }
 
-    /// The stamp of the oldest snapshot, or the greatest number. Never too young: a snapshot that is being taken now is
-    /// younger than any that the caller, who holds the branch, may ask about.
+    /// The stamp of the oldest snapshot, or the greatest number. Never too young: a snapshot that is being
+    /// taken now is younger than any that the caller, who holds the branch, may ask about.
     pub(crate) fn oldest(&self) -> Stamp {
         self.oldest.load(Ordering::Acquire)
     }
 
-    /// The stamp of the newest snapshot that is held, or 0. Never too old: a snapshot of a branch is taken by who holds it.
+    /// The stamp of the newest snapshot that is held, or 0. Never too old: a snapshot of a branch is taken by
+    /// who holds it.
     pub(crate) fn newest(&self) -> Stamp {
         self.newest.load(Ordering::Acquire)
     }

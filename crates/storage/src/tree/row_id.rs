@@ -56,7 +56,9 @@ impl Run {
     /// Adds a row to the last of some runs, or as a new one.
     pub(crate) fn push(runs: &mut Vec<Run>, row: RowId) {
         match runs.last_mut() {
-            Some(run) if run.first.group == row.group && run.first.slot + run.rows == row.slot => run.rows += 1,
+            Some(run) if run.first.group == row.group && run.first.slot + run.rows == row.slot => {
+                run.rows += 1
+            }
             _ => runs.push(Run { first: row, rows: 1 }),
         }
     }

@@ -26,7 +26,9 @@ impl Shape {
     pub(crate) fn form(&self, column: usize) -> Form {
         match self.options.compression_of(column) {
             // Symbols are not for single rows.
-            compression @ (Compression::Auto | Compression::Fsst | Compression::Strings) if self.key.is_some() => {
+            compression @ (Compression::Auto | Compression::Fsst | Compression::Strings)
+                if self.key.is_some() =>
+            {
                 Form::Writable { dictionaries: compression.has_dictionaries() }
             }
             compression => Form::Cold(compression),

@@ -25,7 +25,8 @@ pub(crate) struct Slice {
     visible: [u64; WORDS],
     /// Rows.
     rows: usize,
-    /// True if the zones may be wider than the values, and the encoding than need be: written since it was encoded.
+    /// True if the zones may be wider than the values, and the encoding than need be: written since it was
+    /// encoded.
     is_hot: bool,
     /// The first column of the layout key.
     key: usize,
@@ -44,7 +45,8 @@ pub(crate) struct SliceAhead {
 impl Linked for Slice {
     type Ahead = SliceAhead;
     fn ahead(&self) -> SliceAhead {
-        let key = self.blocks.get(self.key).map_or((Ahead::NONE, Ahead::NONE), |key| (key.place(), key.ahead()));
+        let key =
+            self.blocks.get(self.key).map_or((Ahead::NONE, Ahead::NONE), |key| (key.place(), key.ahead()));
         SliceAhead { links: Ahead::to(self.blocks.as_ptr()), key }
     }
 }
@@ -80,7 +82,8 @@ impl Link<Slice> {
         columns.for_each(|column| prefetch::prefetch(links.wrapping_add(column * size_of::<Link<Block>>())));
     }
 
-    /// Asks for all that a point query reads, and for the links to what is read of the row that it finds, of `columns`.
+    /// Asks for all that a point query reads, and for the links to what is read of the row that it finds, of
+    /// `columns`.
     #[inline]
     pub(crate) fn prefetch_key(self, columns: usize) {
         let SliceAhead { links, key: (block, slots) } = self.ahead();
@@ -103,8 +106,9 @@ impl Slice {
     }
 
     /// Slices of the same columns, one behind the other.
-    // PERF: the blocks of a column are made one after the other, so that the allocator puts them side by side. A scan that jumps
-    // from header to header makes the processor lose the values that it reads ahead: 8 GB/s instead of 13.
+    // PERF: the blocks of a column are made one after the other, so that the allocator puts them side by
+    // side. A scan that jumps from header to header makes the processor lose the values that it reads ahead:
+    // 8 GB/s instead of 13.
     pub(crate) fn side_by_side(slices: Vec<EncodedSlice>, edit: &Edit) -> Vec<Slice> {
         let columns = slices.first().map_or(0, |slice| slice.blocks.len());
         debug_assert!(slices.iter().all(|slice| slice.blocks.len() == columns));
@@ -123,7 +127,8 @@ impl Slice {
         let is_hot = blocks.iter().any(|block| matches!(block.values, Values::Views(_)));
         let blocks = blocks.into_boxed_slice();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
-        let slice = Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, is_hot, key: edit.key, blocks };
+        let slice =
+            Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, is_hot, key: edit.key, blocks };
         edit.count(slice.bytes() as isize);
         slice
     }
@@ -205,11 +210,18 @@ impl Slice {
         }
     }
 
-    // ---- writing: the slice bears the stamp of the edit ----------------------------------------------------------
+    // ---- writing: the slice bears the stamp of the edit ---------------------------------------------------
 
     /// Writes one value to `slot`. If the slot is live, readers of older versions must not see the change.
     #[inline]
-    pub(crate) fn write(&mut self, column: usize, slot: usize, datum: Datum<'_>, schema: &Schema, edit: &mut Edit) {
+    pub(crate) fn write(
+        &mut self,
+        column: usize,
+        slot: usize,
+        datum: Datum<'_>,
+        schema: &Schema,
+        edit: &mut Edit,
+    ) {
         debug_assert!(self.stamp == edit.stamp);
         self.is_hot = true;
         let ty = schema[column].ty;
@@ -230,7 +242,9 @@ impl Slice {
         let block = link.own(edit.stamp, |block| block.stamp);
         let (bytes, share) = (block.bytes(), block.dictionary_share());
         block.put(slot, datum, &self.live, ty, limit);
-        edit.count(block.bytes() as isize - bytes as isize - if block.has_dictionary() { 0 } else { share as isize });
+        edit.count(
+            block.bytes() as isize - bytes as isize - if block.has_dictionary() { 0 } else { share as isize },
+        );
         link.renew();
     }
 

@@ -1,7 +1,8 @@
 //! A datum: one value as a column holds it, borrowed. What single-row operations hand around.
 //!
-//! Unlike a [`Value`] it is cheap to copy and owns nothing; unlike a slot it does not care for encodings and widths.
-//! Booleans are 0 and 1; a UUID is its number with the top bit flipped, as in a vector, so that order is byte order.
+//! Unlike a [`Value`] it is cheap to copy and owns nothing; unlike a slot it does not care for encodings and
+//! widths. Booleans are 0 and 1; a UUID is its number with the top bit flipped, as in a vector, so that order
+//! is byte order.
 
 use super::hash::{hash_bytes, hash_word};
 use entasis_vector::value::{canonical_bits, cmp_float};
@@ -93,7 +94,8 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The order of two values of one type, as SQL sorts them; NULL is greatest, NaN is greater than any number.
+    /// The order of two values of one type, as SQL sorts them; NULL is greatest, NaN is greater than any
+    /// number.
     pub fn total_cmp(self, other: Datum<'_>) -> Ordering {
         match (self, other) {
             (Datum::Integer(a), Datum::Integer(b)) => a.cmp(&b),
@@ -104,11 +106,14 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// True if the two cannot be told apart, not even by their signs or parts as equal floats and intervals may be.
+    /// True if the two cannot be told apart, not even by their signs or parts as equal floats and intervals
+    /// may be.
     pub fn is_same(self, other: Datum<'_>) -> bool {
         match (self, other) {
             (Datum::Float(a), Datum::Float(b)) => a.to_bits() == b.to_bits(),
-            (Datum::Interval(a), Datum::Interval(b)) => (a.months, a.days, a.micros) == (b.months, b.days, b.micros),
+            (Datum::Interval(a), Datum::Interval(b)) => {
+                (a.months, a.days, a.micros) == (b.months, b.days, b.micros)
+            }
             (a, b) => a.total_cmp(b).is_eq(),
         }
     }

@@ -1,4 +1,5 @@
-//! Hashes for the distinct sketches and for building dictionaries. Never stored, never seen outside this crate.
+//! Hashes for the distinct sketches and for building dictionaries. Never stored, never seen outside this
+//! crate.
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 const SECOND_MULTIPLIER: u64 = 0x2545_F491_4F6C_DD1D;
@@ -20,7 +21,8 @@ pub fn hash_word(word: u64) -> u64 {
 }
 
 /// The hash of a string of bytes.
-// PERF: sixteen bytes at a time. The last ones are read by words that may overlap, so that nothing is copied to be filled up.
+// PERF: sixteen bytes at a time. The last ones are read by words that may overlap, so that nothing is copied
+// to be filled up.
 #[inline]
 pub fn hash_bytes(bytes: &[u8]) -> u64 {
     let mut state = (bytes.len() as u64).wrapping_mul(MULTIPLIER);

@@ -1,9 +1,9 @@
 //! An estimate of how many distinct values a column holds, in 4 KB (HyperLogLog: Flajolet et al., AofA 2007).
 //!
-//! Each of 4096 registers keeps the longest run of leading zeroes among the hashes that fall to it. Small counts are
-//! read from the number of empty registers instead (linear counting), which is nearly exact. The standard error of
-//! large ones is 1.6 %. A sketch of few values is a list of register updates, so that adding one row to a table does
-//! not cost 4 KB a column.
+//! Each of 4096 registers keeps the longest run of leading zeroes among the hashes that fall to it. Small
+//! counts are read from the number of empty registers instead (linear counting), which is nearly exact. The
+//! standard error of large ones is 1.6 %. A sketch of few values is a list of register updates, so that
+//! adding one row to a table does not cost 4 KB a column.
 
 use entasis_vector::simd::widest;
 
@@ -28,8 +28,8 @@ impl Sketch {
     }
 
     /// Counts some values, of which `hash` is the hash.
-    // PERF: hashes of many values are made with vectors, and the registers are there from the start: a list of few updates is
-    // searched for each value.
+    // PERF: hashes of many values are made with vectors, and the registers are there from the start: a list
+    // of few updates is searched for each value.
     #[inline]
     pub fn add_all<T: Copy>(&mut self, values: &[T], hash: impl Fn(T) -> u64) {
         if values.len() < FEW {

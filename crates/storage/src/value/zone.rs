@@ -1,4 +1,5 @@
-//! What is known of many values without looking at them: bounds and NULL counts, by block, row group and table.
+//! What is known of many values without looking at them: bounds and NULL counts, by block, row group and
+//! table.
 
 use entasis_vector::Value;
 use std::cmp::Ordering;
@@ -42,9 +43,10 @@ pub struct ColumnSummary {
     pub max: Option<Value>,
     /// Rows that are NULL, exact.
     pub nulls: u64,
-    /// Distinct values: exact for columns that ascend strictly (typical keys) and for constant ones, else an estimate
-    /// within a few percent, which for an old snapshot may count values that were added later.
+    /// Distinct values: exact for columns that ascend strictly (typical keys) and for constant ones, else an
+    /// estimate within a few percent, which for an old snapshot may count values that were added later.
     pub distinct: u64,
-    /// True if it is certain that no two rows have the same value and none is NULL: the column ascends strictly.
+    /// True if it is certain that no two rows have the same value and none is NULL: the column ascends
+    /// strictly.
     pub unique: bool,
 }

@@ -59,10 +59,12 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Reads the log of a database from a position on, which its newest header says, as well as whether there must be one.
+    /// Reads the log of a database from a position on, which its newest header says, as well as whether there
+    /// must be one.
     ///
     /// # Errors
-    /// I/O. Input, if it is the log of another database; corruption, if it is missing or older than the position.
+    /// I/O. Input, if it is the log of another database; corruption, if it is missing or older than the
+    /// position.
     pub fn open(
         backend: Arc<dyn Backend>,
         id: DatabaseId,
@@ -73,7 +75,8 @@ impl LogReader {
         let segments = Segments::find(&*backend, id, bytes, position)?;
         let is_there = |position: u64| segments.place_of(position).is_some();
         if state == State::Open && !is_there(position) && !(position > 0 && is_there(position - 1)) {
-            let what = format!("it does not have position {position}, at which the log of the database begins");
+            let what =
+                format!("it does not have position {position}, at which the log of the database begins");
             return Err(damaged(&*backend, 0, &what));
         }
         Ok(LogReader { backend, segments, position, run: 0, is_closed: false, parts: HashMap::new() })
@@ -130,8 +133,8 @@ impl LogReader {
 
     /// Reads what is left, and finds out why the log ends where it does.
     ///
-    /// All of the file is searched for headers of frames. If one of them was appended when the log had been synced beyond this end, what
-    /// was synced is gone.
+    /// All of the file is searched for headers of frames. If one of them was appended when the log had been
+    /// synced beyond this end, what was synced is gone.
     ///
     /// # Errors
     /// I/O. Corruption, if the end was synced once and is not whole any more.

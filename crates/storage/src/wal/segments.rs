@@ -102,7 +102,12 @@ impl Segments {
     }
 
     /// Those of a file that is replayed from a position on.
-    pub(super) fn find(backend: &dyn Backend, id: DatabaseId, bytes: SegmentBytes, cut: u64) -> Result<Segments> {
+    pub(super) fn find(
+        backend: &dyn Backend,
+        id: DatabaseId,
+        bytes: SegmentBytes,
+        cut: u64,
+    ) -> Result<Segments> {
         let io = |error| refused(backend, &error);
         let count = backend.length().map_err(io)? / u64::from(bytes.get());
         let mut segments = Segments { count, cut, ..Segments::none(id, bytes) };
@@ -120,8 +125,9 @@ impl Segments {
             }
             let version = u32_at(&header, VERSION_AT);
             if version > VERSION {
-                let what =
-                    format!("was written by a newer version of Entasis (log {version}; this one reads {VERSION})");
+                let what = format!(
+                    "was written by a newer version of Entasis (log {version}; this one reads {VERSION})"
+                );
                 return Err(Error::not_supported(format!("{} {what}", backend.name())));
             }
             if u32_at(&header, BYTES_AT) != bytes.get() {
@@ -205,8 +211,8 @@ impl Segments {
         Ok(())
     }
 
-    /// Places of no segment, or of one that is needed no more. The one that ends at the cut stays, so that a log is never without the
-    /// position that it is replayed from.
+    /// Places of no segment, or of one that is needed no more. The one that ends at the cut stays, so that a
+    /// log is never without the position that it is replayed from.
     fn free(&self) -> Vec<u64> {
         let needed = |number: u64| (number + 1) * self.bytes.positions() >= self.cut;
         let taken = self.places.iter().filter(|(number, _)| needed(**number)).map(|(_, place)| *place);
@@ -215,7 +221,8 @@ impl Segments {
         (0..self.count).filter(|place| is_free[*place as usize]).collect()
     }
 
-    /// Says that what lies before a position is needed no more, and cuts what is free off the end of the file.
+    /// Says that what lies before a position is needed no more, and cuts what is free off the end of the
+    /// file.
     pub(super) fn cut(&mut self, backend: &dyn Backend, position: u64) -> io::Result<()> {
         self.cut = self.cut.max(position);
         let mut free = self.free();

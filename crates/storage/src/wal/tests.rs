@@ -95,7 +95,10 @@ fn parts_count_with_their_commit() {
     assert!(log.transaction() > other);
     commit(&log, b"next").expect("no faults");
     assert_eq!(replay(&backend, 0).expect("it is whole").0, [&b"between"[..], b"abc", b"next"]);
-    assert_eq!(log.frame(Kind::Commit, 0, &vec![0; MAX_FRAME]).expect_err("it is long").kind(), ErrorKind::Resource);
+    assert_eq!(
+        log.frame(Kind::Commit, 0, &vec![0; MAX_FRAME]).expect_err("it is long").kind(),
+        ErrorKind::Resource
+    );
 }
 
 /// A disk whose syncs take a while, and are counted.
@@ -149,7 +152,8 @@ fn commits_of_many_threads_share_syncs() {
     let (found, _) = replay(&backend, 0).expect("it is whole");
     assert_eq!(found.len() as u64, THREADS * EACH);
     for thread in 0..THREADS {
-        let own = found.iter().filter(|records| records[0] == thread as u8).map(|records| u64::from(records[1]));
+        let own =
+            found.iter().filter(|records| records[0] == thread as u8).map(|records| u64::from(records[1]));
         assert!(own.eq(0..EACH));
     }
 }
@@ -164,7 +168,9 @@ fn what_is_waited_for_is_what_was_asked_for() {
             for crashes in [false, true] {
                 let disk = FaultyDisk::new(seed);
                 let log = Log::create(Arc::new(disk.file("log")), ID, segment()).expect("no faults");
-                let end = log.append(&log.frame(Kind::Commit, 0, b"records").expect("it is short")).expect("no faults");
+                let end = log
+                    .append(&log.frame(Kind::Commit, 0, b"records").expect("it is short"))
+                    .expect("no faults");
                 log.wait(end, synchronous).expect("no faults");
                 if crashes {
                     disk.crash()
@@ -182,7 +188,8 @@ fn what_is_waited_for_is_what_was_asked_for() {
     let backend = MemoryBackend::new("log");
     let log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
     for _ in 0..2 {
-        let end = log.append(&log.frame(Kind::Commit, 0, &[1; 700_000]).expect("it is short")).expect("no faults");
+        let end =
+            log.append(&log.frame(Kind::Commit, 0, &[1; 700_000]).expect("it is short")).expect("no faults");
         log.wait(end, Synchronous::Off).expect("no faults");
     }
     assert_eq!(replay(&backend, 0).expect("it is whole").0.len(), 2);
@@ -237,7 +244,10 @@ fn every_byte_of_a_closed_log_is_watched() {
             Ok((found, _)) => assert_eq!(found, all, "byte {at}"),
             Err(error) => {
                 found += 1;
-                assert!(matches!(error.kind(), ErrorKind::Corruption | ErrorKind::NotSupported), "byte {at}: {error}");
+                assert!(
+                    matches!(error.kind(), ErrorKind::Corruption | ErrorKind::NotSupported),
+                    "byte {at}: {error}"
+                );
             }
         }
     }
@@ -307,7 +317,8 @@ fn logs_that_do_not_fit_are_refused() {
 
 #[test]
 fn left_overs_of_a_crash_are_not_taken_for_news() {
-    // Two frames are written, of which the first is lost. Then one of the first one's length is written in its place.
+    // Two frames are written, of which the first is lost. Then one of the first one's length is written in
+    // its place.
     let backend = MemoryBackend::new("log");
     let log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
     let end = commit(&log, b"safe").expect("no faults");

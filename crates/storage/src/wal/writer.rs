@@ -66,7 +66,10 @@ impl Log {
     /// # Errors
     /// I/O.
     pub fn create(backend: Arc<dyn Backend>, id: DatabaseId, bytes: SegmentBytes) -> Result<Log> {
-        Log::begin(backend, Tail { position: 0, run: 0, segments: Segments::none(id, bytes), is_closed: false })
+        Log::begin(
+            backend,
+            Tail { position: 0, run: 0, segments: Segments::none(id, bytes), is_closed: false },
+        )
     }
 
     /// Goes on behind the end of a log that was read.
@@ -215,7 +218,8 @@ impl Log {
         self.lock().end
     }
 
-    /// Gives segments free that end before a position, because a state of the data file that begins there is synced.
+    /// Gives segments free that end before a position, because a state of the data file that begins there is
+    /// synced.
     ///
     /// # Errors
     /// I/O, after which all is refused.

@@ -1,7 +1,8 @@
 //! Many rows at once that are there already: changed or removed block by block.
 //!
-//! Rows come in ascending order, so that all of one slice follow one another. For each column of a slice that is changed, its
-//! block is decoded once, the new values are put in, and it is encoded anew with exact bounds. Rows are removed by mask.
+//! Rows come in ascending order, so that all of one slice follow one another. For each column of a slice that
+//! is changed, its block is decoded once, the new values are put in, and it is encoded anew with exact
+//! bounds. Rows are removed by mask.
 
 use super::Writer;
 use crate::block::Scattered;
@@ -12,9 +13,15 @@ use entasis_vector::{Chunk, bitmap};
 use std::sync::Arc;
 
 impl Writer<'_> {
-    /// Changes columns of rows that stay where they are: `columns` of the table and those of the chunk that hold their
-    /// new values; row `rows[i]` of the chunk is for `ids[i]`. The ids ascend.
-    pub(crate) fn overwrite_many(&mut self, ids: &[RowId], columns: &[(usize, usize)], chunk: &Chunk, rows: &[u16]) {
+    /// Changes columns of rows that stay where they are: `columns` of the table and those of the chunk that
+    /// hold their new values; row `rows[i]` of the chunk is for `ids[i]`. The ids ascend.
+    pub(crate) fn overwrite_many(
+        &mut self,
+        ids: &[RowId],
+        columns: &[(usize, usize)],
+        chunk: &Chunk,
+        rows: &[u16],
+    ) {
         debug_assert!(ids.is_sorted() && ids.len() == rows.len());
         let schema = &self.shape.schema;
         let width = self.shape.options.block_slots;
@@ -52,7 +59,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes rows, whose ids ascend. Returns the row groups that they were removed from, and how many rows of each.
+    /// Removes rows, whose ids ascend. Returns the row groups that they were removed from, and how many rows
+    /// of each.
     pub(crate) fn delete_many(&mut self, ids: &[RowId]) -> Vec<(u32, usize)> {
         debug_assert!(ids.is_sorted());
         let width = self.shape.options.block_slots;
@@ -74,7 +82,8 @@ impl Writer<'_> {
             group.rows -= removed;
             if !group.partitions.is_empty() {
                 let first = group.partition_of(ids[0].slot as usize).expect("a slot has a partition");
-                let last = group.partition_of(ids[ids.len() - 1].slot as usize).expect("a slot has a partition");
+                let last =
+                    group.partition_of(ids[ids.len() - 1].slot as usize).expect("a slot has a partition");
                 for number in first..=last {
                     let rows = group.live_rows(group.partitions[number].slots());
                     group.partitions[number].rows = rows as u32;
@@ -91,7 +100,9 @@ impl Writer<'_> {
 fn widen_by(zones: &mut Arc<[Zone]>, column: usize, new: &Zone) {
     let zone = &zones[column];
     let within = new.min.is_null()
-        || (!zone.min.is_null() && zone.min.total_cmp(&new.min).is_le() && zone.max.total_cmp(&new.max).is_ge());
+        || (!zone.min.is_null()
+            && zone.min.total_cmp(&new.min).is_le()
+            && zone.max.total_cmp(&new.max).is_ge());
     if !within || (new.nulls > 0 && zone.nulls == 0) {
         let zone = &mut Arc::make_mut(zones)[column];
         zone.merge(&Zone { nulls: zone.nulls.max(new.nulls) - zone.nulls, ..new.clone() });

@@ -1,10 +1,11 @@
-//! Rows are kept: in debug builds, what lays rows anew or encodes them again is compared with what it was made of.
+//! Rows are kept: in debug builds, what lays rows anew or encodes them again is compared with what it was
+//! made of.
 //!
-//! Every row of the slices is read twice, as a scan reads it (runs of live slots one behind the other, column by column)
-//! and one value after the other, and must be the same both times. A hash of each whole row is kept with its slot. The new
-//! slices are then read in the same way: rows that may move must be the same rows in any order, rows that were encoded
-//! again must be the same at the same slots. Only the slices that change are read, so the comparison costs about as much
-//! as the change itself.
+//! Every row of the slices is read twice, as a scan reads it (runs of live slots one behind the other, column
+//! by column) and one value after the other, and must be the same both times. A hash of each whole row is
+//! kept with its slot. The new slices are then read in the same way: rows that may move must be the same rows
+//! in any order, rows that were encoded again must be the same at the same slots. Only the slices that change
+//! are read, so the comparison costs about as much as the change itself.
 //!
 //! In release builds nothing is read and nothing is compared.
 
@@ -20,8 +21,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// The rows of some slices: the slot of each, counted through the slices, and a hash of all its values. Empty in release
-/// builds.
+/// The rows of some slices: the slot of each, counted through the slices, and a hash of all its values. Empty
+/// in release builds.
 pub(super) struct Kept(Vec<(usize, u64)>);
 
 /// Slices side by side, wherever they hang.
@@ -102,7 +103,8 @@ fn rows_of(slices: &[Link<Slice>], shape: &Shape) -> Vec<(usize, u64)> {
     let live = |slot: &usize| slices[slot / width].is_live(slot % width);
     let slots: Vec<usize> = (0..slices.len() * width).filter(live).collect();
     let mut rows = Vec::with_capacity(slots.len());
-    let mut vectors: Vec<Vector> = shape.schema.iter().map(|field| Vector::new(field.ty.physical())).collect();
+    let mut vectors: Vec<Vector> =
+        shape.schema.iter().map(|field| Vector::new(field.ty.physical())).collect();
     for slots in slots.chunks(CHUNK_ROWS) {
         let runs: Vec<Range<usize>> =
             slots.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[run.len() - 1] + 1).collect();

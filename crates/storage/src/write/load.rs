@@ -1,11 +1,13 @@
 //! Laying out very many rows that come in any order.
 //!
-//! Sorting all rows and gathering each value from wherever it stands takes a cache miss a value. So rows are first dealt out
-//! to buckets of about a row group each, by bounds that a sample gives: every part is read once, in its order, and values
-//! are written to as many ends as there are buckets. A bucket's column fits the cache, where its values are picked up in the
-//! order of the keys. Columns are shared out among workers, each of which has one column twice at a time.
+//! Sorting all rows and gathering each value from wherever it stands takes a cache miss a value. So rows are
+//! first dealt out to buckets of about a row group each, by bounds that a sample gives: every part is read
+//! once, in its order, and values are written to as many ends as there are buckets. A bucket's column fits
+//! the cache, where its values are picked up in the order of the keys. Columns are shared out among workers,
+//! each of which has one column twice at a time.
 //!
-//! For keys of one word. [`super::spread::lay`] is the slow twin, and what strings and columns with NULLs are gathered like.
+//! For keys of one word. [`super::spread::lay`] is the slow twin, and what strings and columns with NULLs are
+//! gathered like.
 
 use super::Writer;
 use super::spread::{Laid, SourceSlice, plan};
@@ -74,10 +76,12 @@ impl Writer<'_> {
                 let mut rows = of_buckets[bucket].lock().unwrap_or_else(PoisonError::into_inner);
                 rows.sort_unstable();
                 let groups = rows.len().div_ceil(filled);
-                let own =
-                    (0..groups).map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
+                let own = (0..groups)
+                    .map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
                 let is_first = |group: usize| group == 0 && first == Some(bucket);
-                own.enumerate().map(|(group, own)| self.planned(bucket, own, is_first(group))).collect::<Vec<Planned>>()
+                own.enumerate()
+                    .map(|(group, own)| self.planned(bucket, own, is_first(group)))
+                    .collect::<Vec<Planned>>()
             },
         );
         let mut planned: Vec<Planned> = planned.into_iter().flatten().collect();
@@ -88,8 +92,9 @@ impl Writer<'_> {
         let dealt = || Buffer::zeroed(buckets.of_rows.len() * widest);
         let places = OnceLock::new();
         let columns = share(workers, schema.len(), dealt, |dealt, column| {
-            let plain =
-                |part: &SourceSlice<'_>| part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null();
+            let plain = |part: &SourceSlice<'_>| {
+                part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null()
+            };
             let own = (column, schema[column].ty);
             if !parts.iter().all(plain) {
                 return gather(
@@ -104,7 +109,10 @@ impl Writer<'_> {
             with_fixed!(
                 own.1.physical(),
                 T => fill::<T>(parts, own, &buckets, dealt, &planned, width),
-                gather(parts, own, &buckets, places.get_or_init(|| places_of(parts, &buckets)), &planned, width)
+                {
+                    let places = places.get_or_init(|| places_of(parts, &buckets));
+                    gather(parts, own, &buckets, places, &planned, width)
+                }
             )
         });
         for column in columns {
@@ -124,7 +132,10 @@ impl Writer<'_> {
         for (own, slots) in plan(rows.len(), slices, self.shape) {
             let least = is_first && own.start == 0;
             laid.fences.push(Key::Word(if least { 0 } else { rows[own.start].0 }));
-            rows[own.clone()].iter().zip(&mut of_slot[slots.clone()]).for_each(|((_, row), slot)| *slot = *row);
+            rows[own.clone()]
+                .iter()
+                .zip(&mut of_slot[slots.clone()])
+                .for_each(|((_, row), slot)| *slot = *row);
             laid.partitions.push(crate::tree::Partition {
                 start: slots.start as u32,
                 end: slots.end as u32,
@@ -171,8 +182,8 @@ fn bounds_of(keys: &[u64], wanted: usize) -> Vec<u64> {
     bounds
 }
 
-/// Which bucket each row goes to, in the order of parts and slots, and where the rows of each begin if they stand one bucket
-/// behind the other.
+/// Which bucket each row goes to, in the order of parts and slots, and where the rows of each begin if they
+/// stand one bucket behind the other.
 struct Buckets {
     of_rows: Vec<u16>,
     starts: Vec<u32>,
@@ -212,7 +223,8 @@ fn places_of(parts: &[SourceSlice<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
     places
 }
 
-/// The blocks of a column of fixed width without NULLs, of all slices. `dealt` has room for all of its values.
+/// The blocks of a column of fixed width without NULLs, of all slices. `dealt` has room for all of its
+/// values.
 fn fill<T: Fixed>(
     parts: &[SourceSlice<'_>],
     (column, ty): (usize, DataType),
@@ -324,7 +336,12 @@ mod tests {
         let schema = [DataType::Int64, DataType::Int32, DataType::Varchar, DataType::Float64];
         let schema: Vec<Field> = schema.iter().map(|&ty| Field::new(format!("{ty}"), ty)).collect();
         for (rows, distinct, every) in [(1, 1, 1), (700, 700, 1), (700, 700, 3), (700, 20, 2), (700, 1, 1)] {
-            let sizes = TableOptions { block_slots: 8, group_slots: 64, partitions: 8, ..TableOptions::keyed(vec![0]) };
+            let sizes = TableOptions {
+                block_slots: 8,
+                group_slots: 64,
+                partitions: 8,
+                ..TableOptions::keyed(vec![0])
+            };
             let schema = vec![
                 Field { nullable: false, ..schema[0].clone() },
                 schema[1].clone(),
@@ -348,7 +365,9 @@ mod tests {
                 .map(|slice| {
                     // Some rows are left out, so that parts have holes.
                     let mut live = Box::new(*slice.live());
-                    (0..8).filter(|slot| slot % every != 0).for_each(|slot| bitmap::set(&mut *live, slot, false));
+                    (0..8)
+                        .filter(|slot| slot % every != 0)
+                        .for_each(|slot| bitmap::set(&mut *live, slot, false));
                     (live, &**slice)
                 })
                 .collect();
@@ -379,7 +398,12 @@ mod tests {
                 let snapshot = table.snapshot();
                 snapshot.check();
                 let row = |id| -> Vec<Value> {
-                    table.schema().iter().enumerate().map(|(c, field)| snapshot.datum(id, c).value(field.ty)).collect()
+                    table
+                        .schema()
+                        .iter()
+                        .enumerate()
+                        .map(|(c, field)| snapshot.datum(id, c).value(field.ty))
+                        .collect()
                 };
                 snapshot.row_ids().map(row).collect::<Vec<_>>()
             });

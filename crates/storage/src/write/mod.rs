@@ -1,4 +1,5 @@
-//! Writing rows: the five operations of *Optimal Column Layout for Hybrid Workloads*, section 3, on a branch of the tree.
+//! Writing rows: the five operations of *Optimal Column Layout for Hybrid Workloads*, section 3, on a branch
+//! of the tree.
 //!
 //! | operation | here |
 //! |---|---|
@@ -7,9 +8,9 @@
 //! | delete | [`Writer::delete`]: the slot becomes a ghost where it is |
 //! | update | [`Writer::update`]: in place; a row whose partition changes goes from slot to slot, and the slot that it leaves is the first to be rippled towards where it goes |
 //!
-//! An operation names rows by [`RowId`], which a change may make stale: `insert` moves rows of the row group (ripple,
-//! spread) or renumbers all; `delete` and `update` in place move nothing. So a statement deletes first, inserts last, and
-//! calls [`Writer::tidy`] at its end.
+//! An operation names rows by [`RowId`], which a change may make stale: `insert` moves rows of the row group
+//! (ripple, spread) or renumbers all; `delete` and `update` in place move nothing. So a statement deletes
+//! first, inserts last, and calls [`Writer::tidy`] at its end.
 //!
 //! Nothing here fails, so a statement validates first and then writes.
 //!
@@ -91,7 +92,8 @@ impl Writer<'_> {
 
     /// Changes columns of a row. Where the row is afterwards.
     pub(crate) fn update(&mut self, id: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
-        let changed = |column: usize| changes.iter().rev().find(|(c, _)| *c == column).map(|(_, datum)| *datum);
+        let changed =
+            |column: usize| changes.iter().rev().find(|(c, _)| *c == column).map(|(_, datum)| *datum);
         if let Some(key) = &self.shape.key
             && key.columns.iter().any(|&column| changed(column).is_some())
         {
@@ -176,8 +178,8 @@ impl Writer<'_> {
         (group, root.groups[group].fences.part_near(key, guess))
     }
 
-    /// A slot for a new row with `key`. If that row comes from a slot that it has left, `from` is where room is looked for
-    /// first.
+    /// A slot for a new row with `key`. If that row comes from a slot that it has left, `from` is where room
+    /// is looked for first.
     fn slot_for(&mut self, key: &Key, mut from: Option<RowId>) -> RowId {
         if self.branch.root.groups.is_empty() {
             self.add_group();
@@ -200,7 +202,9 @@ pub(crate) fn widen_zone(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_
     let zone = &zones[column];
     let holds = match datum {
         Datum::Null => zone.nulls > 0,
-        datum => !zone.min.is_null() && datum.cmp_bound(&zone.min).is_ge() && datum.cmp_bound(&zone.max).is_le(),
+        datum => {
+            !zone.min.is_null() && datum.cmp_bound(&zone.min).is_ge() && datum.cmp_bound(&zone.max).is_le()
+        }
     };
     if !holds {
         let zone = &mut Arc::make_mut(zones)[column];

@@ -1,11 +1,12 @@
-//! Many rows at once: what appenders encoded, hung into the tree; and the tail of tables in the order of insertion.
+//! Many rows at once: what appenders encoded, hung into the tree; and the tail of tables in the order of
+//! insertion.
 //!
-//! - *In the order of insertion*: a small piece goes row by row to the tail, whose slots are taken one after the other;
-//!   a larger one becomes slices or a row group as it is. A row group that has filled up at the tail is encoded once more
-//!   as a whole.
-//! - *By key*: many rows that come in order, and behind all that are there, become slices as they are, since appenders leave
-//!   the ghosts free. Other rows, if they are many compared with those that are there, are sorted together with them and laid
-//!   out anew. Few are inserted one by one.
+//! - *In the order of insertion*: a small piece goes row by row to the tail, whose slots are taken one after
+//!   the other; a larger one becomes slices or a row group as it is. A row group that has filled up at the
+//!   tail is encoded once more as a whole.
+//! - *By key*: many rows that come in order, and behind all that are there, become slices as they are, since
+//!   appenders leave the ghosts free. Other rows, if they are many compared with those that are there, are
+//!   sorted together with them and laid out anew. Few are inserted one by one.
 
 use super::kept::Kept;
 use super::spread::{Laid, Source, SourceSlice, lay, links};
@@ -25,8 +26,9 @@ const FEW: u64 = 2;
 const BUCKETS_MIN: usize = 3;
 
 impl Writer<'_> {
-    /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that somebody else
-    /// holds are copied. If very many are laid out anew, `workers` threads do it. Looks now and then whether it is to go on.
+    /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that
+    /// somebody else holds are copied. If very many are laid out anew, `workers` threads do it. Looks now and
+    /// then whether it is to go on.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB; those of `look`.
@@ -68,14 +70,15 @@ impl Writer<'_> {
             look()?;
             for slot in 0..slice.rows {
                 let blocks = slice.blocks.iter().zip(schema);
-                let row: Vec<Datum<'_>> = blocks.map(|(block, field)| block.datum(slot, field.ty.physical())).collect();
+                let row: Vec<Datum<'_>> =
+                    blocks.map(|(block, field)| block.datum(slot, field.ty.physical())).collect();
                 placed(self.insert(&row));
             }
         }
         Ok(())
     }
 
-    // ---- in the order of insertion -------------------------------------------------------------------------------
+    // ---- in the order of insertion ------------------------------------------------------------------------
 
     fn append(&mut self, piece: Arc<Piece>, places: &mut Vec<Run>) -> Result<()> {
         let options = &self.shape.options;
@@ -84,7 +87,10 @@ impl Writer<'_> {
         }
         let piece = Arc::try_unwrap(piece).unwrap_or_else(|shared| shared.twin(&self.shape.schema));
         let full = &piece.slices[..piece.slices.len() - 1];
-        debug_assert!(full.iter().all(|slice| slice.rows == options.block_slots), "only the last slice has room");
+        debug_assert!(
+            full.iter().all(|slice| slice.rows == options.block_slots),
+            "only the last slice has room"
+        );
         let room = self.branch.root.groups.last().map_or(0, |last| options.group_slots - last.slots());
         let rows = piece.rows;
         self.branch.edit.count(piece.dictionary_bytes() as isize);
@@ -124,7 +130,8 @@ impl Writer<'_> {
             let group = &self.branch.root.groups[last];
             let slice = group.slices.last().expect("a row group has slices");
             let used = slice.live().iter().zip(slice.visible()).enumerate().rev();
-            let used = used.map(|(word, (live, visible))| (word, live | visible)).find(|(_, bits)| *bits != 0);
+            let used =
+                used.map(|(word, (live, visible))| (word, live | visible)).find(|(_, bits)| *bits != 0);
             let next = used.map_or(0, |(word, bits)| word * 64 + 64 - bits.leading_zeros() as usize);
             if next < group.block_slots {
                 let slot = (group.slices.len() - 1) * group.block_slots + next;
@@ -141,9 +148,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Encodes the last row group with full effort, if it was written since that was done and has no empty slot.
+    /// Encodes the last row group with full effort, if it was written since that was done and has no empty
+    /// slot.
     fn settle(&mut self) -> Result<()> {
-        let Some((last, group)) = self.branch.root.groups.iter().enumerate().next_back() else { return Ok(()) };
+        let Some((last, group)) = self.branch.root.groups.iter().enumerate().next_back() else {
+            return Ok(());
+        };
         if !group.is_hot || group.rows < group.slots() {
             return Ok(());
         }
@@ -156,8 +166,12 @@ impl Writer<'_> {
     /// What rows that rest are encoded with.
     pub(super) fn builder(&self) -> GroupBuilder {
         let options = &self.shape.options;
-        let effort =
-            Effort { sketch: false, block_rows: options.block_slots, capacity: 0, group_rows: options.group_slots };
+        let effort = Effort {
+            sketch: false,
+            block_rows: options.block_slots,
+            capacity: 0,
+            group_rows: options.group_slots,
+        };
         GroupBuilder::new(self.shape, effort)
     }
 
@@ -189,9 +203,10 @@ impl Writer<'_> {
         root.fences.splice(end..end, fences);
     }
 
-    // ---- by key ----------------------------------------------------------------------------------------------------
+    // ---- by key -------------------------------------------------------------------------------------------
 
-    /// True if the rows of some pieces stand in order, behind all that are there, in slices that make whole partitions.
+    /// True if the rows of some pieces stand in order, behind all that are there, in slices that make whole
+    /// partitions.
     fn is_behind(&self, pieces: &[Arc<Piece>]) -> bool {
         let (shape, key) = (self.shape, self.shape.key.as_ref().expect("the table has a layout key"));
         let (options, root) = (&shape.options, &self.branch.root);
@@ -203,21 +218,26 @@ impl Writer<'_> {
             let (slots, least) = (group.partitions[partition].slots(), group.fences.get(partition));
             let mut last = least;
             group.each_live(slots.clone(), |position| {
-                let (slice, slot) =
-                    ((slots.start + position) / group.block_slots, (slots.start + position) % group.block_slots);
+                let (slice, slot) = (
+                    (slots.start + position) / group.block_slots,
+                    (slots.start + position) % group.block_slots,
+                );
                 last = last.clone().max(shape.key_of(group, slice as u32, slot as u32));
             });
             last
         });
         let mut follows = |slice: &EncodedSlice, slot: usize| {
-            let next = key.of_row(|column| slice.blocks[column].datum(slot, shape.schema[column].ty.physical()));
+            let next =
+                key.of_row(|column| slice.blocks[column].datum(slot, shape.schema[column].ty.physical()));
             let follows = last.as_ref().is_none_or(|last| *last <= next);
             last = Some(next);
             follows
         };
         pieces.iter().flat_map(|piece| &piece.slices).all(|slice| match &key.columns[..] {
             // What ascends strictly is known of a block.
-            &[column] if slice.blocks[column].ascending => follows(slice, 0) && follows(slice, slice.rows - 1),
+            &[column] if slice.blocks[column].ascending => {
+                follows(slice, 0) && follows(slice, slice.rows - 1)
+            }
             _ => (0..slice.rows).all(|slot| follows(slice, slot)),
         })
     }
@@ -243,7 +263,8 @@ impl Writer<'_> {
             for number in 0..options.group_slots / width {
                 let Some(mut slice) = slices.next() else { break };
                 let slots = (number * width) as u32..((number + 1) * width) as u32;
-                let first = key.of_row(|column| slice.blocks[column].datum(0, shape.schema[column].ty.physical()));
+                let first =
+                    key.of_row(|column| slice.blocks[column].datum(0, shape.schema[column].ty.physical()));
                 match laid.partitions.last_mut() {
                     Some(partition) if number % wide > 0 => {
                         partition.end = slots.end;
@@ -256,7 +277,8 @@ impl Writer<'_> {
                         laid.fences.push(if is_first { key.least() } else { first });
                     }
                 }
-                // Rows will come between these, and a ghost slot takes none while the block is known to ascend.
+                // Rows will come between these, and a ghost slot takes none while the block is known to
+                // ascend.
                 slice.blocks.iter_mut().for_each(|block| block.ascending = false);
                 laid.slices.push(slice);
             }
@@ -293,7 +315,8 @@ impl Writer<'_> {
                     Key::Word(word) => word,
                     Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
                 };
-                let rows: usize = parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
+                let rows: usize =
+                    parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
                 if (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
                     self.lay_buckets(&parts, &word, workers)
                 } else {
@@ -345,8 +368,10 @@ impl Writer<'_> {
             if group > 0 {
                 least = key(&own[0].0);
             }
-            let slices =
-                own.len().div_ceil(filled(options.block_slots)).clamp(1, options.group_slots / options.block_slots);
+            let slices = own
+                .len()
+                .div_ceil(filled(options.block_slots))
+                .clamp(1, options.group_slots / options.block_slots);
             laid.push(self.group_of(lay(own, slices, self.shape, least.clone(), key, &block)));
         }
         laid

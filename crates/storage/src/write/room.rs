@@ -1,14 +1,16 @@
-//! Room in a full partition: ghost slots of its neighbours come by ripple, or the rows around are spread anew.
+//! Room in a full partition: ghost slots of its neighbours come by ripple, or the rows around are spread
+//! anew.
 //!
-//! **Ripple** (the paper's figure 4): a ghost slot of partition d travels to partition t by moving, in each partition on
-//! the way, one row from one end to the ghost, which then is at the border and changes sides. Several ghosts travel at
-//! once, up to half of what the donor has, so that the next inserts find them there. They stay when the transaction that
-//! wanted one rolls back, as far as its fork outlives it: nothing depends on it.
+//! **Ripple** (the paper's figure 4): a ghost slot of partition d travels to partition t by moving, in each
+//! partition on the way, one row from one end to the ghost, which then is at the border and changes sides.
+//! Several ghosts travel at once, up to half of what the donor has, so that the next inserts find them there.
+//! They stay when the transaction that wanted one rolls back, as far as its fork outlives it: nothing depends
+//! on it.
 //!
-//! **Which**: a donor within [`TableOptions::reach`] partitions; else the slices of the partition are spread over one
-//! slice more ([`super::spread`]), which costs two moves for each insert to come, however large the row group is. `equi`
-//! has its ghosts at the end of the row group and ripples from wherever that is; at the end a slice is added. `sorted` and
-//! `delta` never ripple, which would put rows out of order.
+//! **Which**: a donor within [`TableOptions::reach`] partitions; else the slices of the partition are spread
+//! over one slice more ([`super::spread`]), which costs two moves for each insert to come, however large the
+//! row group is. `equi` has its ghosts at the end of the row group and ripples from wherever that is; at the
+//! end a slice is added. `sorted` and `delta` never ripple, which would put rows out of order.
 //!
 //! [`TableOptions::reach`]: crate::definition::TableOptions::reach
 
@@ -22,8 +24,8 @@ use crate::tree::{RowId, Slice};
 const FETCH_MAX: usize = 8;
 
 impl Writer<'_> {
-    /// Gives a full partition a ghost slot; it may be another partition that the row then belongs to. A `donor` has one
-    /// for certain.
+    /// Gives a full partition a ghost slot; it may be another partition that the row then belongs to. A
+    /// `donor` has one for certain.
     pub(super) fn make_room(&mut self, group: usize, partition: usize, donor: Option<usize>) {
         let options = &self.shape.options;
         let is_equi = options.layout == Layout::Equi;
@@ -32,7 +34,8 @@ impl Writer<'_> {
         }
         let reach = if is_equi { usize::MAX } else { options.reach };
         let near = |donor: &usize| donor.abs_diff(partition) <= reach.max(1);
-        let donor = donor.filter(near).or_else(|| self.branch.root.groups[group].nearest_ghost(partition, reach));
+        let donor =
+            donor.filter(near).or_else(|| self.branch.root.groups[group].nearest_ghost(partition, reach));
         match donor {
             Some(donor) => {
                 let ghosts = self.branch.root.groups[group].partitions[donor].ghosts();
@@ -46,7 +49,9 @@ impl Writer<'_> {
 
     /// Adds a slice of ghosts to the last partition of a row group; one that is full is split.
     fn expand(&mut self, group: usize) {
-        if self.branch.root.groups[group].slots() + self.shape.options.block_slots > self.shape.options.group_slots {
+        if self.branch.root.groups[group].slots() + self.shape.options.block_slots
+            > self.shape.options.group_slots
+        {
             return self.split(group);
         }
         let columns = self.shape.schema.len();
@@ -96,7 +101,9 @@ impl Writer<'_> {
         let width = group.block_slots;
         let target = group.slices[to / width].edit(edit);
         row.with(|row| {
-            row.iter().enumerate().for_each(|(column, &datum)| target.write(column, to % width, datum, schema, edit));
+            row.iter()
+                .enumerate()
+                .for_each(|(column, &datum)| target.write(column, to % width, datum, schema, edit));
         });
         target.revive(to % width);
         group.slices[from / width].edit(edit).bury(from % width);

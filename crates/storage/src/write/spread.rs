@@ -1,8 +1,9 @@
-//! Spreading rows anew over slots: when ghosts run out, when a row group is split, when most slots are empty, and when
-//! many rows come at once.
+//! Spreading rows anew over slots: when ghosts run out, when a row group is split, when most slots are empty,
+//! and when many rows come at once.
 //!
-//! Rows are sorted by key, cut into partitions of equal width, and copied column by column to new hot blocks, with the
-//! ghost slots where the layout wants them. The window is as small as may be: the slices of one partition.
+//! Rows are sorted by key, cut into partitions of equal width, and copied column by column to new hot blocks,
+//! with the ghost slots where the layout wants them. The window is as small as may be: the slices of one
+//! partition.
 
 use super::kept::Kept;
 use super::{Writer, edit_group};
@@ -44,7 +45,8 @@ impl Writer<'_> {
         self.spread(group, window, slices);
     }
 
-    /// Puts a row that was just written in its place, if the partitions of the table are in order inside. Where it is then.
+    /// Puts a row that was just written in its place, if the partitions of the table are in order inside.
+    /// Where it is then.
     #[inline]
     pub(super) fn in_order(&mut self, id: RowId) -> RowId {
         if self.shape.options.layout == Layout::Sorted { self.shift(id) } else { id }
@@ -87,7 +89,8 @@ impl Writer<'_> {
 
     /// Puts the rows of some slices, laid out anew, in the place of these.
     pub(super) fn put(&mut self, group: usize, window: Range<usize>, laid: Laid) {
-        let (width, columns, slices) = (self.shape.options.block_slots, self.shape.schema.len(), laid.slices.len());
+        let (width, columns, slices) =
+            (self.shape.options.block_slots, self.shape.schema.len(), laid.slices.len());
         let (node, edit) = edit_group(self.branch, group);
         let slots = window.start * width..window.end * width;
         let first = node.partitions.partition_point(|p| (p.start as usize) < slots.start);
@@ -150,7 +153,8 @@ impl Writer<'_> {
         let left = lay(left, half, shape, least, &Key::clone, &block);
         let right = lay(right, half, shape, middle.clone(), &Key::clone, &block);
         let [left, right] = [left, right].map(|laid| Link::new(self.group_of(laid)));
-        Kept::of(&node.slices, shape).assert_same_rows(&[&left.slices[..], &right.slices[..]].concat(), shape);
+        Kept::of(&node.slices, shape)
+            .assert_same_rows(&[&left.slices[..], &right.slices[..]].concat(), shape);
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
         root.groups.splice(group..group + 1, [left, right]);
@@ -280,7 +284,8 @@ pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usiz
     let options = &shape.options;
     let slots = slices * options.block_slots;
     debug_assert!(rows <= slots);
-    let mut count = if shape.key.is_some() { (slots / options.partition_slots()).clamp(1, rows.max(1)) } else { 1 };
+    let mut count =
+        if shape.key.is_some() { (slots / options.partition_slots()).clamp(1, rows.max(1)) } else { 1 };
     while count > 1 && rows.div_ceil(count) > slots / count {
         count -= 1;
     }
@@ -298,7 +303,8 @@ pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usiz
     (0..count).map(partition).collect()
 }
 
-/// Lays rows, which stand in order, over `slices` new slices. `least` is the first fence, `key` gives the others.
+/// Lays rows, which stand in order, over `slices` new slices. `least` is the first fence, `key` gives the
+/// others.
 pub(super) fn lay<'b, K>(
     rows: &[Source<K>],
     slices: usize,
@@ -315,15 +321,22 @@ pub(super) fn lay<'b, K>(
         let (start, end, count) = (slots.start as u32, slots.end as u32, own.len() as u32);
         partitions.push(Partition { start, end, rows: count });
         fences.push(if start == 0 { least.clone() } else { key(&rows[own.start].0) });
-        rows[own].iter().zip(&mut sources[slots]).for_each(|((_, part, slot), to)| *to = Some((*part, *slot)));
+        rows[own]
+            .iter()
+            .zip(&mut sources[slots])
+            .for_each(|((_, part, slot), to)| *to = Some((*part, *slot)));
     }
     let new_slice = |sources: &[Option<(u32, u32)>]| {
         let mut live = [0; WORDS];
-        (0..width).filter(|&slot| sources[slot].is_some()).for_each(|slot| bitmap::set(&mut live, slot, true));
+        (0..width)
+            .filter(|&slot| sources[slot].is_some())
+            .for_each(|slot| bitmap::set(&mut live, slot, true));
         let mut from = Vec::with_capacity(width);
         let blocks = shape.schema.iter().enumerate().map(|(column, field)| {
             from.clear();
-            from.extend(sources.iter().map(|source| source.map(|(part, slot)| (block(part, column), slot as usize))));
+            from.extend(
+                sources.iter().map(|source| source.map(|(part, slot)| (block(part, column), slot as usize))),
+            );
             Block::gather(&from, field.ty)
         });
         EncodedSlice::of(live, blocks.collect())
@@ -331,12 +344,14 @@ pub(super) fn lay<'b, K>(
     Laid { slices: sources.chunks(width).map(new_slice).collect(), partitions, fences }
 }
 
-/// Slices that hang in the tree. The blocks of a column stand side by side where rows are read one after the other, and those of a slice
-/// where they are found by their key.
+/// Slices that hang in the tree. The blocks of a column stand side by side where rows are read one after the
+/// other, and those of a slice where they are found by their key.
 // PERF: by key, an insert takes a tenth longer with columns side by side, and an update a seventh.
 pub(super) fn links(slices: Vec<EncodedSlice>, shape: &Shape, edit: &Edit) -> Vec<Link<Slice>> {
     match shape.key {
         None => Slice::side_by_side(slices, edit).into_iter().map(Link::new).collect(),
-        Some(_) => slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect(),
+        Some(_) => {
+            slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect()
+        }
     }
 }

@@ -1,17 +1,17 @@
-//! Memory of rows that are gone: row groups that are mostly empty are spread over fewer slices, small neighbours are
-//! joined, empty ones are dropped. At the end of a statement, because rows change their place.
+//! Memory of rows that are gone: row groups that are mostly empty are spread over fewer slices, small
+//! neighbours are joined, empty ones are dropped. At the end of a statement, because rows change their place.
 //!
-//! Mostly means half of the slots; three quarters, if many rows of the row group were removed at once. In the order of
-//! insertion, what is left is encoded with full effort.
+//! Mostly means half of the slots; three quarters, if many rows of the row group were removed at once. In the
+//! order of insertion, what is left is encoded with full effort.
 
 use super::{Writer, edit_group};
 use crate::tree::{Branch, Node};
 use entasis_vector::Result;
 
 impl Writer<'_> {
-    /// Tidies the row groups that rows were deleted from, in any order, and whether they were many. Some may be gone
-    /// since, with what a statement undid. A table without a layout key tells rows by their places: unless these may
-    /// change, it is left as it is, and upkeep lays it anew later.
+    /// Tidies the row groups that rows were deleted from, in any order, and whether they were many. Some may
+    /// be gone since, with what a statement undid. A table without a layout key tells rows by their places:
+    /// unless these may change, it is left as it is, and upkeep lays it anew later.
     pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>, may_renumber: bool) {
         if self.shape.key.is_none() && !may_renumber {
             return;

@@ -1,8 +1,9 @@
-//! What upkeep does to a row group: it is prepared aside, from a version that is held, and put in the place of what it was
-//! made of, if that is still the same. See [`crate::table::Table::upkeep`].
+//! What upkeep does to a row group: it is prepared aside, from a version that is held, and put in the place
+//! of what it was made of, if that is still the same. See [`crate::table::Table::upkeep`].
 //!
-//! A slice that was written since the version was taken is another node, because taking it gave the branch a new stamp. So a
-//! window is as it was iff its slices are the same nodes, and its partitions end where they did.
+//! A slice that was written since the version was taken is another node, because taking it gave the branch a
+//! new stamp. So a window is as it was iff its slices are the same nodes, and its partitions end where they
+//! did.
 
 use super::kept::Kept;
 use super::spread::{Laid, links, plan};
@@ -16,7 +17,8 @@ use std::ops::Range;
 
 /// Slices that are spread together.
 const WINDOW: usize = 8;
-/// A partition is low on ghosts if they are fewer than this part of its slots, or half of what the layout wants.
+/// A partition is low on ghosts if they are fewer than this part of its slots, or half of what the layout
+/// wants.
 const LOW: usize = 64;
 /// Of so many slots that are spread again, one is a ghost, or more if the layout wants it.
 const GHOST_EVERY: usize = 8;
@@ -43,14 +45,15 @@ impl Encoded {
 }
 
 impl Shape {
-    /// True if a row group is sparse though it has been encoded: its rows were not allowed to move at that time.
+    /// True if a row group is sparse though it has been encoded: its rows were not allowed to move at that
+    /// time.
     pub(crate) fn is_left_sparse(&self, node: &RowGroup) -> bool {
         // Most row groups are not, and this is asked for all.
         node.rows * 8 <= node.slots() * SPARSE && !node.is_hot && !self.windows(node).is_empty()
     }
 
-    /// The windows of a row group that were written and are low on ghosts, or that are sparse. None in a layout that has
-    /// its ghosts elsewhere.
+    /// The windows of a row group that were written and are low on ghosts, or that are sparse. None in a
+    /// layout that has its ghosts elsewhere.
     pub(crate) fn windows(&self, node: &RowGroup) -> Vec<Window> {
         let mut windows = Vec::new();
         let mut start = 0;
@@ -68,7 +71,9 @@ impl Shape {
         let is_border = |slice: &usize| {
             let slot = (slice * width) as u32;
             let next = node.partitions.partition_point(|partition| partition.start < slot);
-            *slice == last || node.partitions.is_empty() || node.partitions.get(next).is_some_and(|p| p.start == slot)
+            *slice == last
+                || node.partitions.is_empty()
+                || node.partitions.get(next).is_some_and(|p| p.start == slot)
         };
         let within = (start + 1..=last.min(start + WINDOW)).rev().find(is_border);
         within.unwrap_or_else(|| (start + 1..=last).find(is_border).expect("the end is a border"))
@@ -95,10 +100,13 @@ impl Shape {
         let is_low = || {
             let inside = |slot: u32| old.contains(&(slot as usize / width));
             let partitions = node.partitions.iter().filter(|partition| inside(partition.start));
-            let low = |slots: usize| ((slots as f64 * options.ghost) as usize / 2).clamp(1, (slots / LOW).max(1));
+            let low =
+                |slots: usize| ((slots as f64 * options.ghost) as usize / 2).clamp(1, (slots / LOW).max(1));
             let least = partitions.clone().map(|partition| partition.ghosts()).min();
-            let is_low = partitions.clone().any(|partition| partition.ghosts() < low(partition.slots().len()));
-            let after = plan(rows, slices, self).into_iter().map(|(rows, slots)| slots.len() - rows.len()).min();
+            let is_low =
+                partitions.clone().any(|partition| partition.ghosts() < low(partition.slots().len()));
+            let after =
+                plan(rows, slices, self).into_iter().map(|(rows, slots)| slots.len() - rows.len()).min();
             is_low && after > least
         };
         (is_sparse || (self.key.is_some() && is_hot && is_low())).then_some(Window { old, slices })
@@ -109,8 +117,8 @@ impl Shape {
         self.relay(node, &window.old, window.slices)
     }
 
-    /// The slices of a row group that were written, encoded again with all rows at their places. All slices, if they share
-    /// dictionaries and many were written.
+    /// The slices of a row group that were written, encoded again with all rows at their places. All slices,
+    /// if they share dictionaries and many were written.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
@@ -118,11 +126,13 @@ impl Shape {
         let (width, columns) = (node.block_slots, self.schema.len());
         let is_hot = |number: &usize| node.slices[*number].is_hot();
         let mut chosen: Vec<usize> = (0..node.slices.len()).filter(is_hot).collect();
-        let has_strings = self.schema.iter().any(|field| field.ty.physical() == entasis_vector::PhysicalType::Str);
+        let has_strings =
+            self.schema.iter().any(|field| field.ty.physical() == entasis_vector::PhysicalType::Str);
         if has_strings && chosen.len() * 4 >= node.slices.len() {
             chosen = (0..node.slices.len()).collect();
         }
-        let (empty, chosen): (Vec<usize>, Vec<usize>) = chosen.into_iter().partition(|&n| node.slices[n].rows() == 0);
+        let (empty, chosen): (Vec<usize>, Vec<usize>) =
+            chosen.into_iter().partition(|&n| node.slices[n].rows() == 0);
         let mut slices: Vec<(usize, EncodedSlice)> =
             empty.into_iter().map(|number| (number, EncodedSlice::empty(columns))).collect();
         let effort = Effort {
@@ -142,8 +152,10 @@ impl Shape {
                 let live = *node.slices[number].live();
                 let mut blocks = slice.blocks;
                 for block in &mut blocks {
-                    let nulls =
-                        live.iter().enumerate().map(|(word, live)| (live & !block.valid_word(word)).count_ones());
+                    let nulls = live
+                        .iter()
+                        .enumerate()
+                        .map(|(word, live)| (live & !block.valid_word(word)).count_ones());
                     block.zone.nulls = nulls.sum();
                     // A ghost slot takes no row while the block is known to ascend.
                     block.ascending &= self.key.is_none();
@@ -154,14 +166,18 @@ impl Shape {
         Ok(Encoded { slices, dictionary_bytes })
     }
 
-    /// For each slot of a slice, the nearest live slot before it, or the first one: what a dead slot is filled with widens
-    /// nothing. Without a layout key, those behind the last row get no memory.
+    /// For each slot of a slice, the nearest live slot before it, or the first one: what a dead slot is
+    /// filled with widens nothing. Without a layout key, those behind the last row get no memory.
     fn filled(&self, node: &RowGroup, number: usize) -> Vec<u16> {
         let slice = &*node.slices[number];
         let is_last = number + 1 == node.slices.len() && self.key.is_none();
         let live = |slot: &usize| slice.is_live(*slot);
         let mut last = (0..node.block_slots).find(live).expect("the slice has rows") as u16;
-        let end = if is_last { (0..node.block_slots).rfind(live).map_or(0, |slot| slot + 1) } else { node.block_slots };
+        let end = if is_last {
+            (0..node.block_slots).rfind(live).map_or(0, |slot| slot + 1)
+        } else {
+            node.block_slots
+        };
         (0..end)
             .map(|slot| {
                 last = if slice.is_live(slot) { slot as u16 } else { last };
@@ -175,16 +191,17 @@ impl Shape {
 pub(crate) fn has_small(root: &Root, shape: &Shape) -> bool {
     let full = shape.options.group_slots / shape.options.block_slots;
     let groups = &root.groups;
-    groups
-        .windows(2)
-        .any(|pair| pair.iter().any(|group| group.rows == 0) || pair[0].blocks() + pair[1].blocks() <= full / 2)
+    groups.windows(2).any(|pair| {
+        pair.iter().any(|group| group.rows == 0) || pair[0].blocks() + pair[1].blocks() <= full / 2
+    })
 }
 
 impl Writer<'_> {
     /// Where a slice is now: its row group and its number there. `near` is where it was.
     fn place_of_slice(&self, slice: Link<Slice>, near: (usize, usize)) -> Option<(usize, usize)> {
         let groups = &self.branch.root.groups;
-        let is_there = groups.get(near.0).is_some_and(|node| node.slices.get(near.1).is_some_and(|s| s.is(slice)));
+        let is_there =
+            groups.get(near.0).is_some_and(|node| node.slices.get(near.1).is_some_and(|s| s.is(slice)));
         if is_there {
             return Some(near);
         }
@@ -195,12 +212,14 @@ impl Writer<'_> {
         })
     }
 
-    /// Puts a window that was laid out anew in the place of what it was made of: slices of row group `group`, which was `old`.
-    /// False if these were changed since.
+    /// Puts a window that was laid out anew in the place of what it was made of: slices of row group `group`,
+    /// which was `old`. False if these were changed since.
     pub(crate) fn put_window(&mut self, group: usize, old: &RowGroup, window: &Window, laid: Laid) -> bool {
         let (width, count) = (old.block_slots, window.old.len());
         let slices = &old.slices[window.old.clone()];
-        let Some((group, first)) = self.place_of_slice(slices[0], (group, window.old.start)) else { return false };
+        let Some((group, first)) = self.place_of_slice(slices[0], (group, window.old.start)) else {
+            return false;
+        };
         let node = self.branch.root.groups[group];
         let now = first..first + count;
         let same = |(a, b): (&Link<Slice>, &Link<Slice>)| a.is(*b);
@@ -224,9 +243,15 @@ impl Writer<'_> {
         true
     }
 
-    /// Puts slices that were encoded again, as many as `most`, in the place of those of row group `group` that they were made
-    /// of, unless they were written since. How many were put.
-    pub(crate) fn put_encoded(&mut self, group: usize, old: &RowGroup, encoded: &mut Encoded, most: usize) -> usize {
+    /// Puts slices that were encoded again, as many as `most`, in the place of those of row group `group`
+    /// that they were made of, unless they were written since. How many were put.
+    pub(crate) fn put_encoded(
+        &mut self,
+        group: usize,
+        old: &RowGroup,
+        encoded: &mut Encoded,
+        most: usize,
+    ) -> usize {
         let mut group = group;
         let mut put = 0;
         let from = encoded.slices.len().saturating_sub(most);

@@ -1,6 +1,7 @@
 //! Threads that meet in a table, under a scheduler that tries thousands of interleavings (`shuttle`).
 //!
-//! The modules are those of the crate, compiled once more, with another `sync`. A run that fails prints its schedule.
+//! The modules are those of the crate, compiled once more, with another `sync`. A run that fails prints its
+//! schedule.
 
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
@@ -38,8 +39,8 @@ pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEnt
 pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot, TableWriter,
-    Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
+    TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
 pub use tree::{RowGroup, RowId, inspect};
@@ -61,8 +62,13 @@ fn table(group_slots: usize) -> Arc<Table> {
     let key = Field { nullable: false, ..Field::new("k", DataType::Int64) };
     let schema: Schema = vec![key, Field::new("v", DataType::Int64)];
     let partitions = group_slots / 4;
-    let options =
-        TableOptions { unique: true, block_slots: 4, group_slots, partitions, ..TableOptions::keyed(vec![0]) };
+    let options = TableOptions {
+        unique: true,
+        block_slots: 4,
+        group_slots,
+        partitions,
+        ..TableOptions::keyed(vec![0])
+    };
     Table::with_options("t", schema, options)
 }
 
@@ -210,7 +216,8 @@ fn upkeep_changes_nothing_beside_writers() {
     [keeper, forker, writer].into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(rows(&snapshot), seen);
     let now = rows(&table.snapshot());
-    let mut expected: Vec<(i64, i64)> = (1..6).chain((1..20).map(|key| key * 10)).map(|key| (key, 100)).collect();
+    let mut expected: Vec<(i64, i64)> =
+        (1..6).chain((1..20).map(|key| key * 10)).map(|key| (key, 100)).collect();
     expected.sort_unstable();
     expected.iter_mut().filter(|(key, _)| *key == 20).for_each(|(_, value)| *value = 7);
     assert_eq!(now, expected);
@@ -279,8 +286,9 @@ fn add(transaction: &mut Transaction, table: &Arc<Table>, key: i64) {
     writer.update(found, &[(1, Datum::Integer(value + 1))]);
 }
 
-/// The first two of these hung for good while commits took the turns of their tables behind a lock of their own that excluded
-/// those who take snapshots of several tables, and the third while they took them behind the names.
+/// The first two of these hung for good while commits took the turns of their tables behind a lock of their
+/// own that excluded those who take snapshots of several tables, and the third while they took them behind
+/// the names.
 fn a_statement_and_a_commit_of_its_table_both_end() {
     let database = Database::new();
     let other = database.clone();
@@ -420,7 +428,8 @@ fn who_waits_for_a_turn_gets_it_or_gives_up() {
         let table = table.clone();
         thread::spawn(move || {
             let is_interrupted = || number == 1;
-            let waiter = Waiter { is_interrupted: (number == 1).then_some(&is_interrupted), ..Waiter::default() };
+            let waiter =
+                Waiter { is_interrupted: (number == 1).then_some(&is_interrupted), ..Waiter::default() };
             match table.write_as(&waiter) {
                 Ok(mut writer) => drop(writer.insert(&row(number, 0))),
                 Err(error) => assert!(number == 1, "{error}"),
@@ -452,9 +461,17 @@ fn main() {
     run("a snapshot sees no half of a change", a_snapshot_sees_no_half_of_a_change, 5000);
     run("row groups are split beside readers and forks", row_groups_are_split_beside_readers_and_forks, 5000);
     run("upkeep changes nothing beside writers", upkeep_changes_nothing_beside_writers, 5000);
-    run("a statement and a commit of its table both end", a_statement_and_a_commit_of_its_table_both_end, 5000);
+    run(
+        "a statement and a commit of its table both end",
+        a_statement_and_a_commit_of_its_table_both_end,
+        5000,
+    );
     run("statements and a commit of two tables all end", statements_and_a_commit_of_two_tables_all_end, 5000);
-    run("a commit of names and rows ends beside statements", a_commit_of_names_and_rows_ends_beside_statements, 5000);
+    run(
+        "a commit of names and rows ends beside statements",
+        a_commit_of_names_and_rows_ends_beside_statements,
+        5000,
+    );
     run("a statement sees its tables at one moment", a_statement_sees_its_tables_at_one_moment, 5000);
     run("a statement sees a commit of two tables whole", a_statement_sees_a_commit_of_two_tables_whole, 5000);
     run("of two that rely on each other one fails", of_two_that_rely_on_each_other_one_fails, 5000);

@@ -5,7 +5,8 @@ use super::values::Family::{self, *};
 use super::{Generator, Shape};
 
 impl Generator {
-    /// A SELECT block. `families`: those of the result's columns, by default any; mostly cast to a common type.
+    /// A SELECT block. `families`: those of the result's columns, by default any; mostly cast to a common
+    /// type.
     pub(super) fn block(&mut self, families: Option<&[Family]>, depth: usize) -> Block {
         let casts = families.is_some() && self.random.chance(60);
         let (mut from, scope) = self.from(depth);
@@ -14,11 +15,19 @@ impl Generator {
         }
         if families.is_none() && scope.has_distinct_names() && self.random.chance(15) {
             let distinct = self.distinct();
-            return Block::closed(format!("SELECT {distinct}* FROM {from}"), scope.shown().to_vec(), scope.rows());
+            return Block::closed(
+                format!("SELECT {distinct}* FROM {from}"),
+                scope.shown().to_vec(),
+                scope.rows(),
+            );
         }
         if families.is_none() && !scope.relations().is_empty() && self.random.chance(6) {
             let relation = self.random.pick(scope.relations()).clone();
-            return Block::closed(format!("SELECT {}.* FROM {from}", relation.name), relation.columns, scope.rows());
+            return Block::closed(
+                format!("SELECT {}.* FROM {from}", relation.name),
+                relation.columns,
+                scope.rows(),
+            );
         }
         let free: Vec<Family>;
         let wanted = match families {
@@ -38,17 +47,26 @@ impl Generator {
         let (mut items, mut columns) = (Vec::new(), Vec::new());
         for (i, family) in wanted.iter().enumerate() {
             let tame = self.random.chance(60);
-            let item = if *family == Boolean && self.shape == Shape::Small && depth > 0 && self.random.chance(25) {
-                self.subquery_condition(&scope)
-            } else {
-                self.expression(*family, &scope, depth, tame)
-            };
+            let item =
+                if *family == Boolean && self.shape == Shape::Small && depth > 0 && self.random.chance(25) {
+                    self.subquery_condition(&scope)
+                } else {
+                    self.expression(*family, &scope, depth, tame)
+                };
             items.push(item_of(item, i, casts.then_some(*family)));
             columns.push(Column { name: format!("c{i}"), family: *family, wild: !tame });
         }
-        let inputs =
-            if distinct.is_empty() && self.is_common() { scope.columns().cloned().collect() } else { Vec::new() };
-        Block { sql: format!("SELECT {distinct}{} FROM {from}", items.join(", ")), columns, rows: scope.rows(), inputs }
+        let inputs = if distinct.is_empty() && self.is_common() {
+            scope.columns().cloned().collect()
+        } else {
+            Vec::new()
+        };
+        Block {
+            sql: format!("SELECT {distinct}{} FROM {from}", items.join(", ")),
+            columns,
+            rows: scope.rows(),
+            inputs,
+        }
     }
 
     fn distinct(&mut self) -> &'static str {
@@ -86,7 +104,8 @@ impl Generator {
         Block::closed(sql, columns, scope.rows())
     }
 
-    /// `GROUP BY` the first columns: by place or, if they are plain columns, by name; some twice, in one form or two.
+    /// `GROUP BY` the first columns: by place or, if they are plain columns, by name; some twice, in one form
+    /// or two.
     fn group_by(&mut self, keys: &[String], scope: &Scope) -> String {
         if keys.is_empty() {
             return if self.random.chance(20) { " GROUP BY ()".to_string() } else { String::new() };
@@ -127,27 +146,49 @@ impl Generator {
                     format!("count({distinct}{})", self.expression(of, scope, 1, false))
                 }
                 3 => format!("sum({distinct}{})", self.expression(Integer, scope, 1, true)),
-                _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(Integer, scope, 1, false)),
+                _ => format!(
+                    "{}({})",
+                    self.random.pick(&["min", "max"]),
+                    self.expression(Integer, scope, 1, false)
+                ),
             },
             Float => match self.random.below(4) {
                 0 => format!("avg({distinct}{})", self.expression(Integer, scope, 1, true)),
                 1 => format!("avg({})", self.expression(Decimal, scope, 0, true)),
                 2 => format!("sum({distinct}{})", self.expression(Float, scope, 1, true)),
-                _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(Float, scope, 1, false)),
+                _ => format!(
+                    "{}({})",
+                    self.random.pick(&["min", "max"]),
+                    self.expression(Float, scope, 1, false)
+                ),
             },
             Decimal => match self.random.below(3) {
                 0 => format!("sum({distinct}{})", self.expression(Decimal, scope, 1, true)),
-                _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(Decimal, scope, 1, false)),
+                _ => format!(
+                    "{}({})",
+                    self.random.pick(&["min", "max"]),
+                    self.expression(Decimal, scope, 1, false)
+                ),
             },
             Boolean => {
-                format!("{}({})", self.random.pick(&["bool_and", "bool_or"]), self.expression(Boolean, scope, 1, true))
+                format!(
+                    "{}({})",
+                    self.random.pick(&["bool_and", "bool_or"]),
+                    self.expression(Boolean, scope, 1, true)
+                )
             }
             // DuckDB has no sum of intervals.
             Interval if self.random.chance(10) => format!("sum({})", self.leaf(Interval, scope, true)),
             Interval | Uuid | Blob => format!("max({})", self.leaf(family, scope, false)),
-            _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(family, scope, 1, false)),
+            _ => {
+                format!("{}({})", self.random.pick(&["min", "max"]), self.expression(family, scope, 1, false))
+            }
         };
-        if self.random.chance(20) { format!("{call} FILTER (WHERE {})", self.condition(scope, 1)) } else { call }
+        if self.random.chance(20) {
+            format!("{call} FILTER (WHERE {})", self.condition(scope, 1))
+        } else {
+            call
+        }
     }
 }
 

@@ -23,8 +23,10 @@ impl Generator {
             }
             2 => self.in_list(scope),
             3 => {
-                let family =
-                    self.family_among(&[Integer, Text, Date, Decimal, Timestamp, Instant, Interval, Float], scope);
+                let family = self.family_among(
+                    &[Integer, Text, Date, Decimal, Timestamp, Instant, Interval, Float],
+                    scope,
+                );
                 let not = self.random.pick(&["", "NOT "]);
                 let value = self.expression(family, scope, below, false);
                 let low = if self.random.chance(15) { self.untyped(family) } else { self.literal(family) };
@@ -58,8 +60,11 @@ impl Generator {
         let operators = ["=", "=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"];
         let operator = *self.random.pick(&operators);
         let a = self.expression(family, scope, depth, false);
-        let b =
-            if self.random.chance(10) { self.untyped(family) } else { self.expression(family, scope, depth, false) };
+        let b = if self.random.chance(10) {
+            self.untyped(family)
+        } else {
+            self.expression(family, scope, depth, false)
+        };
         if self.random.chance(5) { format!("({b} {operator} {a})") } else { format!("({a} {operator} {b})") }
     }
 }

@@ -51,11 +51,17 @@ impl Generator {
             Integer => self.integer(scope, depth),
             Float => self.float(scope, depth),
             Decimal => match self.random.below(4) {
-                0 => format!("CAST({} AS DECIMAL(12,2))", self.expression(Integer, scope, depth.min(1), true)),
+                0 => {
+                    format!("CAST({} AS DECIMAL(12,2))", self.expression(Integer, scope, depth.min(1), true))
+                }
                 1 => format!("({} * {})", self.leaf(Decimal, scope, true), self.literal(Decimal)),
                 _ => {
                     let operator = self.random.pick(&["+", "-"]);
-                    format!("({} {operator} {})", self.leaf(Decimal, scope, true), self.leaf(Decimal, scope, true))
+                    format!(
+                        "({} {operator} {})",
+                        self.leaf(Decimal, scope, true),
+                        self.leaf(Decimal, scope, true)
+                    )
                 }
             },
             Text => self.text(scope, depth, tame),
@@ -72,8 +78,11 @@ impl Generator {
         match self.random.below(6) {
             0 => {
                 let a = self.expression(family, scope, depth, tame);
-                let b =
-                    if self.random.chance(15) { self.untyped(family) } else { self.narrow_leaf(family, scope, tame) };
+                let b = if self.random.chance(15) {
+                    self.untyped(family)
+                } else {
+                    self.narrow_leaf(family, scope, tame)
+                };
                 format!("COALESCE({a}, {b})")
             }
             1 => format!("NULLIF({}, {})", self.leaf(family, scope, tame), self.leaf(family, scope, tame)),
@@ -110,7 +119,10 @@ impl Generator {
             6 => {
                 let operator = self.random.pick(&["/", "%"]);
                 let divisor = self.random.pick(&["2", "3", "-5", "7"]);
-                format!("(CAST({} AS BIGINT) {operator} {divisor})", self.expression(Integer, scope, depth, true))
+                format!(
+                    "(CAST({} AS BIGINT) {operator} {divisor})",
+                    self.expression(Integer, scope, depth, true)
+                )
             }
             7 => format!("abs(CAST({} AS BIGINT))", self.leaf(Integer, scope, true)),
             _ => {

@@ -23,7 +23,8 @@ impl Generator {
             if scope.rows_beside(&right) > most {
                 break;
             }
-            let kind = *self.random.pick(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"]);
+            let kind =
+                *self.random.pick(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"]);
             let common = scope.common_names(&right);
             if kind == "CROSS JOIN" {
                 sql = format!("{sql} CROSS JOIN {item}");
@@ -61,8 +62,11 @@ impl Generator {
         let large = self.shape == Shape::Large;
         let (choice, derived) = (self.random.below(100), if large { 12 } else { 22 });
         if depth > 1 && choice < derived {
-            let mut block =
-                if !large && self.random.chance(15) { self.set_operation() } else { self.block(None, depth - 1) };
+            let mut block = if !large && self.random.chance(15) {
+                self.set_operation()
+            } else {
+                self.block(None, depth - 1)
+            };
             if self.random.chance(30) {
                 let order = self.order_and_limit(&block);
                 block.sql.push_str(&order);
@@ -96,7 +100,10 @@ impl Generator {
         let turn = self.random.below(columns.len());
         items.rotate_left(turn);
         columns.rotate_left(turn);
-        (format!("(SELECT {} FROM {}) {alias}", items.join(", "), table.name), Scope::of(alias, columns, table.rows))
+        (
+            format!("(SELECT {} FROM {}) {alias}", items.join(", "), table.name),
+            Scope::of(alias, columns, table.rows),
+        )
     }
 
     /// Rows of literals whose types must be found out.
@@ -121,8 +128,11 @@ impl Generator {
             columns.push(Column { name: format!("c{i}"), family, wild: false });
         }
         if count == 1 && self.is_common() {
-            let mut items: Vec<String> =
-                rows[0].iter().zip(&columns).map(|(value, column)| format!("{value} AS {}", column.name)).collect();
+            let mut items: Vec<String> = rows[0]
+                .iter()
+                .zip(&columns)
+                .map(|(value, column)| format!("{value} AS {}", column.name))
+                .collect();
             let unknown = Column { name: self.name("v"), family: Text, wild: false };
             items.insert(0, format!("NULL AS {}", unknown.name));
             columns.insert(0, unknown);
@@ -157,7 +167,8 @@ impl Generator {
         let both = left.clone().beside(right.clone());
         // A bare name must be good beside the other side's.
         let good = |column: &&Column| column.name.contains('.') || both.once(&column.name).is_some();
-        let (l, r) = self.pair(left.columns().filter(good).collect(), right.columns().filter(good).collect())?;
+        let (l, r) =
+            self.pair(left.columns().filter(good).collect(), right.columns().filter(good).collect())?;
         let operator = if self.random.chance(12) { "IS NOT DISTINCT FROM" } else { "=" };
         Some(format!("{l} {operator} {r}"))
     }

@@ -1,8 +1,8 @@
 //! Random tables and queries, as SQL text that a seed determines.
 //!
-//! **Strategy.** A [`Workload`] is a few small tables (all types, NULLs, duplicates, one table often empty; half of them laid
-//! out by a key, with rows that were changed or removed) and a list of queries over them. The values come from tiny domains,
-//! so that keys meet.
+//! **Strategy.** A [`Workload`] is a few small tables (all types, NULLs, duplicates, one table often empty;
+//! half of them laid out by a key, with rows that were changed or removed) and a list of queries over them.
+//! The values come from tiny domains, so that keys meet.
 //!
 //! | file | what it writes |
 //! |---|---|
@@ -20,17 +20,20 @@
 //!
 //! **Invariants.** What a query means is determined:
 //! - `LIMIT` stands only over an order by all columns, so rows that tie are equal.
-//! - Arithmetic cannot overflow: it reads *tame* columns and literals only, in BIGINT, a few levels deep. *Wild* columns
-//!   hold the extremes of their types and are compared, grouped, joined and sorted, never computed with.
-//! - Floats are multiples of a quarter and divisors powers of two, so sums are exact in whatever order they run.
+//! - Arithmetic cannot overflow: it reads *tame* columns and literals only, in BIGINT, a few levels deep.
+//!   *Wild* columns hold the extremes of their types and are compared, grouped, joined and sorted, never
+//!   computed with.
+//! - Floats are multiples of a quarter and divisors powers of two, so sums are exact in whatever order they
+//!   run.
 //! - No functions of time or chance.
 //!
 //! So the engine and the reference must agree on every query, and an error of one of them alone is a failure.
 //!
-//! **Dialects.** [`Dialect::Own`] has every type and clause that the reference engine can run. [`Dialect::Common`] is for
-//! other databases: what DuckDB and PostgreSQL understand too, and mean alike where that can be had by writing it out (the
-//! place of NULLs in a descending order); and now and then something that all must refuse. What it does not avoid are
-//! differences that a query as users write it shows; `tests/differences.md` has them.
+//! **Dialects.** [`Dialect::Own`] has every type and clause that the reference engine can run.
+//! [`Dialect::Common`] is for other databases: what DuckDB and PostgreSQL understand too, and mean alike
+//! where that can be had by writing it out (the place of NULLs in a descending order); and now and then
+//! something that all must refuse. What it does not avoid are differences that a query as users write it
+//! shows; `tests/differences.md` has them.
 
 mod blocks;
 mod conditions;
@@ -70,8 +73,8 @@ pub struct Query {
 pub enum Shape {
     /// Up to a dozen rows, queries of every kind.
     Small,
-    /// Thousands of rows, so that full chunks and several blocks occur; queries over one table, because the reference
-    /// joins by nested loops.
+    /// Thousands of rows, so that full chunks and several blocks occur; queries over one table, because the
+    /// reference joins by nested loops.
     Large,
 }
 
@@ -107,7 +110,8 @@ impl Generator {
         self.dialect == Dialect::Common
     }
 
-    /// True if something wrong should be written: an ambiguous name, a column that is not grouped. Others must refuse it, too.
+    /// True if something wrong should be written: an ambiguous name, a column that is not grouped. Others
+    /// must refuse it, too.
     fn is_wrong(&mut self) -> bool {
         self.is_common() && self.random.below(300) == 0
     }
@@ -124,7 +128,10 @@ mod tests {
     use super::*;
 
     fn queries(dialect: Dialect) -> String {
-        (0..90).flat_map(|seed| workload(seed, Shape::Small, dialect, 20).queries).map(|q| q.sql + "\n").collect()
+        (0..90)
+            .flat_map(|seed| workload(seed, Shape::Small, dialect, 20).queries)
+            .map(|q| q.sql + "\n")
+            .collect()
     }
 
     #[test]
@@ -187,7 +194,8 @@ mod tests {
 
     #[test]
     fn what_others_do_not_know_is_not_common() {
-        let setup: String = (0..90).flat_map(|seed| workload(seed, Shape::Small, Dialect::Common, 0).setup).collect();
+        let setup: String =
+            (0..90).flat_map(|seed| workload(seed, Shape::Small, Dialect::Common, 0).setup).collect();
         for foreign in ["TRY_CAST", "UINTEGER", "TINYINT", "BLOB", "layout"] {
             assert!(!queries(Dialect::Common).contains(foreign) && !setup.contains(foreign), "{foreign}");
         }

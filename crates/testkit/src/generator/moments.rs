@@ -6,7 +6,8 @@ use super::values::Family::*;
 use super::values::RARE_FORMS;
 
 /// Time zones: with summer times of an hour and of half an hour, and without.
-pub(super) const ZONES: &[&str] = &["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", "UTC"];
+pub(super) const ZONES: &[&str] =
+    &["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", "UTC"];
 
 impl Generator {
     pub(super) fn date(&mut self, scope: &Scope, depth: usize, tame: bool) -> String {
@@ -89,7 +90,11 @@ impl Generator {
             }
             _ => {
                 let operator = self.random.pick(&["+", "-"]);
-                format!("({} {operator} {})", self.leaf(Interval, scope, true), self.leaf(Interval, scope, true))
+                format!(
+                    "({} {operator} {})",
+                    self.leaf(Interval, scope, true),
+                    self.leaf(Interval, scope, true)
+                )
             }
         }
     }

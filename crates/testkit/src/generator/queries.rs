@@ -25,8 +25,8 @@ impl Generator {
         }
     }
 
-    /// An order by all columns of a block, by place or name, often with a limit; before them, sometimes, by one that its
-    /// expressions read.
+    /// An order by all columns of a block, by place or name, often with a limit; before them, sometimes, by
+    /// one that its expressions read.
     pub(super) fn order_and_limit(&mut self, block: &Block) -> String {
         let columns = &block.columns;
         let mut places: Vec<usize> = (0..columns.len()).collect();
@@ -40,7 +40,8 @@ impl Generator {
         }
         for place in places {
             let name = &columns[place].name;
-            let by_name = columns.iter().filter(|column| column.name == *name).count() == 1 && self.random.chance(30);
+            let by_name =
+                columns.iter().filter(|column| column.name == *name).count() == 1 && self.random.chance(30);
             let key = if by_name { name.clone() } else { (place + 1).to_string() };
             keys.push(self.sort_key(&key));
         }
@@ -60,20 +61,28 @@ impl Generator {
         format!("{key}{direction}{}", self.random.pick(nulls))
     }
 
-    /// `UNION`, `INTERSECT`, `EXCEPT` of two or three blocks; one of the first two may be a row of literals, whose types the
-    /// other decides.
+    /// `UNION`, `INTERSECT`, `EXCEPT` of two or three blocks; one of the first two may be a row of literals,
+    /// whose types the other decides.
     pub(super) fn set_operation(&mut self) -> Block {
-        let families: Vec<Family> = (0..self.random.between(1, 3)).map(|_| *self.random.pick(COMPUTED)).collect();
+        let families: Vec<Family> =
+            (0..self.random.between(1, 3)).map(|_| *self.random.pick(COMPUTED)).collect();
         let literals = if self.random.chance(30) { Some(self.random.below(2)) } else { None };
         let (mut sql, mut rows) = self.arm(&families, literals == Some(0));
         for arm in 1..=self.random.between(1, 2) as usize {
-            let operator =
-                *self.random.pick(&["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]);
+            let operator = *self.random.pick(&[
+                "UNION",
+                "UNION ALL",
+                "INTERSECT",
+                "INTERSECT ALL",
+                "EXCEPT",
+                "EXCEPT ALL",
+            ]);
             let (other, others) = self.arm(&families, literals == Some(arm));
             sql = format!("({sql}) {operator} ({other})");
             rows += others;
         }
-        let column = |(i, family): (usize, &Family)| Column { name: format!("c{i}"), family: *family, wild: true };
+        let column =
+            |(i, family): (usize, &Family)| Column { name: format!("c{i}"), family: *family, wild: true };
         Block::closed(sql, families.iter().enumerate().map(column).collect(), rows)
     }
 

@@ -1,7 +1,7 @@
 //! Which names an expression may use.
 //!
-//! A join shows its columns twice: under the name of their table (`r1.c0`), and bare (`c0`). A bare name is good where it
-//! occurs once; `USING` and `NATURAL` make one of two.
+//! A join shows its columns twice: under the name of their table (`r1.c0`), and bare (`c0`). A bare name is
+//! good where it occurs once; `USING` and `NATURAL` make one of two.
 
 use super::values::Family;
 
@@ -126,10 +126,13 @@ impl Scope {
         self.merged(right, &[])
     }
 
-    /// Both sides of a join that merges the columns `names`: those come first, then what is left of both sides.
+    /// Both sides of a join that merges the columns `names`: those come first, then what is left of both
+    /// sides.
     pub(super) fn merged(mut self, right: Scope, names: &[String]) -> Scope {
         let merges = |column: &Column| names.contains(&column.name);
-        let wild = |name: &str| self.shown.iter().chain(&right.shown).any(|column| column.name == *name && column.wild);
+        let wild = |name: &str| {
+            self.shown.iter().chain(&right.shown).any(|column| column.name == *name && column.wild)
+        };
         let mut shown: Vec<Column> = Vec::new();
         for name in names {
             let of_left = self.shown.iter().find(|column| column.name == *name);
@@ -151,7 +154,8 @@ impl Scope {
         self.shown.iter().filter(fits).map(|column| column.name.clone()).collect()
     }
 
-    /// True if `NATURAL JOIN` may stand between both sides: every name that both have is one of [`Scope::common_names`].
+    /// True if `NATURAL JOIN` may stand between both sides: every name that both have is one of
+    /// [`Scope::common_names`].
     pub(super) fn joins_naturally(&self, right: &Scope) -> bool {
         let common = self.common_names(right);
         let in_both = |column: &&Column| right.shown.iter().any(|other| other.name == column.name);
@@ -165,7 +169,8 @@ mod tests {
     use super::*;
 
     fn side(alias: &str, columns: &[(&str, Family)]) -> Scope {
-        let column = |(name, family): &(&str, Family)| Column { name: name.to_string(), family: *family, wild: false };
+        let column =
+            |(name, family): &(&str, Family)| Column { name: name.to_string(), family: *family, wild: false };
         Scope::of(alias, columns.iter().map(column).collect(), 3)
     }
 
@@ -175,8 +180,10 @@ mod tests {
 
     #[test]
     fn merged_columns_come_first_and_are_good_names() {
-        let (l, r) =
-            (side("l", &[("a", Integer), ("k", Text)]), side("r", &[("k", Text), ("b", Integer), ("a", Text)]));
+        let (l, r) = (
+            side("l", &[("a", Integer), ("k", Text)]),
+            side("r", &[("k", Text), ("b", Integer), ("a", Text)]),
+        );
         assert_eq!(l.common_names(&r), ["k"]);
         assert!(!l.joins_naturally(&r), "a is of two families");
         let both = l.merged(r, &["k".to_string()]);

@@ -62,7 +62,8 @@ impl Generator {
         format!("(SELECT {call} FROM {from}{sql_where})")
     }
 
-    /// A subquery whose columns are of `families`: over one table or a join, sometimes grouped or of two blocks.
+    /// A subquery whose columns are of `families`: over one table or a join, sometimes grouped or of two
+    /// blocks.
     fn subquery(&mut self, outer: &Scope, families: &[Family]) -> String {
         let joined = self.random.chance(20);
         let (from, scope) = if joined { self.from(1) } else { self.item(1) };
@@ -73,12 +74,16 @@ impl Generator {
         if self.random.chance(40) {
             conditions.push(self.condition(&scope, 1));
         }
-        let sql_where =
-            if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
+        let sql_where = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
+        };
         let grouped = families.len() == 1 && self.random.chance(15);
         let mut items = Vec::new();
         for (i, family) in families.iter().enumerate() {
-            let item = if grouped { self.aggregate(*family, &scope) } else { self.leaf(*family, &scope, false) };
+            let item =
+                if grouped { self.aggregate(*family, &scope) } else { self.leaf(*family, &scope, false) };
             items.push(format!("{item} AS c{i}"));
         }
         let sql = format!("SELECT {} FROM {from}{sql_where}", items.join(", "));

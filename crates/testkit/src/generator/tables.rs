@@ -30,7 +30,8 @@ impl Generator {
 
     fn table(&mut self, name: String, statements: &mut Vec<String>) {
         let columns = self.columns();
-        let declared: Vec<String> = columns.iter().map(|own| format!("{} {}", own.column.name, own.ty.name)).collect();
+        let declared: Vec<String> =
+            columns.iter().map(|own| format!("{} {}", own.column.name, own.ty.name)).collect();
         statements.push(format!("CREATE TABLE {name} ({}){}", declared.join(", "), self.layout()));
         let rows = match self.shape {
             Shape::Large => self.random.between(1500, 5000),
@@ -52,11 +53,16 @@ impl Generator {
             statements.push(self.change(&name, &columns));
         }
         let held = (rows + changes) as usize;
-        self.tables.push(Table { name, columns: columns.into_iter().map(|own| own.column).collect(), rows: held });
+        self.tables.push(Table {
+            name,
+            columns: columns.into_iter().map(|own| own.column).collect(),
+            rows: held,
+        });
     }
 
     fn columns(&mut self) -> Vec<Filled> {
-        let known: Vec<ColumnType> = TYPES.iter().filter(|ty| ty.common || !self.is_common()).copied().collect();
+        let known: Vec<ColumnType> =
+            TYPES.iter().filter(|ty| ty.common || !self.is_common()).copied().collect();
         let mut types = KEYS.to_vec();
         for _ in 0..self.random.between(2, 5) {
             types.push(*self.random.pick(&known));

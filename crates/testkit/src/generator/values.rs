@@ -70,7 +70,8 @@ pub(super) const TYPES: &[ColumnType] = &[
 
 /// The families that queries compute with.
 pub(super) const COMPUTED: &[Family] = &[
-    Boolean, Integer, Integer, Integer, Integer, Float, Decimal, Text, Text, Text, Date, Timestamp, Instant, Interval,
+    Boolean, Integer, Integer, Integer, Integer, Float, Decimal, Text, Text, Text, Date, Timestamp, Instant,
+    Interval,
 ];
 
 impl Family {
@@ -194,8 +195,8 @@ impl Generator {
         }
     }
 
-    /// A value of `family`, as a text that gets its type from what stands beside it. Which one that is, only other databases
-    /// can judge: the reference is told.
+    /// A value of `family`, as a text that gets its type from what stands beside it. Which one that is, only
+    /// other databases can judge: the reference is told.
     pub(super) fn untyped(&mut self, family: Family) -> String {
         if self.is_common() { format!("'{}'", self.text_of(family)) } else { self.literal(family) }
     }
@@ -205,11 +206,16 @@ impl Generator {
             Boolean => self.random.pick(&["true", "false"]).to_string(),
             Integer => self.random.between(-2, 7).to_string(),
             Float => (self.random.between(-12, 12) as f64 / 4.0).to_string(),
-            Decimal => format!("{}.{}", self.random.between(-4, 4), self.random.pick(&["00", "25", "50", "75"])),
-            Text => self.random.pick(&["a", "b", "ab", "Ab", "abc", "ba", "c d", "xyz", "12", "-7"]).to_string(),
-            Date => {
-                self.random.pick(&["2020-02-29", "2020-03-01", "2021-01-01", "2021-01-31", "2019-12-30"]).to_string()
+            Decimal => {
+                format!("{}.{}", self.random.between(-4, 4), self.random.pick(&["00", "25", "50", "75"]))
             }
+            Text => {
+                self.random.pick(&["a", "b", "ab", "Ab", "abc", "ba", "c d", "xyz", "12", "-7"]).to_string()
+            }
+            Date => self
+                .random
+                .pick(&["2020-02-29", "2020-03-01", "2021-01-01", "2021-01-31", "2019-12-30"])
+                .to_string(),
             Timestamp => self.random.pick(LOCAL).to_string(),
             Instant => self.random.pick(INSTANTS).to_string(),
             Time => self.random.pick(&["00:00:01", "12:00:00", "12:34:56.789"]).to_string(),
@@ -263,10 +269,14 @@ impl Generator {
             "DECIMAL(6,2)" => &["9999.99", "-9999.99"],
             "DECIMAL(18,4)" => &["99999999999999.9999", "-99999999999999.9999"],
             "DECIMAL(30,3)" => &["123456789012345678.901", "-9223372036854775808.001"],
-            "VARCHAR" => &["''", "'größe'", "'exactly12byt'", "'a text that is longer than a view'", "'日本語'", "' '"],
+            "VARCHAR" => {
+                &["''", "'größe'", "'exactly12byt'", "'a text that is longer than a view'", "'日本語'", "' '"]
+            }
             "DATE" => &["DATE '0001-01-01'", "DATE '9999-12-31'", "DATE '1970-01-01'"],
             "TIMESTAMP" => &["TIMESTAMP '1969-12-31 23:59:59.999999'", "TIMESTAMP '9999-12-31 23:59:59'"],
-            "TIMESTAMPTZ" => &["TIMESTAMPTZ '1969-12-31 23:59:59.999999+00'", "TIMESTAMPTZ '2999-12-31 23:59:59+00'"],
+            "TIMESTAMPTZ" => {
+                &["TIMESTAMPTZ '1969-12-31 23:59:59.999999+00'", "TIMESTAMPTZ '2999-12-31 23:59:59+00'"]
+            }
             "TIME" => &["TIME '23:59:59.999999'", "TIME '00:00:00'"],
             "UUID" => &["CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS UUID)"],
             "INTERVAL" => &["INTERVAL '-100 years'", "INTERVAL '100 years'"],

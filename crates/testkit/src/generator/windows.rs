@@ -1,14 +1,15 @@
 //! Window functions.
 //!
-//! A result must not depend on which of several rows that tie comes first. So what counts rows (`ROWS`, `row_number`, `lag`) stands
-//! over an order by all columns, where rows that tie are equal, and once in a `SELECT`: two orders may put equal rows differently. Over any
-//! order stands what treats such rows alike.
+//! A result must not depend on which of several rows that tie comes first. So what counts rows (`ROWS`,
+//! `row_number`, `lag`) stands over an order by all columns, where rows that tie are equal, and once in a
+//! `SELECT`: two orders may put equal rows differently. Over any order stands what treats such rows alike.
 
 use super::Generator;
 use super::scope::{Block, Column, Scope};
 use super::values::Family::{self, *};
 
-const EXCLUSIONS: [&str; 4] = [" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"];
+const EXCLUSIONS: [&str; 4] =
+    [" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"];
 
 impl Generator {
     /// `SELECT` with columns and calls of window functions; of these `families`, if there are any.
@@ -29,9 +30,15 @@ impl Generator {
         Block::closed(format!("SELECT {} FROM {from}{windows}", items.join(", ")), columns, scope.rows())
     }
 
-    /// A call whose result is of `family`. Windows that get names are added to `named`. It may count rows if `by_place` says so, which
-    /// then says that no other may.
-    fn window_call(&mut self, family: Family, scope: &Scope, named: &mut Vec<String>, by_place: &mut bool) -> String {
+    /// A call whose result is of `family`. Windows that get names are added to `named`. It may count rows if
+    /// `by_place` says so, which then says that no other may.
+    fn window_call(
+        &mut self,
+        family: Family,
+        scope: &Scope,
+        named: &mut Vec<String>,
+        by_place: &mut bool,
+    ) -> String {
         let mut window = Vec::new();
         if self.random.chance(60) {
             let family = self.family_of(scope);
@@ -57,7 +64,8 @@ impl Generator {
 
     /// An order by all columns, if rows that tie in it are equal: equal intervals may be different ones.
     fn total_order(&mut self, scope: &Scope) -> Option<String> {
-        let columns: Vec<Column> = scope.columns().filter(|column| column.name.contains('.')).cloned().collect();
+        let columns: Vec<Column> =
+            scope.columns().filter(|column| column.name.contains('.')).cloned().collect();
         let is_total = scope.shown().len() <= columns.len()
             && columns.iter().all(|column| column.family != Interval)
             && columns.len() <= 8;
@@ -139,7 +147,8 @@ impl Generator {
         }
         let start = self.random.pick(&bounds).clone();
         bounds.push((4, "UNBOUNDED FOLLOWING".to_string()));
-        let ends: Vec<(i32, String)> = bounds.into_iter().filter(|end| end.0 >= start.0 && end.0 > 0).collect();
+        let ends: Vec<(i32, String)> =
+            bounds.into_iter().filter(|end| end.0 >= start.0 && end.0 > 0).collect();
         let end = self.random.pick(&ends).clone();
         let exclusion = if self.random.chance(30) { *self.random.pick(&EXCLUSIONS) } else { "" };
         match end.0 == 2 && exclusion.is_empty() && self.random.chance(50) {
@@ -166,10 +175,16 @@ impl Generator {
                 _ => format!("{}({})", self.random.pick(&["min", "max"]), self.leaf(Float, scope, false)),
             },
             Decimal if self.random.chance(50) => format!("sum({})", self.leaf(Decimal, scope, true)),
-            Boolean => format!("{}({})", self.random.pick(&["bool_and", "bool_or"]), self.leaf(Boolean, scope, true)),
+            Boolean => {
+                format!("{}({})", self.random.pick(&["bool_and", "bool_or"]), self.leaf(Boolean, scope, true))
+            }
             Interval | Uuid | Blob => format!("max({})", self.leaf(family, scope, false)),
             _ => format!("{}({})", self.random.pick(&["min", "max"]), self.leaf(family, scope, false)),
         };
-        if self.random.chance(20) { format!("{call} FILTER (WHERE {})", self.condition(scope, 1)) } else { call }
+        if self.random.chance(20) {
+            format!("{call} FILTER (WHERE {})", self.condition(scope, 1))
+        } else {
+            call
+        }
     }
 }

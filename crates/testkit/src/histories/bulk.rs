@@ -1,5 +1,5 @@
-//! Statements that change many rows and do not say which: what they did is known from what was read before in the same
-//! transaction, or found in lists later.
+//! Statements that change many rows and do not say which: what they did is known from what was read before in
+//! the same transaction, or found in lists later.
 
 use super::history::{Effect, Predicate, Row, TableId};
 use super::session::{Request, Session, Stop};
@@ -35,7 +35,8 @@ impl Session<'_> {
             }
             false => (Predicate::All, String::new()),
         };
-        let sql = format!("UPDATE {} SET {}{condition}", TABLES[table].name, Session::appending(numbers.start));
+        let sql =
+            format!("UPDATE {} SET {}{condition}", TABLES[table].name, Session::appending(numbers.start));
         self.run(Request { sql, numbers, ..Request::default() }, |_, rows| {
             let changed = rows.changed().unwrap_or(0);
             Ok(vec![Effect::Sought { table, predicate }, Effect::Append { table, rows: changed }])
@@ -49,8 +50,11 @@ impl Session<'_> {
         let numbers = self.common.draw(1);
         let to = (group + 1) % GROUPS;
         let number = numbers.start;
-        let sql =
-            format!("UPDATE {} SET {}, g = {to} WHERE g = {group}", TABLES[table].name, Session::appending(number));
+        let sql = format!(
+            "UPDATE {} SET {}, g = {to} WHERE g = {group}",
+            TABLES[table].name,
+            Session::appending(number)
+        );
         self.run(Request { sql, numbers, ..Request::default() }, |session, rows| {
             counted(rows, found.len() as u64)?;
             let mut effects = vec![Effect::Sought { table, predicate: Predicate::Group(group) }];

@@ -1,8 +1,8 @@
 //! The versions of each row in the order in which they were committed.
 //!
-//! A list says which version a version was written upon, so what committed transactions made of a row is one chain: absent,
-//! the version of who inserted it, that of who wrote next, …, and absent again once it is deleted. Two transactions that wrote upon
-//! one version are a lost update.
+//! A list says which version a version was written upon, so what committed transactions made of a row is one
+//! chain: absent, the version of who inserted it, that of who wrote next, …, and absent again once it is
+//! deleted. Two transactions that wrote upon one version are a lost update.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Fingerprint, Row, TableId, TransactionId};
@@ -48,7 +48,9 @@ impl Chains {
         let mut chains = Chains { by_table: vec![Vec::new(); tables], ..Chains::default() };
         let mut inserted: BTreeMap<u64, (TransactionId, TableId, Option<Fingerprint>)> = BTreeMap::new();
         let mut upon: HashMap<Fingerprint, (TransactionId, Option<Fingerprint>)> = HashMap::new();
-        for (id, walk) in walks.iter().enumerate().filter(|(id, _)| written.history.transactions[*id].committed) {
+        for (id, walk) in
+            walks.iter().enumerate().filter(|(id, _)| written.history.transactions[*id].committed)
+        {
             for (&root, write) in &walk.writes {
                 match write.before {
                     None => drop(inserted.insert(root, (id, write.table, write.after))),
@@ -62,7 +64,9 @@ impl Chains {
         }
         for (root, (id, table, version)) in inserted {
             let mut states = vec![State { writer: None, version: None }, State { writer: Some(id), version }];
-            while let Some((writer, version)) = states[states.len() - 1].version.and_then(|last| upon.remove(&last)) {
+            while let Some((writer, version)) =
+                states[states.len() - 1].version.and_then(|last| upon.remove(&last))
+            {
                 states.push(State { writer: Some(writer), version });
             }
             chains.add(Chain { table, root, states }, written.rows);
@@ -91,7 +95,9 @@ impl Chains {
 
     /// Rows that were deleted by their keys, which only they ever had.
     fn delete_keys(&mut self, walks: &[Walk], written: &Written<'_>) -> Result<(), Violation> {
-        for (id, walk) in walks.iter().enumerate().filter(|(id, _)| written.history.transactions[*id].committed) {
+        for (id, walk) in
+            walks.iter().enumerate().filter(|(id, _)| written.history.transactions[*id].committed)
+        {
             for key in &walk.deleted_keys {
                 let Some([chain]) = self.by_key.get(key).map(Vec::as_slice) else { continue };
                 let states = &mut self.all[*chain].states;
@@ -121,7 +127,12 @@ impl Chains {
     }
 }
 
-fn lost_update(before: Fingerprint, one: TransactionId, two: TransactionId, written: &Written<'_>) -> Violation {
+fn lost_update(
+    before: Fingerprint,
+    one: TransactionId,
+    two: TransactionId,
+    written: &Written<'_>,
+) -> Violation {
     let transactions = &written.history.transactions;
     let account = format!(
         "both changed {}\none\n{}the other\n{}",
@@ -133,7 +144,8 @@ fn lost_update(before: Fingerprint, one: TransactionId, two: TransactionId, writ
 }
 
 fn not_committed(before: Fingerprint, id: TransactionId, written: &Written<'_>) -> Violation {
-    let writer = written.writer(before).map(|(writer, _)| written.account(&written.history.transactions[writer]));
+    let writer =
+        written.writer(before).map(|(writer, _)| written.account(&written.history.transactions[writer]));
     let account = format!(
         "{} was changed by\n{}it was written by\n{}",
         written.show(before),

@@ -76,7 +76,11 @@ fn in_order(
 
 /// Whoever read the contents in the end is a transaction as well.
 fn append_last_reader(history: &mut History) {
-    let last = history.transactions.iter().map(|transaction| transaction.commit.end.max(transaction.begin.end)).max();
+    let last = history
+        .transactions
+        .iter()
+        .map(|transaction| transaction.commit.end.max(transaction.begin.end))
+        .max();
     let at = last.unwrap_or(0) + 1;
     let mut effects = Vec::new();
     for (table, rows) in history.contents.clone().into_iter().enumerate() {

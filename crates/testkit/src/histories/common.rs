@@ -155,7 +155,8 @@ impl Common {
         last.into_iter().map(|(Span { start, end }, line)| format!("{start}–{end} {line}")).collect()
     }
 
-    /// Ends the process if statements run and none ends for half a minute: a thread that hangs cannot be ended otherwise.
+    /// Ends the process if statements run and none ends for half a minute: a thread that hangs cannot be
+    /// ended otherwise.
     pub(crate) fn watch(&self) {
         let (mut seen, mut since) = (0, Instant::now());
         while !self.is_over.load(Ordering::Relaxed) {
@@ -164,7 +165,11 @@ impl Common {
             if now != seen || !self.is_running.load(Ordering::Relaxed) {
                 (seen, since) = (now, Instant::now());
             } else if since.elapsed() >= HANGS {
-                eprintln!("the database hangs (seed {}): no statement has ended for {} s", self.seed, HANGS.as_secs());
+                eprintln!(
+                    "the database hangs (seed {}): no statement has ended for {} s",
+                    self.seed,
+                    HANGS.as_secs()
+                );
                 for (session, current) in self.current.iter().enumerate() {
                     let sql = &current.lock().expect("no panic while locked").sql;
                     if !sql.is_empty() {

@@ -25,13 +25,15 @@ pub(crate) fn judge(written: &Written<'_>) -> Result<(), Violation> {
                     whole.insert(*table, rows);
                 }
             }
-            references(history, &whole).map_err(|violation| within(violation, step, &written.account(transaction)))?;
+            references(history, &whole)
+                .map_err(|violation| within(violation, step, &written.account(transaction)))?;
         }
     }
     let whole: HashMap<TableId, Vec<&Row>> =
         history.contents.iter().map(|rows| rows.iter().collect()).enumerate().collect();
     for (table, rows) in &whole {
-        unique(written, *table, rows).map_err(|violation| within(violation, 0, "    (what is left in the end)"))?;
+        unique(written, *table, rows)
+            .map_err(|violation| within(violation, 0, "    (what is left in the end)"))?;
     }
     references(history, &whole).map_err(|violation| within(violation, 0, "    (what is left in the end)"))
 }

@@ -11,7 +11,8 @@ pub(crate) fn shortest(order: &Order) -> Option<Vec<Edge>> {
     let component = components(order);
     let mut sizes = vec![0_usize; order.moments()];
     component.iter().for_each(|component| sizes[*component] += 1);
-    let in_cycle = (0..order.moments()).filter(|moment| !order.is_clock(*moment) && sizes[component[*moment]] > 1);
+    let in_cycle =
+        (0..order.moments()).filter(|moment| !order.is_clock(*moment) && sizes[component[*moment]] > 1);
     let cycles = in_cycle.take(BEGINNINGS).filter_map(|moment| cycle_from(order, moment, &component));
     cycles.min_by_key(Vec::len)
 }

@@ -1,5 +1,5 @@
-//! Statements that change what there is, beside those who write: indexes and columns come and go, views are replaced, tables
-//! are copied, and tables that refer to others are made and dropped.
+//! Statements that change what there is, beside those who write: indexes and columns come and go, views are
+//! replaced, tables are copied, and tables that refer to others are made and dropped.
 //!
 //! Each session has names of its own, so nothing but a conflict may keep it from defining what it wants.
 
@@ -53,7 +53,10 @@ impl Session<'_> {
                     return Ok(());
                 }
                 let columns = *self.random.pick(&["g", "last", "k", "v", "n, g", "r"]);
-                if self.aside(&format!("CREATE INDEX {name} ON {} ({columns})", TABLES[table].name))?.is_some() {
+                if self
+                    .aside(&format!("CREATE INDEX {name} ON {} ({columns})", TABLES[table].name))?
+                    .is_some()
+                {
                     self.defined.index = Some(table);
                 }
             }
@@ -117,7 +120,9 @@ impl Session<'_> {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
                 ErrorKind::Conflict if self.open.is_some() => Err(Stop::Conflict),
-                ErrorKind::Conflict | ErrorKind::Input | ErrorKind::Constraint | ErrorKind::NotSupported => Ok(false),
+                ErrorKind::Conflict | ErrorKind::Input | ErrorKind::Constraint | ErrorKind::NotSupported => {
+                    Ok(false)
+                }
                 _ => Err(self.unexpected(&error, sql)),
             },
         }
@@ -149,7 +154,8 @@ impl Session<'_> {
     fn copy_into_table(&mut self) -> Result<(), Stop> {
         let tables = self.several();
         let name = format!("copies_{}", self.number);
-        let columns = "t INTEGER, k BIGINT, g INTEGER, u BIGINT, r BIGINT, w BIGINT, last BIGINT, n INTEGER, v VARCHAR";
+        let columns =
+            "t INTEGER, k BIGINT, g INTEGER, u BIGINT, r BIGINT, w BIGINT, last BIGINT, n INTEGER, v VARCHAR";
         if self.aside(&format!("CREATE TABLE IF NOT EXISTS {name} ({columns})"))?.is_none() {
             return Ok(());
         }
@@ -195,7 +201,9 @@ impl Session<'_> {
                     // Refused, if one of the rows has gone meanwhile.
                     let request = Request {
                         may_be_refused: true,
-                        ..Request::new(format!("ALTER TABLE {name} ADD FOREIGN KEY (r) REFERENCES {parent} (k)"))
+                        ..Request::new(format!(
+                            "ALTER TABLE {name} ADD FOREIGN KEY (r) REFERENCES {parent} (k)"
+                        ))
                     };
                     let is_bound = self.run(request, |_, _| Ok(Vec::new()))?;
                     if !is_bound {
@@ -213,8 +221,9 @@ impl Session<'_> {
             self.refer_to_some(&name)?;
             self.read_key(PARENT)?;
         }
-        let dangling =
-            format!("SELECT c.r FROM {name} c LEFT JOIN {parent} p ON p.k = c.r WHERE c.r IS NOT NULL AND p.k IS NULL");
+        let dangling = format!(
+            "SELECT c.r FROM {name} c LEFT JOIN {parent} p ON p.k = c.r WHERE c.r IS NOT NULL AND p.k IS NULL"
+        );
         self.run(Request::new(dangling), |_, rows| nothing_dangles(rows))?;
         while self.aside(&format!("DROP TABLE {name}"))?.is_none() {}
         Ok(())
@@ -224,8 +233,11 @@ impl Session<'_> {
         let key = self.some_key(PARENT);
         let sql = format!("INSERT INTO {name} VALUES ({key})");
         self.run(Request { may_be_refused: true, ..Request::new(sql) }, |_, _| Ok(Vec::new()))?;
-        let sql =
-            format!("INSERT INTO {name} SELECT k FROM {} WHERE k BETWEEN {key} AND {}", TABLES[PARENT].name, key + 5);
+        let sql = format!(
+            "INSERT INTO {name} SELECT k FROM {} WHERE k BETWEEN {key} AND {}",
+            TABLES[PARENT].name,
+            key + 5
+        );
         self.run(Request { may_be_refused: true, ..Request::new(sql) }, |_, _| Ok(Vec::new()))?;
         let request = Request::new(format!("SELECT {COLUMNS} FROM {} WHERE k = {key}", TABLES[PARENT].name));
         self.run(request, |session, rows| session.saw(PARENT, Predicate::Key(key), rows)).map(drop)
@@ -237,7 +249,10 @@ fn nothing_dangles(rows: &Rows) -> Result<Vec<super::history::Effect>, Violation
         None => Ok(Vec::new()),
         Some(row) => {
             let key = row.first().unwrap_or(&Value::Null);
-            Err(Violation::new(Anomaly::DanglingReference, format!("key {key:?} is referred to and not there")))
+            Err(Violation::new(
+                Anomaly::DanglingReference,
+                format!("key {key:?} is referred to and not there"),
+            ))
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Two small tables, one of which refers to the other, that all sessions fill, empty, change, drop and make anew, in every order
-//! in which that may be done and in some in which it must be refused.
+//! Two small tables, one of which refers to the other, that all sessions fill, empty, change, drop and make
+//! anew, in every order in which that may be done and in some in which it must be refused.
 //!
-//! Of their rows no history is kept. Whatever happens, no row refers to one that is not there, and nothing fails but for names
-//! that are not there, constraints and conflicts.
+//! Of their rows no history is kept. Whatever happens, no row refers to one that is not there, and nothing
+//! fails but for names that are not there, constraints and conflicts.
 
 use super::anomaly::{Anomaly, Violation};
 use super::session::{Request, Session, Stop};
@@ -22,13 +22,16 @@ impl Session<'_> {
             5 => format!("UPDATE kin_child SET r = {key}"),
             6..=8 => "DELETE FROM kin_child".into(),
             9..=10 => {
-                "INSERT INTO kin_parent (k) SELECT i FROM generate_series(1, 3) s(i) ON CONFLICT DO NOTHING".into()
+                "INSERT INTO kin_parent (k) SELECT i FROM generate_series(1, 3) s(i) ON CONFLICT DO NOTHING"
+                    .into()
             }
             11..=13 => format!("DELETE FROM kin_parent WHERE k = {key}"),
             14 => format!("UPDATE kin_parent SET k = k + 3 WHERE k = {key}"),
             15..=16 => "TRUNCATE kin_parent".into(),
             17 | 24..=27 => "CREATE TABLE IF NOT EXISTS kin_parent (x INTEGER, k BIGINT PRIMARY KEY)".into(),
-            18 | 28..=31 => "CREATE TABLE IF NOT EXISTS kin_child (r BIGINT REFERENCES kin_parent (k))".into(),
+            18 | 28..=31 => {
+                "CREATE TABLE IF NOT EXISTS kin_child (r BIGINT REFERENCES kin_parent (k))".into()
+            }
             19 => "ALTER TABLE kin_child ADD COLUMN IF NOT EXISTS x INTEGER".into(),
             20 => "ALTER TABLE kin_parent ADD COLUMN IF NOT EXISTS y INTEGER DEFAULT 5".into(),
             21 => "DROP TABLE kin_child".into(),

@@ -1,11 +1,12 @@
 //! A history: what transactions did and saw, as those who ran them wrote it down.
 //!
-//! Every row bears the *list* of the numbers that were appended to it: the first is its root and tells the row from all others,
-//! the last is its newest write. Numbers are drawn once, for one statement, so a list says which statements made a row what
-//! it is, and in which order; a *version* of a row is its list with the values of its columns.
+//! Every row bears the *list* of the numbers that were appended to it: the first is its root and tells the
+//! row from all others, the last is its newest write. Numbers are drawn once, for one statement, so a list
+//! says which statements made a row what it is, and in which order; a *version* of a row is its list with the
+//! values of its columns.
 //!
-//! A history covers a window between two moments at which nobody wrote. Its first transaction is made up: it wrote what the
-//! tables held when the window began.
+//! A history covers a window between two moments at which nobody wrote. Its first transaction is made up: it
+//! wrote what the tables held when the window began.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};

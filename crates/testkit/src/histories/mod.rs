@@ -1,10 +1,11 @@
 //! The checker of histories.
 //!
-//! Several threads run random transactions on one database and write down what they did and saw ([`history`]). When all of them
-//! have come to rest, the history of that window is checked: whether the versions of each row are one chain of commits, whether
-//! all snapshots and commits can be put in one order that also respects the clock, whether everything that was ever shown
-//! satisfies keys and foreign keys, and whether the tables hold what a slow model holds after the same commits. Write skew
-//! is all that snapshot isolation leaves.
+//! Several threads run random transactions on one database and write down what they did and saw
+//! ([`history`]). When all of them have come to rest, the history of that window is checked: whether the
+//! versions of each row are one chain of commits, whether all snapshots and commits can be put in one order
+//! that also respects the clock, whether everything that was ever shown satisfies keys and foreign keys, and
+//! whether the tables hold what a slow model holds after the same commits. Write skew is all that snapshot
+//! isolation leaves.
 //!
 //! | module | subject |
 //! |---|---|

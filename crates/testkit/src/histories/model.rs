@@ -1,4 +1,5 @@
-//! The slow twin of the tables: maps from roots to rows, to which the committed transactions are applied one after the other.
+//! The slow twin of the tables: maps from roots to rows, to which the committed transactions are applied one
+//! after the other.
 
 use super::anomaly::{Anomaly, Violation};
 use super::chains::Chains;
@@ -10,7 +11,11 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// Wrong contents.
-pub(crate) fn compare(commits: &[TransactionId], chains: &Chains, written: &Written<'_>) -> Result<u64, Violation> {
+pub(crate) fn compare(
+    commits: &[TransactionId],
+    chains: &Chains,
+    written: &Written<'_>,
+) -> Result<u64, Violation> {
     let history = written.history;
     let mut writes: Vec<Vec<(usize, usize)>> = vec![Vec::new(); history.transactions.len()];
     for (number, chain) in chains.all.iter().enumerate() {
@@ -26,7 +31,10 @@ pub(crate) fn compare(commits: &[TransactionId], chains: &Chains, written: &Writ
         let rows = &mut model[chain.table];
         let before = chain.states[place - 1].version.map(|version| &written.rows[&version]);
         if rows.get(&chain.root).copied() != before {
-            return Err(Violation::new(Anomaly::WrongContents, "the model does not hold what a commit wrote upon"));
+            return Err(Violation::new(
+                Anomaly::WrongContents,
+                "the model does not hold what a commit wrote upon",
+            ));
         }
         match chain.states[place].version {
             Some(version) => rows.insert(chain.root, &written.rows[&version]),

@@ -1,8 +1,9 @@
 //! From what transactions saw to the order of their moments.
 //!
-//! A version that is shown says that the snapshot was after the commit of who wrote it and before that of who wrote upon it.
-//! A row that is not shown, though asked for, was absent, or did not satisfy the predicate: of its states that would explain that and
-//! were possible at the time of the call, the first and the last bound the snapshot.
+//! A version that is shown says that the snapshot was after the commit of who wrote it and before that of who
+//! wrote upon it. A row that is not shown, though asked for, was absent, or did not satisfy the predicate: of
+//! its states that would explain that and were possible at the time of the call, the first and the last bound
+//! the snapshot.
 
 use super::anomaly::{Anomaly, Violation};
 use super::chains::{Chain, Chains, State};
@@ -48,7 +49,11 @@ impl Reader<'_> {
         let mut seen = HashSet::new();
         for &version in &observation.shown {
             let Some((chain, state)) = self.chains.place(version) else {
-                return Err(self.wrong(self.written.judge(version), observation, &self.written.show(version)));
+                return Err(self.wrong(
+                    self.written.judge(version),
+                    observation,
+                    &self.written.show(version),
+                ));
             };
             if !seen.insert(chain) && observation.predicate != Predicate::Some {
                 return Err(self.wrong(Anomaly::RowTwice, observation, &self.written.show(version)));
@@ -60,7 +65,9 @@ impl Reader<'_> {
         let asked = match observation.predicate {
             Predicate::Some => &[],
             Predicate::Key(key) => self.chains.of_key(observation.table, key),
-            Predicate::All | Predicate::Group(_) | Predicate::Keys(..) => self.chains.of_table(observation.table),
+            Predicate::All | Predicate::Group(_) | Predicate::Keys(..) => {
+                self.chains.of_table(observation.table)
+            }
         };
         for &number in asked {
             let chain = &self.chains.all[number];
@@ -71,7 +78,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn not_shown(&mut self, number: usize, chain: &Chain, observation: &Observation) -> Result<(), Violation> {
+    fn not_shown(
+        &mut self,
+        number: usize,
+        chain: &Chain,
+        observation: &Observation,
+    ) -> Result<(), Violation> {
         let is_silent = |state: &State| {
             state.version.is_none_or(|version| !observation.predicate.demands(&self.written.rows[&version]))
         };
@@ -86,7 +98,8 @@ impl Reader<'_> {
         let (Some(first), Some(last)) = (first, last) else {
             let there = chain.states.iter().rev().find_map(|state| state.version).expect("it was inserted");
             let contents = &self.written.history.contents;
-            let is_left = contents.get(chain.table).is_some_and(|rows| rows.iter().any(|row| row.root() == chain.root));
+            let is_left =
+                contents.get(chain.table).is_some_and(|rows| rows.iter().any(|row| row.root() == chain.root));
             let is_lost = !is_left && chain.states[chain.states.len() - 1].version.is_some();
             let anomaly = if is_lost { Anomaly::LostRow } else { Anomaly::StaleRead };
             let inserter = chain.states[1].writer.expect("it was inserted");
@@ -108,7 +121,11 @@ impl Reader<'_> {
         let transactions = &self.written.history.transactions;
         let begin = transactions[self.id].begin;
         let since = chain.states[place].writer.map(|writer| transactions[writer].commit.start);
-        let until = chain.states.get(place + 1).and_then(|next| next.writer).map(|next| transactions[next].commit.end);
+        let until = chain
+            .states
+            .get(place + 1)
+            .and_then(|next| next.writer)
+            .map(|next| transactions[next].commit.end);
         since.is_none_or(|since| since <= begin.end) && until.is_none_or(|until| begin.start <= until)
     }
 
@@ -138,6 +155,9 @@ impl Reader<'_> {
         let history = self.written.history;
         let table = &history.tables[observation.table].name;
         let reader = self.written.account(&history.transactions[self.id]);
-        Violation::new(anomaly, format!("{what}\nin table {table}, in step {} of\n{reader}", observation.step))
+        Violation::new(
+            anomaly,
+            format!("{what}\nin table {table}, in step {} of\n{reader}", observation.step),
+        )
     }
 }

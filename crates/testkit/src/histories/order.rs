@@ -1,7 +1,7 @@
 //! Which snapshot or commit must have been before which.
 //!
-//! Under snapshot isolation each transaction has two moments: that of its snapshot and that of its commit. A history is
-//! right if its moments can be put in one order: that is, if these edges have no cycle:
+//! Under snapshot isolation each transaction has two moments: that of its snapshot and that of its commit. A
+//! history is right if its moments can be put in one order: that is, if these edges have no cycle:
 //!
 //! | edge | from | to | because |
 //! |---|---|---|---|
@@ -11,8 +11,9 @@
 //! | rw | snapshot of T | commit of U | T did not see U's version |
 //! | time | a moment | another | the first was over before the second began |
 //!
-//! Write skew, which snapshot isolation allows, is no cycle of these. Adya's "Weak Consistency" (1999) and Cerone and
-//! Gotsman's "Analysing Snapshot Isolation" (2016) have the theory, Kingsbury and Alvaro's "Elle" (2020) the use of lists.
+//! Write skew, which snapshot isolation allows, is no cycle of these. Adya's "Weak Consistency" (1999) and
+//! Cerone and Gotsman's "Analysing Snapshot Isolation" (2016) have the theory, Kingsbury and Alvaro's "Elle"
+//! (2020) the use of lists.
 
 use super::history::{Span, Transaction, TransactionId};
 
@@ -30,7 +31,8 @@ pub(crate) enum Why {
         chain: usize,
         step: usize,
     },
-    /// rw, of a chain, in a step of the reader. `searched`: the reader saw no version of it, but asked for what it missed.
+    /// rw, of a chain, in a step of the reader. `searched`: the reader saw no version of it, but asked for
+    /// what it missed.
     Missed {
         chain: usize,
         step: usize,
@@ -106,8 +108,8 @@ impl Order {
         &self.edges[self.starts[moment]..self.starts[moment + 1]]
     }
 
-    /// The commits of transactions in an order that the edges allow, if there is one; of those that could be next, the
-    /// one that was called first.
+    /// The commits of transactions in an order that the edges allow, if there is one; of those that could be
+    /// next, the one that was called first.
     pub(crate) fn commits(&self, transactions: &[Transaction]) -> Option<Vec<TransactionId>> {
         let mut waits_for = vec![0_usize; self.moments()];
         self.edges.iter().for_each(|edge| waits_for[edge.to] += 1);
@@ -135,8 +137,8 @@ impl Order {
     }
 }
 
-/// Adds the order of calls: a moment that was over before another began points to a place on the clock, these to each other,
-/// and one of them to the other moment. Returns how many places there are.
+/// Adds the order of calls: a moment that was over before another began points to a place on the clock, these
+/// to each other, and one of them to the other moment. Returns how many places there are.
 fn add_clock(transactions: &[Transaction], first: usize, edges: &mut Vec<Edge>) -> usize {
     let moments = transactions.iter().enumerate().flat_map(|(id, transaction)| {
         let end = transaction.committed.then_some((commit(id), transaction.commit));

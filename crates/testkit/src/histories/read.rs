@@ -1,5 +1,5 @@
-//! Statements that read: a row, a group, a range, a table, several tables at once, in all the ways in which a statement names
-//! them.
+//! Statements that read: a row, a group, a range, a table, several tables at once, in all the ways in which a
+//! statement names them.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Predicate, Row, TableId};
@@ -58,7 +58,8 @@ impl Session<'_> {
         let high = low + self.random.between(0, 30);
         let order = if self.random.chance(30) { " ORDER BY k" } else { "" };
         let sql = format!("SELECT {COLUMNS} FROM {source} WHERE k BETWEEN {low} AND {high}{order}");
-        self.run(Request::new(sql), |session, rows| session.saw(table, Predicate::Keys(low, high), rows)).map(drop)
+        self.run(Request::new(sql), |session, rows| session.saw(table, Predicate::Keys(low, high), rows))
+            .map(drop)
     }
 
     /// All rows of a table. Their keys are known from then on.
@@ -77,7 +78,11 @@ impl Session<'_> {
             .map(|_| {
                 // A scalar subquery gives one row, so the key must be unique.
                 let hot = self.some_table();
-                let table = if TABLES[hot].has_unique_key { hot } else { *self.random.pick(&[0, 1, 3, PARENT, CHILD]) };
+                let table = if TABLES[hot].has_unique_key {
+                    hot
+                } else {
+                    *self.random.pick(&[0, 1, 3, PARENT, CHILD])
+                };
                 (table, self.some_key(table))
             })
             .collect();
@@ -97,7 +102,11 @@ impl Session<'_> {
                     Value::Text(text) => Some(split(&text)),
                     _ => None,
                 };
-                effects.extend(session.saw_values(table, Predicate::Key(key), row.iter().map(Vec::as_slice))?);
+                effects.extend(session.saw_values(
+                    table,
+                    Predicate::Key(key),
+                    row.iter().map(Vec::as_slice),
+                )?);
             }
             Ok(effects)
         })
@@ -143,7 +152,8 @@ impl Session<'_> {
         let mut effects = Vec::new();
         for &table in tables {
             let number = Value::Integer(table as i128);
-            let own = values.iter().filter(|values| values[first] == number).map(|values| &values[first + 1..]);
+            let own =
+                values.iter().filter(|values| values[first] == number).map(|values| &values[first + 1..]);
             effects.extend(self.saw_values(table, Predicate::All, own)?);
         }
         Ok(effects)
@@ -160,7 +170,8 @@ impl Session<'_> {
                 let text = format!("a row refers to nothing: {:?}", &dangling[..8]);
                 return Err(Violation::new(Anomaly::DanglingReference, text));
             }
-            let mut effects = session.saw_values(CHILD, Predicate::All, values.iter().map(|row| &row[..8]))?;
+            let mut effects =
+                session.saw_values(CHILD, Predicate::All, values.iter().map(|row| &row[..8]))?;
             let parents = values.iter().map(|row| &row[8..]).filter(|row| row[0] != Value::Null);
             effects.extend(session.saw_values(PARENT, Predicate::Some, parents)?);
             Ok(effects)

@@ -1,5 +1,5 @@
-//! A table of thousands of rows with a plain and a unique index on one column, which single statements change as a whole: from
-//! some thousand rows on, rows and keys are changed another way than one by one.
+//! A table of thousands of rows with a plain and a unique index on one column, which single statements change
+//! as a whole: from some thousand rows on, rows and keys are changed another way than one by one.
 //!
 //! No list tells what became of its rows: they stay as many as they were, and no two have the same key.
 
@@ -21,8 +21,10 @@ pub(crate) const DEFINITION: [&str; 4] = [
 impl Session<'_> {
     /// Changes all keys of the table, or tries to make some of them equal, and looks at them.
     pub(crate) fn rekey(&mut self) -> Result<(), Stop> {
-        let assignment = *self.random.pick(&["a = a + 1", "a = 20000 - a", "a = b", "a = a / 2", "a = 7", "b = b + 1"]);
-        let changed = Request { may_be_refused: true, ..Request::new(format!("UPDATE many SET {assignment}")) };
+        let assignment =
+            *self.random.pick(&["a = a + 1", "a = 20000 - a", "a = b", "a = a / 2", "a = 7", "b = b + 1"]);
+        let changed =
+            Request { may_be_refused: true, ..Request::new(format!("UPDATE many SET {assignment}")) };
         self.run(changed, |_, _| Ok(Vec::new()))?;
         let look = "SELECT count(*), count(DISTINCT a) FROM many";
         self.run(Request::new(look), |_, rows| are_unique(rows)).map(drop)

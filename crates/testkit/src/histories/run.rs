@@ -1,7 +1,7 @@
 //! A run: windows of random transactions from several threads, with a check of each window's history.
 //!
-//! Between two windows nobody writes. Then lists are cut short, so that they do not grow for ever, and what the tables
-//! hold is what the next window begins with.
+//! Between two windows nobody writes. Then lists are cut short, so that they do not grow for ever, and what
+//! the tables hold is what the next window begins with.
 
 use super::anomaly::{Anomaly, Violation};
 use super::check::{Checked, check};
@@ -43,7 +43,8 @@ pub struct Options {
     pub without: Vec<String>,
 }
 
-/// What [`Options::without`] may name; without `overlap` no two statements run at once, though transactions do.
+/// What [`Options::without`] may name; without `overlap` no two statements run at once, though transactions
+/// do.
 pub const NAMES: [&str; 16] = [
     "rekey",
     "define",
@@ -125,7 +126,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}, window {}: {}", self.seed, self.window, self.violation)?;
         if !self.recent.is_empty() {
-            writeln!(f, "the last statements, with the ticks of their calls:\n  {}", self.recent.join("\n  "))?;
+            writeln!(
+                f,
+                "the last statements, with the ticks of their calls:\n  {}",
+                self.recent.join("\n  ")
+            )?;
         }
         write!(f, "until then: {}", self.report)
     }
@@ -150,10 +155,19 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Report)) -> Result<Repor
         Err(violation) => {
             let has_history = !matches!(
                 violation.anomaly,
-                Anomaly::UnexpectedError | Anomaly::DanglingReference | Anomaly::BrokenDependency | Anomaly::NameTwice
+                Anomaly::UnexpectedError
+                    | Anomaly::DanglingReference
+                    | Anomaly::BrokenDependency
+                    | Anomaly::NameTwice
             );
             let recent = if has_history { Vec::new() } else { common.recent() };
-            Err(Box::new(Failure { violation, seed: options.seed, window: report.windows + 1, report, recent }))
+            Err(Box::new(Failure {
+                violation,
+                seed: options.seed,
+                window: report.windows + 1,
+                report,
+                recent,
+            }))
         }
     }
 }
@@ -174,8 +188,9 @@ fn windows(
     for sql in definitions.chain(rekey::DEFINITION.map(str::to_owned)) {
         leader.execute(&sql).map_err(|error| failed(&error, &sql))?;
     }
-    let mut sessions: Vec<Session<'_>> =
-        (0..options.threads).map(|number| Session::new(common, number, database.connect(), options.seed)).collect();
+    let mut sessions: Vec<Session<'_>> = (0..options.threads)
+        .map(|number| Session::new(common, number, database.connect(), options.seed))
+        .collect();
     // One session forces upkeep between any two of its statements, and so between those of the others.
     if let Some(session) = sessions.first().filter(|_| is_forced) {
         let sql = "SET upkeep = 'always'";
@@ -200,7 +215,8 @@ fn windows(
         contents = cut(common, &leader, &history.contents)?;
         common.is_running.store(false, Ordering::Relaxed);
         for session in &mut sessions {
-            session.known = contents.iter().map(|rows: &Vec<Row>| rows.iter().map(|row| row.key).collect()).collect();
+            session.known =
+                contents.iter().map(|rows: &Vec<Row>| rows.iter().map(|row| row.key).collect()).collect();
         }
         common.window.fetch_add(1, Ordering::Relaxed);
         report.add(&check(history)?);
@@ -228,7 +244,9 @@ fn window(options: &Options, common: &Common, sessions: &mut [Session<'_>]) -> R
     results.into_iter().try_for_each(|result| match result {
         Ok(()) => Ok(()),
         Err(Stop::Violation(violation)) => Err(violation),
-        Err(Stop::Conflict) => Err(Violation::new(Anomaly::UnexpectedError, "a conflict outside a transaction")),
+        Err(Stop::Conflict) => {
+            Err(Violation::new(Anomaly::UnexpectedError, "a conflict outside a transaction"))
+        }
     })
 }
 
@@ -236,7 +254,11 @@ fn window(options: &Options, common: &Common, sessions: &mut [Session<'_>]) -> R
 fn names_are_unique(leader: &Connection) -> Result<(), Violation> {
     let drop = format!("DROP INDEX {SHARED_INDEX}");
     let times = (0..2).filter(|_| leader.execute(&drop).is_ok()).count();
-    if times < 2 { Ok(()) } else { Err(Violation::new(Anomaly::NameTwice, format!("{drop}\nsucceeds twice"))) }
+    if times < 2 {
+        Ok(())
+    } else {
+        Err(Violation::new(Anomaly::NameTwice, format!("{drop}\nsucceeds twice")))
+    }
 }
 
 /// What the tables hold.
@@ -244,12 +266,16 @@ fn read(common: &Common, leader: &Connection) -> Result<Vec<Vec<Row>>, Violation
     let read = |table: &tables::Table| {
         let rows = call(common, leader, &format!("SELECT {COLUMNS} FROM {}", table.name))?;
         let row = |values: Vec<entasis::Value>| tables::read(&values).map(|read| read.row);
-        rows.row_values().map(row).collect::<Result<_, _>>().map_err(|text| Violation::new(Anomaly::TornRow, text))
+        rows.row_values()
+            .map(row)
+            .collect::<Result<_, _>>()
+            .map_err(|text| Violation::new(Anomaly::TornRow, text))
     };
     TABLES.iter().map(read).collect()
 }
 
-/// Cuts long lists and large tables. Returns what the tables hold then, which is compared with what they must hold.
+/// Cuts long lists and large tables. Returns what the tables hold then, which is compared with what they must
+/// hold.
 fn cut(common: &Common, leader: &Connection, before: &[Vec<Row>]) -> Result<Vec<Vec<Row>>, Violation> {
     let mut expected = before.to_vec();
     let referred: HashSet<i64> = before[CHILD].iter().filter_map(|row| row.refers).collect();
@@ -259,7 +285,10 @@ fn cut(common: &Common, leader: &Connection, before: &[Vec<Row>]) -> Result<Vec<
             call(common, leader, &format!("DELETE FROM {} WHERE g <> 3{own}", table.name))?;
             rows.retain(|row| row.group == 3 || (table.is_referred_to && referred.contains(&row.key)));
         }
-        let sql = format!("UPDATE {} SET v = split_part(v, ',', 1) || ',' || last, n = 2 WHERE n > {LONG}", table.name);
+        let sql = format!(
+            "UPDATE {} SET v = split_part(v, ',', 1) || ',' || last, n = 2 WHERE n > {LONG}",
+            table.name
+        );
         call(common, leader, &sql)?;
         for row in rows.iter_mut().filter(|row| row.list.len() > LONG) {
             row.list = vec![row.list[0], row.list[row.list.len() - 1]];

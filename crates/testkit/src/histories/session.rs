@@ -80,8 +80,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs a statement and writes down its effects, in the transaction that is open or as one by itself. False if it was
-    /// refused, or, by itself, was in conflict.
+    /// Runs a statement and writes down its effects, in the transaction that is open or as one by itself.
+    /// False if it was refused, or, by itself, was in conflict.
     pub(crate) fn run(
         &mut self,
         request: Request,
@@ -167,11 +167,19 @@ impl<'a> Session<'a> {
     /// The rows of a result, from the column `first` on.
     pub(crate) fn rows_of(&self, rows: &Rows, first: usize) -> Result<Vec<Row>, Violation> {
         let read = |values: Vec<Value>| tables::read(&values[first..]).map(|read| read.row);
-        rows.row_values().map(read).collect::<Result<_, _>>().map_err(|text| Violation::new(Anomaly::TornRow, text))
+        rows.row_values()
+            .map(read)
+            .collect::<Result<_, _>>()
+            .map_err(|text| Violation::new(Anomaly::TornRow, text))
     }
 
     /// What a read of one table saw: a result of [`tables::COLUMNS`].
-    pub(crate) fn saw(&mut self, table: TableId, predicate: Predicate, rows: &Rows) -> Result<Vec<Effect>, Violation> {
+    pub(crate) fn saw(
+        &mut self,
+        table: TableId,
+        predicate: Predicate,
+        rows: &Rows,
+    ) -> Result<Vec<Effect>, Violation> {
         let values: Vec<Vec<Value>> = rows.row_values().collect();
         self.saw_values(table, predicate, values.iter().map(Vec::as_slice))
     }

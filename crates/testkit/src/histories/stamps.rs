@@ -1,7 +1,7 @@
 //! Stamps: numbers that statements write over each other without looking, so that no list orders them.
 //!
-//! What can be said of them is said by the clock: a stamp that is seen was committed, not after the snapshot, and no other
-//! stamp was written in between, wholly after it and wholly before the snapshot.
+//! What can be said of them is said by the clock: a stamp that is seen was committed, not after the snapshot,
+//! and no other stamp was written in between, wholly after it and wholly before the snapshot.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Span, TableId, TransactionId};
@@ -41,7 +41,9 @@ pub(crate) fn judge(written: &Written<'_>) -> Result<u64, Violation> {
                 let wrong = |anomaly, what: &str| {
                     let name = &written.history.tables[table].name;
                     let account = written.account(transaction);
-                    let text = format!("step {step} shows the stamp {stamp} of key {key} of {name}, {what}\n{account}");
+                    let text = format!(
+                        "step {step} shows the stamp {stamp} of key {key} of {name}, {what}\n{account}"
+                    );
                     Err(Violation::new(anomaly, text))
                 };
                 if writer.is_some_and(|writer| !written.counts(writer)) {
@@ -53,7 +55,9 @@ pub(crate) fn judge(written: &Written<'_>) -> Result<u64, Violation> {
                 }
                 let between = |span: Span| since.end < span.start && span.end < transaction.begin.start;
                 let others = stamps.get(&(table, key)).map_or(&[][..], Vec::as_slice);
-                if let Some((other, _)) = others.iter().find(|(_, other)| between(transactions[*other].commit)) {
+                if let Some((other, _)) =
+                    others.iter().find(|(_, other)| between(transactions[*other].commit))
+                {
                     return wrong(Anomaly::StaleRead, &format!("over which stamp {other} had been written"));
                 }
             }

@@ -1,4 +1,5 @@
-//! The tables of the workload: every layout, keys of all kinds, and columns in which each row bears its own history.
+//! The tables of the workload: every layout, keys of all kinds, and columns in which each row bears its own
+//! history.
 //!
 //! | column | holds |
 //! |---|---|
@@ -106,7 +107,9 @@ impl Table {
 
     /// The statements that make it, empty.
     pub(crate) fn definition(&self) -> Vec<String> {
-        let [constraints, layout, indexes @ ..] = self.definition else { unreachable!("every table has both") };
+        let [constraints, layout, indexes @ ..] = self.definition else {
+            unreachable!("every table has both")
+        };
         let constraints = if constraints.is_empty() { String::new() } else { format!(", {constraints}") };
         let layout = if layout.is_empty() { String::new() } else { format!(" WITH ({layout})") };
         // Columns that others refer to do not stand where they stood, once a column before them is dropped.
@@ -143,7 +146,8 @@ pub(crate) fn read(values: &[Value]) -> Result<Read, String> {
     let some = |value: &Value| number(value)?.ok_or_else(wrong);
     let Value::Text(list) = list else { return Err(wrong()) };
     let list: Vec<u64> = list.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
-    let row = Row { key: some(key)?, group: some(group)?, unique: number(unique)?, refers: number(refers)?, list };
+    let row =
+        Row { key: some(key)?, group: some(group)?, unique: number(unique)?, refers: number(refers)?, list };
     let stamp = number(stamp)?.map(|stamp| stamp as u64);
     let ends = row.list.last() == Some(&(some(last)? as u64)) && row.list.len() as i64 == some(count)?;
     if ends { Ok(Read { row, stamp }) } else { Err(wrong()) }

@@ -1,4 +1,5 @@
-//! The checker checked: hand-made histories of each anomaly, which it must name, and clean ones, which must pass.
+//! The checker checked: hand-made histories of each anomaly, which it must name, and clean ones, which must
+//! pass.
 
 use super::history::{Effect, History, Predicate, Row, Span, Statement, Step, TableRules, Transaction};
 use super::{Anomaly, Checked, Violation, check};
@@ -50,7 +51,8 @@ impl Story {
     }
 
     fn statement(&mut self, transaction: usize, number: u64, effects: Vec<Effect>) {
-        let statement = Statement { sql: format!("{effects:?}"), numbers: number..number + 1, failed: false, effects };
+        let statement =
+            Statement { sql: format!("{effects:?}"), numbers: number..number + 1, failed: false, effects };
         self.history.transactions[transaction].steps.push(Step::Statement(statement));
     }
 
@@ -230,7 +232,8 @@ fn writes_in_a_circle() {
     story.commit(one);
     story.commit(two);
     // A write sees what it writes upon, so it is a circle of reads as well; that of writes alone is shorter.
-    let result = story.check([&[row(10, &[1, 5, 6]), row(20, &[2, 7, 8])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
+    let result =
+        story.check([&[row(10, &[1, 5, 6]), row(20, &[2, 7, 8])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), Some(Anomaly::DirtyWrite));
 }
 
@@ -283,7 +286,8 @@ fn information_in_a_circle() {
     assert_eq!(found(result), Some(Anomaly::CircularInformationFlow));
 }
 
-/// A transaction writes to `t` and `u`; a reader sees `steps`, each one statement, of which each is `t` or `u`, old or new.
+/// A transaction writes to `t` and `u`; a reader sees `steps`, each one statement, of which each is `t` or
+/// `u`, old or new.
 fn seen_in_part(steps: &[&[(usize, bool)]]) -> Option<Anomaly> {
     let mut story = Story::new();
     let reader = story.begin();
@@ -329,8 +333,11 @@ fn predicates_of_two_moments() {
     for transaction in [reader, writer] {
         story.loosen(transaction, 1, 100);
     }
-    let contents =
-        [&[row(10, &[1]), row(20, &[2]), row(50, &[5])][..], &[row(30, &[3]), row(60, &[6])], &[row(40, &[4, 0])]];
+    let contents = [
+        &[row(10, &[1]), row(20, &[2]), row(50, &[5])][..],
+        &[row(30, &[3]), row(60, &[6])],
+        &[row(40, &[4, 0])],
+    ];
     assert_eq!(found(story.check(contents)), Some(Anomaly::PredicateManyPreceders));
 }
 
@@ -449,7 +456,8 @@ fn the_model_finds_contents_that_differ() {
     story.history.contents = with_first(&[1]).to_vec();
     let history = story.history;
     let written = super::written::Written::new(&history);
-    let walks: Vec<_> = history.transactions.iter().map(|one| super::walk::walk(one, &written).unwrap()).collect();
+    let walks: Vec<_> =
+        history.transactions.iter().map(|one| super::walk::walk(one, &written).unwrap()).collect();
     let chains = super::chains::Chains::new(&walks, &written).unwrap();
     let result = super::model::compare(&[0, 1], &chains, &written);
     assert_eq!(result.unwrap_err().anomaly, Anomaly::WrongContents);
@@ -461,7 +469,8 @@ fn keys_and_references() {
     let one = story.begin();
     story.put(one, T, row(10, &[5]));
     story.commit(one);
-    let result = story.check([&[row(10, &[1]), row(20, &[2]), row(10, &[5])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
+    let result =
+        story.check([&[row(10, &[1]), row(20, &[2]), row(10, &[5])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), Some(Anomaly::UniqueViolation));
 
     let unique = |root, unique| Row { unique, ..row(root as i64 * 10, &[root]) };

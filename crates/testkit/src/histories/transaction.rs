@@ -1,4 +1,5 @@
-//! What a session does next: a statement by itself, or several between `BEGIN` and `COMMIT` or `ROLLBACK`, with savepoints.
+//! What a session does next: a statement by itself, or several between `BEGIN` and `COMMIT` or `ROLLBACK`,
+//! with savepoints.
 
 use super::common::Theme;
 use super::history::{Span, Step, Transaction};
@@ -9,7 +10,9 @@ use std::sync::atomic::Ordering;
 impl Session<'_> {
     /// Runs transactions until none are left in this window.
     pub(crate) fn work(&mut self) -> Result<(), Stop> {
-        while !self.common.stop.load(Ordering::Relaxed) && self.common.left.fetch_sub(1, Ordering::Relaxed) > 0 {
+        while !self.common.stop.load(Ordering::Relaxed)
+            && self.common.left.fetch_sub(1, Ordering::Relaxed) > 0
+        {
             self.next()?;
         }
         Ok(())
@@ -19,7 +22,9 @@ impl Session<'_> {
         match self.common.theme() {
             Theme::Mixed => {}
             Theme::References if self.random.chance(60) && self.common.has("family") => return self.kin(),
-            Theme::Definitions if self.random.chance(15) && self.common.has("define") => return self.define(),
+            Theme::Definitions if self.random.chance(15) && self.common.has("define") => {
+                return self.define();
+            }
             Theme::Bulk if self.random.chance(15) && self.common.has("alone") => return self.change_many(),
             _ => {}
         }

@@ -1,6 +1,6 @@
-//! Bulk statements say how many rows they appended to, not to which. Lists that were seen later, or whose rows were deleted
-//! later, say that: each prefix that ends with the statement's number is a version that it wrote. Columns other than the
-//! list are those of the version before.
+//! Bulk statements say how many rows they appended to, not to which. Lists that were seen later, or whose
+//! rows were deleted later, say that: each prefix that ends with the statement's number is a version that it
+//! wrote. Columns other than the list are those of the version before.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Fingerprint, History, Row, Step, TableId, TransactionId, list_hash};

@@ -1,7 +1,8 @@
-//! One transaction from its first step to its last: what it saw of others, what it wrote in the end, and whether it saw its
-//! own writes.
+//! One transaction from its first step to its last: what it saw of others, what it wrote in the end, and
+//! whether it saw its own writes.
 //!
-//! Reads of rows that the transaction has written must show just that; all others are observations of its snapshot.
+//! Reads of rows that the transaction has written must show just that; all others are observations of its
+//! snapshot.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Fingerprint, Predicate, Statement, Step, TableId, Transaction};
@@ -53,7 +54,10 @@ pub(crate) fn walk(transaction: &Transaction, written: &Written<'_>) -> Result<W
             Step::Statement(statement) if statement.failed => {}
             Step::Statement(statement) => {
                 walk.statement(number, statement, written).map_err(|(anomaly, what)| {
-                    Violation::new(anomaly, format!("{what}\nin step {number} of\n{}", written.account(transaction)))
+                    Violation::new(
+                        anomaly,
+                        format!("{what}\nin step {number} of\n{}", written.account(transaction)),
+                    )
                 })?;
             }
             Step::Savepoint => savepoints.push((walk.writes.clone(), walk.deleted_keys.len())),
@@ -93,13 +97,17 @@ impl Walk {
                     self.change(step, *table, *version, None, written)?;
                 }
                 Effect::DeleteKey { table, key } => self.deleted_keys.push((*table, *key)),
-                Effect::Sought { .. } | Effect::Append { .. } | Effect::Stamp { .. } | Effect::Stamped { .. } => {}
+                Effect::Sought { .. }
+                | Effect::Append { .. }
+                | Effect::Stamp { .. }
+                | Effect::Stamped { .. } => {}
             }
         }
         for effect in &statement.effects {
             let Effect::Sought { table, predicate } = *effect else { continue };
-            let missed =
-                before.iter().filter_map(|root| self.writes[root].after.filter(|_| self.writes[root].table == table));
+            let missed = before
+                .iter()
+                .filter_map(|root| self.writes[root].after.filter(|_| self.writes[root].table == table));
             let mut missed = missed.filter(|version| predicate.demands(&written.rows[version]));
             if let Some(version) = missed.find(|version| !statement_touches(statement, *version, written)) {
                 return Err((Anomaly::OwnWrites, format!("{} is not found", written.show(version))));
@@ -141,7 +149,8 @@ impl Walk {
     }
 
     fn insert(&mut self, table: TableId, version: Fingerprint, written: &Written<'_>) {
-        self.writes.insert(written.rows[&version].root(), Write { table, before: None, after: Some(version) });
+        self.writes
+            .insert(written.rows[&version].root(), Write { table, before: None, after: Some(version) });
     }
 
     fn put(

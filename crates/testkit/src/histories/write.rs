@@ -57,13 +57,16 @@ impl Session<'_> {
         let number = numbers.start;
         let rules = &TABLES[table];
         let may_be_refused = !rules.has_fresh_keys || row.unique.is_some() || row.refers.is_some();
-        let parameters =
-            [row.key, row.group, number as i64, 1].map(|value| (Value::Integer(value.into()), DataType::Int64));
-        let optional =
-            [row.unique, row.refers].map(|value| value.map_or(Value::Null, |value| Value::Integer(value.into())));
+        let parameters = [row.key, row.group, number as i64, 1]
+            .map(|value| (Value::Integer(value.into()), DataType::Int64));
+        let optional = [row.unique, row.refers]
+            .map(|value| value.map_or(Value::Null, |value| Value::Integer(value.into())));
         let request = match self.random.chance(60) {
             true => Request {
-                sql: format!("INSERT INTO {} (k, g, last, n, v, u, r) VALUES (?, ?, ?, ?, ?, ?, ?)", rules.name),
+                sql: format!(
+                    "INSERT INTO {} (k, g, last, n, v, u, r) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    rules.name
+                ),
                 parameters: parameters
                     .into_iter()
                     .chain([(Value::Text(number.to_string().into()), DataType::Varchar)])
@@ -72,7 +75,9 @@ impl Session<'_> {
                 numbers,
                 may_be_refused,
             },
-            false => Request { sql: self.insertion(table, &row), parameters: Vec::new(), numbers, may_be_refused },
+            false => {
+                Request { sql: self.insertion(table, &row), parameters: Vec::new(), numbers, may_be_refused }
+            }
         };
         self.run(request, |session, rows| {
             counted(rows, 1)?;
@@ -258,7 +263,8 @@ impl Session<'_> {
         let (table, key, numbers) = (KEYED, self.some_key(KEYED), self.common.draw(1));
         let stamp = numbers.start;
         let sql = format!("UPDATE {} SET w = ? WHERE k = ?", TABLES[table].name);
-        let parameters = [stamp as i64, key].map(|value| (Value::Integer(value.into()), DataType::Int64)).to_vec();
+        let parameters =
+            [stamp as i64, key].map(|value| (Value::Integer(value.into()), DataType::Int64)).to_vec();
         let request = Request { sql, parameters, numbers, ..Request::default() };
         self.run(request, |_, rows| {
             Ok(match rows.changed() {

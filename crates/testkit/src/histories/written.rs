@@ -1,5 +1,5 @@
-//! What was written, by whom, and whether it counts: a write counts if its statement succeeded, was not rolled back, and its
-//! transaction was committed.
+//! What was written, by whom, and whether it counts: a write counts if its statement succeeded, was not
+//! rolled back, and its transaction was committed.
 
 use super::anomaly::Anomaly;
 use super::history::{Effect, Fingerprint, History, Row, Span, Step, Transaction, TransactionId, list_hash};
@@ -71,7 +71,11 @@ impl<'a> Written<'a> {
             Some(_) => Anomaly::AbortedRead,
             None => {
                 let list = &self.rows[&version].list;
-                if self.by_list.contains_key(&list_hash(list)) { Anomaly::TornRow } else { self.judge_list(list) }
+                if self.by_list.contains_key(&list_hash(list)) {
+                    Anomaly::TornRow
+                } else {
+                    self.judge_list(list)
+                }
             }
         }
     }

@@ -19,7 +19,8 @@ pub fn groups(node: &Aggregate, input: &Table) -> Result<Vec<Vec<Value>>> {
         members.push(Vec::new());
     }
     for i in 0..input.rows.len() {
-        let key = node.groups.iter().map(|(_, expr)| evaluate(expr, input.row(i))).collect::<Result<Vec<_>>>()?;
+        let key =
+            node.groups.iter().map(|(_, expr)| evaluate(expr, input.row(i))).collect::<Result<Vec<_>>>()?;
         match keys.iter().position(|k| *k == key) {
             Some(group) => members[group].push(i),
             None => {
@@ -68,7 +69,11 @@ pub fn result(call: &AggregateCall, input: &Table, members: &[usize]) -> Result<
         // The group exists even if no row counts.
         state.update(&empty(call)?, &[], 0, 1)?;
         for row in &rows {
-            let args = row.iter().zip(&call.args).map(|(v, arg)| one_row(v, arg.ty())).collect::<Result<Vec<_>>>()?;
+            let args = row
+                .iter()
+                .zip(&call.args)
+                .map(|(v, arg)| one_row(v, arg.ty()))
+                .collect::<Result<Vec<_>>>()?;
             state.update(&args, &[0], 1, 1)?;
         }
         let mut out = Vector::new(call.ty.physical());
@@ -118,7 +123,9 @@ fn extreme(values: &[&Value], ty: DataType, wanted: Ordering) -> Value {
 fn exact_sum(values: &[&Value]) -> Result<i128> {
     let mut sum = 0i128;
     for value in values {
-        let Value::Integer(v) = value else { return Err(Error::internal(format!("{value:?} in an exact sum"))) };
+        let Value::Integer(v) = value else {
+            return Err(Error::internal(format!("{value:?} in an exact sum")));
+        };
         sum = sum.checked_add(*v).ok_or_else(|| Error::input("sum overflows"))?;
     }
     Ok(sum)

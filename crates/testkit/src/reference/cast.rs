@@ -1,7 +1,7 @@
 //! What each conversion gives, for one value.
 //!
-//! The plain rules: to text as it prints; text to anything by its ISO form; numbers by value, out of range is an error;
-//! decimals round half away from zero, floats to integers half to even; dates are midnights.
+//! The plain rules: to text as it prints; text to anything by its ISO form; numbers by value, out of range is
+//! an error; decimals round half away from zero, floats to integers half to even; dates are midnights.
 
 use super::expression::month_length;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
@@ -29,15 +29,23 @@ pub fn cast(value: &Value, from: DataType, to: DataType) -> Result<Value> {
         (Value::Integer(v), Date, Timestamp | TimestampTz) => in_range(v * day, to)?,
         (Value::Integer(v), Timestamp | TimestampTz, Date) => in_range(v.div_euclid(day), to)?,
         (Value::Integer(v), Timestamp | TimestampTz, Time) => Value::Integer(v.rem_euclid(day)),
-        (Value::Integer(v), Timestamp, TimestampTz) | (Value::Integer(v), TimestampTz, Timestamp) => Value::Integer(*v),
-        (_, Uuid | Interval | Date | Time | Timestamp | TimestampTz | Blob, _) => return Err(no_opinion(from, to)),
+        (Value::Integer(v), Timestamp, TimestampTz) | (Value::Integer(v), TimestampTz, Timestamp) => {
+            Value::Integer(*v)
+        }
+        (_, Uuid | Interval | Date | Time | Timestamp | TimestampTz | Blob, _) => {
+            return Err(no_opinion(from, to));
+        }
         (Value::Integer(v), ..) if to.is_integer() || to.is_decimal() => {
             in_range(rescale(*v, scale(from), scale(to))?, to)?
         }
-        (Value::Integer(v), ..) if to.is_float() => Value::Float(narrow(*v as f64 / pow10(scale(from)) as f64, to)?),
+        (Value::Integer(v), ..) if to.is_float() => {
+            Value::Float(narrow(*v as f64 / pow10(scale(from)) as f64, to)?)
+        }
         (Value::Float(v), ..) if to.is_float() => Value::Float(narrow(*v, to)?),
         (Value::Float(v), ..) if to.is_integer() => in_range(whole(v.round_ties_even())?, to)?,
-        (Value::Float(v), ..) if to.is_decimal() => in_range(whole((v * pow10(scale(to)) as f64).round())?, to)?,
+        (Value::Float(v), ..) if to.is_decimal() => {
+            in_range(whole((v * pow10(scale(to)) as f64).round())?, to)?
+        }
         _ => return Err(no_opinion(from, to)),
     })
 }
@@ -68,7 +76,11 @@ fn rescale(v: i128, from: u8, to: u8) -> Result<i128> {
 }
 
 fn whole(v: f64) -> Result<i128> {
-    if v.is_finite() && v.abs() < 1.6e38 { Ok(v as i128) } else { Err(Error::input(format!("{v} is out of range"))) }
+    if v.is_finite() && v.abs() < 1.6e38 {
+        Ok(v as i128)
+    } else {
+        Err(Error::input(format!("{v} is out of range")))
+    }
 }
 
 fn narrow(v: f64, to: DataType) -> Result<f64> {
@@ -83,7 +95,7 @@ fn narrow(v: f64, to: DataType) -> Result<f64> {
     }
 }
 
-// ---- text -----------------------------------------------------------------------------------------------------------
+// ---- text -------------------------------------------------------------------------------------------------
 
 fn parse(text: &str, to: DataType) -> Result<Value> {
     let bad = || Error::input(format!("cannot cast '{text}' to {to}"));
@@ -145,7 +157,11 @@ fn time(text: &str) -> Option<i64> {
     let mut fields = clock.split(':').map(|field| field.parse::<i64>().ok());
     let (hour, minute) = (fields.next()??, fields.next()??);
     let second = fields.next().unwrap_or(Some(0))?;
-    if fields.next().is_some() || !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..60).contains(&second) {
+    if fields.next().is_some()
+        || !(0..24).contains(&hour)
+        || !(0..60).contains(&minute)
+        || !(0..60).contains(&second)
+    {
         return None;
     }
     if fraction.len() > 6 || !fraction.chars().all(|c| c.is_ascii_digit()) {
@@ -179,7 +195,10 @@ mod tests {
     fn text_is_read_in_iso_form() {
         assert_eq!(text(" 1.005 ", MONEY).expect("a decimal"), Value::Integer(101));
         assert_eq!(text("1970-01-02", DataType::Date).expect("a date"), Value::Integer(1));
-        assert_eq!(text("1970-01-01 00:00:01.5", DataType::Timestamp).expect("valid"), Value::Integer(1_500_000));
+        assert_eq!(
+            text("1970-01-01 00:00:01.5", DataType::Timestamp).expect("valid"),
+            Value::Integer(1_500_000)
+        );
         assert!(text("2023-02-29", DataType::Date).is_err() && text("x", DataType::Int64).is_err());
         assert!(text("24:00:00", DataType::Time).is_err());
     }

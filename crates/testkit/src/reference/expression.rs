@@ -1,7 +1,7 @@
 //! What each expression is, for one row.
 //!
-//! A walk over the tree that follows the words of [`Expr`]'s documentation. Operands are evaluated only where SQL
-//! evaluates them, so an error that SQL does not raise is not raised here.
+//! A walk over the tree that follows the words of [`Expr`]'s documentation. Operands are evaluated only where
+//! SQL evaluates them, so an error that SQL does not raise is not raised here.
 
 use super::{call, cast};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, Function};
@@ -61,14 +61,20 @@ pub fn evaluate(expr: &Expr, row: Row<'_>) -> Result<Value> {
     Ok(match expr {
         Expr::Column { id, .. } => row.values[super::position(row.columns, *id)?].clone(),
         Expr::Literal { value, .. } => value.clone(),
-        Expr::Parameter { index, .. } => return Err(Error::internal(format!("parameter {} has no value", index + 1))),
+        Expr::Parameter { index, .. } => {
+            return Err(Error::internal(format!("parameter {} has no value", index + 1)));
+        }
         Expr::Compare { op, left, right } => {
             let ty = left.ty();
             compare(*op, &evaluate(left, row)?, &evaluate(right, row)?, ty)
         }
         Expr::Arithmetic { op, left, right, ty } => {
             let (l, r) = (evaluate(left, row)?, evaluate(right, row)?);
-            if l.is_null() || r.is_null() { Value::Null } else { arithmetic(*op, &l, left.ty(), &r, right.ty(), *ty)? }
+            if l.is_null() || r.is_null() {
+                Value::Null
+            } else {
+                arithmetic(*op, &l, left.ty(), &r, right.ty(), *ty)?
+            }
         }
         Expr::Negate(input) => match evaluate(input, row)? {
             Value::Null => Value::Null,
@@ -183,7 +189,7 @@ fn compare(op: CompareOp, left: &Value, right: &Value, ty: DataType) -> Value {
     })
 }
 
-// ---- arithmetic -----------------------------------------------------------------------------------------------------
+// ---- arithmetic -------------------------------------------------------------------------------------------
 
 /// `v`, if `ty` admits it.
 fn in_range(v: i128, ty: DataType) -> Result<Value> {
@@ -208,7 +214,9 @@ fn arithmetic(
     match (left, right) {
         (Value::Float(a), Value::Float(b)) => float(op, *a, *b, ty),
         (Value::Integer(a), Value::Integer(b)) => match (left_ty, right_ty) {
-            (DataType::Decimal { scale: s, .. }, DataType::Decimal { scale: t, .. }) => decimal(op, *a, s, *b, t, ty),
+            (DataType::Decimal { scale: s, .. }, DataType::Decimal { scale: t, .. }) => {
+                decimal(op, *a, s, *b, t, ty)
+            }
             (DataType::Date, DataType::Date) => Ok(Value::Integer(a - b)),
             (DataType::Timestamp | DataType::TimestampTz, DataType::Timestamp | DataType::TimestampTz) => {
                 let (day, span) = (i128::from(MICROS_PER_DAY), a - b);
@@ -280,7 +288,9 @@ fn integer(op: ArithmeticOp, a: i128, b: i128, ty: DataType) -> Result<Value> {
 
 fn float(op: ArithmeticOp, a: f64, b: f64, ty: DataType) -> Result<Value> {
     let exact = match op {
-        ArithmeticOp::Divide | ArithmeticOp::Modulo if b == 0.0 => return Err(Error::input("division by zero")),
+        ArithmeticOp::Divide | ArithmeticOp::Modulo if b == 0.0 => {
+            return Err(Error::input("division by zero"));
+        }
         ArithmeticOp::Add => a + b,
         ArithmeticOp::Subtract => a - b,
         ArithmeticOp::Multiply => a * b,
@@ -309,14 +319,15 @@ fn decimal(op: ArithmeticOp, a: i128, a_scale: u8, b: i128, b_scale: u8, ty: Dat
     in_range(result.ok_or_else(|| overflow(ty))?, ty)
 }
 
-/// A date, time or timestamp moved by an interval: months first, clipped to the length of the month, then days, then
-/// the rest.
+/// A date, time or timestamp moved by an interval: months first, clipped to the length of the month, then
+/// days, then the rest.
 fn shift(at: i128, at_ty: DataType, span: Interval, ty: DataType) -> Result<Value> {
     let day = i128::from(MICROS_PER_DAY);
     if at_ty == DataType::Time {
         return Ok(Value::Integer((at + i128::from(span.micros)).rem_euclid(day)));
     }
-    let (date, time) = if at_ty == DataType::Date { (at, 0) } else { (at.div_euclid(day), at.rem_euclid(day)) };
+    let (date, time) =
+        if at_ty == DataType::Date { (at, 0) } else { (at.div_euclid(day), at.rem_euclid(day)) };
     let date = i64::try_from(date).map_err(|_| overflow(ty))?;
     let date = i128::from(add_months(date, span.months)) + i128::from(span.days);
     in_range(date * day + time + i128::from(span.micros), ty)
@@ -335,13 +346,15 @@ pub fn month_length(year: i64, month: u32) -> u32 {
     (days_from_civil(next.0, next.1, 1) - days_from_civil(year, month, 1)) as u32
 }
 
-// ---- text -----------------------------------------------------------------------------------------------------------
+// ---- text -------------------------------------------------------------------------------------------------
 
 /// `%` is any text, `_` any character, the character after the escape itself.
 fn like(text: &[char], pattern: &[char], escape: char) -> bool {
     match pattern {
         [] => text.is_empty(),
-        [c, literal, rest @ ..] if *c == escape => text.first() == Some(literal) && like(&text[1..], rest, escape),
+        [c, literal, rest @ ..] if *c == escape => {
+            text.first() == Some(literal) && like(&text[1..], rest, escape)
+        }
         ['%', rest @ ..] => (0..=text.len()).any(|skip| like(&text[skip..], rest, escape)),
         ['_', rest @ ..] => !text.is_empty() && like(&text[1..], rest, escape),
         [c, rest @ ..] => text.first() == Some(c) && like(&text[1..], rest, escape),
@@ -358,7 +371,7 @@ fn substring(text: &str, start: i128, count: Option<i128>) -> Result<Value> {
     Ok(Value::Text(inside.map(|(c, _)| c).collect::<String>().into()))
 }
 
-// ---- functions ------------------------------------------------------------------------------------------------------
+// ---- functions --------------------------------------------------------------------------------------------
 
 fn native(function: Function, args: &[Value], types: &[DataType], ty: DataType) -> Result<Value> {
     let text = |i: usize| match &args[i] {
@@ -376,7 +389,9 @@ fn native(function: Function, args: &[Value], types: &[DataType], ty: DataType) 
     Ok(match function {
         Function::Extract(part) => extract(part, &args[0], types[0], ty)?,
         Function::Truncate(part) => truncate(part, whole(0)?, types[0], ty)?,
-        Function::Substring => substring(&text(0)?, whole(1)?, if args.len() > 2 { Some(whole(2)?) } else { None })?,
+        Function::Substring => {
+            substring(&text(0)?, whole(1)?, if args.len() > 2 { Some(whole(2)?) } else { None })?
+        }
         Function::CharLength => Value::Integer(text(0)?.chars().count() as i128),
         Function::OctetLength => match &args[0] {
             Value::Bytes(bytes) => Value::Integer(bytes.len() as i128),
@@ -399,7 +414,8 @@ fn native(function: Function, args: &[Value], types: &[DataType], ty: DataType) 
             _ => Value::Float(number(0)?.abs()),
         },
         Function::Saturate => {
-            let scale = |ty: DataType| if let DataType::Decimal { scale, .. } = ty { u32::from(scale) } else { 0 };
+            let scale =
+                |ty: DataType| if let DataType::Decimal { scale, .. } = ty { u32::from(scale) } else { 0 };
             let scaled = 10i128.pow(scale(ty) - scale(types[0])).saturating_mul(whole(0)?);
             Value::Integer(scaled.clamp(-10i128.pow(38), 10i128.pow(38)))
         }
@@ -549,7 +565,10 @@ mod tests {
         };
         assert_eq!(arithmetic(ArithmeticOp::Divide, -7, 2).expect("fits"), Value::Integer(-3));
         assert_eq!(arithmetic(ArithmeticOp::Modulo, -7, 2).expect("fits"), Value::Integer(-1));
-        assert_eq!(arithmetic(ArithmeticOp::ShiftLeft, 1, 31).expect("wraps"), Value::Integer(i32::MIN.into()));
+        assert_eq!(
+            arithmetic(ArithmeticOp::ShiftLeft, 1, 31).expect("wraps"),
+            Value::Integer(i32::MIN.into())
+        );
         assert!(arithmetic(ArithmeticOp::Divide, 1, 0).is_err());
         assert!(arithmetic(ArithmeticOp::Add, i32::MAX.into(), 1).is_err());
         assert!(arithmetic(ArithmeticOp::Divide, i32::MIN.into(), -1).is_err());
@@ -560,7 +579,12 @@ mod tests {
         let matches = |text: &str, pattern: &str| {
             like(&text.chars().collect::<Vec<_>>(), &pattern.chars().collect::<Vec<_>>(), '\\')
         };
-        assert!(matches("größe", "gr__e") && matches("", "%") && matches("a%b", r"a\%b") && matches("abcbc", "%bc"));
+        assert!(
+            matches("größe", "gr__e")
+                && matches("", "%")
+                && matches("a%b", r"a\%b")
+                && matches("abcbc", "%bc")
+        );
         assert!(!matches("größe", "gr___e") && !matches("ab", "b%") && !matches("axb", r"a\%b"));
     }
 

@@ -1,9 +1,10 @@
 //! The reference engine: what a plan means, one row at a time.
 //!
-//! A slow and obvious interpreter of [`Plan`]. Every node turns whole inputs into whole outputs, every join is a nested
-//! loop, every group is found by looking through the groups so far, every expression walks its tree for each row. It
-//! shares no code with the engine: not its kernels, hash functions, sorts or chunks; only [`Value`] and the calendar.
-//! So a result that both agree on is right, or wrong twice in the same way for different reasons.
+//! A slow and obvious interpreter of [`Plan`]. Every node turns whole inputs into whole outputs, every join
+//! is a nested loop, every group is found by looking through the groups so far, every expression walks its
+//! tree for each row. It shares no code with the engine: not its kernels, hash functions, sorts or chunks;
+//! only [`Value`] and the calendar. So a result that both agree on is right, or wrong twice in the same way
+//! for different reasons.
 //!
 //! | file | what it says |
 //! |---|---|
@@ -14,8 +15,9 @@
 //! | [`aggregate`] | what each aggregate gives |
 //! | [`window`] | what each window function gives |
 //!
-//! It is exact about results and about *whether* a statement fails, not about the words of an error, and it answers
-//! "not supported" where it has no opinion. Functions that another library computes are called with vectors of one row.
+//! It is exact about results and about *whether* a statement fails, not about the words of an error, and it
+//! answers "not supported" where it has no opinion. Functions that another library computes are called with
+//! vectors of one row.
 
 pub mod aggregate;
 pub mod cast;
@@ -63,7 +65,10 @@ pub fn run(plan: &Plan) -> Result<Vec<Vec<Value>>> {
 }
 
 fn position(columns: &[ColumnId], id: ColumnId) -> Result<usize> {
-    columns.iter().position(|c| *c == id).ok_or_else(|| Error::internal(format!("no column {id} in the input")))
+    columns
+        .iter()
+        .position(|c| *c == id)
+        .ok_or_else(|| Error::internal(format!("no column {id} in the input")))
 }
 
 /// The rows that a node gives.
@@ -123,7 +128,8 @@ pub fn rows_of(node: &Node) -> Result<Table> {
         }
         Node::Limit(limit) => {
             let input = rows_of(&limit.input)?;
-            out.rows = input.rows.into_iter().skip(limit.offset).take(limit.count.unwrap_or(usize::MAX)).collect();
+            out.rows =
+                input.rows.into_iter().skip(limit.offset).take(limit.count.unwrap_or(usize::MAX)).collect();
         }
         Node::SetOperation(set) => out.rows = set_rows(set)?,
     }
@@ -182,7 +188,7 @@ pub fn order_by_keys(keys: &[SortKey], a: &[Value], b: &[Value]) -> std::cmp::Or
     Equal
 }
 
-// ---- scans ----------------------------------------------------------------------------------------------------------
+// ---- scans ------------------------------------------------------------------------------------------------
 
 fn scan_rows(scan: &Scan) -> Result<Vec<Vec<Value>>> {
     let all = relation_rows(&*scan.relation)?;
@@ -225,14 +231,15 @@ pub fn relation_rows(relation: &dyn Relation) -> Result<Vec<Vec<Value>>> {
     let mut chunk = Chunk::new();
     let mut morsels: Vec<(u64, Vec<Vec<Value>>)> = Vec::new();
     while worker.next(&mut chunk)? {
-        let part = (0..chunk.len()).map(|r| types.iter().enumerate().map(|(c, ty)| chunk.value(r, c, *ty)).collect());
+        let part = (0..chunk.len())
+            .map(|r| types.iter().enumerate().map(|(c, ty)| chunk.value(r, c, *ty)).collect());
         morsels.push((worker.morsel(), part.collect()));
     }
     morsels.sort_by_key(|(morsel, _)| *morsel);
     Ok(morsels.into_iter().flat_map(|(_, part)| part).collect())
 }
 
-// ---- joins ----------------------------------------------------------------------------------------------------------
+// ---- joins ------------------------------------------------------------------------------------------------
 
 /// What a pair of rows is to a join.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -276,7 +283,8 @@ fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {
             JoinKind::NullAwareAnti if !matched && !unknown => rows.push(left_row.clone()),
             JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {}
             JoinKind::Mark { null_aware, .. } => {
-                let mark = if matched || !(null_aware && unknown) { Value::Boolean(matched) } else { Value::Null };
+                let mark =
+                    if matched || !(null_aware && unknown) { Value::Boolean(matched) } else { Value::Null };
                 rows.push(left_row.iter().cloned().chain([mark]).collect());
             }
             JoinKind::Single if matches.len() > 1 => {
@@ -298,7 +306,12 @@ fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {
 }
 
 /// Of these pairs, all of one left row, that whose right row is next to it; of several the last one.
-fn nearest(join: &Join, columns: &[ColumnId], left: usize, pairs: Vec<Vec<Value>>) -> Result<Option<Vec<Value>>> {
+fn nearest(
+    join: &Join,
+    columns: &[ColumnId],
+    left: usize,
+    pairs: Vec<Vec<Value>>,
+) -> Result<Option<Vec<Value>>> {
     let [Expr::Compare { op, left: a, right: b }] = &join.residual[..] else {
         return Err(Error::internal("an as-of join has no inequality"));
     };
@@ -335,14 +348,16 @@ fn pair(join: &Join, left: Row<'_>, right: Row<'_>, both: Row<'_>) -> Result<Pai
     Ok(if all_hold(&join.residual, both)? { result } else { Pair::Miss })
 }
 
-// ---- set operations -------------------------------------------------------------------------------------------------
+// ---- set operations ---------------------------------------------------------------------------------------
 
 fn set_rows(set: &SetOperation) -> Result<Vec<Vec<Value>>> {
     let mut inputs = Vec::new();
     for (node, columns) in &set.inputs {
         let table = rows_of(node)?;
-        let positions: Vec<usize> = columns.iter().map(|id| position(&table.columns, *id)).collect::<Result<_>>()?;
-        let rows = table.rows.iter().map(|row| positions.iter().map(|&p| row[p].clone()).collect::<Vec<Value>>());
+        let positions: Vec<usize> =
+            columns.iter().map(|id| position(&table.columns, *id)).collect::<Result<_>>()?;
+        let rows =
+            table.rows.iter().map(|row| positions.iter().map(|&p| row[p].clone()).collect::<Vec<Value>>());
         inputs.push(rows.collect::<Vec<_>>());
     }
     let mut inputs = inputs.into_iter();
@@ -386,12 +401,14 @@ fn distinct(rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     unique
 }
 
-// ---- one-row vectors, for what other libraries compute --------------------------------------------------------------
+// ---- one-row vectors, for what other libraries compute ----------------------------------------------------
 
 /// A vector of one position that holds `value`.
 fn one_row(value: &Value, ty: DataType) -> Result<Vector> {
     let value = match value {
-        Value::Integer(bits) if ty == DataType::Uuid => Value::Integer(entasis_vector::vector::uuid_to_ordered(*bits)),
+        Value::Integer(bits) if ty == DataType::Uuid => {
+            Value::Integer(entasis_vector::vector::uuid_to_ordered(*bits))
+        }
         other => other.clone(),
     };
     Vector::from_values(ty.physical(), &[value])

@@ -1,12 +1,14 @@
 //! What an expression may be where evaluation in the written order raises an error.
 //!
-//! [`evaluate`] goes from left to right. The engine promises less, so that it may order conditions by their cost and
-//! drop what cannot matter. Three rules let it give a result where a part raises an error:
+//! [`evaluate`] goes from left to right. The engine promises less, so that it may order conditions by their
+//! cost and drop what cannot matter. Three rules let it give a result where a part raises an error:
 //!
-//! 1. **Any part decides**: a part of AND that is false, or of OR that is true, may be evaluated before the others.
-//! 2. **NULL is strict**: an operand that is NULL whatever the row makes the operation NULL, and the other operands need
-//!    not be evaluated.
-//! 3. **A filter wants true**: a condition that is false or NULL drops its row, and the others need not be evaluated.
+//! 1. **Any part decides**: a part of AND that is false, or of OR that is true, may be evaluated before the
+//!    others.
+//! 2. **NULL is strict**: an operand that is NULL whatever the row makes the operation NULL, and the other
+//!    operands need not be evaluated.
+//! 3. **A filter wants true**: a condition that is false or NULL drops its row, and the others need not be
+//!    evaluated.
 //!
 //! Everything else raises: an error in an operand whose value the row needs is an error of the expression.
 
@@ -38,7 +40,8 @@ pub fn permitted(expr: &Expr, row: Row<'_>) -> Result<Value> {
         }
         _ if is_null(expr) => Ok(Value::Null),
         _ => {
-            let operands = expr.children().into_iter().map(|operand| permitted(operand, row)).collect::<Result<_>>()?;
+            let operands =
+                expr.children().into_iter().map(|operand| permitted(operand, row)).collect::<Result<_>>()?;
             with_operands(expr, operands, row)
         }
     }

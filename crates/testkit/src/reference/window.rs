@@ -22,7 +22,8 @@ impl Partition {
     }
 }
 
-/// The rows of `window`, partition by partition: those of the input with the results of all calls behind them.
+/// The rows of `window`, partition by partition: those of the input with the results of all calls behind
+/// them.
 ///
 /// # Errors
 /// Those of the expressions; arguments and offsets that a function does not take; overflow of a sum.
@@ -30,7 +31,8 @@ pub fn rows(window: &Window, input: &Table) -> Result<Vec<Vec<Value>>> {
     let mut keys: Vec<Vec<Value>> = Vec::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
     for i in 0..input.rows.len() {
-        let key = window.partition.iter().map(|expr| evaluate(expr, input.row(i))).collect::<Result<Vec<_>>>()?;
+        let key =
+            window.partition.iter().map(|expr| evaluate(expr, input.row(i))).collect::<Result<Vec<_>>>()?;
         match keys.iter().position(|other| *other == key) {
             Some(partition) => members[partition].push(i),
             None => {
@@ -59,7 +61,8 @@ pub fn rows(window: &Window, input: &Table) -> Result<Vec<Vec<Value>>> {
             for (_, call) in &window.calls {
                 row.push(result(window, call, &partition, at)?);
             }
-            let first_peer = partition.groups.iter().position(|group| *group == partition.groups[at]).unwrap_or(at);
+            let first_peer =
+                partition.groups.iter().position(|group| *group == partition.groups[at]).unwrap_or(at);
             match window.top {
                 Some(top) if (if top.with_peers { first_peer } else { at }) >= top.rows => {}
                 _ => out.push(row),
@@ -73,7 +76,8 @@ pub fn rows(window: &Window, input: &Table) -> Result<Vec<Vec<Value>>> {
 fn partition(window: &Window, input: &Table, members: &[usize]) -> Result<Partition> {
     let mut keyed: Vec<(Vec<Value>, usize)> = Vec::new();
     for &member in members {
-        let key = window.order.iter().map(|key| evaluate(&key.expr, input.row(member))).collect::<Result<_>>()?;
+        let key =
+            window.order.iter().map(|key| evaluate(&key.expr, input.row(member))).collect::<Result<_>>()?;
         keyed.push((key, member));
     }
     keyed.sort_by(|(a, _), (b, _)| order_by_keys(&window.order, a, b));
@@ -156,7 +160,11 @@ fn is_within(
 fn near(key: &SortKey, other: &Value, own: &Value, offset: &Value, forward: bool) -> Result<Ordering> {
     // NULL is as near to NULL as can be, and infinitely far from all values.
     if other.is_null() || own.is_null() {
-        return Ok(order_by_keys(std::slice::from_ref(key), std::slice::from_ref(other), std::slice::from_ref(own)));
+        return Ok(order_by_keys(
+            std::slice::from_ref(key),
+            std::slice::from_ref(other),
+            std::slice::from_ref(own),
+        ));
     }
     let up = forward != key.descending;
     let ty = key.expr.ty();
@@ -173,7 +181,9 @@ fn near(key: &SortKey, other: &Value, own: &Value, offset: &Value, forward: bool
         }
         (Value::Integer(other), Value::Integer(own), Value::Interval(offset)) => {
             let moment = |value: i128| match ty {
-                DataType::Date => midnight(value as i32).ok_or_else(|| Error::not_supported("a day without a moment")),
+                DataType::Date => {
+                    midnight(value as i32).ok_or_else(|| Error::not_supported("a day without a moment"))
+                }
                 _ => Ok(value as i64),
             };
             let offset = if up { Some(*offset) } else { negate_interval(*offset) };
@@ -236,7 +246,8 @@ fn result(window: &Window, call: &WindowCall, partition: &Partition, at: usize) 
             let mut left = offset.abs();
             let mut row = at;
             while left > 0 {
-                let next = if forward { Some(row + 1).filter(|next| *next < rows) } else { row.checked_sub(1) };
+                let next =
+                    if forward { Some(row + 1).filter(|next| *next < rows) } else { row.checked_sub(1) };
                 let Some(next) = next else {
                     return if call.args.len() > 2 { arg(2, at) } else { Ok(Value::Null) };
                 };

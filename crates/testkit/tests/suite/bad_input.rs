@@ -14,7 +14,8 @@ struct Session {
 impl Session {
     fn new() -> Session {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("entasis-bad-input-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name =
+            format!("entasis-bad-input-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).expect("a temporary directory");
         let database = Database::in_memory(Config::default()).expect("an empty database");
@@ -74,7 +75,7 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display())
 }
 
-// ---- statements -----------------------------------------------------------------------------------------------------
+// ---- statements -------------------------------------------------------------------------------------------
 
 #[test]
 fn ten_thousand_parentheses() {
@@ -129,9 +130,19 @@ fn a_statement_of_a_megabyte() {
 #[test]
 fn garbage() {
     let session = Session::new();
-    for sql in
-        ["\u{0}", "🦀", "SELECT \u{0}", ";;; SELECT", "'", "\"", "--", "/*", "SELECT * FROM kept WHERE", "%s", "\\d"]
-    {
+    for sql in [
+        "\u{0}",
+        "🦀",
+        "SELECT \u{0}",
+        ";;; SELECT",
+        "'",
+        "\"",
+        "--",
+        "/*",
+        "SELECT * FROM kept WHERE",
+        "%s",
+        "\\d",
+    ] {
         if let Err(error) = session.run(sql) {
             assert_ne!(error.kind(), ErrorKind::Internal, "{sql}: {error:?}");
         }
@@ -162,7 +173,7 @@ fn errors_point_into_the_text() {
     says(&session.error("SELECT lenght('x')"), &["lenght", "length"]);
 }
 
-// ---- files ----------------------------------------------------------------------------------------------------------
+// ---- files ------------------------------------------------------------------------------------------------
 
 #[test]
 fn missing_and_unreadable_files() {
@@ -228,7 +239,8 @@ fn odd_csv_files() {
         session.check_alive();
     }
     let crlf = quoted(&session.directory.join("crlf.csv"));
-    let rows = session.run(&format!("SELECT sum(a), max(b) FROM {crlf}")).expect("a result").row_values().next();
+    let rows =
+        session.run(&format!("SELECT sum(a), max(b) FROM {crlf}")).expect("a result").row_values().next();
     assert_eq!(rows, Some(vec![Value::Integer(3), Value::Text("y".into())]));
     let bom = quoted(&session.directory.join("bom.csv"));
     session.run(&format!("SELECT a FROM {bom}")).expect("the mark is no part of the name");
@@ -262,7 +274,7 @@ fn truncated_and_damaged_parquet() {
     }
 }
 
-// ---- limits ---------------------------------------------------------------------------------------------------------
+// ---- limits -----------------------------------------------------------------------------------------------
 
 #[test]
 fn the_memory_limit_is_an_error_and_then_over() {

@@ -1,7 +1,7 @@
 //! Random queries: the engine against the reference engine.
 //!
-//! Every configuration runs workloads of its own. `ENTASIS_SEED=n` runs only the workload of that seed, under every
-//! configuration; `ENTASIS_WORKLOADS=n` runs more of them.
+//! Every configuration runs workloads of its own. `ENTASIS_SEED=n` runs only the workload of that seed, under
+//! every configuration; `ENTASIS_WORKLOADS=n` runs more of them.
 
 use entasis::{Connection, ErrorKind};
 use entasis_testkit::compare::{Rows, difference};
@@ -23,32 +23,45 @@ enum Outcome {
 fn check(connection: &Connection, query: &Query) -> Outcome {
     let plan = match connection.plan(&query.sql) {
         Ok(plan) => plan,
-        Err(error) if error.kind() == ErrorKind::NotSupported => return Outcome::NotSupported(error.to_string()),
+        Err(error) if error.kind() == ErrorKind::NotSupported => {
+            return Outcome::NotSupported(error.to_string());
+        }
         Err(error) => return Outcome::Different(format!("does not bind: {error}")),
     };
     let types: Vec<_> = plan.schema().iter().map(|field| field.ty).collect();
     let expected = reference::run(&plan);
     let found = connection.execute(&query.sql);
     match (expected, found) {
-        (Err(error), _) if error.kind() == ErrorKind::NotSupported => Outcome::NotSupported(error.to_string()),
-        (_, Err(error)) if error.kind() == ErrorKind::NotSupported => Outcome::NotSupported(error.to_string()),
+        (Err(error), _) if error.kind() == ErrorKind::NotSupported => {
+            Outcome::NotSupported(error.to_string())
+        }
+        (_, Err(error)) if error.kind() == ErrorKind::NotSupported => {
+            Outcome::NotSupported(error.to_string())
+        }
         (Err(expected), Err(found)) if expected.kind() == found.kind() => Outcome::Same,
         (Err(expected), Err(found)) => Outcome::Different(format!("{found:?}, expected {expected:?}")),
-        (Err(expected), Ok(found)) => Outcome::Different(format!("{} rows, expected {expected:?}", found.rows())),
-        (Ok(expected), Err(found)) => Outcome::Different(format!("{found:?}, expected {} rows", expected.len())),
+        (Err(expected), Ok(found)) => {
+            Outcome::Different(format!("{} rows, expected {expected:?}", found.rows()))
+        }
+        (Ok(expected), Err(found)) => {
+            Outcome::Different(format!("{found:?}, expected {} rows", expected.len()))
+        }
         (Ok(expected), Ok(found)) => {
             let found_types = found.schema().iter().map(|field| field.ty).collect();
             let found = Rows { types: found_types, rows: found.row_values().collect() };
             let expected = Rows { types, rows: expected };
             match difference(&expected, &found, query.ordered) {
                 None => Outcome::Same,
-                Some(text) => Outcome::Different(format!("{}: {text}", suspect(connection, query, &expected))),
+                Some(text) => {
+                    Outcome::Different(format!("{}: {text}", suspect(connection, query, &expected)))
+                }
             }
         }
     }
 }
 
-/// Where to look first: if the optimized plan, interpreted, already gives another result, the optimizer is wrong.
+/// Where to look first: if the optimized plan, interpreted, already gives another result, the optimizer is
+/// wrong.
 fn suspect(connection: &Connection, query: &Query, expected: &Rows) -> &'static str {
     let optimized = connection.optimized(&query.sql).and_then(|plan| reference::run(&plan));
     match optimized {
@@ -99,7 +112,11 @@ fn run(configuration: &str, shape: Shape, first: u64, count: u64) {
     }
     let (count, shown) = (failures.len(), failures.iter().take(8).cloned().collect::<Vec<_>>());
     assert!(failures.is_empty(), "{count} of {total} queries differ:\n\n{}", shown.join("\n"));
-    assert!(skipped.len() * 10 <= total, "{} of {total} queries are not supported: {skipped:#?}", skipped.len());
+    assert!(
+        skipped.len() * 10 <= total,
+        "{} of {total} queries are not supported: {skipped:#?}",
+        skipped.len()
+    );
 }
 
 macro_rules! configurations {

@@ -1,12 +1,13 @@
 //! Documents that cannot lie: what `*.md` names in backticks or links to is there.
 //!
-//! * a link to a file, from where the page is; a path, from the root, from the page, within a crate (`storage/tree/link.rs`), or as the
-//!   end of the path of a file (`exec/sort/runs.rs`); braces and `*` stand for several;
+//! * a link to a file, from where the page is; a path, from the root, from the page, within a crate
+//!   (`storage/tree/link.rs`), or as the end of the path of a file (`exec/sort/runs.rs`); braces and `*`
+//!   stand for several;
 //! * `make target`; "decision 12"; `SET name`;
 //! * a type's name (`JoinTable`), in the sources.
 //!
-//! Decisions tell what was when they were made, and the changelog what was new then: of these only the links are looked at. What a
-//! page says in blocks of code is not.
+//! Decisions tell what was when they were made, and the changelog what was new then: of these only the links
+//! are looked at. What a page says in blocks of code is not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,7 +60,10 @@ fn spread(path: &str) -> Vec<String> {
         return vec![path.to_string()];
     }
     let (before, after) = (&path[..open], &path[close + 1..]);
-    path[open + 1..close].split(',').flat_map(|part| spread(&format!("{before}{}{after}", part.trim()))).collect()
+    path[open + 1..close]
+        .split(',')
+        .flat_map(|part| spread(&format!("{before}{}{after}", part.trim())))
+        .collect()
 }
 
 /// What there is to be named.
@@ -94,9 +98,13 @@ impl House {
             }
         }
         let makefile = fs::read_to_string(root.join("Makefile")).expect("a Makefile");
-        let targets =
-            makefile.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned()).collect();
-        let connection = entasis::Database::in_memory(entasis::Config::default()).expect("a database").connect();
+        let targets = makefile
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        let connection =
+            entasis::Database::in_memory(entasis::Config::default()).expect("a database").connect();
         let decisions = paths
             .iter()
             .filter_map(|path| path.strip_prefix("/docs/decisions/"))
@@ -109,7 +117,8 @@ impl House {
     fn has_path(&self, page: &Path, path: &str) -> bool {
         let path = path.trim_end_matches('/').trim_start_matches("./");
         // `storage/tree/link.rs` is a file of the crate `storage`.
-        let of_crate = path.split_once('/').map(|(name, rest)| format!("crates/{name}/src/{rest}")).unwrap_or_default();
+        let of_crate =
+            path.split_once('/').map(|(name, rest)| format!("crates/{name}/src/{rest}")).unwrap_or_default();
         let beside = page.parent().expect("a page is in a folder").join(path);
         spread(path).iter().all(|path| {
             let pattern: Vec<&str> = path.split('*').collect();
@@ -144,9 +153,14 @@ impl House {
                 if !target.contains('=') && !self.targets.contains(target) {
                     faults.push(format!("the target {target}"));
                 }
-            } else if let Some(setting) = text.strip_prefix("SET ").and_then(|rest| rest.split([' ', '=']).next()) {
+            } else if let Some(setting) =
+                text.strip_prefix("SET ").and_then(|rest| rest.split([' ', '=']).next())
+            {
                 let is_name = setting.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-                if is_name && !setting.is_empty() && self.connection.execute(&format!("SHOW {setting}")).is_err() {
+                if is_name
+                    && !setting.is_empty()
+                    && self.connection.execute(&format!("SHOW {setting}")).is_err()
+                {
                     faults.push(format!("the setting {setting}"));
                 }
             } else if is_path(text) {
@@ -170,18 +184,22 @@ impl House {
     }
 }
 
-/// True if a text in backticks is a path of the repository: it ends as its files do, or begins as its folders do.
+/// True if a text in backticks is a path of the repository: it ends as its files do, or begins as its folders
+/// do.
 fn is_path(text: &str) -> bool {
-    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/{},*".contains(c)) && !text.starts_with('/');
+    let is_plain =
+        text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/{},*".contains(c)) && !text.starts_with('/');
     let is_file = [".rs", ".md", ".py", ".slt", ".toml"].iter().any(|end| text.ends_with(end));
-    let begins = ["crates/", "docs/", "tests/", "bench/", "data/"].iter().any(|folder| text.starts_with(folder));
+    let begins =
+        ["crates/", "docs/", "tests/", "bench/", "data/"].iter().any(|folder| text.starts_with(folder));
     is_plain && (is_file || begins)
 }
 
 /// True if a text is what a type of ours may be called: capitals within.
 fn is_type(text: &str) -> bool {
     let first = text.chars().next().is_some_and(|c| c.is_ascii_uppercase());
-    let humps = text.chars().skip(1).any(|c| c.is_ascii_uppercase()) && text.chars().any(|c| c.is_ascii_lowercase());
+    let humps =
+        text.chars().skip(1).any(|c| c.is_ascii_uppercase()) && text.chars().any(|c| c.is_ascii_lowercase());
     first && humps && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
@@ -196,7 +214,9 @@ fn what_pages_name_is_there() {
         let only_links = name.starts_with("docs/decisions/") || name == "CHANGELOG.md";
         let text = fs::read_to_string(page).expect("a page");
         for (number, line) in prose(&text) {
-            faults.extend(house.faults(page, line, only_links).iter().map(|fault| format!("{name}:{number}: {fault}")));
+            faults.extend(
+                house.faults(page, line, only_links).iter().map(|fault| format!("{name}:{number}: {fault}")),
+            );
         }
     }
     assert!(faults.is_empty(), "pages name what is not there:\n{}", faults.join("\n"));
@@ -218,6 +238,71 @@ fn faults_are_found() {
     // Written so that this source does not have it.
     let nobody = ["No", "Such", "Type"].concat();
     assert_eq!(faults(&format!("`{nobody}`")), [format!("the name {nobody}")]);
-    assert_eq!(faults("see decision 999 and [this](docs/nothing.md)"), ["a link to docs/nothing.md", "decision 999"]);
+    assert_eq!(
+        faults("see decision 999 and [this](docs/nothing.md)"),
+        ["a link to docs/nothing.md", "decision 999"]
+    );
     assert_eq!(faults("`SET no_such_setting = 1`"), ["the setting no_such_setting"]);
+}
+
+/// The widest that a line of code or prose may be, in characters.
+const WIDTH: usize = 110;
+
+/// The lines of a file that are wider than [`WIDTH`] and need not be. Literals, tables, links' targets and
+/// blocks of code within prose are as wide as what they show.
+fn wide_lines(path: &Path, text: &str) -> Vec<usize> {
+    let is_source = path.extension().is_some_and(|end| end == "rs");
+    let mut in_code = false;
+    let mut in_literal = false;
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        let comment = trimmed.strip_prefix("//").map(|rest| rest.trim_start_matches(['/', '!']).trim_start());
+        let prose = match is_source {
+            true if in_literal => None,
+            true => comment,
+            false => Some(trimmed),
+        };
+        let is_wide = line.chars().count() > WIDTH;
+        let Some(prose) = prose else {
+            let quotes = line.replace("\\\"", "").replace("'\"'", "").matches('"').count();
+            if is_wide && !in_literal && quotes == 0 {
+                found.push(number + 1);
+            }
+            in_literal ^= quotes % 2 == 1;
+            continue;
+        };
+        if prose.starts_with("```") {
+            in_code = !in_code;
+        } else if is_wide && !in_code && !prose.starts_with('|') && !prose.starts_with('[') {
+            found.push(number + 1);
+        }
+    }
+    found
+}
+
+#[test]
+fn lines_are_not_wide() {
+    let root = root();
+    let mut found = Vec::new();
+    files(&root, &mut found);
+    let mut wide = Vec::new();
+    for file in found {
+        // The page of functions is written from the catalog.
+        let is_looked_at = matches!(file.extension().and_then(|end| end.to_str()), Some("rs" | "md"))
+            && !file.ends_with("docs/functions.md");
+        if is_looked_at && let Ok(text) = fs::read_to_string(&file) {
+            let path = file.strip_prefix(&root).expect("below the root").display();
+            wide.extend(wide_lines(&file, &text).into_iter().map(|line| format!("{path}:{line}")));
+        }
+    }
+    assert!(wide.is_empty(), "wider than {WIDTH} characters:\n{}", wide.join("\n"));
+}
+
+#[test]
+fn wide_lines_are_found() {
+    let long = "x ".repeat(WIDTH);
+    let text = format!("// {long}\n//| {long}\nlet a = \"{long}\";\nlet b = \"\n{long}\n\";\nf({long});\n");
+    assert_eq!(wide_lines(Path::new("a.rs"), &text), [1, 7]);
+    assert_eq!(wide_lines(Path::new("a.md"), &format!("```\n{long}\n```\n| {long}\n{long}\n")), [5]);
 }

@@ -13,7 +13,8 @@ fn row<'a>(columns: &'a [ColumnId], values: &'a [Value]) -> Row<'a> {
 
 /// What the expressions give for each row; `None` if the reference has no opinion.
 fn expected(case: &Case, columns: &[ColumnId]) -> Option<Result<Vec<Vec<Value>>>> {
-    let all = case.rows.iter().map(|values| case.exprs.iter().map(|e| evaluate(e, row(columns, values))).collect());
+    let all =
+        case.rows.iter().map(|values| case.exprs.iter().map(|e| evaluate(e, row(columns, values))).collect());
     opinion(all.collect())
 }
 
@@ -38,7 +39,9 @@ fn opinion<T>(result: Result<T>) -> Option<Result<T>> {
 }
 
 fn values(chunk: &Chunk, types: &[entasis_vector::DataType]) -> Vec<Vec<Value>> {
-    (0..chunk.len()).map(|r| types.iter().enumerate().map(|(c, ty)| chunk.value(r, c, *ty)).collect()).collect()
+    (0..chunk.len())
+        .map(|r| types.iter().enumerate().map(|(c, ty)| chunk.value(r, c, *ty)).collect())
+        .collect()
 }
 
 fn check(seed: u64) -> std::result::Result<(), String> {
@@ -97,7 +100,9 @@ fn check(seed: u64) -> std::result::Result<(), String> {
                     _ => return Err(said(format!("a result, expected {error:?}"), &case.exprs)),
                 }
             }
-            (Err(expected), Err(found)) => return Err(said(format!("{found:?}, expected {expected:?}"), &case.exprs)),
+            (Err(expected), Err(found)) => {
+                return Err(said(format!("{found:?}, expected {expected:?}"), &case.exprs));
+            }
         }
     }
 
@@ -118,7 +123,9 @@ fn check(seed: u64) -> std::result::Result<(), String> {
                 let what = format!("{} rows pass, expected {}", found.len(), expected.len());
                 return Err(said(what, &case.predicates));
             }
-            (Ok(_), Err(error)) => return Err(said(format!("{error:?}, expected a result"), &case.predicates)),
+            (Ok(_), Err(error)) => {
+                return Err(said(format!("{error:?}, expected a result"), &case.predicates));
+            }
             (Err(error), Ok(found)) => {
                 let passing = case.rows.iter().filter_map(|values| {
                     let passes = may_pass(&case.predicates, row(&columns, values));

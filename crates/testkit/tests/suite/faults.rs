@@ -1,5 +1,5 @@
-//! Faults in the middle of statements that change rows: memory runs out, something panics. The tables are as they were, the
-//! transaction and the database go on.
+//! Faults in the middle of statements that change rows: memory runs out, something panics. The tables are as
+//! they were, the transaction and the database go on.
 
 use entasis::{Config, Connection, Database, ErrorKind, Rows, Value};
 use entasis_engine::exec::QueryContext;
@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ROWS: i128 = 20_000;
 
 fn database() -> Connection {
-    let connection = Database::in_memory(Config { threads: 2, ..Config::default() }).expect("a database").connect();
+    let connection =
+        Database::in_memory(Config { threads: 2, ..Config::default() }).expect("a database").connect();
     for sql in [
         "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, s VARCHAR UNIQUE)",
         "CREATE TABLE u (k BIGINT, v BIGINT)",

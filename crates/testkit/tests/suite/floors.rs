@@ -1,15 +1,16 @@
 //! The floors of the house: dependencies between modules point one way.
 //!
-//! **Between crates** the arrows are those of `Cargo.toml`, which cannot form a ring; here they are held to the list in
-//! `tests/floors.txt`. **Within a crate** the modules of each folder are nodes, and an arrow leads from one to a sibling whose items
-//! it names, in a `use` or a path, itself or somewhere below it. Modules that reach each other form a *ring*: none of them can be read, moved or
-//! tested without the others.
+//! **Between crates** the arrows are those of `Cargo.toml`, which cannot form a ring; here they are held to
+//! the list in `tests/floors.txt`. **Within a crate** the modules of each folder are nodes, and an arrow
+//! leads from one to a sibling whose items it names, in a `use` or a path, itself or somewhere below it.
+//! Modules that reach each other form a *ring*: none of them can be read, moved or tested without the others.
 //!
-//! `tests/floors.txt` has the rings that there are, each with its reason. A ring that is not in it fails, and so does a line
-//! of it that is no longer true: the list only shrinks. `ENTASIS_BLESS=1` writes what there is.
+//! `tests/floors.txt` has the rings that there are, each with its reason. A ring that is not in it fails, and
+//! so does a line of it that is no longer true: the list only shrinks. `ENTASIS_BLESS=1` writes what there
+//! is.
 //!
-//! What a module hands on by `pub use` counts as named in the module that it comes from. Tests do not count, and neither do macros. Sources are
-//! read as tokens, not compiled: what a glob brings in is not followed.
+//! What a module hands on by `pub use` counts as named in the module that it comes from. Tests do not count,
+//! and neither do macros. Sources are read as tokens, not compiled: what a glob brings in is not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +32,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-// ---- sources as tokens ----------------------------------------------------------------------------------------------
+// ---- sources as tokens ------------------------------------------------------------------------------------
 
 /// Words, `::`, and signs of a source, without comments, literals and attributes.
 fn tokens(source: &str) -> Vec<String> {
@@ -148,14 +149,16 @@ fn without_tests(tokens: Vec<String>) -> Vec<String> {
 
 /// All paths in a source that lead into its crate, those of `use` trees one by one.
 fn source(tokens: &[String]) -> Source {
-    let children: BTreeSet<&String> = tokens.windows(2).filter(|two| two[0] == "mod").map(|two| &two[1]).collect();
+    let children: BTreeSet<&String> =
+        tokens.windows(2).filter(|two| two[0] == "mod").map(|two| &two[1]).collect();
     let mut found = Source::default();
     let mut i = 0;
     while i < tokens.len() {
         let is_use = tokens[i] == "use";
         i += usize::from(is_use);
         let Some(first) = tokens.get(i) else { break };
-        let starts = ["crate", "super", "self"].contains(&first.as_str()) || (is_use && children.contains(first));
+        let starts =
+            ["crate", "super", "self"].contains(&first.as_str()) || (is_use && children.contains(first));
         let goes_on = tokens.get(i + 1).is_some_and(|token| token == "::");
         if starts && goes_on && (i == 0 || tokens[i - 1] != "::") {
             let before = found.paths.len();
@@ -200,7 +203,7 @@ fn tree(tokens: &[String], mut i: usize, before: &[String], found: &mut Vec<Vec<
     i
 }
 
-// ---- modules of a crate ---------------------------------------------------------------------------------------------
+// ---- modules of a crate -----------------------------------------------------------------------------------
 
 /// The modules of a crate, with the paths that each names.
 fn modules(crate_dir: &Path) -> BTreeMap<Module, Source> {
@@ -225,7 +228,8 @@ fn read(file: &Path, below: &Path, module: &[String], found: &mut BTreeMap<Modul
     }
 }
 
-/// The module that a path of a module leads into, as far down as there are modules, and on where a name is handed on.
+/// The module that a path of a module leads into, as far down as there are modules, and on where a name is
+/// handed on.
 fn target(from: &[String], path: &[String], all: &BTreeMap<Module, Source>) -> Option<Module> {
     let (place, name) = step(from, path, all)?;
     let handed_on = name.and_then(|name| all.get(&place)?.uses.get(&name));
@@ -237,7 +241,11 @@ fn target(from: &[String], path: &[String], all: &BTreeMap<Module, Source>) -> O
 }
 
 /// The module that a path leads into, and the name in it, if it is no module's.
-fn step(from: &[String], path: &[String], all: &BTreeMap<Module, Source>) -> Option<(Module, Option<String>)> {
+fn step(
+    from: &[String],
+    path: &[String],
+    all: &BTreeMap<Module, Source>,
+) -> Option<(Module, Option<String>)> {
     let mut at: Module = match path.first()?.as_str() {
         "crate" => Vec::new(),
         // From a child's name on, too.
@@ -287,7 +295,8 @@ fn rings(arrows: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSet<String>> {
         }
         seen
     };
-    let reached: BTreeMap<&String, BTreeSet<String>> = arrows.keys().map(|node| (node, reach(node))).collect();
+    let reached: BTreeMap<&String, BTreeSet<String>> =
+        arrows.keys().map(|node| (node, reach(node))).collect();
     let ring = |node: &String| -> BTreeSet<String> {
         let is_both = |other: &&String| reached.get(*other).is_some_and(|back| back.contains(node));
         reached[node].iter().filter(is_both).cloned().collect()
@@ -296,7 +305,7 @@ fn rings(arrows: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSet<String>> {
     all.into_iter().collect()
 }
 
-// ---- the list -------------------------------------------------------------------------------------------------------
+// ---- the list ---------------------------------------------------------------------------------------------
 
 /// What the sources say: a line for each ring, and for each crate what it depends on.
 fn found() -> BTreeSet<String> {
@@ -313,9 +322,12 @@ fn found() -> BTreeSet<String> {
             first.strip_prefix("entasis-").or((first == "entasis").then_some("entasis"))
         });
         let needed: BTreeSet<&str> = needed.collect();
-        lines.insert(format!("{name} → {}", needed.into_iter().collect::<Vec<_>>().join(" ")).trim_end().to_owned());
+        lines.insert(
+            format!("{name} → {}", needed.into_iter().collect::<Vec<_>>().join(" ")).trim_end().to_owned(),
+        );
         for (parent, siblings) in arrows(&modules(&dir)) {
-            let place: Vec<&str> = std::iter::once(name.as_str()).chain(parent.iter().map(String::as_str)).collect();
+            let place: Vec<&str> =
+                std::iter::once(name.as_str()).chain(parent.iter().map(String::as_str)).collect();
             for ring in rings(&siblings) {
                 let ring: Vec<&str> = ring.iter().map(String::as_str).collect();
                 lines.insert(format!("{}: {}", place.join("::"), ring.join(" ")));
@@ -337,7 +349,8 @@ fn modules_point_one_way() {
         .collect();
     let found = found();
     if std::env::var_os("ENTASIS_BLESS").is_some() {
-        let head: Vec<&str> = listed.lines().take_while(|line| line.starts_with('#') || line.is_empty()).collect();
+        let head: Vec<&str> =
+            listed.lines().take_while(|line| line.starts_with('#') || line.is_empty()).collect();
         let lines: Vec<&str> = found.iter().map(|line| known.get(line).copied().unwrap_or(line)).collect();
         fs::write(&file, format!("{}\n\n{}\n", head.join("\n").trim_end(), lines.join("\n"))).unwrap();
         return;
@@ -361,11 +374,21 @@ fn sources_are_understood() {
         pub use child::Item;
         fn f<'a>(x: &'a str) -> char { let _ = "crate::text"; crate::g::h(super::i, 'x') }
     "#;
-    let found: Vec<String> = source(&without_tests(tokens(text))).paths.iter().map(|path| path.join("::")).collect();
-    assert_eq!(found, ["crate::a::b::self", "crate::a::b::C", "crate::a::e", "child::Item", "crate::g::h", "super::i"]);
+    let found: Vec<String> =
+        source(&without_tests(tokens(text))).paths.iter().map(|path| path.join("::")).collect();
+    assert_eq!(
+        found,
+        ["crate::a::b::self", "crate::a::b::C", "crate::a::e", "child::Item", "crate::g::h", "super::i"]
+    );
     let arrow = |from: &str, to: &[&str]| (from.to_owned(), to.iter().map(|to| to.to_string()).collect());
-    let graph: BTreeMap<String, BTreeSet<String>> =
-        [arrow("a", &["b"]), arrow("b", &["c"]), arrow("c", &["a", "d"]), arrow("d", &[]), arrow("e", &["a"])].into();
+    let graph: BTreeMap<String, BTreeSet<String>> = [
+        arrow("a", &["b"]),
+        arrow("b", &["c"]),
+        arrow("c", &["a", "d"]),
+        arrow("d", &[]),
+        arrow("e", &["a"]),
+    ]
+    .into();
     let found: Vec<Vec<String>> = rings(&graph).into_iter().map(|ring| ring.into_iter().collect()).collect();
     assert_eq!(found, [["a", "b", "c"]]);
 }

@@ -17,7 +17,8 @@ fn the_examples_give_what_they_say() {
     for (query, expected) in entasis_sql::function_examples() {
         let found = match connection.execute(&query) {
             Ok(rows) => {
-                let shown = |row: Vec<Value>| row.iter().map(|v| v.display(DataType::Varchar).to_string()).collect();
+                let shown =
+                    |row: Vec<Value>| row.iter().map(|v| v.display(DataType::Varchar).to_string()).collect();
                 rows.row_values().map(shown).collect::<Vec<String>>().join(", ")
             }
             Err(error) => error.to_string(),

@@ -1,6 +1,7 @@
 //! Random transactions from several threads, and the check of what they did and saw (`testkit::histories`).
 //!
-//! `ENTASIS_SEED=n` gives all sessions other statements; `ENTASIS_HISTORIES=n` runs about so many transactions.
+//! `ENTASIS_SEED=n` gives all sessions other statements; `ENTASIS_HISTORIES=n` runs about so many
+//! transactions.
 
 use entasis_testkit::histories::run::{Options, run};
 

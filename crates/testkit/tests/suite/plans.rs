@@ -1,6 +1,6 @@
-//! Golden plans: the 22 queries of TPC-H at scale 0.01, optimized, as text under `tests/plans`. A change of the
-//! optimizer or of an estimate shows as a diff there. For a few queries, the plan after each rule that changed it, and
-//! the programs into which their expressions are compiled.
+//! Golden plans: the 22 queries of TPC-H at scale 0.01, optimized, as text under `tests/plans`. A change of
+//! the optimizer or of an estimate shows as a diff there. For a few queries, the plan after each rule that
+//! changed it, and the programs into which their expressions are compiled.
 
 use crate::tpch::SMALL;
 use entasis::{Config, Database};
@@ -8,7 +8,8 @@ use entasis_engine::exec::{QueryContext, Settings, programs};
 use entasis_engine::optimizer::optimize_traced;
 use entasis_testkit::golden;
 
-/// Queries whose way through the rules is kept too: a subquery that becomes a join, implied filters, a semi join.
+/// Queries whose way through the rules is kept too: a subquery that becomes a join, implied filters, a semi
+/// join.
 const TRACED: [&str; 3] = ["q07", "q17", "q20"];
 
 /// Queries whose programs are kept too: conditions that narrow, shared expressions, computed keys and CASE.
@@ -21,7 +22,8 @@ fn plans_are_the_golden_ones() {
     for (name, sql) in entasis::tpch::QUERIES {
         let bound = connection.plan(sql).expect("the query is valid");
         let written = bound.to_string();
-        let (optimized, trace) = optimize_traced(bound, &Settings::default()).expect("the rules keep the plan sound");
+        let (optimized, trace) =
+            optimize_traced(bound, &Settings::default()).expect("the rules keep the plan sound");
         failures.extend(golden::check(&format!("plans/{name}.txt"), &optimized.to_string()).err());
         if COMPILED.contains(&name) {
             let text = programs(&optimized, &QueryContext::default()).expect("the expressions compile");
@@ -36,8 +38,8 @@ fn plans_are_the_golden_ones() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A hundred rows of a hundred thousand: it is cheaper to look them up than to look at eight bytes of every row, and dearer
-/// than at two.
+/// A hundred rows of a hundred thousand: it is cheaper to look them up than to look at eight bytes of every
+/// row, and dearer than at two.
 #[test]
 fn compression_decides_between_an_index_and_a_scan() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
@@ -52,8 +54,9 @@ fn compression_decides_between_an_index_and_a_scan() {
         ] {
             connection.query(sql, &[]).expect("the statement is valid");
         }
-        let plan =
-            connection.plan(&format!("SELECT max(k) FROM {compression}_t WHERE v = 77")).expect("the query is valid");
+        let plan = connection
+            .plan(&format!("SELECT max(k) FROM {compression}_t WHERE v = 77"))
+            .expect("the query is valid");
         let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
         text += &format!("compression = {compression}\n{plan}\n");
     }
@@ -62,8 +65,9 @@ fn compression_decides_between_an_index_and_a_scan() {
     }
 }
 
-/// An inner join shows the input that is kept last. The table of few rows is, but if many of its columns are read above, or its
-/// strings are compressed: they would all be decoded, and of a table that is probed only those that match are.
+/// An inner join shows the input that is kept last. The table of few rows is, but if many of its columns are
+/// read above, or its strings are compressed: they would all be decoded, and of a table that is probed only
+/// those that match are.
 #[test]
 fn width_and_compression_decide_which_side_is_kept() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
@@ -83,7 +87,8 @@ fn width_and_compression_decide_which_side_is_kept() {
             let tables = format!("few_{compression} JOIN many_{compression} USING (k)");
             let sql = format!("SELECT max({read}) AS most FROM {tables} WHERE x = 1");
             let plan = connection.plan(&sql).expect("the query is valid");
-            let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
+            let (plan, _) =
+                optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
             text += &format!("max({read}), compression = {compression}\n{plan}\n");
         }
     }
@@ -92,7 +97,8 @@ fn width_and_compression_decide_which_side_is_kept() {
     }
 }
 
-/// Bands, overlaps and as-of joins are searched in an order; a few rows are not, nor are rows that equal keys leave few of.
+/// Bands, overlaps and as-of joins are searched in an order; a few rows are not, nor are rows that equal keys
+/// leave few of.
 #[test]
 fn inequalities_decide_between_an_order_and_a_loop() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();

@@ -1,7 +1,7 @@
 //! Random plans: optimizer and engine, without a front end, against the reference.
 //!
-//! The optimizer may move a filter below something that fails, or above it. So an error on one side only is excused if
-//! the reference, over the optimized plan, agrees with the engine.
+//! The optimizer may move a filter below something that fails, or above it. So an error on one side only is
+//! excused if the reference, over the optimized plan, agrees with the engine.
 
 use entasis_engine::exec::{
     Collector, FilterKind, JoinSpill, QueryContext, Settings, Spilling, Swapping, TableKind, execute,
@@ -31,16 +31,19 @@ fn executed(plan: &Plan, settings: &Settings) -> Result<Rows> {
     let row = |chunk: &entasis_vector::Chunk, r| -> Vec<Value> {
         types.iter().enumerate().map(|(c, ty)| chunk.value(r, c, *ty)).collect()
     };
-    let rows = chunks.iter().flat_map(|chunk| (0..chunk.len()).map(|r| row(chunk, r)).collect::<Vec<_>>()).collect();
+    let rows =
+        chunks.iter().flat_map(|chunk| (0..chunk.len()).map(|r| row(chunk, r)).collect::<Vec<_>>()).collect();
     Ok(Rows { types, rows })
 }
 
 fn check(seed: u64, settings: &Settings) -> std::result::Result<(), String> {
     let plan = plan(seed);
     let Some(expected) = interpreted(&plan) else { return Ok(()) };
-    let optimized = optimize(plan.clone(), settings).map_err(|e| format!("seed {seed}: optimizer: {e:?}\n{plan}"))?;
+    let optimized =
+        optimize(plan.clone(), settings).map_err(|e| format!("seed {seed}: optimizer: {e:?}\n{plan}"))?;
     let Some(expected_of_optimized) = interpreted(&optimized) else { return Ok(()) };
-    let said = |what: String| Err(format!("seed {seed} ({settings:?}): {what}\n{plan}\noptimized:\n{optimized}"));
+    let said =
+        |what: String| Err(format!("seed {seed} ({settings:?}): {what}\n{plan}\noptimized:\n{optimized}"));
     if let (Ok(a), Ok(b)) = (&expected, &expected_of_optimized)
         && let Some(difference) = difference(a, b, false)
     {
@@ -93,7 +96,11 @@ fn two_threads_and_collisions() {
 
 #[test]
 fn concise_array_tables() {
-    run(Settings { threads: 2, chunk_rows: 3, join_table: TableKind::Cat, ..Settings::default() }, 40_000, 400);
+    run(
+        Settings { threads: 2, chunk_rows: 3, join_table: TableKind::Cat, ..Settings::default() },
+        40_000,
+        400,
+    );
 }
 
 #[test]
@@ -103,12 +110,20 @@ fn concise_hash_tables() {
 
 #[test]
 fn unchained_tables() {
-    run(Settings { threads: 2, chunk_rows: 3, join_table: TableKind::Unchained, ..Settings::default() }, 60_000, 400);
+    run(
+        Settings { threads: 2, chunk_rows: 3, join_table: TableKind::Unchained, ..Settings::default() },
+        60_000,
+        400,
+    );
 }
 
 #[test]
 fn filters_by_hash() {
-    run(Settings { threads: 2, chunk_rows: 3, join_filter: FilterKind::Bloom, ..Settings::default() }, 70_000, 400);
+    run(
+        Settings { threads: 2, chunk_rows: 3, join_filter: FilterKind::Bloom, ..Settings::default() },
+        70_000,
+        400,
+    );
 }
 
 #[test]
@@ -123,7 +138,11 @@ fn joins_that_spill() {
 
 #[test]
 fn joins_that_spill_again() {
-    run(Settings { threads: 2, chunk_rows: 3, join_spill: JoinSpill::Deep, ..Settings::default() }, 70_000, 300);
+    run(
+        Settings { threads: 2, chunk_rows: 3, join_spill: JoinSpill::Deep, ..Settings::default() },
+        70_000,
+        300,
+    );
 }
 
 #[test]
@@ -138,5 +157,9 @@ fn groups_that_spill() {
 
 #[test]
 fn groups_that_spill_again() {
-    run(Settings { threads: 2, chunk_rows: 3, aggregate_spill: Spilling::Deep, ..Settings::default() }, 100_000, 300);
+    run(
+        Settings { threads: 2, chunk_rows: 3, aggregate_spill: Spilling::Deep, ..Settings::default() },
+        100_000,
+        300,
+    );
 }

@@ -1,9 +1,9 @@
-//! `ON DELETE` and `ON UPDATE` against a slow model: random tables that refer to each other and to themselves in every way, random
-//! statements, and after each of them the rows of all tables.
+//! `ON DELETE` and `ON UPDATE` against a slow model: random tables that refer to each other and to themselves
+//! in every way, random statements, and after each of them the rows of all tables.
 //!
-//! The model does what the manual says, row by row and without indexes: a change of a table makes actions due, which are done
-//! in their order; what must hold is looked at in the end. A statement that fails in one must fail in the other, and leave nothing
-//! behind.
+//! The model does what the manual says, row by row and without indexes: a change of a table makes actions
+//! due, which are done in their order; what must hold is looked at in the end. A statement that fails in one
+//! must fail in the other, and leave nothing behind.
 
 use entasis::{Config, Connection, Database, ErrorKind, Value};
 use entasis_testkit::random::Random;
@@ -162,7 +162,13 @@ impl Model {
         table + 1 < TABLES
     }
 
-    fn change(&self, tables: &mut Tables, table: usize, fate: impl Fn(&Row) -> Fate, open: &mut Open) -> Option<()> {
+    fn change(
+        &self,
+        tables: &mut Tables,
+        table: usize,
+        fate: impl Fn(&Row) -> Fate,
+        open: &mut Open,
+    ) -> Option<()> {
         let (mut gone, mut updated) = (Vec::new(), Vec::new());
         for row in std::mem::take(&mut tables[table]) {
             match fate(&row) {
@@ -218,7 +224,9 @@ impl Model {
             return None;
         }
         let fate = |row: &Row| {
-            let Some(at) = due.went.iter().position(|&went| row[key.column] == Some(went)) else { return Fate::Stays };
+            let Some(at) = due.went.iter().position(|&went| row[key.column] == Some(went)) else {
+                return Fate::Stays;
+            };
             let value = match (&due.event, key.on_delete, key.on_update) {
                 (Event::Deleted, Action::Cascade, _) => return Fate::Goes,
                 (Event::Updated(new), _, Action::Cascade) => new[at],
@@ -296,7 +304,8 @@ fn tables(random: &mut Random) -> (Vec<String>, Model) {
             }
             let parent = random.below(TABLES - 1);
             // Those that change something, more often than not.
-            let mut action = || ACTIONS[if random.chance(80) { 2 + random.below(3) } else { random.below(2) }];
+            let mut action =
+                || ACTIONS[if random.chance(80) { 2 + random.below(3) } else { random.below(2) }];
             let ((on_delete, delete), (on_update, update)) = (action(), action());
             statements.push(format!(
                 "ALTER TABLE t{child} ADD FOREIGN KEY ({name}) REFERENCES t{parent} ON DELETE {delete} ON UPDATE {update}"
@@ -313,7 +322,8 @@ fn contents(connection: &Connection, table: usize) -> Vec<Row> {
         Value::Integer(number) => Some(*number as i64),
         _ => None,
     };
-    let mut rows: Vec<Row> = rows.row_values().map(|row| [number(&row[0]), number(&row[1]), number(&row[2])]).collect();
+    let mut rows: Vec<Row> =
+        rows.row_values().map(|row| [number(&row[0]), number(&row[1]), number(&row[2])]).collect();
     rows.sort_unstable();
     rows
 }

@@ -1,4 +1,6 @@
-//! Joins and set operations that do not fit into memory, as whole statements: several that share it, one that is cancelled. Each gives the right rows or says that memory is short, and leaves neither memory nor files behind.
+//! Joins and set operations that do not fit into memory, as whole statements: several that share it, one that
+//! is cancelled. Each gives the right rows or says that memory is short, and leaves neither memory nor files
+//! behind.
 
 use entasis::{Config, Connection, Database, ErrorKind, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +31,9 @@ fn statements_share_little_memory() {
     let statements = [join(4001, 4001), join(9001, 9001), join(20_011, 20_011)];
     let expected: Vec<Vec<Value>> = {
         let connection = database(usize::MAX).connect();
-        let row = |sql: &String| connection.execute(sql).expect("there is memory").row_values().next().expect("a row");
+        let row = |sql: &String| {
+            connection.execute(sql).expect("there is memory").row_values().next().expect("a row")
+        };
         statements.iter().map(row).collect()
     };
     assert_eq!(expected[2][..2], [Value::Integer(20_011), Value::Integer(20_011 * 20_012 / 2)]);

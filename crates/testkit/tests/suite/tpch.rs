@@ -1,4 +1,5 @@
-//! The 22 queries of TPC-H against known answers: decimals and everything else exact, averages to 1e-9 relative.
+//! The 22 queries of TPC-H against known answers: decimals and everything else exact, averages to 1e-9
+//! relative.
 
 use entasis::{Config, Connection, DataType, Database, Value};
 use entasis_testkit::configuration::{Configuration, tests_directory};
@@ -20,7 +21,9 @@ fn check(database: &Database, scale: &str, configuration: &str) {
     }
     let failures: Vec<String> = entasis::tpch::QUERIES
         .iter()
-        .filter_map(|(name, sql)| compare(&connection, sql, &answer(scale, name)).err().map(|e| format!("{name}: {e}")))
+        .filter_map(|(name, sql)| {
+            compare(&connection, sql, &answer(scale, name)).err().map(|e| format!("{name}: {e}"))
+        })
         .collect();
     assert!(failures.is_empty(), "{} queries fail:\n{}", failures.len(), failures.join("\n"));
 }
@@ -77,7 +80,9 @@ fn same(value: &Value, ty: DataType, text: &str) -> bool {
             (v - expected).abs() <= 1e-9 * expected.abs()
         }
         // The answers print a decimal with the digits that its own query gives, which may be fewer than ours.
-        Value::Integer(_) if ty.is_decimal() => without_zeros(&value.display(ty).to_string()) == without_zeros(text),
+        Value::Integer(_) if ty.is_decimal() => {
+            without_zeros(&value.display(ty).to_string()) == without_zeros(text)
+        }
         _ => value.display(ty).to_string() == text,
     }
 }

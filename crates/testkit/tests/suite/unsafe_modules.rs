@@ -1,7 +1,8 @@
-//! The modules that may be `unsafe` are those that rule 4 of `CONTRIBUTING.md` names, and every crate denies the rest.
+//! The modules that may be `unsafe` are those that rule 4 of `CONTRIBUTING.md` names, and every crate denies
+//! the rest.
 //!
-//! The list names files from the crate's folder on, without `src`: `vector/buffer.rs`. A file that allows unsafe code and is
-//! not on it fails, and so does a name on it that is no such file.
+//! The list names files from the crate's folder on, without `src`: `vector/buffer.rs`. A file that allows
+//! unsafe code and is not on it fails, and so does a name on it that is no such file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,7 +52,11 @@ fn named(text: &str) -> BTreeSet<String> {
 #[test]
 fn contributing_lists_the_unsafe_modules() {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    let rule = text.split("\n4. ").nth(1).and_then(|rest| rest.split("\n5. ").next()).expect("there are rules 4 and 5");
+    let rule = text
+        .split("\n4. ")
+        .nth(1)
+        .and_then(|rest| rest.split("\n5. ").next())
+        .expect("there are rules 4 and 5");
     let (listed, allowed) = (named(rule), allowed());
     let missing: Vec<&String> = allowed.difference(&listed).collect();
     let gone: Vec<&String> = listed.difference(&allowed).collect();
@@ -69,7 +74,11 @@ fn every_crate_keeps_the_lints_of_the_workspace() {
         let manifest = entry.unwrap().path().join("Cargo.toml");
         let text = fs::read_to_string(&manifest).unwrap();
         let lints = text.split("[lints]").nth(1).unwrap_or_default();
-        assert!(lints.trim_start().starts_with("workspace = true"), "{} has lints of its own", manifest.display());
+        assert!(
+            lints.trim_start().starts_with("workspace = true"),
+            "{} has lints of its own",
+            manifest.display()
+        );
     }
 }
 

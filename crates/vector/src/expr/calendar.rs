@@ -1,9 +1,9 @@
 //! Calendar arithmetic on single values: fields of dates and times, truncation, intervals.
 //!
-//! Dates are days since 1970-01-01, times microseconds since midnight, timestamps microseconds since 1970-01-01 00:00:00
-//! (TIMESTAMPTZ likewise, in UTC). All in the proleptic Gregorian calendar, with a year 0. Functions that can leave the
-//! range of their type return `None`. Infinity is the end of each range: [`is_finite`] tells; what moves or cuts a
-//! moment leaves it as it is.
+//! Dates are days since 1970-01-01, times microseconds since midnight, timestamps microseconds since
+//! 1970-01-01 00:00:00 (TIMESTAMPTZ likewise, in UTC). All in the proleptic Gregorian calendar, with a year
+//! 0. Functions that can leave the range of their type return `None`. Infinity is the end of each range:
+//! [`is_finite`] tells; what moves or cuts a moment leaves it as it is.
 
 use super::DatePart;
 use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY};
@@ -57,7 +57,11 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
         }
         DatePart::Epoch => days * 86_400,
         DatePart::Julian => days + JULIAN_EPOCH,
-        DatePart::Hour | DatePart::Minute | DatePart::Second | DatePart::Millisecond | DatePart::Microsecond => 0,
+        DatePart::Hour
+        | DatePart::Minute
+        | DatePart::Second
+        | DatePart::Millisecond
+        | DatePart::Microsecond => 0,
         _ => {
             let (year, month, day) = civil_from_days(days);
             match part {
@@ -104,9 +108,11 @@ pub fn extract_time(part: DatePart, micros: i64) -> i64 {
 pub fn extract_timestamp(part: DatePart, micros: i64) -> i64 {
     match part {
         DatePart::Epoch => micros.div_euclid(MICROS_PER_SECOND),
-        DatePart::Hour | DatePart::Minute | DatePart::Second | DatePart::Millisecond | DatePart::Microsecond => {
-            extract_time(part, micros.rem_euclid(MICROS_PER_DAY))
-        }
+        DatePart::Hour
+        | DatePart::Minute
+        | DatePart::Second
+        | DatePart::Millisecond
+        | DatePart::Microsecond => extract_time(part, micros.rem_euclid(MICROS_PER_DAY)),
         _ => extract_date(part, micros.div_euclid(MICROS_PER_DAY)),
     }
 }
@@ -147,7 +153,8 @@ pub fn epoch_timestamp(micros: i64) -> f64 {
 
 /// Seconds of an interval; a year counts as 365.25 days, a month as 30, as in PostgreSQL.
 pub fn epoch_interval(interval: Interval) -> f64 {
-    let days = f64::from(interval.months / 12) * 365.25 + f64::from(interval.months % 12 * 30 + interval.days);
+    let days =
+        f64::from(interval.months / 12) * 365.25 + f64::from(interval.months % 12 * 30 + interval.days);
     days * 86_400.0 + interval.micros as f64 / MICROS_PER_SECOND as f64
 }
 
@@ -238,7 +245,10 @@ pub fn add_interval(micros: i64, interval: Interval) -> Option<i64> {
         days = add_months(days, interval.months);
     }
     days = days.checked_add(i64::from(interval.days))?;
-    days.checked_mul(MICROS_PER_DAY)?.checked_add(time)?.checked_add(interval.micros).filter(|sum| is_finite(*sum))
+    days.checked_mul(MICROS_PER_DAY)?
+        .checked_add(time)?
+        .checked_add(interval.micros)
+        .filter(|sum| is_finite(*sum))
 }
 
 /// `-interval`.
@@ -259,7 +269,8 @@ pub fn add_intervals(a: Interval, b: Interval) -> Option<Interval> {
     })
 }
 
-/// The product with a number. Fractions flow down: of a month into 30 days, of a day into 24 hours, as in PostgreSQL.
+/// The product with a number. Fractions flow down: of a month into 30 days, of a day into 24 hours, as in
+/// PostgreSQL.
 pub fn scale_interval(interval: Interval, factor: f64) -> Option<Interval> {
     scaled(interval, |part| part * factor)
 }
@@ -294,8 +305,8 @@ pub fn timestamp_difference(a: i64, b: i64) -> Option<Interval> {
     Some(Interval { months: 0, days, micros: micros % MICROS_PER_DAY })
 }
 
-/// `a - b` in years, months, days and a time of one sign. Days that are borrowed from a month are those of the month of
-/// the earlier.
+/// `a - b` in years, months, days and a time of one sign. Days that are borrowed from a month are those of
+/// the month of the earlier.
 pub fn age(a: i64, b: i64) -> Option<Interval> {
     if !is_finite(a) || !is_finite(b) {
         return None;
@@ -305,7 +316,8 @@ pub fn age(a: i64, b: i64) -> Option<Interval> {
         let (year, month, day) = civil_from_days(micros.div_euclid(MICROS_PER_DAY));
         (year * 12 + i64::from(month), day, micros.rem_euclid(MICROS_PER_DAY))
     };
-    let ((first_month, first_day, first_time), (last_month, last_day, last_time)) = (civil(earlier), civil(later));
+    let ((first_month, first_day, first_time), (last_month, last_day, last_time)) =
+        (civil(earlier), civil(later));
     let mut months = last_month - first_month;
     let mut days = i64::from(last_day) - i64::from(first_day);
     let mut micros = last_time - first_time;
@@ -314,7 +326,10 @@ pub fn age(a: i64, b: i64) -> Option<Interval> {
         days -= 1;
     }
     if days < 0 {
-        days += i64::from(days_in_month((first_month - 1).div_euclid(12), (first_month - 1).rem_euclid(12) as u32 + 1));
+        days += i64::from(days_in_month(
+            (first_month - 1).div_euclid(12),
+            (first_month - 1).rem_euclid(12) as u32 + 1,
+        ));
         months -= 1;
     }
     Some(Interval {
@@ -324,8 +339,8 @@ pub fn age(a: i64, b: i64) -> Option<Interval> {
     })
 }
 
-/// The start of the bin that `micros` lies in, of bins of `stride` one of which starts at `origin`. Months do not mix
-/// with days and times in a stride. `None` outside the range.
+/// The start of the bin that `micros` lies in, of bins of `stride` one of which starts at `origin`. Months do
+/// not mix with days and times in a stride. `None` outside the range.
 pub fn bin(stride: Interval, micros: i64, origin: i64) -> Option<i64> {
     if !is_finite(micros) {
         return Some(micros);
@@ -338,8 +353,10 @@ pub fn bin(stride: Interval, micros: i64, origin: i64) -> Option<i64> {
         let width = i64::from(stride.months);
         let mut bins = (month(micros) - month(origin)).div_euclid(width);
         loop {
-            let start =
-                add_interval(origin, Interval { months: i32::try_from(bins * width).ok()?, days: 0, micros: 0 })?;
+            let start = add_interval(
+                origin,
+                Interval { months: i32::try_from(bins * width).ok()?, days: 0, micros: 0 },
+            )?;
             if start <= micros {
                 return Some(start);
             }
@@ -380,7 +397,8 @@ mod tests {
         assert_eq!(civil_from_days(add_months(end_of_january, 13)), (2024, 2, 29));
         assert_eq!(civil_from_days(add_months(end_of_january, -2)), (2022, 11, 30));
         let parts = [DatePart::Century, DatePart::Decade, DatePart::Year, DatePart::Quarter, DatePart::Month];
-        for part in parts.into_iter().chain([DatePart::Week, DatePart::Day, DatePart::Hour, DatePart::Second]) {
+        for part in parts.into_iter().chain([DatePart::Week, DatePart::Day, DatePart::Hour, DatePart::Second])
+        {
             for micros in [-1i64, 0, 1_709_210_096_123_456, -77_000_000_000_000_001] {
                 let start = truncate(part, micros).unwrap();
                 assert!(start <= micros);

@@ -2,17 +2,18 @@
 //!
 //! 1. Constants are folded (`fold.rs`).
 //! 2. Each subexpression becomes a [`Node`] once, however often it stands in the trees (hash consing).
-//! 3. Bottom up, each integer node gets bounds from those of its operands, in 128-bit interval arithmetic. From them
-//!    follow its physical type (32 or 64 bits if the bounds prove that they are enough, however wide its SQL type) and
-//!    whether its kernel must check for overflow. Operands of 32 bits whose result needs 64 are widened by the kernel;
-//!    other operands that differ are resized. A value is never narrowed for an operation that takes it as it is.
-//! 4. `CASE`, `AND` and `OR` whose parts are cheap and cannot fail become plain operations on whole columns; the rest
-//!    stay conditional, and `program.rs` gives their parts selections of their own.
-//! 5. What is computed from a single string column becomes a program of its own ([`Kind::PerEntry`]), which the machine
-//!    runs once per dictionary entry if the column comes with a dictionary.
+//! 3. Bottom up, each integer node gets bounds from those of its operands, in 128-bit interval arithmetic.
+//!    From them follow its physical type (32 or 64 bits if the bounds prove that they are enough, however
+//!    wide its SQL type) and whether its kernel must check for overflow. Operands of 32 bits whose result
+//!    needs 64 are widened by the kernel; other operands that differ are resized. A value is never narrowed
+//!    for an operation that takes it as it is.
+//! 4. `CASE`, `AND` and `OR` whose parts are cheap and cannot fail become plain operations on whole columns;
+//!    the rest stay conditional, and `program.rs` gives their parts selections of their own.
+//! 5. What is computed from a single string column becomes a program of its own ([`Kind::PerEntry`]), which
+//!    the machine runs once per dictionary entry if the column comes with a dictionary.
 //!
-//! Here are the nodes and what is common to all; each kind of operation has a file: [`arithmetic`], [`cast`], [`compare`],
-//! [`condition`].
+//! Here are the nodes and what is common to all; each kind of operation has a file: [`arithmetic`], [`cast`],
+//! [`compare`], [`condition`].
 
 mod arithmetic;
 mod cast;
@@ -119,8 +120,8 @@ pub(super) struct Graph<'a> {
     pub nodes: Vec<Node>,
     index: HashMap<(Discriminant<Kind>, Vec<NodeId>), Vec<NodeId>>,
     input: &'a [ColumnMeta],
-    /// False inside of a program per entry, and for constants: nothing is folded, and nothing held in 32 bits that is not
-    /// by its type.
+    /// False inside of a program per entry, and for constants: nothing is folded, and nothing held in 32 bits
+    /// that is not by its type.
     optimize: bool,
 }
 
@@ -146,7 +147,7 @@ impl<'a> Graph<'a> {
         Ok(self.cheapest_first(parts))
     }
 
-    // ---- nodes -----------------------------------------------------------------------------------------------------
+    // ---- nodes --------------------------------------------------------------------------------------------
 
     fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id]
@@ -162,7 +163,9 @@ impl<'a> Graph<'a> {
                 && other.ty == node.ty
                 && other.physical == node.physical
         };
-        if let Some(found) = self.index.get(&key).and_then(|ids| ids.iter().find(|&&id| same(&self.nodes[id]))) {
+        if let Some(found) =
+            self.index.get(&key).and_then(|ids| ids.iter().find(|&&id| same(&self.nodes[id])))
+        {
             return *found;
         }
         self.nodes.push(node);
@@ -187,7 +190,8 @@ impl<'a> Graph<'a> {
         if args.iter().any(null) {
             return self.constant(&Value::Null, ty, physical);
         }
-        let nullable = args.iter().any(|arg| self.node(*arg).nullable) || matches!(kind, Kind::Cast { lenient: true });
+        let nullable =
+            args.iter().any(|arg| self.node(*arg).nullable) || matches!(kind, Kind::Cast { lenient: true });
         self.finish(kind, args, ty, physical, nullable, range)
     }
 
@@ -216,7 +220,8 @@ impl<'a> Graph<'a> {
             Kind::Calendar(_) | Kind::NegateInterval | Kind::Truncate(_) | Kind::LikeDynamic { .. } => true,
             Kind::Cast { lenient } => {
                 let from = self.node(args[0]).ty;
-                let to_float = from.is_numeric() && (ty == DataType::Float64 || !from.is_float() && ty.is_float());
+                let to_float =
+                    from.is_numeric() && (ty == DataType::Float64 || !from.is_float() && ty.is_float());
                 !lenient && !to_float && ty != DataType::Varchar
             }
             Kind::String(Function::Substring) => args.len() > 2,
@@ -301,15 +306,23 @@ impl<'a> Graph<'a> {
     /// `id` in the default physical type of its SQL type, for a kernel that knows no other.
     fn natural(&mut self, id: NodeId) -> NodeId {
         let (ty, physical) = (self.node(id).ty, self.node(id).physical);
-        if holds_integers(physical) && physical != ty.physical() { self.resize(id, ty.physical()) } else { id }
+        if holds_integers(physical) && physical != ty.physical() {
+            self.resize(id, ty.physical())
+        } else {
+            id
+        }
     }
 
-    /// `id` as it leaves the program: decimals in 64 or 128 bits, all else in the default physical type, unless the
-    /// reader takes it `as_is`.
+    /// `id` as it leaves the program: decimals in 64 or 128 bits, all else in the default physical type,
+    /// unless the reader takes it `as_is`.
     pub fn output(&mut self, id: NodeId, as_is: bool) -> NodeId {
         let (ty, physical) = (self.node(id).ty, self.node(id).physical);
         let default = ty.physical();
-        if as_is || !holds_integers(physical) || physical.width() >= default.width() || physical == PhysicalType::I64 {
+        if as_is
+            || !holds_integers(physical)
+            || physical.width() >= default.width()
+            || physical == PhysicalType::I64
+        {
             return id;
         }
         let range = self.node(id).range.filter(|_| default == PhysicalType::I128);
@@ -358,7 +371,8 @@ impl<'a> Graph<'a> {
         }
         // A constant takes the other's type, if that has room for it; else the narrower does.
         let is_constant = |id: NodeId| matches!(self.node(id).kind, Kind::Constant(_));
-        let fits = |id: NodeId, other: PhysicalType| self.node(id).range.is_some_and(|range| other.holds(range));
+        let fits =
+            |id: NodeId, other: PhysicalType| self.node(id).range.is_some_and(|range| other.holds(range));
         if is_constant(b) && fits(b, pa) {
             return Ok((a, self.resize(b, pa)));
         }
@@ -371,7 +385,7 @@ impl<'a> Graph<'a> {
         Ok((self.resize(a, PhysicalType::I128), self.resize(b, PhysicalType::I128)))
     }
 
-    // ---- expressions -----------------------------------------------------------------------------------------------
+    // ---- expressions --------------------------------------------------------------------------------------
 
     fn lower(&mut self, expr: &Expr) -> Result<NodeId> {
         if self.optimize
@@ -382,7 +396,9 @@ impl<'a> Graph<'a> {
         match expr {
             Expr::Column { id, .. } => self.column(*id),
             Expr::Literal { value, ty } => Ok(self.literal(value, *ty)),
-            Expr::Parameter { index, .. } => Err(Error::internal(format!("parameter {} has no value", index + 1))),
+            Expr::Parameter { index, .. } => {
+                Err(Error::internal(format!("parameter {} has no value", index + 1)))
+            }
             Expr::Compare { op, left, right } => {
                 let (left, right) = (self.lower(left)?, self.lower(right)?);
                 self.compare(*op, left, right)
@@ -426,7 +442,8 @@ impl<'a> Graph<'a> {
             }
             Expr::InList { input, list } => {
                 let input = self.lower(input)?;
-                let kind = Kind::InList(Arc::new(List::new(list, self.node(input).ty, self.node(input).physical)?));
+                let kind =
+                    Kind::InList(Arc::new(List::new(list, self.node(input).ty, self.node(input).physical)?));
                 let node = self.strict(kind, vec![input], DataType::Boolean);
                 if list.iter().any(Value::is_null) {
                     self.nodes[node].nullable = true;

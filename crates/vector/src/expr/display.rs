@@ -78,7 +78,10 @@ fn write_literal(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt
     match (value, ty) {
         (Value::Null, _) => f.write_str("NULL"),
         (Value::Text(text), _) => write!(f, "'{}'", text.replace('\'', "''")),
-        (Value::Integer(_), DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz)
+        (
+            Value::Integer(_),
+            DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz,
+        )
         | (Value::Interval(_) | Value::Bytes(_), _)
         | (_, DataType::Uuid) => write!(f, "{ty} '{}'", value.display(ty)),
         _ => value.display(ty).fmt(f),

@@ -1,9 +1,10 @@
 //! Expressions over one string column, computed once per dictionary entry.
 //!
-//! The results of a dictionary are kept as long as the machine sees it: codes then map to results by a look-up. Computing
-//! them pays as soon as the rows that came with the dictionary are half as many as its entries; until then, and for
-//! columns that come flat, the expression runs over the rows. If an entry raises an error (it may belong to no row), the
-//! rows decide, too. String results become a dictionary again, of distinct values.
+//! The results of a dictionary are kept as long as the machine sees it: codes then map to results by a
+//! look-up. Computing them pays as soon as the rows that came with the dictionary are half as many as its
+//! entries; until then, and for columns that come flat, the expression runs over the rows. If an entry raises
+//! an error (it may belong to no row), the rows decide, too. String results become a dictionary again, of
+//! distinct values.
 
 use super::kernels::select::place;
 use super::kernels::{Rows, as_held};
@@ -65,7 +66,13 @@ impl Entries {
     ///
     /// # Errors
     /// Those of the program.
-    pub fn compute(&mut self, program: &Program, column: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    pub fn compute(
+        &mut self,
+        program: &Program,
+        column: &Vector,
+        rows: Rows<'_>,
+        out: &mut Vector,
+    ) -> Result<()> {
         if column.encoding() == Encoding::Dictionary {
             let dictionary = column.dictionary().expect("a dictionary vector has one");
             let at = self.find(dictionary.id());
@@ -148,7 +155,11 @@ impl Entries {
             }
             self.slice = slice;
         }
-        if physical == PhysicalType::Str { distinct(&results, dictionary.len()) } else { State::Values(results) }
+        if physical == PhysicalType::Str {
+            distinct(&results, dictionary.len())
+        } else {
+            State::Values(results)
+        }
     }
 }
 
@@ -203,7 +214,13 @@ fn distinct(results: &Vector, count: usize) -> State {
     State::Codes(Dictionary::new(values, order.len()), codes)
 }
 
-fn map_values(results: &Vector, column: &Vector, null: &Value, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+fn map_values(
+    results: &Vector,
+    column: &Vector,
+    null: &Value,
+    rows: Rows<'_>,
+    out: &mut Vector,
+) -> Result<()> {
     fn copy<T: Native>(results: &Vector, codes: &[u32], rows: Rows<'_>, out: &mut Vector) {
         let results = results.values::<T>();
         let out = out.values_mut::<T>();

@@ -18,12 +18,13 @@ pub fn evaluate_constant(expr: &Expr) -> Result<Value> {
     Ok(output.value(0, 0, expr.ty()))
 }
 
-/// The same expression with every part that is constant computed, unless computing it raises an error: that is raised,
-/// or not, when a row gets there.
+/// The same expression with every part that is constant computed, unless computing it raises an error: that
+/// is raised, or not, when a row gets there.
 pub(super) fn fold(expr: &Expr) -> Expr {
     expr.clone().transform(&mut |part| {
         let operands = part.children();
-        let ready = !operands.is_empty() && operands.iter().all(|operand| matches!(operand, Expr::Literal { .. }));
+        let ready =
+            !operands.is_empty() && operands.iter().all(|operand| matches!(operand, Expr::Literal { .. }));
         let fixed = match &part {
             Expr::External { function, .. } => function.is_immutable() && !function.is_volatile(),
             _ => true,

@@ -11,8 +11,8 @@
 //!
 //! A qualifier (`INTERVAL '1-2' YEAR TO MONTH`) says what a bare number counts and cuts off what is finer.
 //!
-//! **Fractions flow down** as in PostgreSQL: of years and longer to whole months (rounded), of months into 30 days, of
-//! days into 24 hours.
+//! **Fractions flow down** as in PostgreSQL: of years and longer to whole months (rounded), of months into 30
+//! days, of days into 24 hours.
 
 use super::calendar::{add_intervals, negate_interval};
 use crate::types::{Interval, MICROS_PER_DAY};
@@ -153,7 +153,9 @@ impl Number {
                 Some(Interval { months: small()?, ..rest })
             }
             Length::Months(n) => {
-                let months = small()?.checked_mul(n)?.checked_add((fraction * f64::from(n)).round_ties_even() as i32)?;
+                let months = small()?
+                    .checked_mul(n)?
+                    .checked_add((fraction * f64::from(n)).round_ties_even() as i32)?;
                 Some(Interval { months, ..Interval::default() })
             }
             Length::Days(n) => {

@@ -1,20 +1,23 @@
 //! The machine: one worker's registers, and the run of a [`Program`] over a chunk.
 //!
-//! **Where a program runs.** To compute values: if all columns that it reads share a group, in the positions of that
-//! group, under the group's selection, and the results join the group; nothing is copied. Else the columns are gathered
-//! row by row first, and the results form a group without selection. To narrow: always by row, since the rows that pass
-//! are wanted by number; columns of a group with a selection are gathered when an instruction first reads them, so not at
-//! all if no row is left by then. Gathering keeps constants and dictionary codes as they are.
+//! **Where a program runs.** To compute values: if all columns that it reads share a group, in the positions
+//! of that group, under the group's selection, and the results join the group; nothing is copied. Else the
+//! columns are gathered row by row first, and the results form a group without selection. To narrow: always
+//! by row, since the rows that pass are wanted by number; columns of a group with a selection are gathered
+//! when an instruction first reads them, so not at all if no row is left by then. Gathering keeps constants
+//! and dictionary codes as they are.
 //!
-//! **Encodings.** Kernels take flat and constant vectors. A dictionary vector is decoded for the rows at hand when a
-//! kernel needs it; programs over one string column run per entry instead (`entries.rs`).
+//! **Encodings.** Kernels take flat and constant vectors. A dictionary vector is decoded for the rows at hand
+//! when a kernel needs it; programs over one string column run per entry instead (`entries.rs`).
 //!
-//! **Memory.** Registers keep their buffers from chunk to chunk. What the machine borrowed from its input is let go at
-//! the end of each run, so that whoever made the chunk may write its vectors again in place.
+//! **Memory.** Registers keep their buffers from chunk to chunk. What the machine borrowed from its input is
+//! let go at the end of each run, so that whoever made the chunk may write its vectors again in place.
 
 use super::compile::Kind;
 use super::entries::Entries;
-use super::kernels::{Operand, Rows, arithmetic, boolean, cast, compare, date, list, operand, select, string};
+use super::kernels::{
+    Operand, Rows, arithmetic, boolean, cast, compare, date, list, operand, select, string,
+};
 use super::program::{Code, Initial, Instruction, Op, Program, Register, SelectionId};
 use super::{ExternalFunction, Function};
 use crate::buffer::{Buffer, Native};
@@ -41,11 +44,18 @@ type Load<'a> = &'a mut dyn FnMut(usize, &mut Vector, &mut Vector);
 impl Machine {
     /// Registers for `program`.
     pub fn new(program: Arc<Program>) -> Machine {
-        Machine { program, values: None, narrowing: None, groups: Vec::new(), picks: Vec::new(), spares: Vec::new() }
+        Machine {
+            program,
+            values: None,
+            narrowing: None,
+            groups: Vec::new(),
+            picks: Vec::new(),
+            spares: Vec::new(),
+        }
     }
 
-    /// Computes all expressions for the rows of `input` and appends them to `output` as columns. The caller has reset
-    /// `output` to the same row count; the groups that are needed are added.
+    /// Computes all expressions for the rows of `input` and appends them to `output` as columns. The caller
+    /// has reset `output` to the same row count; the groups that are needed are added.
     ///
     /// # Errors
     /// Input errors of the expressions.
@@ -61,12 +71,16 @@ impl Machine {
         match (home, computed.indices(rows)) {
             (Home::Group(_), Some(positions)) => {
                 let limit = selection::limit(positions);
-                frame.run(code, Rows::Sparse(positions, limit), &mut |c, into, _| *into = input.vector(c).clone())?;
+                frame.run(code, Rows::Sparse(positions, limit), &mut |c, into, _| {
+                    *into = input.vector(c).clone()
+                })?;
             }
             (Home::Group(_), None) => {
                 frame.run(code, Rows::Dense(rows), &mut |c, into, _| *into = input.vector(c).clone())?;
             }
-            (Home::Rows, _) => frame.run(code, Rows::Dense(rows), &mut |c, into, kept| by_row(input, c, into, kept))?,
+            (Home::Rows, _) => {
+                frame.run(code, Rows::Dense(rows), &mut |c, into, kept| by_row(input, c, into, kept))?
+            }
         }
         self.groups.clear();
         self.groups.resize(input.groups().len(), None);
@@ -181,7 +195,8 @@ pub(super) struct Frame {
     loaded: Vec<bool>,
     /// The buffers of columns that had to be gathered.
     gathered: Vec<Vector>,
-    /// The flat form of registers that hold a dictionary vector, and the selection that it is good for in this run.
+    /// The flat form of registers that hold a dictionary vector, and the selection that it is good for in
+    /// this run.
     decoded: Vec<(Vector, Option<SelectionId>)>,
     selections: Vec<Vec<u16>>,
     /// One byte a position, all zero between instructions.
@@ -264,7 +279,14 @@ impl Frame {
         }
     }
 
-    fn step(&mut self, code: &Code, at: usize, instruction: &Instruction, all: Rows<'_>, load: Load<'_>) -> Result<()> {
+    fn step(
+        &mut self,
+        code: &Code,
+        at: usize,
+        instruction: &Instruction,
+        all: Rows<'_>,
+        load: Load<'_>,
+    ) -> Result<()> {
         let Instruction { op, args, out, rows: selection, .. } = instruction;
         // Selections are lists of their own, moved out while they are written.
         let target = match op {
@@ -314,7 +336,9 @@ impl Frame {
         let rows = self.rows(selection, all);
         match op {
             Op::Narrow(keep, _) => select::narrow(self.arg(args[0]), *keep, rows, list),
-            Op::Without(taken, _) => select::subtract(&[&self.selections[*taken]], false, rows, &mut marks, list),
+            Op::Without(taken, _) => {
+                select::subtract(&[&self.selections[*taken]], false, rows, &mut marks, list)
+            }
             Op::Union(parts, _) => {
                 let parts: Vec<&[u16]> = parts.iter().map(|part| self.selections[*part].as_slice()).collect();
                 select::subtract(&parts, true, rows, &mut marks, list);
@@ -326,7 +350,13 @@ impl Frame {
     }
 
     /// Runs an instruction that writes a register.
-    fn execute(&mut self, at: usize, instruction: &Instruction, all: Rows<'_>, out: &mut Vector) -> Result<()> {
+    fn execute(
+        &mut self,
+        at: usize,
+        instruction: &Instruction,
+        all: Rows<'_>,
+        out: &mut Vector,
+    ) -> Result<()> {
         let Instruction { op, args, types, ty, rows: selection, .. } = instruction;
         let mut entries = self.entries[at].take();
         let mut external =
@@ -382,7 +412,9 @@ impl Frame {
             Kind::Between => compare::between(arg(0), arg(1), arg(2), rows, out),
             Kind::Arithmetic(op, check) => arithmetic::arithmetic(*op, *check, arg(0), arg(1), ty, rows, out),
             Kind::Single(single) => arithmetic::single(*single, arg(0), ty, rows, out),
-            Kind::Calendar(op) => date::arithmetic(*op, (arg(0), types[0]), (arg(1), types[1]), ty, rows, out),
+            Kind::Calendar(op) => {
+                date::arithmetic(*op, (arg(0), types[0]), (arg(1), types[1]), ty, rows, out)
+            }
             Kind::NegateInterval => date::negate(arg(0), rows, out),
             Kind::Resize => cast::resize(arg(0), rows, out),
             Kind::Cast { lenient } => cast::cast(arg(0), types[0], ty, *lenient, rows, out),

@@ -1,13 +1,14 @@
 //! Expressions: the typed tree that plans carry ([`Expr`]) and the machine that runs it over chunks.
 //!
-//! A tree is made by the front end with every type settled and every coercion an explicit [`Expr::Cast`]. It is
-//! compiled once per operator to a [`Program`], a linear list of instructions over registers in which a shared
-//! subexpression stands once, and each worker runs the program on a [`Machine`] of its own, chunk after chunk.
+//! A tree is made by the front end with every type settled and every coercion an explicit [`Expr::Cast`]. It
+//! is compiled once per operator to a [`Program`], a linear list of instructions over registers in which a
+//! shared subexpression stands once, and each worker runs the program on a [`Machine`] of its own, chunk
+//! after chunk.
 //!
-//! **NULL**: every operation is NULL if an operand is, unless its documentation says otherwise.
-//! **Errors**: overflow, division by zero and failed casts are errors, raised only for rows that the chunk selects and
-//! that SQL evaluates: a `CASE` branch that is not taken, or the right side of an `AND` whose left side is false,
-//! raises nothing.
+//! **NULL**: every operation is NULL if an operand is, unless its documentation says otherwise. **Errors**:
+//! overflow, division by zero and failed casts are errors, raised only for rows that the chunk selects and
+//! that SQL evaluates: a `CASE` branch that is not taken, or the right side of an `AND` whose left side is
+//! false, raises nothing.
 
 pub mod calendar;
 mod compile;
@@ -82,10 +83,11 @@ pub enum Expr {
     Negate(Box<Expr>),
     /// Logical negation.
     Not(Box<Expr>),
-    /// Conjunction of at least two. False if any is false, else NULL if any is NULL. Evaluated from the left, each
-    /// conjunct only for rows that are still in question.
+    /// Conjunction of at least two. False if any is false, else NULL if any is NULL. Evaluated from the left,
+    /// each conjunct only for rows that are still in question.
     And(Vec<Expr>),
-    /// Disjunction of at least two. True if any is true, else NULL if any is NULL. Evaluated from the left likewise.
+    /// Disjunction of at least two. True if any is true, else NULL if any is NULL. Evaluated from the left
+    /// likewise.
     Or(Vec<Expr>),
     /// `x IS NULL`; never NULL.
     IsNull(Box<Expr>),
@@ -230,11 +232,11 @@ pub enum Function {
     /// Field of a DATE, TIMESTAMP[TZ], TIME or INTERVAL; result `ty` is an integer type, or DOUBLE for
     /// [`DatePart::Epoch`] and [`DatePart::Julian`]. TIMESTAMPTZ is read in UTC. NULL of infinity.
     Extract(DatePart),
-    /// DATE or TIMESTAMP[TZ] cut to the start of the field; type of the argument, or TIMESTAMP for a DATE argument if
-    /// `ty` says so. An INTERVAL without what is finer than the field.
+    /// DATE or TIMESTAMP[TZ] cut to the start of the field; type of the argument, or TIMESTAMP for a DATE
+    /// argument if `ty` says so. An INTERVAL without what is finer than the field.
     Truncate(DatePart),
-    /// `substring(VARCHAR, start BIGINT[, count BIGINT])`, from 1, in characters, as in PostgreSQL: a start before the
-    /// text counts into the length; a negative count is an error.
+    /// `substring(VARCHAR, start BIGINT[, count BIGINT])`, from 1, in characters, as in PostgreSQL: a start
+    /// before the text counts into the length; a negative count is an error.
     Substring,
     /// Characters of a VARCHAR; BIGINT or INTEGER as `ty` says.
     CharLength,
@@ -258,8 +260,8 @@ pub enum Function {
     Floor,
     /// Smallest integer not below, DOUBLE to DOUBLE.
     Ceil,
-    /// An integer or decimal as a decimal of 38 digits and no smaller scale; what has too many digits becomes ±10^38, which is
-    /// beyond all values of that type. For comparisons alone.
+    /// An integer or decimal as a decimal of 38 digits and no smaller scale; what has too many digits becomes
+    /// ±10^38, which is beyond all values of that type. For comparisons alone.
     Saturate,
     /// Square root, DOUBLE to DOUBLE; a negative argument is an error.
     Sqrt,
@@ -305,13 +307,13 @@ pub enum DatePart {
 pub trait ExternalFunction: fmt::Debug + Send + Sync {
     /// The name, as SQL writes it. Together with the argument types it identifies the function.
     fn name(&self) -> &str;
-    /// True if equal arguments give equal results, also at another time (`random()`, `uuid()` do not). Only such calls
-    /// are computed once per dictionary value or folded.
+    /// True if equal arguments give equal results, also at another time (`random()`, `uuid()` do not). Only
+    /// such calls are computed once per dictionary value or folded.
     fn is_immutable(&self) -> bool;
     /// True if the function looks at the time, the session or chance, not only at its arguments.
     fn is_volatile(&self) -> bool;
-    /// Computes the first `rows` positions of flat or constant `args` into `out`, whose type is the result's physical
-    /// type and which the function begins.
+    /// Computes the first `rows` positions of flat or constant `args` into `out`, whose type is the result's
+    /// physical type and which the function begins.
     ///
     /// # Errors
     /// Input, if the function rejects a value.
@@ -337,8 +339,8 @@ pub struct ColumnMeta {
     pub id: ColumnId,
     /// Its SQL type.
     pub ty: DataType,
-    /// How its vectors hold it. Mostly `ty.physical()`; a wide decimal whose range allows it travels as `I64`, and what only
-    /// programs and sums read in the narrowest type of [`DataType::narrowest`].
+    /// How its vectors hold it. Mostly `ty.physical()`; a wide decimal whose range allows it travels as
+    /// `I64`, and what only programs and sums read in the narrowest type of [`DataType::narrowest`].
     pub physical: PhysicalType,
     /// Whether NULL may occur.
     pub nullable: bool,
@@ -370,7 +372,8 @@ impl Expr {
     pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
         Expr::Compare { op, left: Box::new(left), right: Box::new(right) }
     }
-    /// The conjunction of any number of conditions; true if there are none. Nested conjunctions are flattened.
+    /// The conjunction of any number of conditions; true if there are none. Nested conjunctions are
+    /// flattened.
     pub fn and(conditions: impl IntoIterator<Item = Expr>) -> Expr {
         let mut flat = Vec::new();
         for condition in conditions {
@@ -474,7 +477,9 @@ impl Expr {
     /// True if the expression, evaluated again, may differ (`random()`).
     pub fn is_volatile(&self) -> bool {
         let mut volatile = false;
-        self.visit(&mut |e| volatile |= matches!(e, Expr::External { function, .. } if function.is_volatile()));
+        self.visit(&mut |e| {
+            volatile |= matches!(e, Expr::External { function, .. } if function.is_volatile())
+        });
         volatile
     }
 }

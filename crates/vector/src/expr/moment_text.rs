@@ -1,8 +1,9 @@
 //! Text to dates, times of day and timestamps.
 //!
-//! [`parse_date`], [`parse_time`] and [`parse_timestamp`] are the fast path, for the plain forms that come by the million.
-//! [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`, `0044-03-15 10:00:00 BC`), `infinity` and
-//! `-infinity`, `epoch`, the end of a day as `24:00:00`, and a zone, whose name is left to whoever knows zones.
+//! [`parse_date`], [`parse_time`] and [`parse_timestamp`] are the fast path, for the plain forms that come by
+//! the million. [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`,
+//! `0044-03-15 10:00:00 BC`), `infinity` and `-infinity`, `epoch`, the end of a day as `24:00:00`, and a
+//! zone, whose name is left to whoever knows zones.
 
 use super::calendar::{day_of, days_in_month, is_finite};
 use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, MICROS_PER_DAY};
@@ -29,8 +30,8 @@ fn take(bytes: &mut &[u8], wanted: u8) -> Option<()> {
     (*first == wanted).then_some(())
 }
 
-/// `2024-02-29`: year, month and day with one separator, `-` or `/`. A year may have up to seven digits and a sign, or
-/// be followed by ` (BC)`.
+/// `2024-02-29`: year, month and day with one separator, `-` or `/`. A year may have up to seven digits and a
+/// sign, or be followed by ` (BC)`.
 #[inline]
 pub fn parse_date(mut bytes: &[u8]) -> Option<i32> {
     let days = take_date(&mut bytes)?;
@@ -72,7 +73,9 @@ fn date_of(year: i64, month: u32, day: u32) -> Option<i32> {
         return None;
     }
     // The ends of the range stand for infinity.
-    i32::try_from(days_from_civil(year, month, day)).ok().filter(|days| days.unsigned_abs() < INFINITE_DATE as u32)
+    i32::try_from(days_from_civil(year, month, day))
+        .ok()
+        .filter(|days| days.unsigned_abs() < INFINITE_DATE as u32)
 }
 
 /// `23:59[:59[.999999]]`, up to `24:00:00`; digits of fraction after the sixth are cut.
@@ -107,8 +110,8 @@ fn take_fraction(bytes: &mut &[u8]) -> i64 {
     micros
 }
 
-/// A moment, in all forms. Offsets are taken into account: microseconds are in UTC if there is one, and whether there is.
-/// `None` where the zone has a name.
+/// A moment, in all forms. Offsets are taken into account: microseconds are in UTC if there is one, and
+/// whether there is. `None` where the zone has a name.
 #[inline]
 pub fn parse_timestamp(bytes: &[u8]) -> Option<(i64, bool)> {
     let moment = parse_moment(bytes)?;
@@ -149,8 +152,8 @@ impl Moment<'_> {
     }
 }
 
-/// `2024-02-29[( |T)23:59[:59[.9]][ ][zone]][ BC]`, where the zone is `Z`, `±hh[[:]mm[:ss]]` or a name; `infinity`,
-/// `-infinity`, `epoch`.
+/// `2024-02-29[( |T)23:59[:59[.9]][ ][zone]][ BC]`, where the zone is `Z`, `±hh[[:]mm[:ss]]` or a name;
+/// `infinity`, `-infinity`, `epoch`.
 #[inline]
 pub fn parse_moment(text: &[u8]) -> Option<Moment<'_>> {
     let plain = |micros| Some(Moment { micros, zone: TextZone::None });
@@ -193,7 +196,9 @@ pub fn parse_moment(text: &[u8]) -> Option<Moment<'_>> {
 fn parse_zone(bytes: &[u8]) -> Option<TextZone<'_>> {
     match bytes[0] {
         b'+' | b'-' => parse_offset(bytes).map(TextZone::Offset),
-        _ if bytes.eq_ignore_ascii_case(b"z") || bytes.eq_ignore_ascii_case(b"utc") => Some(TextZone::Offset(0)),
+        _ if bytes.eq_ignore_ascii_case(b"z") || bytes.eq_ignore_ascii_case(b"utc") => {
+            Some(TextZone::Offset(0))
+        }
         b'a'..=b'z' | b'A'..=b'Z' => std::str::from_utf8(bytes).ok().map(TextZone::Named),
         _ => None,
     }

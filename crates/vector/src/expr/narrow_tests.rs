@@ -1,14 +1,17 @@
 //! Programs over narrow columns against programs that narrow nothing, and at the edges of every type.
 //!
-//! The twin is the same expression compiled as it is, over columns in their types' default physical types: 64 and 128
-//! bits. Values stand at the ends of random ranges, so that results stand at the edges of 32 and 64 bits.
+//! The twin is the same expression compiled as it is, over columns in their types' default physical types: 64
+//! and 128 bits. Values stand at the ends of random ranges, so that results stand at the edges of 32 and 64
+//! bits.
 
 use super::fold::fold;
 use super::tests::Random;
 use super::*;
 use crate::types::pow10;
 use crate::{Chunk, Error, Selection, Vector};
-use DataType::{Boolean, Decimal, Float64, Int8, Int16, Int32, Int64, Timestamp, UInt8, UInt16, UInt32, UInt64};
+use DataType::{
+    Boolean, Decimal, Float64, Int8, Int16, Int32, Int64, Timestamp, UInt8, UInt16, UInt32, UInt64,
+};
 
 const TYPES: [DataType; 12] = [
     Int8,
@@ -88,7 +91,9 @@ fn cast(input: Expr, ty: DataType) -> Expr {
 
 /// `left op right` as a front end would type it.
 fn operation(random: &mut Random, left: Expr, right: Expr) -> Expr {
-    use ArithmeticOp::{Add, BitAnd, BitOr, BitXor, Divide, Modulo, Multiply, ShiftLeft, ShiftRight, Subtract};
+    use ArithmeticOp::{
+        Add, BitAnd, BitOr, BitXor, Divide, Modulo, Multiply, ShiftLeft, ShiftRight, Subtract,
+    };
     let (lt, rt) = (left.ty(), right.ty());
     let (op, left, right, ty) = match (lt, rt) {
         (Decimal { scale: ls, .. }, Decimal { scale: rs, .. }) if ls + rs < 30 => {
@@ -97,7 +102,10 @@ fn operation(random: &mut Random, left: Expr, right: Expr) -> Expr {
             (op, left, right, Decimal { precision: 38, scale })
         }
         _ if lt.is_integer() => {
-            let ops = [Add, Subtract, Multiply, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight];
+            let ops = [
+                Add, Subtract, Multiply, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft,
+                ShiftRight,
+            ];
             (random.of(&ops), left, cast(right, lt), lt)
         }
         _ => {
@@ -145,7 +153,13 @@ fn condition(random: &mut Random, columns: &[DataType], depth: u32) -> Expr {
 }
 
 /// The rows of `columns`, held as `metas` say.
-fn chunk_of(metas: &[ColumnMeta], columns: &[Vec<Value>], rows: usize, selection: Selection, gap: usize) -> Chunk {
+fn chunk_of(
+    metas: &[ColumnMeta],
+    columns: &[Vec<Value>],
+    rows: usize,
+    selection: Selection,
+    gap: usize,
+) -> Chunk {
     let mut chunk = Chunk::new();
     chunk.reset(rows);
     let group = chunk.push_group(selection);
@@ -204,15 +218,21 @@ fn narrow_programs_give_what_wide_ones_give() {
                 _ => Value::Integer(random.number(range.0, range.1)),
             };
             columns.push((0..rows).map(|_| value(&mut random)).collect::<Vec<Value>>());
-            metas.push(ColumnMeta { nullable, range: Some(range), ..ColumnMeta::new(ColumnId(i as u32), ty) });
+            metas.push(ColumnMeta {
+                nullable,
+                range: Some(range),
+                ..ColumnMeta::new(ColumnId(i as u32), ty)
+            });
         }
-        let expr = if round % 3 == 0 { condition(&mut random, &types, 2) } else { numeric(&mut random, &types, 3) };
+        let expr =
+            if round % 3 == 0 { condition(&mut random, &types, 2) } else { numeric(&mut random, &types, 3) };
         // The twin knows nothing but the types.
         let plain: Vec<ColumnMeta> = metas
             .iter()
             .map(|meta| ColumnMeta { nullable: meta.nullable, ..ColumnMeta::new(meta.id, meta.ty) })
             .collect();
-        // What is constant is folded on both sides: a NULL that comes of it hides errors of the other operand.
+        // What is constant is folded on both sides: a NULL that comes of it hides errors of the other
+        // operand.
         let expected = row_by_row(&fold(&expr), &plain, &columns, rows);
         for width in 0..3 {
             let metas: Vec<ColumnMeta> = metas
@@ -235,7 +255,8 @@ fn narrow_programs_give_what_wide_ones_give() {
             }
             let text = program.to_string();
             narrow += usize::from(text.contains("[I32] for"));
-            widening += usize::from(text.contains("*(") && text.contains("[I64] for") && !text.contains("resize"));
+            widening +=
+                usize::from(text.contains("*(") && text.contains("[I64] for") && !text.contains("resize"));
             for gap in [1, 2] {
                 let positions: Vec<u16> = (0..rows as u16).map(|row| row * gap + gap - 1).collect();
                 let selection = if gap == 1 { Selection::ALL } else { Selection::from_indices(&positions) };
@@ -250,7 +271,8 @@ fn narrow_programs_give_what_wide_ones_give() {
                     let program = Program::compile(std::slice::from_ref(&expr), &metas).unwrap();
                     let picks: Vec<u16> = Machine::new(program).select(&chunk).unwrap().to_vec();
                     let truths = expected.as_ref().unwrap().iter().enumerate();
-                    let truths = truths.filter(|(_, v)| **v == Value::Boolean(true)).map(|(row, _)| row as u16);
+                    let truths =
+                        truths.filter(|(_, v)| **v == Value::Boolean(true)).map(|(row, _)| row as u16);
                     assert_eq!(picks, truths.collect::<Vec<u16>>(), "{expr}");
                 }
             }
@@ -258,7 +280,10 @@ fn narrow_programs_give_what_wide_ones_give() {
         if expected.is_ok() { passed += 1 } else { failed += 1 }
     }
     // The draw is worth something.
-    assert!(narrow > 500 && widening > 30 && failed > 300 && passed > 1000, "{narrow} {widening} {failed} {passed}");
+    assert!(
+        narrow > 500 && widening > 30 && failed > 300 && passed > 1000,
+        "{narrow} {widening} {failed} {passed}"
+    );
 }
 
 #[test]
@@ -379,8 +404,10 @@ fn the_first_query_of_tpch_runs_in_32_bits_up_to_the_last_product() {
     };
     let one = || Expr::literal(Value::Integer(1), Decimal { precision: 1, scale: 0 });
     let of = |id| Expr::column(ColumnId(id), MONEY);
-    let price = arithmetic(ArithmeticOp::Multiply, of(0), arithmetic(ArithmeticOp::Subtract, one(), of(1), 2), 4);
-    let charge = arithmetic(ArithmeticOp::Multiply, price.clone(), arithmetic(ArithmeticOp::Add, one(), of(2), 2), 6);
+    let price =
+        arithmetic(ArithmeticOp::Multiply, of(0), arithmetic(ArithmeticOp::Subtract, one(), of(1), 2), 4);
+    let charge =
+        arithmetic(ArithmeticOp::Multiply, price.clone(), arithmetic(ArithmeticOp::Add, one(), of(2), 2), 6);
     let program = Program::compile_narrow(&[price, charge], &metas, &|_| true).unwrap();
     let held: Vec<PhysicalType> = program.outputs().iter().map(|meta| meta.physical).collect();
     assert_eq!(held, [PhysicalType::I32, PhysicalType::I64]);
@@ -419,7 +446,11 @@ fn what_knows_one_physical_type_gets_that() {
         plain(&number, DataType::Varchar),
         plain(&number, Float64),
         plain(&number, Boolean),
-        Expr::compare(CompareOp::NotDistinctFrom, number.clone(), Expr::literal(Value::Integer(1 << 40), Int64)),
+        Expr::compare(
+            CompareOp::NotDistinctFrom,
+            number.clone(),
+            Expr::literal(Value::Integer(1 << 40), Int64),
+        ),
         Expr::IsNull(Box::new(number)),
         time,
     ];

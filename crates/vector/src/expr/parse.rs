@@ -1,8 +1,8 @@
 //! Text to values: casts from VARCHAR, and the fields of CSV files.
 //!
-//! The functions on bytes are the fast path, for types that come by the million; they take what they return for and say
-//! `None` otherwise. [`parse_value`] handles every type and makes the error message. Surrounding white space is allowed
-//! for all types but VARCHAR and BLOB.
+//! The functions on bytes are the fast path, for types that come by the million; they take what they return
+//! for and say `None` otherwise. [`parse_value`] handles every type and makes the error message. Surrounding
+//! white space is allowed for all types but VARCHAR and BLOB.
 
 use crate::error::sqlstate;
 use crate::types::{DataType, pow10};
@@ -67,8 +67,8 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// A decimal integer with an optional sign. Exponents and fractions that leave an integer (`1e3`, `5.0`) are allowed,
-/// others are rounded half away from zero, as for decimals.
+/// A decimal integer with an optional sign. Exponents and fractions that leave an integer (`1e3`, `5.0`) are
+/// allowed, others are rounded half away from zero, as for decimals.
 fn parse_integer(bytes: &[u8]) -> Option<i128> {
     parse_i64(bytes).map(i128::from).or_else(|| parse_decimal(bytes, 38, 0))
 }
@@ -106,8 +106,8 @@ fn split_sign(bytes: &[u8]) -> (bool, &[u8]) {
 /// An exponent beyond that is no number that somebody means.
 const LARGEST_EXPONENT: i64 = 16_383;
 
-/// The unscaled number of `12.345e-1` at `scale`, rounded half away from zero; `None` if it is no number or needs more
-/// than `precision` digits.
+/// The unscaled number of `12.345e-1` at `scale`, rounded half away from zero; `None` if it is no number or
+/// needs more than `precision` digits.
 #[inline]
 pub fn parse_decimal(bytes: &[u8], precision: u8, scale: u8) -> Option<i128> {
     let (negative, mut rest) = split_sign(bytes);
@@ -240,10 +240,16 @@ mod tests {
         assert_eq!(round_trip("-infinity", DataType::Date), "-infinity");
         assert_eq!(round_trip("2024-02-03T23:00:00-05", DataType::Date), "2024-02-03");
         assert_eq!(round_trip("2013-01-01 06:00:00+00", DataType::TimestampTz), "2013-01-01 06:00:00+00");
-        assert_eq!(round_trip("2013-01-01T06:00:00.5-02:30", DataType::TimestampTz), "2013-01-01 08:30:00.5+00");
+        assert_eq!(
+            round_trip("2013-01-01T06:00:00.5-02:30", DataType::TimestampTz),
+            "2013-01-01 08:30:00.5+00"
+        );
         assert_eq!(round_trip("2013-01-01 06:00:00+02", DataType::Timestamp), "2013-01-01 06:00:00");
         assert_eq!(round_trip("2013-01-01", DataType::Timestamp), "2013-01-01 00:00:00");
-        assert_eq!(round_trip("2013-01-01 25:00", DataType::Timestamp), "cannot cast '2013-01-01 25:00' to TIMESTAMP");
+        assert_eq!(
+            round_trip("2013-01-01 25:00", DataType::Timestamp),
+            "cannot cast '2013-01-01 25:00' to TIMESTAMP"
+        );
         assert_eq!(round_trip("7:05", DataType::Time), "07:05:00");
     }
 

@@ -1,8 +1,8 @@
 //! `LIKE`: patterns compiled once, matched against many texts.
 //!
-//! `%` stands for any characters, `_` for one, the escape character makes the next one literal. Most patterns have no
-//! `_` and become comparisons of bytes: equal, prefix, suffix, or pieces in order. The rest is matched character by
-//! character with one backtrack point, the last `%`.
+//! `%` stands for any characters, `_` for one, the escape character makes the next one literal. Most patterns
+//! have no `_` and become comparisons of bytes: equal, prefix, suffix, or pieces in order. The rest is
+//! matched character by character with one backtrack point, the last `%`.
 //!
 //! `ILIKE` compares the lower-case forms of text and pattern.
 
@@ -20,8 +20,8 @@ pub struct Pattern {
 enum Form {
     /// No wildcard.
     Exact(Vec<u8>),
-    /// `prefix % piece % piece % suffix`: wildcards are only `%`, and there is at least one. Prefix and suffix may be
-    /// empty; pieces are not.
+    /// `prefix % piece % piece % suffix`: wildcards are only `%`, and there is at least one. Prefix and
+    /// suffix may be empty; pieces are not.
     Pieces { prefix: Vec<u8>, pieces: Vec<Finder>, suffix: Vec<u8> },
     /// There is a `_`.
     General(Vec<Step>),
@@ -106,8 +106,9 @@ impl Pattern {
         match &self.form {
             Form::Exact(wanted) => text == wanted,
             Form::Pieces { prefix, pieces, suffix } => {
-                // PERF: an empty affix is not compared. An empty Vec has no memory behind it, and comparing no bytes there
-                // makes the masked loads of the C library's memcmp suppress a fault, at 200 ns a call.
+                // PERF: an empty affix is not compared. An empty Vec has no memory behind it, and comparing
+                // no bytes there makes the masked loads of the C library's memcmp suppress a fault, at 200 ns
+                // a call.
                 let starts = || prefix.is_empty() || text.starts_with(prefix);
                 let ends = || suffix.is_empty() || text.ends_with(suffix);
                 if text.len() < prefix.len() + suffix.len() || !starts() || !ends() {
@@ -169,7 +170,8 @@ fn matches_general(steps: &[Step], text: &str) -> bool {
     }
 }
 
-/// Finds a needle of at least one byte. Made once for many texts: it knows which bytes of the needle are rare.
+/// Finds a needle of at least one byte. Made once for many texts: it knows which bytes of the needle are
+/// rare.
 #[derive(Debug, Clone)]
 pub struct Finder(memmem::Finder<'static>);
 
@@ -231,7 +233,8 @@ mod tests {
             state % n
         };
         for _ in 0..20_000 {
-            let pattern: String = (0..random(7)).map(|_| ['a', 'b', 'ä', '%', '%', '_'][random(6) as usize]).collect();
+            let pattern: String =
+                (0..random(7)).map(|_| ['a', 'b', 'ä', '%', '%', '_'][random(6) as usize]).collect();
             let text: String = (0..random(25)).map(|_| ['a', 'b', 'ä'][random(3) as usize]).collect();
             let compiled = Pattern::new(&pattern, None, false).unwrap();
             let expected = slow(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>());
@@ -241,7 +244,8 @@ mod tests {
 
     #[test]
     fn escapes_and_case() {
-        let like = |text: &str, pattern: &str| Pattern::new(pattern, None, false).unwrap().matches(text.as_bytes());
+        let like =
+            |text: &str, pattern: &str| Pattern::new(pattern, None, false).unwrap().matches(text.as_bytes());
         assert!(like("50%", "50\\%") && !like("500", "50\\%"));
         let custom = Pattern::new("a#_b", Some('#'), false).unwrap();
         assert!(custom.matches(b"a_b") && !custom.matches(b"axb"));

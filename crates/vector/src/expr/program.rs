@@ -6,17 +6,18 @@
 //! s1 <- true rows of r3        of s0
 //! r5 <- r4 / r1 [i64, checked] for s1
 //! ```
-//! A *register* holds a vector, a *selection* a list of positions; every instruction computes its register for the
-//! positions of one selection, and is skipped if there are none. Selection 0 is the chunk's rows. A conjunct narrows the
-//! selection for the next one; a branch of a `CASE` runs under the selection of the rows that take it. Since a narrower
-//! selection lies within the wider, a value computed for the wider may be used under the narrower, never the other way:
-//! that is the scope of a shared subexpression. What is needed for all rows by any expression is computed for all rows
-//! even where it first occurs in a branch.
+//! A *register* holds a vector, a *selection* a list of positions; every instruction computes its register
+//! for the positions of one selection, and is skipped if there are none. Selection 0 is the chunk's rows. A
+//! conjunct narrows the selection for the next one; a branch of a `CASE` runs under the selection of the rows
+//! that take it. Since a narrower selection lies within the wider, a value computed for the wider may be used
+//! under the narrower, never the other way: that is the scope of a shared subexpression. What is needed for
+//! all rows by any expression is computed for all rows even where it first occurs in a branch.
 //!
-//! Columns and constants print with the physical type in which they come; a column that is narrower than its SQL type has it
-//! by default, with that one too: `r0 <- column 1 [I32 of I64]`.
+//! Columns and constants print with the physical type in which they come; a column that is narrower than its
+//! SQL type has it by default, with that one too: `r0 <- column 1 [I32 of I64]`.
 //!
-//! A program of conditions is compiled twice, once to compute them and once to narrow by them, since the two differ.
+//! A program of conditions is compiled twice, once to compute them and once to narrow by them, since the two
+//! differ.
 
 use super::compile::{Graph, Kind, NodeId};
 use super::kernels::select::Keep;
@@ -67,7 +68,8 @@ pub(super) struct Code {
 /// What a register holds before the first instruction.
 #[derive(Debug)]
 pub(super) enum Initial {
-    /// A column of the chunk: its number, the physical type in which it comes, and the default one of its SQL type.
+    /// A column of the chunk: its number, the physical type in which it comes, and the default one of its SQL
+    /// type.
     Column(usize, PhysicalType, PhysicalType),
     /// A constant.
     Constant(Vector),
@@ -113,23 +115,28 @@ impl Program {
     /// Compiles `exprs` over chunks whose column i is `input[i]`.
     ///
     /// # Errors
-    /// Internal, if an expression reads a column that is not in `input` or is not well typed; input, for a `LIKE`
-    /// pattern that ends with its escape character.
+    /// Internal, if an expression reads a column that is not in `input` or is not well typed; input, for a
+    /// `LIKE` pattern that ends with its escape character.
     pub fn compile(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Arc<Program>> {
         Program::build(exprs, input, true, &|_| false)
     }
 
-    /// As [`Program::compile`]; the results that `as_is` names by their number may come in any physical type that holds
-    /// them, as [`Program::outputs`] says. The others are decimals in 64 or 128 bits, and all else in the default type.
+    /// As [`Program::compile`]; the results that `as_is` names by their number may come in any physical type
+    /// that holds them, as [`Program::outputs`] says. The others are decimals in 64 or 128 bits, and all else
+    /// in the default type.
     ///
     /// # Errors
     /// As [`Program::compile`].
-    pub fn compile_narrow(exprs: &[Expr], input: &[ColumnMeta], as_is: &dyn Fn(usize) -> bool) -> Result<Arc<Program>> {
+    pub fn compile_narrow(
+        exprs: &[Expr],
+        input: &[ColumnMeta],
+        as_is: &dyn Fn(usize) -> bool,
+    ) -> Result<Arc<Program>> {
         Program::build(exprs, input, true, as_is)
     }
 
-    /// Compiles without folding constants, without programs per dictionary entry, which are made of this, and without
-    /// narrowing to 32 bits.
+    /// Compiles without folding constants, without programs per dictionary entry, which are made of this, and
+    /// without narrowing to 32 bits.
     pub(super) fn compile_as_is(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Arc<Program>> {
         Program::build(exprs, input, false, &|_| false)
     }
@@ -180,7 +187,8 @@ impl Program {
         Ok(Arc::new(Program { source: exprs.to_vec(), outputs, fallible, values, narrowing }))
     }
 
-    /// What is known of the results, in order. The id is `ColumnId(u32::MAX)` unless the expression is a plain column.
+    /// What is known of the results, in order. The id is `ColumnId(u32::MAX)` unless the expression is a
+    /// plain column.
     pub fn outputs(&self) -> &[ColumnMeta] {
         &self.outputs
     }
@@ -287,7 +295,9 @@ impl<'a> Emitter<'a> {
                 let ordered = Value::Integer(crate::vector::uuid_to_ordered(*bits));
                 self.register(Initial::Constant(Vector::constant(node.physical, &ordered)?))
             }
-            Kind::Constant(value) => self.register(Initial::Constant(Vector::constant(node.physical, value)?)),
+            Kind::Constant(value) => {
+                self.register(Initial::Constant(Vector::constant(node.physical, value)?))
+            }
             Kind::Retype => self.emit(node.args[0], rows)?,
             Kind::Case => self.case(id, rows)?,
             Kind::LazyJunction { or } => self.lazy_junction(*or, id, rows)?,
@@ -396,7 +406,9 @@ impl fmt::Display for Code {
                 Initial::Column(at, physical, held) if physical == held => {
                     writeln!(f, "r{r} <- column {at} [{physical:?}]")?;
                 }
-                Initial::Column(at, physical, held) => writeln!(f, "r{r} <- column {at} [{physical:?} of {held:?}]")?,
+                Initial::Column(at, physical, held) => {
+                    writeln!(f, "r{r} <- column {at} [{physical:?} of {held:?}]")?
+                }
                 Initial::Constant(vector) => {
                     let (physical, ty) = (vector.physical(), plain(vector.physical()));
                     writeln!(f, "r{r} <- {} [{physical:?}]", vector.value(0, ty).display(ty))?;
@@ -413,7 +425,9 @@ impl fmt::Display for Code {
                 _ => String::new(),
             };
             match op {
-                Op::Compute(kind) => writeln!(f, "r{out} <- {}({args}) [{physical}] for s{rows}", kind.name())?,
+                Op::Compute(kind) => {
+                    writeln!(f, "r{out} <- {}({args}) [{physical}] for s{rows}", kind.name())?
+                }
                 Op::Narrow(keep, to) => writeln!(f, "s{to} <- {keep:?} rows of {args} in s{rows}")?,
                 Op::Without(taken, to) => writeln!(f, "s{to} <- s{rows} without s{taken}")?,
                 Op::Union(parts, to) => writeln!(f, "s{to} <- union of {parts:?} in s{rows}")?,
@@ -429,7 +443,8 @@ impl fmt::Display for Code {
     }
 }
 
-/// The type under which values of a physical type print as they are held: dates as days, decimals without a point.
+/// The type under which values of a physical type print as they are held: dates as days, decimals without a
+/// point.
 fn plain(physical: PhysicalType) -> DataType {
     match physical {
         PhysicalType::Bool => DataType::Boolean,

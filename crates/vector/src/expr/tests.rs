@@ -1,8 +1,9 @@
 //! Programs against single rows, and against what SQL says.
 //!
-//! One row of constants takes none of the paths that make programs fast: no list of positions, no vector loop, no
-//! dictionary, no shared group. So the same expression over many rows, in every encoding and selection, must give what it
-//! gives row by row, errors included. What the single row gives is checked by the statements below.
+//! One row of constants takes none of the paths that make programs fast: no list of positions, no vector
+//! loop, no dictionary, no shared group. So the same expression over many rows, in every encoding and
+//! selection, must give what it gives row by row, errors included. What the single row gives is checked by
+//! the statements below.
 
 use super::*;
 use crate::value::days_from_civil;
@@ -44,7 +45,12 @@ fn cast(input: Expr, ty: DataType) -> Expr {
 }
 
 fn like(input: Expr, pattern: &str) -> Expr {
-    Expr::Like { input: Box::new(input), pattern: Box::new(text(pattern)), escape: None, case_insensitive: false }
+    Expr::Like {
+        input: Box::new(input),
+        pattern: Box::new(text(pattern)),
+        escape: None,
+        case_insensitive: false,
+    }
 }
 
 fn case(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
@@ -74,9 +80,9 @@ fn random_value(random: &mut Random, ty: DataType) -> Value {
                 [random.next(7) as usize]
                 .into(),
         ),
-        Date => {
-            Value::Integer(i128::from(days_from_civil(1990 + random.next(12) as i64, 2, 1)) + random.next(60) as i128)
-        }
+        Date => Value::Integer(
+            i128::from(days_from_civil(1990 + random.next(12) as i64, 2, 1)) + random.next(60) as i128,
+        ),
         Int32 if random.next(40) == 0 => Value::Integer(i32::MAX.into()),
         _ => Value::Integer(random.next(9) as i128 - 4),
     }
@@ -85,7 +91,8 @@ fn random_value(random: &mut Random, ty: DataType) -> Value {
 /// Expressions of all kinds; those that may fail do so for some rows.
 fn subjects() -> Vec<Expr> {
     let (a, b, big, money) = (column(0, Int32), column(1, Int32), column(2, Int64), column(3, MONEY));
-    let (float, string, date, flag) = (column(4, Float64), column(5, Varchar), column(6, Date), column(7, Boolean));
+    let (float, string, date, flag) =
+        (column(4, Float64), column(5, Varchar), column(6, Date), column(7, Boolean));
     let less = Expr::compare(CompareOp::Lt, a.clone(), b.clone());
     let not_zero = Expr::compare(CompareOp::NotEq, b.clone(), int(0, Int32));
     let quotient = arithmetic(ArithmeticOp::Divide, a.clone(), b.clone(), Int32);
@@ -151,7 +158,10 @@ fn subjects() -> Vec<Expr> {
         like(string.clone(), "%p%e%"),
         Expr::Not(Box::new(like(string.clone(), "a%"))),
         Expr::And(vec![less.clone(), like(string.clone(), "_p%")]),
-        Expr::InList { input: Box::new(string.clone()), list: vec![Value::Text("apple".into()), Value::Null] },
+        Expr::InList {
+            input: Box::new(string.clone()),
+            list: vec![Value::Text("apple".into()), Value::Null],
+        },
         Expr::InList { input: Box::new(a.clone()), list: vec![Value::Integer(1), Value::Integer(-3)] },
         Expr::InList { input: Box::new(big.clone()), list: vec![Value::Integer(1 << 40), Value::Integer(2)] },
         year.clone(),
@@ -159,7 +169,10 @@ fn subjects() -> Vec<Expr> {
         arithmetic(
             ArithmeticOp::Add,
             date.clone(),
-            Expr::literal(Value::Interval(crate::Interval { months: 1, days: 0, micros: 0 }), DataType::Interval),
+            Expr::literal(
+                Value::Interval(crate::Interval { months: 1, days: 0, micros: 0 }),
+                DataType::Interval,
+            ),
             Date,
         ),
         function(Function::Substring, vec![string.clone(), int(2, Int64), int(3, Int64)], Varchar),
@@ -206,7 +219,13 @@ fn one_by_one(expr: &Expr, rows: &[Vec<Value>]) -> Result<Vec<Value>> {
 }
 
 /// A vector with `values` at `positions` and garbage elsewhere.
-fn spread(random: &mut Random, values: &[Value], positions: &[u16], ty: DataType, dictionary: bool) -> Vector {
+fn spread(
+    random: &mut Random,
+    values: &[Value],
+    positions: &[u16],
+    ty: DataType,
+    dictionary: bool,
+) -> Vector {
     let length = positions.iter().max().map_or(1, |&p| p as usize + 1);
     let mut all: Vec<Value> = (0..length).map(|_| random_value(random, ty)).collect();
     positions.iter().zip(values).for_each(|(&p, v)| all[p as usize] = v.clone());
@@ -242,7 +261,8 @@ fn many_rows_give_what_single_rows_give() {
         let (one_group, dictionary) = (round % 3 != 0, round % 5 != 0);
         let mut chunk = Chunk::new();
         chunk.reset(count);
-        let first = chunk.push_group(if round % 2 == 0 { Selection::ALL } else { Selection::from_indices(&sparse) });
+        let first =
+            chunk.push_group(if round % 2 == 0 { Selection::ALL } else { Selection::from_indices(&sparse) });
         let second = if one_group { first } else { chunk.push_group(Selection::from_indices(&sparse)) };
         for (c, ty) in TYPES.iter().enumerate() {
             let values: Vec<Value> = rows.iter().map(|row| row[c].clone()).collect();
@@ -372,8 +392,9 @@ fn uuids_are_the_same_as_text_as_constants_and_in_lists() {
     let read = cast(column(0, Varchar), DataType::Uuid);
     let constants = [evaluate_constant(&low).unwrap(), evaluate_constant(&high).unwrap()];
     assert_eq!(run(&read, &chunk, &metas).unwrap(), constants);
-    let holds =
-        |expr| run(&expr, &chunk, &metas).unwrap().iter().map(|v| *v == Value::Boolean(true)).collect::<Vec<_>>();
+    let holds = |expr| {
+        run(&expr, &chunk, &metas).unwrap().iter().map(|v| *v == Value::Boolean(true)).collect::<Vec<_>>()
+    };
     assert_eq!(holds(Expr::compare(CompareOp::Lt, read.clone(), high)), [true, false]);
     let list = vec![constants[1].clone()];
     assert_eq!(holds(Expr::InList { input: Box::new(read), list }), [false, true]);

@@ -1,9 +1,10 @@
-//! Deferred calls: aggregates with `DISTINCT` or `ORDER BY`, whose rows are collected first and fed at the end.
+//! Deferred calls: aggregates with `DISTINCT` or `ORDER BY`, whose rows are collected first and fed at the
+//! end.
 //!
-//! A collection holds (group, arguments…, order keys…), under `DISTINCT` in a [`GroupTable`] over all of these, so that
-//! equal rows of a group are kept once. At the end its rows are sorted by group and order keys, if there is an order,
-//! and fed to the states like any chunk. Collections of several workers are merged before that, so a value that two of
-//! them have seen still counts once.
+//! A collection holds (group, arguments…, order keys…), under `DISTINCT` in a [`GroupTable`] over all of
+//! these, so that equal rows of a group are kept once. At the end its rows are sorted by group and order
+//! keys, if there is an order, and fed to the states like any chunk. Collections of several workers are
+//! merged before that, so a value that two of them have seen still counts once.
 
 use super::feed::{Feeder, Groups, true_rows};
 use super::layout::DeferredSpec;
@@ -39,8 +40,10 @@ impl Deferred {
     /// An empty collection for `spec`. `collide` as in [`GroupTable::new`].
     pub fn new(spec: &DeferredSpec, collide: bool) -> Deferred {
         let group = ColumnMeta { nullable: false, ..ColumnMeta::new(ColumnId(0), DataType::UInt32) };
-        let column = |(i, meta): (usize, &ColumnMeta)| ColumnMeta { id: ColumnId(i as u32 + 1), ..meta.clone() };
-        let metas: Vec<ColumnMeta> = std::iter::once(group).chain(spec.metas.iter().enumerate().map(column)).collect();
+        let column =
+            |(i, meta): (usize, &ColumnMeta)| ColumnMeta { id: ColumnId(i as u32 + 1), ..meta.clone() };
+        let metas: Vec<ColumnMeta> =
+            std::iter::once(group).chain(spec.metas.iter().enumerate().map(column)).collect();
         Deferred {
             columns: (0..metas.len()).collect(),
             rows: match spec.distinct {
@@ -104,7 +107,8 @@ impl Deferred {
     /// Interrupted.
     pub fn merge(&mut self, other: &Deferred, map: &[u32], context: &QueryContext) -> Result<()> {
         let theirs = other.materialized();
-        let mut vectors: Vec<Vector> = theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
+        let mut vectors: Vec<Vector> =
+            theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
         for segment in 0..theirs.segments() {
             let rows = theirs.segment_rows(segment);
             for first in (0..rows).step_by(CHUNK_ROWS) {
@@ -122,9 +126,16 @@ impl Deferred {
     ///
     /// # Errors
     /// Interrupted.
-    pub fn merge_rows(&mut self, other: &Deferred, ids: &[u32], map: &[u32], context: &QueryContext) -> Result<()> {
+    pub fn merge_rows(
+        &mut self,
+        other: &Deferred,
+        ids: &[u32],
+        map: &[u32],
+        context: &QueryContext,
+    ) -> Result<()> {
         let theirs = other.materialized();
-        let mut vectors: Vec<Vector> = theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
+        let mut vectors: Vec<Vector> =
+            theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
         let group = |id: u32| theirs.values::<u32>(0, (id >> 16) as usize)[(id & 0xffff) as usize];
         let has_own = |id: &u32| map[group(*id) as usize] != GroupTable::NONE;
         let ids: Vec<u32> = ids.iter().copied().filter(has_own).collect();
@@ -136,7 +147,8 @@ impl Deferred {
         Ok(())
     }
 
-    /// Collects rows of another collection: `vectors` are its columns, and its group g is the own group `map[g]`.
+    /// Collects rows of another collection: `vectors` are its columns, and its group g is the own group
+    /// `map[g]`.
     fn take_mapped(&mut self, vectors: &[Vector], rows: usize, map: &[u32]) {
         self.staged.reset(rows);
         let values = self.group_vector.begin_flat::<u32>(CHUNK_ROWS);
@@ -158,8 +170,8 @@ impl Deferred {
         };
     }
 
-    /// The rows of the collection by the partition of their group, of `1 << bits`: ids, and where each partition's begin.
-    /// Group g has the tag `tags[g]`.
+    /// The rows of the collection by the partition of their group, of `1 << bits`: ids, and where each
+    /// partition's begin. Group g has the tag `tags[g]`.
     pub fn by_partition(&self, tags: &[u32], bits: u32) -> (Vec<u32>, Vec<u32>) {
         let rows = self.materialized();
         let partition = |segment: usize| {
@@ -207,7 +219,11 @@ impl Deferred {
                     SortKey { expr: Expr::column(meta.id, meta.ty), descending, nulls_first }
                 };
                 let keys: Vec<SortKey> = std::iter::once(key(0, false, false))
-                    .chain(spec.order.iter().map(|&(column, descending, first)| key(column + 1, descending, first)))
+                    .chain(
+                        spec.order
+                            .iter()
+                            .map(|&(column, descending, first)| key(column + 1, descending, first)),
+                    )
                     .collect();
                 order_rows(rows, &keys, tasks)?
             }

@@ -1,8 +1,9 @@
 //! `min` and `max`: the best value of each group so far.
 //!
-//! All integers up to 64 bits are kept as `i64` in an order-preserving way, floats as `f64`, so there are five kinds
-//! of array and not fourteen. A group that has seen nothing holds the worst value; whether it has is somebody else's
-//! count. Strings are kept as views, long transient ones in an own heap, which is rebuilt when most of it is dead.
+//! All integers up to 64 bits are kept as `i64` in an order-preserving way, floats as `f64`, so there are
+//! five kinds of array and not fourteen. A group that has seen nothing holds the worst value; whether it has
+//! is somebody else's count. Strings are kept as views, long transient ones in an own heap, which is rebuilt
+//! when most of it is dead.
 
 use crate::exec::aggregate::rows::{Rows, accumulate, combine, permute};
 use entasis_vector::simd::widest;
@@ -49,9 +50,12 @@ impl Extreme {
             PhysicalType::I128 => Values::Wide(Vec::new()),
             PhysicalType::F32 | PhysicalType::F64 => Values::Float(Vec::new()),
             PhysicalType::Interval => Values::Interval(Vec::new()),
-            PhysicalType::Str => {
-                Values::Text(Texts { views: Vec::new(), heap: Arc::default(), stable: true, limit: SMALL_HEAP })
-            }
+            PhysicalType::Str => Values::Text(Texts {
+                views: Vec::new(),
+                heap: Arc::default(),
+                stable: true,
+                limit: SMALL_HEAP,
+            }),
             _ => Values::Integer(Vec::new()),
         };
         Extreme { physical, largest, values }
@@ -63,7 +67,9 @@ impl Extreme {
         match &mut self.values {
             Values::Integer(values) => values.resize(groups, if largest { i64::MIN } else { i64::MAX }),
             Values::Wide(values) => values.resize(groups, if largest { i128::MIN } else { i128::MAX }),
-            Values::Float(values) => values.resize(groups, if largest { f64::NEG_INFINITY } else { f64::NAN }),
+            Values::Float(values) => {
+                values.resize(groups, if largest { f64::NEG_INFINITY } else { f64::NAN })
+            }
             Values::Interval(values) => values.resize(groups, None),
             Values::Text(texts) => texts.views.resize(groups, None),
         }
@@ -87,7 +93,9 @@ impl Extreme {
             Values::Wide(values) => values.capacity() * 16,
             Values::Float(values) => values.capacity() * 8,
             Values::Interval(values) => values.capacity() * size_of::<Option<Interval>>(),
-            Values::Text(texts) => texts.views.capacity() * size_of::<Option<StringView>>() + texts.heap.bytes(),
+            Values::Text(texts) => {
+                texts.views.capacity() * size_of::<Option<StringView>>() + texts.heap.bytes()
+            }
         }
     }
 
@@ -108,7 +116,11 @@ impl Extreme {
                                     false => widest(|| rest.iter().fold(*first, |a, &v| a.min(v))),
                                 };
                                 let value = &mut values[0];
-                                *value = if largest { (*value).max(best as i64) } else { (*value).min(best as i64) };
+                                *value = if largest {
+                                    (*value).max(best as i64)
+                                } else {
+                                    (*value).min(best as i64)
+                                };
                             }
                             true => accumulate(given, rows, values, |a, v| a.max(v as i64)),
                             false => accumulate(given, rows, values, |a, v| a.min(v as i64)),
@@ -134,7 +146,9 @@ impl Extreme {
                 false => accumulate(vector.values::<i128>(), rows, values, i128::min),
             },
             Values::Float(values) => match (vector.physical(), largest) {
-                (PhysicalType::F32, true) => accumulate(vector.values::<f32>(), rows, values, |a, v| max(a, v.into())),
+                (PhysicalType::F32, true) => {
+                    accumulate(vector.values::<f32>(), rows, values, |a, v| max(a, v.into()))
+                }
                 (PhysicalType::F32, false) => {
                     accumulate(vector.values::<f32>(), rows, values, |a, v| min(a, v.into()));
                 }
@@ -173,10 +187,12 @@ impl Extreme {
             (Values::Float(own), Values::Float(other)) => {
                 combine(own, other, ids, map, |a, b| if largest { max(a, b) } else { min(a, b) });
             }
-            (Values::Interval(own), Values::Interval(other)) => combine(own, other, ids, map, |a, b| match b {
-                Some(b) => Some(better(a, b, largest)),
-                None => a,
-            }),
+            (Values::Interval(own), Values::Interval(other)) => {
+                combine(own, other, ids, map, |a, b| match b {
+                    Some(b) => Some(better(a, b, largest)),
+                    None => a,
+                })
+            }
             (Values::Text(own), Values::Text(other)) => {
                 for (&id, &to) in ids.iter().zip(map) {
                     if let Some(view) = other.views[id as usize] {
@@ -199,7 +215,9 @@ impl Extreme {
                     };
                 }
                 match self.physical {
-                    PhysicalType::Bool => fill(out.begin_flat::<u8>(rows), &values[range], |v| (v == 1).into()),
+                    PhysicalType::Bool => {
+                        fill(out.begin_flat::<u8>(rows), &values[range], |v| (v == 1).into())
+                    }
                     PhysicalType::U8 => narrow!(u8),
                     PhysicalType::I8 => narrow!(i8),
                     PhysicalType::I16 => narrow!(i16),

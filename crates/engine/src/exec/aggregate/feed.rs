@@ -1,9 +1,10 @@
 //! Feeding: from the columns of a chunk to the rows that each state's loop walks over.
 //!
-//! For each feed: the rows that its filter and the NULLs of its argument leave, then the argument as a flat vector with
-//! positions, then every state of the feed. Where groups are few, counts and sums take the marks of positions instead of the groups
-//! of rows ([`crate::exec::group_table::marked`]). Without filter and NULLs the loops run straight over the chunk's own
-//! vector; only dictionary and constant vectors are flattened first. Memory is kept from chunk to chunk.
+//! For each feed: the rows that its filter and the NULLs of its argument leave, then the argument as a flat
+//! vector with positions, then every state of the feed. Where groups are few, counts and sums take the marks
+//! of positions instead of the groups of rows ([`crate::exec::group_table::marked`]). Without filter and
+//! NULLs the loops run straight over the chunk's own vector; only dictionary and constant vectors are
+//! flattened first. Memory is kept from chunk to chunk.
 
 use super::layout::Feed;
 use super::state::State;
@@ -18,12 +19,14 @@ pub enum Groups<'a> {
     One,
     /// The group of each row.
     Rows(&'a [u32]),
-    /// The marks of positions ([`crate::exec::group_table::marked`]), and where the rows stand; `None`: at 0, 1, 2, …
+    /// The marks of positions ([`crate::exec::group_table::marked`]), and where the rows stand; `None`: at 0,
+    /// 1, 2, …
     Marks(&'a [u8], Option<&'a [u16]>),
 }
 
 impl Groups<'_> {
-    /// The group of each of `rows` rows, if not all are one; written to `scratch` by the first call, if it is not at hand.
+    /// The group of each of `rows` rows, if not all are one; written to `scratch` by the first call, if it is
+    /// not at hand.
     fn by_row<'a>(&'a self, rows: usize, scratch: &'a mut Vec<u32>) -> Option<&'a [u32]> {
         match self {
             Groups::One => None,
@@ -100,8 +103,10 @@ impl Feeder {
                 (&[], None)
             };
             // Marks are of positions, so the argument must stand where it stood.
-            let own =
-                feed.args.first().filter(|&&arg| args.first().is_some_and(|a| std::ptr::eq(a, chunk.vector(arg))));
+            let own = feed
+                .args
+                .first()
+                .filter(|&&arg| args.first().is_some_and(|a| std::ptr::eq(a, chunk.vector(arg))));
             let takes_marks = |&state: &usize| matches!(states[state], State::Count(_) | State::Integers(_));
             let may_mark = !restricted && !feed.external && feed.states.iter().all(takes_marks);
             let marks = match (groups, own) {
@@ -141,7 +146,8 @@ fn is_same(a: Option<&[u16]>, b: Option<&[u16]>) -> bool {
     a.map(<[u16]>::as_ptr) == b.map(<[u16]>::as_ptr)
 }
 
-/// Writes the group of each position to `marks`; nothing, if rows stand far apart or a position is that of several.
+/// Writes the group of each position to `marks`; nothing, if rows stand far apart or a position is that of
+/// several.
 fn mark(positions: Option<&[u16]>, groups: &[u32], marks: &mut Vec<u8>) {
     marks.clear();
     let Some(positions) = positions else { return marks.extend(groups.iter().map(|&group| group as u8)) };
@@ -180,7 +186,8 @@ pub fn true_rows(chunk: &Chunk, filter: usize, rows: &mut Vec<u16>) {
 /// What column `filter` is for all rows, if that is known: false where it is NULL.
 fn constant(chunk: &Chunk, filter: usize) -> Option<bool> {
     let vector = chunk.vector(filter);
-    let is_true = || vector.values::<u8>()[0] != 0 && vector.validity().is_none_or(|bits| bitmap::get(bits, 0));
+    let is_true =
+        || vector.values::<u8>()[0] != 0 && vector.validity().is_none_or(|bits| bitmap::get(bits, 0));
     vector.is_constant().then(is_true)
 }
 

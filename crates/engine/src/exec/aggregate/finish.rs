@@ -1,8 +1,9 @@
 //! The end of an aggregation: partials of all workers become parts whose groups are each other's strangers.
 //!
-//! Few groups, groups that are found without hashing, and states that only merge whole are merged into the largest
-//! partial, one after another. A single partial is a part as it is, unless rows wait ([`super::spill`]). Other groups are sealed and partitioned by
-//! hash; each partition is merged when its rows are asked for, by whoever asks ([`super::late`]).
+//! Few groups, groups that are found without hashing, and states that only merge whole are merged into the
+//! largest partial, one after another. A single partial is a part as it is, unless rows wait
+//! ([`super::spill`]). Other groups are sealed and partitioned by hash; each partition is merged when its
+//! rows are asked for, by whoever asks ([`super::late`]).
 
 use super::late::Late;
 use super::layout::Layout;
@@ -107,7 +108,8 @@ impl Merged {
         }
     }
 
-    /// True if the first groups are those that came first, more or less: nobody cares about the order of partitions.
+    /// True if the first groups are those that came first, more or less: nobody cares about the order of
+    /// partitions.
     pub fn has_order(&self) -> bool {
         matches!(self, Merged::Whole { .. })
     }

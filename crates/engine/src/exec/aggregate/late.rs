@@ -1,16 +1,20 @@
 //! The end of an aggregation with many groups: partition by partition, each when its rows are asked for.
 //!
-//! 1. All partials are sealed: their groups are known by partition, by the same bits as rows that wait ([`super::spill`]), if some do.
-//! 2. Who wants rows takes a partition. It gets a table of its own: first the groups of all partials, then the rows that wait.
+//! 1. All partials are sealed: their groups are known by partition, by the same bits as rows that wait
+//!    ([`super::spill`]), if some do.
+//! 2. Who wants rows takes a partition. It gets a table of its own: first the groups of all partials, then
+//!    the rows that wait.
 //! 3. It is given away as a part, and its memory is free again with its last row.
-//! 4. A partition that does not fit is split by the next bits of the tags: rows that wait into a file, groups of
-//!    partials where they are. Its parts wait like other partitions, for workers that have still work.
+//! 4. A partition that does not fit is split by the next bits of the tags: rows that wait into a file, groups
+//!    of partials where they are. Its parts wait like other partitions, for workers that have still work.
 //!
-//! Without rows that wait there are as many partitions as make each one's table small, so that it stays in a cache.
+//! Without rows that wait there are as many partitions as make each one's table small, so that it stays in a
+//! cache.
 //!
-//! Invariants: a group is in one partition of those that wait at a time; a partition that was split has given nothing. What a
-//! partition may take is a share of what was free at the end of the input, the same for each worker, so that the operators above
-//! have memory too, but a quarter of a megabyte at least; a partition of one group, and those of the last depth, may take all there is.
+//! Invariants: a group is in one partition of those that wait at a time; a partition that was split has given
+//! nothing. What a partition may take is a share of what was free at the end of the input, the same for each
+//! worker, so that the operators above have memory too, but a quarter of a megabyte at least; a partition of
+//! one group, and those of the last depth, may take all there is.
 
 use super::layout::Layout;
 use super::partial::{Partial, Sealed};
@@ -26,13 +30,15 @@ use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 use entasis_vector::{Chunk, ErrorKind, Result};
 use std::sync::Arc;
 
-/// Groups that a partition should have at most if nothing was written, and the bits of the tags that are used for that.
+/// Groups that a partition should have at most if nothing was written, and the bits of the tags that are used
+/// for that.
 const PARTITION_GROUPS: usize = 32 << 10;
 const LEAST_BITS: u32 = 4;
 const MOST_BITS: u32 = 10;
 /// Partitions by so many bits of the tags, which have 32, are not split again.
 const LAST_BITS: u32 = 22;
-/// The part of the free memory that the partitions of all workers may take, and what each may at least for each of its tables.
+/// The part of the free memory that the partitions of all workers may take, and what each may at least for
+/// each of its tables.
 const ROOM_PART: usize = 2;
 const LEAST_ROOM: usize = 256 << 10;
 /// As many bytes of that for each group that a table begins with places for, which take some 16.
@@ -89,9 +95,12 @@ impl Late {
         let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
         let bits = match store {
             Some(_) => BITS,
-            None => groups.div_ceil(PARTITION_GROUPS).next_power_of_two().ilog2().clamp(LEAST_BITS, MOST_BITS),
+            None => {
+                groups.div_ceil(PARTITION_GROUPS).next_power_of_two().ilog2().clamp(LEAST_BITS, MOST_BITS)
+            }
         };
-        let partials: Vec<Mutex<Option<Partial>>> = partials.into_iter().map(|p| Mutex::new(Some(p))).collect();
+        let partials: Vec<Mutex<Option<Partial>>> =
+            partials.into_iter().map(|p| Mutex::new(Some(p))).collect();
         let sealed: Mutex<Vec<Sealed>> = Mutex::default();
         tasks.run(partials.len(), &|i| {
             let partial = lock(&partials[i]).take().expect("each task runs once");
@@ -121,7 +130,8 @@ impl Late {
         self.sealed.iter().for_each(|sealed| sealed.count_parts(whole, bits, &mut groups));
         let part = |number| {
             let (partition, groups) = (whole.part(number, bits), groups[number]);
-            let rows = store.map(|store| (store.clone(), store.take(number))).filter(|(_, rows)| rows.rows > 0);
+            let rows =
+                store.map(|store| (store.clone(), store.take(number))).filter(|(_, rows)| rows.rows > 0);
             (rows.is_some() || groups > 0).then_some(Waiting { partition, depth, groups, rows })
         };
         let parts: Vec<Waiting> = (0..1 << bits).filter_map(part).collect();
@@ -165,7 +175,9 @@ impl Late {
         let mut whole = Partial::new(layout, table, &self.context)?;
         match self.fold(layout, waiting, &mut whole) {
             // What another worker has may be what lacks, but a smaller partition needs less.
-            Err(error) if error.kind() == ErrorKind::Resource && !waiting.is_last() && whole.table.groups() > 1 => {
+            Err(error)
+                if error.kind() == ErrorKind::Resource && !waiting.is_last() && whole.table.groups() > 1 =>
+            {
                 Ok(None)
             }
             fits => Ok(fits?.then_some(whole)),
@@ -242,9 +254,13 @@ impl Late {
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let kept = self.spill.as_ref().map_or(0, |spill| spill.store.kept_bytes());
         if kept > 0 {
-            text += &format!("; {:.1} MB of rows were not looked up before, as groups hardly repeat", megabytes(kept));
+            text += &format!(
+                "; {:.1} MB of rows were not looked up before, as groups hardly repeat",
+                megabytes(kept)
+            );
         }
-        if let Some((spill, (written, read))) = self.spill.as_ref().map(|spill| (spill, spill.store.traffic()))
+        if let Some((spill, (written, read))) =
+            self.spill.as_ref().map(|spill| (spill, spill.store.traffic()))
             && written > 0
         {
             text += &format!(

@@ -1,14 +1,17 @@
-//! The layout of an aggregation: which expressions it computes, which states it keeps, and how states become results.
+//! The layout of an aggregation: which expressions it computes, which states it keeps, and how states become
+//! results.
 //!
 //! Calls are taken apart so that nothing is computed or kept twice:
-//! - all keys, arguments, filters and order keys are outputs of one program, in which equal expressions stand once;
-//! - `sum(x)` is a sum and, where it may have seen nothing, a count; `avg(x)` the same sum over the same count; states
-//!   with the same kind, argument and filter are one state;
+//! - all keys, arguments, filters and order keys are outputs of one program, in which equal expressions stand
+//!   once;
+//! - `sum(x)` is a sum and, where it may have seen nothing, a count; `avg(x)` the same sum over the same
+//!   count; states with the same kind, argument and filter are one state;
 //! - arguments that are only added up or counted come as narrow as the program has them;
-//! - states with the same argument and filter form a [`Feed`], which finds the rows that count once for all of them.
+//! - states with the same argument and filter form a [`Feed`], which finds the rows that count once for all
+//!   of them.
 //!
-//! Calls with `DISTINCT` or `ORDER BY` are *deferred*: their rows are collected ([`super::deferred`]) and fed to their
-//! states at the end.
+//! Calls with `DISTINCT` or `ORDER BY` are *deferred*: their rows are collected ([`super::deferred`]) and fed
+//! to their states at the end.
 
 use super::state::StateKind;
 use crate::plan::{AggregateCall, AggregateFunction};
@@ -49,8 +52,8 @@ pub struct Layout {
     pub results: Vec<ResultSpec>,
     /// The columns that come out: keys, then results.
     pub output: Vec<ColumnMeta>,
-    /// The column of the input that each output of the program is, if rows may be folded where they are stored: without
-    /// keys, over nothing but columns of integers.
+    /// The column of the input that each output of the program is, if rows may be folded where they are
+    /// stored: without keys, over nothing but columns of integers.
     pub stored: Option<Vec<usize>>,
 }
 
@@ -112,7 +115,8 @@ pub struct ResultSpec {
     pub kind: ResultKind,
 }
 
-/// See [`ResultSpec`]. Numbers are indexes of states; `seen` counts values, and without any the result is NULL.
+/// See [`ResultSpec`]. Numbers are indexes of states; `seen` counts values, and without any the result is
+/// NULL.
 pub enum ResultKind {
     /// A count.
     Count(usize),
@@ -228,27 +232,33 @@ impl Layout {
 
     /// True if groups cannot be merged in partitions, because some state only merges whole.
     pub fn merges_whole(&self) -> bool {
-        !self.deferred.is_empty() || self.states.iter().any(|state| matches!(state.kind, StateKind::External(_)))
+        !self.deferred.is_empty()
+            || self.states.iter().any(|state| matches!(state.kind, StateKind::External(_)))
     }
 
-    /// True if the outputs of the program may wait, by the groups' hashes, and be folded in later: there are keys, and no state
-    /// merges whole that is fed as rows come.
+    /// True if the outputs of the program may wait, by the groups' hashes, and be folded in later: there are
+    /// keys, and no state merges whole that is fed as rows come.
     pub fn may_wait(&self) -> bool {
-        let is_whole = |state: &StateSpec| matches!(state.kind, StateKind::External(_)) && state.deferred.is_none();
+        let is_whole =
+            |state: &StateSpec| matches!(state.kind, StateKind::External(_)) && state.deferred.is_none();
         !self.keys.is_empty() && self.program.is_some() && !self.states.iter().any(is_whole)
     }
 
-    /// True if there is something to count or to sum that takes marks of positions, and nobody who must have groups of rows.
+    /// True if there is something to count or to sum that takes marks of positions, and nobody who must have
+    /// groups of rows.
     pub fn sums_rows(&self) -> bool {
-        let takes_marks = |&state: &usize| matches!(self.states[state].kind, StateKind::Count | StateKind::Integers);
-        let is_marked = |feed: &Feed| feed.filter.is_none() && !feed.external && feed.states.iter().all(takes_marks);
+        let takes_marks =
+            |&state: &usize| matches!(self.states[state].kind, StateKind::Count | StateKind::Integers);
+        let is_marked =
+            |feed: &Feed| feed.filter.is_none() && !feed.external && feed.states.iter().all(takes_marks);
         self.deferred.is_empty() && self.feeds.iter().any(is_marked)
     }
 
     /// For each state the result that an external function gives.
     pub fn results_of_states(&self) -> impl Iterator<Item = Option<&ColumnMeta>> {
         (0..self.states.len()).map(|state| {
-            let of_state = |result: &&ResultSpec| matches!(result.kind, ResultKind::External(s) if s == state);
+            let of_state =
+                |result: &&ResultSpec| matches!(result.kind, ResultKind::External(s) if s == state);
             self.results.iter().find(of_state).map(|result| &result.meta)
         })
     }
@@ -258,10 +268,15 @@ impl Layout {
         let function = &call.call.function;
         let argument = call.args.first().map(|&arg| &metas[arg]);
         if call.args.len() != 1 && !matches!(function, F::CountStar | F::External(_)) {
-            return Err(Error::not_supported(format!("{} of {} arguments", function.name(), call.args.len())));
+            return Err(Error::not_supported(format!(
+                "{} of {} arguments",
+                function.name(),
+                call.args.len()
+            )));
         }
         let place = self.place(call, metas);
-        let unsupported = |meta: &ColumnMeta| Error::not_supported(format!("{} of {}", function.name(), meta.ty));
+        let unsupported =
+            |meta: &ColumnMeta| Error::not_supported(format!("{} of {}", function.name(), meta.ty));
         let ty = call.call.ty;
         let mut meta = ColumnMeta::new(call.id, ty);
         let kind = match (function, argument) {
@@ -306,9 +321,9 @@ impl Layout {
         };
         meta.nullable = match kind {
             ResultKind::Count(_) => false,
-            ResultKind::Integers { seen, .. } | ResultKind::Floats { seen, .. } | ResultKind::Extreme { seen, .. } => {
-                seen.is_some()
-            }
+            ResultKind::Integers { seen, .. }
+            | ResultKind::Floats { seen, .. }
+            | ResultKind::Extreme { seen, .. } => seen.is_some(),
             ResultKind::Mean { .. } | ResultKind::Any(_) => {
                 self.keys.is_empty() || call.filter.is_some() || argument.is_none_or(|a| a.nullable)
             }
@@ -389,7 +404,8 @@ impl Layout {
         kind: StateKind,
         types: &[DataType],
     ) -> usize {
-        let same = |s: &StateSpec| s.kind == kind && s.args == args && s.filter == filter && s.deferred == place;
+        let same =
+            |s: &StateSpec| s.kind == kind && s.args == args && s.filter == filter && s.deferred == place;
         if let Some(at) = self.states.iter().position(same) {
             return at;
         }
@@ -409,7 +425,8 @@ impl Layout {
             Some(at) => {
                 // Filtered when collected; arguments are found by their place in the collection.
                 let deferred = &mut self.deferred[at];
-                let column = |arg: &usize| deferred.columns.iter().position(|c| c == arg).expect("collected") + 1;
+                let column =
+                    |arg: &usize| deferred.columns.iter().position(|c| c == arg).expect("collected") + 1;
                 feed.args = args.iter().map(column).collect();
                 feed.filter = None;
                 &mut deferred.feeds

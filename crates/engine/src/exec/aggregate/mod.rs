@@ -4,20 +4,22 @@
 //! chunk → program (keys, arguments, filters) → table (group ids) → feeds (rows that count) → states
 //! ```
 //! 1. [`layout`] takes the calls apart, once.
-//! 2. Each worker folds its chunks into a [`partial`]: a [`table`](crate::exec::group_table) finds the rows' group ids, or where groups are few the marks of
-//!    their positions ([`marked`](crate::exec::group_table::marked)), then each [`state`] takes the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums; counts, sums and
-//!    extremes of integer columns are then taken from the blocks of the table itself ([`Stored`]).
-//! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the cache, and a
-//!    new one begins. Where groups do not repeat, looking them up is wasted: after the first [`TRIAL_ROWS`] rows, and
-//!    again whenever a partial is put aside, a worker that has hardly merged any rows lets [`BYPASS_ROWS`] rows wait as they are, by
-//!    radix partition ([`spill`]).
+//! 2. Each worker folds its chunks into a [`partial`]: a [`table`](crate::exec::group_table) finds the rows'
+//!    group ids, or where groups are few the marks of their positions
+//!    ([`marked`](crate::exec::group_table::marked)), then each [`state`] takes the whole chunk in one loop.
+//!    Without keys there are no ids at all and the loops are plain sums; counts, sums and extremes of integer
+//!    columns are then taken from the blocks of the table itself ([`Stored`]).
+//! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the
+//!    cache, and a new one begins. Where groups do not repeat, looking them up is wasted: after the first
+//!    [`TRIAL_ROWS`] rows, and again whenever a partial is put aside, a worker that has hardly merged any
+//!    rows lets [`BYPASS_ROWS`] rows wait as they are, by radix partition ([`spill`]).
 //! 4. Where memory is short, rows of groups that are not known yet wait in temporary files.
-//! 5. [`finish`] merges all partials into one. If there are many groups, they are merged partition by partition, in parallel, when
-//!    they are read ([`late`]).
+//! 5. [`finish`] merges all partials into one. If there are many groups, they are merged partition by
+//!    partition, in parallel, when they are read ([`late`]).
 //! 6. The source reads keys and [`result`]s off the parts.
 //!
-//! Sums of integers and decimals are exact, whatever the order. Sums of floats depend on it in their last bits.
-//! What is not here: groups that are known to come sorted.
+//! Sums of integers and decimals are exact, whatever the order. Sums of floats depend on it in their last
+//! bits. What is not here: groups that are known to come sorted.
 
 pub mod deferred;
 pub mod extreme;
@@ -60,7 +62,8 @@ pub const TRIAL_ROWS: usize = 32 << 10;
 /// Rows that are not looked up once looking up has not paid.
 pub const BYPASS_ROWS: usize = 1 << 20;
 
-/// The operator for `groups` and `aggregates` over `input`. Its output has the groups' columns, then the aggregates'.
+/// The operator for `groups` and `aggregates` over `input`. Its output has the groups' columns, then the
+/// aggregates'.
 ///
 /// # Errors
 /// Those of compiling the expressions; not supported, for types that an aggregate does not take.
@@ -129,7 +132,8 @@ impl Shared {
         let settings = &self.context.settings;
         // A table that is empty takes a small part of what is free; one that has many groups grows.
         let most = self.context.memory.free() / settings.threads.max(1) / late::ROOM_OF_GROUP;
-        let table = GroupTable::new(&self.layout.keys, self.expected_groups.min(most), settings.hash_collisions);
+        let table =
+            GroupTable::new(&self.layout.keys, self.expected_groups.min(most), settings.hash_collisions);
         Partial::new(&self.layout, table, &self.context)
     }
 }
@@ -270,7 +274,9 @@ impl AggregateWorker {
         let bytes = self.aside + waiting + self.partial.reservation.bytes();
         if reserved.is_err() || spill.is_short(&self.partial, bytes) {
             self.known = Some(Known::new(layout, &mut self.partial));
-            self.waiting.get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL)).write_from_now()?;
+            self.waiting
+                .get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL))
+                .write_from_now()?;
         }
         Ok(())
     }
@@ -343,7 +349,8 @@ struct AggregateReader {
 
 impl SourceWorker for AggregateReader {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let merged = self.shared.merged.get().ok_or_else(|| Error::internal("an aggregation is not finished"))?;
+        let merged =
+            self.shared.merged.get().ok_or_else(|| Error::internal("an aggregation is not finished"))?;
         let layout = &self.shared.layout;
         if self.morsel.as_ref().is_none_or(|morsel| morsel.groups.is_empty()) {
             // Its memory first, then the next one's.

@@ -1,10 +1,11 @@
 //! A partial aggregation: one table of groups with the states of all of them.
 //!
-//! A worker folds its chunks into a partial. Partials are merged into one another: all groups of one into another
-//! ([`Partial::absorb`]), or, once they are sealed, one partition's groups of each into a fresh one
+//! A worker folds its chunks into a partial. Partials are merged into one another: all groups of one into
+//! another ([`Partial::absorb`]), or, once they are sealed, one partition's groups of each into a fresh one
 //! ([`Partial::merge`]), which needs no more than shared access and so runs in parallel.
 //!
-//! Where memory is short, a partial may also be asked for the groups that it knows only ([`Partial::take_known`]).
+//! Where memory is short, a partial may also be asked for the groups that it knows only
+//! ([`Partial::take_known`]).
 
 use super::deferred::Deferred;
 use super::feed::{Feeder, Groups};
@@ -101,7 +102,8 @@ impl Partial {
         self.states.iter_mut().for_each(|state| state.resize(groups));
     }
 
-    /// Folds in the rows of `chunk`, which has the outputs of the layout's program. Memory is yet to be reserved.
+    /// Folds in the rows of `chunk`, which has the outputs of the layout's program. Memory is yet to be
+    /// reserved.
     ///
     /// # Errors
     /// Those of the states.
@@ -126,8 +128,8 @@ impl Partial {
         Ok(())
     }
 
-    /// Folds in the rows of `chunk` whose groups are known, and lets the others wait. Hashed tables only, and nothing may be
-    /// deferred. Returns how many rows were folded in.
+    /// Folds in the rows of `chunk` whose groups are known, and lets the others wait. Hashed tables only, and
+    /// nothing may be deferred. Returns how many rows were folded in.
     ///
     /// # Errors
     /// Those of the states, and of writing rows that wait.
@@ -142,7 +144,13 @@ impl Partial {
             chunk.select(known, &mut self.spares);
             self.groups.retain(|&group| group != GroupTable::NONE);
             let group_count = self.table.groups();
-            self.feeder.feed(&layout.feeds, chunk, Groups::Rows(&self.groups), group_count, &mut self.states)?;
+            self.feeder.feed(
+                &layout.feeds,
+                chunk,
+                Groups::Rows(&self.groups),
+                group_count,
+                &mut self.states,
+            )?;
         }
         Ok(known.len())
     }
@@ -160,7 +168,13 @@ impl Partial {
     ///
     /// # Errors
     /// Those of the states.
-    pub fn fold(&mut self, layout: &Layout, stored: &dyn Stored, columns: &[usize], rows: usize) -> Result<()> {
+    pub fn fold(
+        &mut self,
+        layout: &Layout,
+        stored: &dyn Stored,
+        columns: &[usize],
+        rows: usize,
+    ) -> Result<()> {
         self.rows += rows;
         for feed in &layout.feeds {
             let column = feed.args.first().map(|&arg| columns[arg]);
@@ -191,8 +205,8 @@ impl Partial {
         if bytes != self.reservation.bytes() { self.reservation.resize(bytes) } else { Ok(()) }
     }
 
-    /// Merges the groups `ids` of a table with keys `keys` and `states`; with `tags`, into a hashed table. If there is a
-    /// `map`, it gets the own group of each.
+    /// Merges the groups `ids` of a table with keys `keys` and `states`; with `tags`, into a hashed table. If
+    /// there is a `map`, it gets the own group of each.
     fn merge_groups(
         &mut self,
         keys: &Materialized,
@@ -292,8 +306,8 @@ impl Partial {
         Ok(())
     }
 
-    /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, if there is memory keys and states included,
-    /// so that each partition is read in one go.
+    /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, if there is memory
+    /// keys and states included, so that each partition is read in one go.
     ///
     /// # Errors
     /// Resource.
@@ -322,7 +336,8 @@ impl Partial {
             rows + keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + groups * of_group
         };
         // What was deferred names groups by their ids.
-        let is_in_order = deferred.is_empty() && reservation.resize(bytes(&keys, &states, 8) + keys.bytes()).is_ok();
+        let is_in_order =
+            deferred.is_empty() && reservation.resize(bytes(&keys, &states, 8) + keys.bytes()).is_ok();
         if is_in_order {
             keys = keys.reordered(&ids);
             states.iter_mut().for_each(|state| state.reorder(&ids));
@@ -333,7 +348,8 @@ impl Partial {
         Ok(Sealed { keys, states, tags, bits, starts, order, deferred, _reservation: reservation })
     }
 
-    /// Feeds what was deferred and asks external functions for their results: the states are then ready to be read.
+    /// Feeds what was deferred and asks external functions for their results: the states are then ready to be
+    /// read.
     ///
     /// # Errors
     /// Those of the states; resource; interrupted.
@@ -368,7 +384,9 @@ impl Sealed {
         let is_whole = partition.bits() == self.bits;
         let has = |id: &u32| is_whole || partition.has(self.tags[*id as usize]);
         match &self.order {
-            Some(order) => order[places.start as usize..places.end as usize].iter().copied().filter(has).collect(),
+            Some(order) => {
+                order[places.start as usize..places.end as usize].iter().copied().filter(has).collect()
+            }
             None => places.filter(has).collect(),
         }
     }
@@ -380,7 +398,9 @@ impl Sealed {
             let sizes = self.starts.windows(2).map(|range| (range[1] - range[0]) as usize);
             counts.iter_mut().zip(sizes).for_each(|(count, size)| *count += size);
         } else {
-            self.groups(whole).iter().for_each(|&id| counts[whole.part_of(self.tags[id as usize], bits)] += 1);
+            self.groups(whole)
+                .iter()
+                .for_each(|&id| counts[whole.part_of(self.tags[id as usize], bits)] += 1);
         }
     }
 }

@@ -8,7 +8,13 @@ use entasis_vector::{Error, PhysicalType, Result, Value, Vector};
 ///
 /// # Errors
 /// Input, if a sum does not fit its type.
-pub fn write_result(spec: &ResultSpec, states: &[State], start: usize, rows: usize, out: &mut Vector) -> Result<()> {
+pub fn write_result(
+    spec: &ResultSpec,
+    states: &[State],
+    start: usize,
+    rows: usize,
+    out: &mut Vector,
+) -> Result<()> {
     if out.physical() != spec.meta.physical {
         *out = Vector::new(spec.meta.physical);
     }
@@ -41,7 +47,10 @@ pub fn write_result(spec: &ResultSpec, states: &[State], start: usize, rows: usi
             let groups = start..start + rows;
             match of(sum) {
                 State::Integers(sums) => {
-                    means.iter_mut().zip(groups).for_each(|(m, group)| *m = sums.get(group) as f64 / divisor(group));
+                    means
+                        .iter_mut()
+                        .zip(groups)
+                        .for_each(|(m, group)| *m = sums.get(group) as f64 / divisor(group));
                 }
                 State::Floats(sums) => {
                     means.iter_mut().zip(groups).for_each(|(m, group)| *m = sums[group] / divisor(group));

@@ -21,11 +21,18 @@ pub struct Rows<'a> {
 
 /// Folds values into the states of their groups.
 #[inline(always)]
-pub fn accumulate<T: Native, A: Copy>(values: &[T], rows: &Rows<'_>, states: &mut [A], step: impl Fn(A, T) -> A) {
+pub fn accumulate<T: Native, A: Copy>(
+    values: &[T],
+    rows: &Rows<'_>,
+    states: &mut [A],
+    step: impl Fn(A, T) -> A,
+) {
     let count = rows.count;
     match (rows.groups, rows.positions) {
         (None, None) => states[0] = widest(|| values[..count].iter().fold(states[0], |a, &v| step(a, v))),
-        (None, Some(at)) => states[0] = at[..count].iter().fold(states[0], |a, &p| step(a, values[p as usize])),
+        (None, Some(at)) => {
+            states[0] = at[..count].iter().fold(states[0], |a, &p| step(a, values[p as usize]))
+        }
         (Some(groups), None) => {
             for (&g, &v) in groups[..count].iter().zip(values) {
                 let state = &mut states[g as usize];

@@ -1,4 +1,5 @@
-//! Aggregate states: for each aggregate one array over the groups, and the loops that fold a chunk's values into it.
+//! Aggregate states: for each aggregate one array over the groups, and the loops that fold a chunk's values
+//! into it.
 //!
 //! | state | holds per group | for |
 //! |---|---|---|
@@ -9,9 +10,10 @@
 //! | [`State::Any`] | a row of kept values | `any_value` |
 //! | [`State::External`] | what the library keeps | everything else |
 //!
-//! Values come as one flat vector, the rows that count already picked: NULLs and rows that a `FILTER` rejects are gone,
-//! except for external functions, which see NULLs. Integer sums are exact: they run in 64 bits as long as the largest
-//! magnitude of the column times the rows so far fits, and then go over to 128 bits for good.
+//! Values come as one flat vector, the rows that count already picked: NULLs and rows that a `FILTER` rejects
+//! are gone, except for external functions, which see NULLs. Integer sums are exact: they run in 64 bits as
+//! long as the largest magnitude of the column times the rows so far fits, and then go over to 128 bits for
+//! good.
 
 use super::extreme::Extreme;
 use super::rows::{Rows, accumulate, combine, permute};
@@ -106,7 +108,8 @@ impl State {
         }
     }
 
-    /// Folds rows in. `args` are flat, as the rows' positions say; for external functions dense, flat or constant.
+    /// Folds rows in. `args` are flat, as the rows' positions say; for external functions dense, flat or
+    /// constant.
     ///
     /// # Errors
     /// Overflow, and what an external function raises.
@@ -210,13 +213,14 @@ impl State {
     }
 }
 
-/// The states behind a lock that one thread at a time uses. A panic elsewhere has failed the statement already.
+/// The states behind a lock that one thread at a time uses. A panic elsewhere has failed the statement
+/// already.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// As [`accumulate`]; a sum without groups runs in eight lanes, since float additions may not be reordered by the
-/// compiler.
+/// As [`accumulate`]; a sum without groups runs in eight lanes, since float additions may not be reordered by
+/// the compiler.
 #[inline(always)]
 fn accumulate_floats<T: Native>(values: &[T], rows: &Rows<'_>, sums: &mut [f64], widen: impl Fn(T) -> f64) {
     if let (None, None) = (rows.groups, rows.positions) {
@@ -305,7 +309,9 @@ impl IntegerSums {
         macro_rules! sum {
             ($t:ty) => {
                 match (&mut self.sums, rows.marks) {
-                    (Sums::Narrow(sums), Some(marks)) => marked::add(vector.values::<$t>(), marks, sums, |v| v as i64),
+                    (Sums::Narrow(sums), Some(marks)) => {
+                        marked::add(vector.values::<$t>(), marks, sums, |v| v as i64)
+                    }
                     (Sums::Narrow(sums), None) => {
                         accumulate(vector.values::<$t>(), rows, sums, |sum, v: $t| sum + v as i64);
                     }
@@ -365,7 +371,9 @@ impl IntegerSums {
                     *sum = sum.checked_add(other.get(id as usize)).ok_or_else(sum_overflow)?;
                 }
             }
-            (Sums::Narrow(_), Sums::Wide(_)) => unreachable!("together they have no fewer rows than the other alone"),
+            (Sums::Narrow(_), Sums::Wide(_)) => {
+                unreachable!("together they have no fewer rows than the other alone")
+            }
         }
         Ok(())
     }

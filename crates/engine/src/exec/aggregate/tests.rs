@@ -24,8 +24,9 @@ fn input() -> Vec<ColumnMeta> {
 
 fn make_rows(count: usize, groups: u64, chance: &mut Chance) -> Vec<Vec<Value>> {
     let make = |chance: &mut Chance, value: Value| if chance.below(8) == 0 { Value::Null } else { value };
-    let text =
-        |n: u64| Value::Text(format!("{}{n}", if n.is_multiple_of(3) { "a rather long text " } else { "t" }).into());
+    let text = |n: u64| {
+        Value::Text(format!("{}{n}", if n.is_multiple_of(3) { "a rather long text " } else { "t" }).into())
+    };
     (0..count)
         .map(|_| {
             let (a, b) = (chance.below(groups.min(9)), chance.below(groups) as i128);
@@ -70,7 +71,8 @@ impl GroupStates for JoinStates {
     fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()> {
         self.0.resize_with(group_count, Vec::new);
         for (row, &group) in groups[..rows].iter().enumerate() {
-            self.0[group as usize].push(args[0].value(row, DataType::Varchar).display(DataType::Varchar).to_string());
+            self.0[group as usize]
+                .push(args[0].value(row, DataType::Varchar).display(DataType::Varchar).to_string());
         }
         Ok(())
     }
@@ -136,13 +138,15 @@ fn naive(call: &AggregateCall, rows: &[&Vec<Value>]) -> Value {
         Expr::Column { id, .. } => id.0 as usize,
         _ => unreachable!("tests use columns"),
     };
-    let rows = rows.iter().filter(|row| call.filter.as_ref().is_none_or(|f| row[at(f)] == Value::Boolean(true)));
+    let rows =
+        rows.iter().filter(|row| call.filter.as_ref().is_none_or(|f| row[at(f)] == Value::Boolean(true)));
     if let F::CountStar = call.function {
         return Value::Integer(rows.count() as i128);
     }
     let arg = at(&call.args[0]);
     let external = matches!(call.function, F::External(_));
-    let mut values: Vec<Value> = rows.map(|row| row[arg].clone()).filter(|v| external || !v.is_null()).collect();
+    let mut values: Vec<Value> =
+        rows.map(|row| row[arg].clone()).filter(|v| external || !v.is_null()).collect();
     values.sort_by(Value::total_cmp);
     if call.distinct {
         values.dedup();
@@ -159,7 +163,8 @@ fn naive(call: &AggregateCall, rows: &[&Vec<Value>]) -> Value {
                 values.reverse();
                 values.extend(std::iter::repeat_n(Value::Null, nulls));
             }
-            let texts: Vec<String> = values.iter().map(|v| v.display(DataType::Varchar).to_string()).collect();
+            let texts: Vec<String> =
+                values.iter().map(|v| v.display(DataType::Varchar).to_string()).collect();
             Value::Text(texts.join(",").into())
         }
         _ if values.is_empty() => Value::Null,
@@ -173,7 +178,12 @@ fn naive(call: &AggregateCall, rows: &[&Vec<Value>]) -> Value {
 }
 
 /// Runs keys and calls and compares with the twin.
-fn check(keys: &[usize], calls: &[(ColumnId, AggregateCall)], rows: &[Vec<Value>], setup: (usize, bool, usize)) {
+fn check(
+    keys: &[usize],
+    calls: &[(ColumnId, AggregateCall)],
+    rows: &[Vec<Value>],
+    setup: (usize, bool, usize),
+) {
     let (chunk_rows, collide, workers) = setup;
     check_in(&context(chunk_rows, collide), keys, calls, rows, workers).unwrap();
 }
@@ -191,8 +201,10 @@ fn check_in(
     let mut metas = input();
     metas[1].range = Some((0, 1 << 20));
     metas[2].range = Some((-3, 3));
-    let groups: Vec<(ColumnId, Expr)> =
-        keys.iter().map(|&k| (ColumnId(50 + k as u32), Expr::column(ColumnId(k as u32), metas[k].ty))).collect();
+    let groups: Vec<(ColumnId, Expr)> = keys
+        .iter()
+        .map(|&k| (ColumnId(50 + k as u32), Expr::column(ColumnId(k as u32), metas[k].ty)))
+        .collect();
     let blocking = aggregate(&metas, &groups, calls, 10.0, context, &Arc::default()).unwrap();
     let mut chance = Chance(rows.len() as u64 * 77 + 5);
     push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut chance)?;
@@ -254,7 +266,9 @@ fn aggregations_whose_rows_are_written_agree_with_the_twin() {
     let calls = calls();
     for setting in [Spilling::All, Spilling::Deep] {
         for keys in [&[][..], &[0], &[1], &[2], &[0, 1, 2], &[6, 2], &[5], &[7, 3]] {
-            for (chunk_rows, collide, workers) in [(3, false, 2), (100, false, 1), (64, true, 2), (2048, false, 2)] {
+            for (chunk_rows, collide, workers) in
+                [(3, false, 2), (100, false, 1), (64, true, 2), (2048, false, 2)]
+            {
                 let context = spilling(chunk_rows, collide, setting);
                 check_in(&context, keys, &calls, &rows, workers).unwrap();
                 check_in(&context, keys, &calls[..11], &rows, workers).unwrap();
@@ -271,7 +285,9 @@ fn rows_are_written_where_memory_is_short() {
     let mut chance = Chance(44);
     let rows = make_rows(30_000, 25_000, &mut chance);
     let calls = calls();
-    for (keys, calls) in [(&[1, 3][..], &calls[..12]), (&[6, 1], &calls[..4]), (&[1], &calls[..14]), (&[0, 1], &[])] {
+    for (keys, calls) in
+        [(&[1, 3][..], &calls[..12]), (&[6, 1], &calls[..4]), (&[1], &calls[..14]), (&[0, 1], &[])]
+    {
         let mut least = usize::MAX;
         let mut failed = 0;
         for kilobytes in [25_000, 6_000, 3_000, 2_000, 1_500, 1_000, 700, 20] {
@@ -353,7 +369,8 @@ fn keys_that_do_not_repeat_are_not_looked_up() {
     let metas = [column(0, DataType::Int64)];
     let groups = [(ColumnId(1), Expr::column(ColumnId(0), DataType::Int64))];
     let count = (ColumnId(2), call(AggregateFunction::CountStar, None, DataType::Int64));
-    let blocking = aggregate(&metas, &groups, &[count], 10.0, &context(2048, false), &Arc::default()).unwrap();
+    let blocking =
+        aggregate(&metas, &groups, &[count], 10.0, &context(2048, false), &Arc::default()).unwrap();
     let mut worker = blocking.sink.worker().unwrap();
     let distinct = 100_000i64;
     for _ in 0..2 {
@@ -387,7 +404,8 @@ fn a_sum_that_does_not_fit_is_an_error() {
         args: vec![Expr::column(ColumnId(0), DataType::Int64)],
         ..call(AggregateFunction::Sum, None, DataType::Int64)
     };
-    let blocking = aggregate(&metas, &[], &[(ColumnId(1), sum)], 1.0, &context(2048, false), &Arc::default()).unwrap();
+    let blocking =
+        aggregate(&metas, &[], &[(ColumnId(1), sum)], 1.0, &context(2048, false), &Arc::default()).unwrap();
     let rows = vec![vec![Value::Integer(i64::MAX.into())]; 3];
     push_all(&*blocking.sink, &metas, &rows, 2, 1, &mut Chance(3)).unwrap();
     let error = drain(&*blocking.source, &blocking.output, 2048).unwrap_err();
@@ -417,10 +435,14 @@ fn memory_is_charged_and_given_back() {
 fn sums_of_narrow_columns_are_exact() {
     use AggregateFunction as F;
     let mut chance = Chance(0x5eed);
-    let edges = [(-5, 5), (0, 16_777_215), (0, 16_777_216), (i32::MIN.into(), i32::MAX.into()), (0, i32::MAX.into())];
-    for (range, groups) in edges.iter().flat_map(|&range: &(i128, i128)| [1, 4, 8, 30].map(|groups| (range, groups))) {
+    let edges =
+        [(-5, 5), (0, 16_777_215), (0, 16_777_216), (i32::MIN.into(), i32::MAX.into()), (0, i32::MAX.into())];
+    for (range, groups) in
+        edges.iter().flat_map(|&range: &(i128, i128)| [1, 4, 8, 30].map(|groups| (range, groups)))
+    {
         let key = ColumnMeta { range: Some((0, groups - 1)), nullable: false, ..column(0, DataType::Int32) };
-        let number = |id, ty, physical| ColumnMeta { physical, range: Some(range), nullable: false, ..column(id, ty) };
+        let number =
+            |id, ty, physical| ColumnMeta { physical, range: Some(range), nullable: false, ..column(id, ty) };
         let narrow = entasis_vector::PhysicalType::I32;
         let metas = [key, number(1, DataType::Int64, narrow), number(2, WIDE, narrow)];
         let rows: Vec<Vec<Value>> = (0..5000)
@@ -446,7 +468,10 @@ fn sums_of_narrow_columns_are_exact() {
         let calls = [
             (ColumnId(10), sum(of(1, DataType::Int64), DataType::Int64)),
             (ColumnId(11), sum(of(2, WIDE), WIDE)),
-            (ColumnId(12), AggregateCall { function: F::Min, ..sum(of(1, DataType::Int64), DataType::Int64) }),
+            (
+                ColumnId(12),
+                AggregateCall { function: F::Min, ..sum(of(1, DataType::Int64), DataType::Int64) },
+            ),
             (ColumnId(13), AggregateCall { distinct: true, ..sum(of(2, WIDE), WIDE) }),
         ];
         let mut expected: BTreeMap<i128, Vec<i128>> = BTreeMap::new();
@@ -462,13 +487,15 @@ fn sums_of_narrow_columns_are_exact() {
         let keys = [(ColumnId(20), of(0, DataType::Int32))];
         for chunk_rows in [3, 700, 2048] {
             let context = context(chunk_rows, false);
-            let blocking = aggregate(&metas, &keys, &calls, groups as f64, &context, &Arc::default()).unwrap();
+            let blocking =
+                aggregate(&metas, &keys, &calls, groups as f64, &context, &Arc::default()).unwrap();
             push_all(&*blocking.sink, &metas, &rows, chunk_rows, 2, &mut chance).unwrap();
             let found: BTreeMap<i128, Vec<i128>> = drain(&*blocking.source, &blocking.output, chunk_rows)
                 .unwrap()
                 .into_iter()
                 .map(|row| {
-                    let number = |value: &Value| if let Value::Integer(v) = value { *v } else { panic!("{value:?}") };
+                    let number =
+                        |value: &Value| if let Value::Integer(v) = value { *v } else { panic!("{value:?}") };
                     (number(&row[0]), row[1..].iter().map(number).collect())
                 })
                 .collect();

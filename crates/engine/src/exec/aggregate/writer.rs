@@ -75,7 +75,8 @@ impl Writer {
         if !self.writes {
             return Ok(());
         }
-        let lacks = self.memory.resize(self.bytes.saturating_sub(self.least)).is_err() && self.bytes > 2 * self.least;
+        let lacks =
+            self.memory.resize(self.bytes.saturating_sub(self.least)).is_err() && self.bytes > 2 * self.least;
         if lacks || self.bytes > self.most { self.write() } else { Ok(()) }
     }
 

@@ -1,23 +1,28 @@
-//! Direct groups: keys whose values are few make one index by mixed radix, and an array maps it to the group id.
+//! Direct groups: keys whose values are few make one index by mixed radix, and an array maps it to the group
+//! id.
 //!
-//! An integer key contributes `value - min` if its column's range is known and small. A string key contributes a small
-//! number that this module gives each distinct string, looked up once per dictionary entry and then by code; so it
-//! takes part only as long as its vectors come with small dictionaries (or constant), and as long as there are not more
-//! distinct strings than its share of the array. A boolean contributes itself. NULL is one more value of each key.
+//! An integer key contributes `value - min` if its column's range is known and small. A string key
+//! contributes a small number that this module gives each distinct string, looked up once per dictionary
+//! entry and then by code; so it takes part only as long as its vectors come with small dictionaries (or
+//! constant), and as long as there are not more distinct strings than its share of the array. A boolean
+//! contributes itself. NULL is one more value of each key.
 //!
-//! Where most positions of a chunk are rows, indexes are made for all of them, which is a vector loop, and looked up by
-//! the rows; what they are at positions that are no rows does not matter. As long as groups are few, they are not even looked
-//! up: each index is compared with those of all groups, which gives positions their marks ([`super::marked`]).
+//! Where most positions of a chunk are rows, indexes are made for all of them, which is a vector loop, and
+//! looked up by the rows; what they are at positions that are no rows does not matter. As long as groups are
+//! few, they are not even looked up: each index is compared with those of all groups, which gives positions
+//! their marks ([`super::marked`]).
 //!
-//! No hash, no compare: one array access per row after the index is made. The array mostly stays in the second-level
-//! cache; a single integer key may have a larger one if so many of its values are expected that the array is no larger
-//! than a hash table would be. Whoever calls must be ready for a "no" at any chunk ([`Direct::find`]) and go on with a
-//! hash table.
+//! No hash, no compare: one array access per row after the index is made. The array mostly stays in the
+//! second-level cache; a single integer key may have a larger one if so many of its values are expected that
+//! the array is no larger than a hash table would be. Whoever calls must be ready for a "no" at any chunk
+//! ([`Direct::find`]) and go on with a hash table.
 
 use super::marked::{self, MASKED_GROUPS, NO_GROUP, ascend, unmark_others};
 use crate::exec::materialized::Materialized;
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector, selection, simd};
+use entasis_vector::{
+    Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector, selection, simd,
+};
 use std::collections::HashMap;
 
 /// Entries of the array at most.
@@ -90,7 +95,10 @@ impl Direct {
             PhysicalType::F32 | PhysicalType::F64 => None,
             _ => {
                 let (min, max) = meta.range?;
-                u64::try_from(max.checked_sub(min)?).ok()?.checked_add(2).filter(|&span| span <= widest_single)
+                u64::try_from(max.checked_sub(min)?)
+                    .ok()?
+                    .checked_add(2)
+                    .filter(|&span| span <= widest_single)
             }
         };
         let mut product: u64 = 1;
@@ -141,9 +149,15 @@ impl Direct {
         self.slots.len() * 4 + texts.sum::<usize>()
     }
 
-    /// Finds or makes the group of each row; new keys go to `keys`. False, and nothing done, if these rows' keys have
-    /// no index.
-    pub fn find(&mut self, chunk: &Chunk, columns: &[usize], keys: &mut Materialized, groups: &mut [u32]) -> bool {
+    /// Finds or makes the group of each row; new keys go to `keys`. False, and nothing done, if these rows'
+    /// keys have no index.
+    pub fn find(
+        &mut self,
+        chunk: &Chunk,
+        columns: &[usize],
+        keys: &mut Materialized,
+        groups: &mut [u32],
+    ) -> bool {
         let dense = self.dense_positions(chunk, columns);
         self.indexes.clear();
         self.indexes.resize(dense.map_or(chunk.len(), |(_, limit)| limit), 0);
@@ -178,8 +192,8 @@ impl Direct {
         true
     }
 
-    /// Marks the positions of the rows with their groups. False, and nothing done, if groups are not few, a row's is new, or
-    /// keys do not stand at the same positions, most of which are rows, ascending.
+    /// Marks the positions of the rows with their groups. False, and nothing done, if groups are not few, a
+    /// row's is new, or keys do not stand at the same positions, most of which are rows, ascending.
     pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
         if self.few.is_empty() || self.few.len() < self.groups {
             return false;
@@ -201,7 +215,9 @@ impl Direct {
         marks.resize(limit, NO_GROUP);
         for (group, &index) in self.few.iter().enumerate() {
             let pairs = marks.iter_mut().zip(&self.indexes);
-            simd::widest(|| pairs.for_each(|(mark, &other)| *mark = if other == index { group as u8 } else { *mark }));
+            simd::widest(|| {
+                pairs.for_each(|(mark, &other)| *mark = if other == index { group as u8 } else { *mark })
+            });
         }
         if let Some(positions) = positions {
             unmark_others(positions, marks);
@@ -213,8 +229,8 @@ impl Direct {
         groups.iter_mut().zip(indexes).for_each(|(group, index)| *group = self.slots[index as usize]);
     }
 
-    /// The positions of the rows and the end of all, if all keys have the same, most of them are rows, and no key minds
-    /// those that are none.
+    /// The positions of the rows and the end of all, if all keys have the same, most of them are rows, and no
+    /// key minds those that are none.
     fn dense_positions<'c>(&self, chunk: &'c Chunk, columns: &[usize]) -> Option<(&'c [u16], usize)> {
         let positions = chunk.positions(*columns.first()?)?;
         let is_one = |&column: &usize| chunk.positions(column).is_some_and(|at| std::ptr::eq(at, positions));
@@ -257,7 +273,9 @@ impl Key {
                 let min = *min as i64;
                 macro_rules! add {
                     ($t:ty) => {
-                        add_integers(indexes, vector, positions, span, stride, |v: $t| (v as i64).wrapping_sub(min))
+                        add_integers(indexes, vector, positions, span, stride, |v: $t| {
+                            (v as i64).wrapping_sub(min)
+                        })
                     };
                 }
                 match vector.physical() {
@@ -289,14 +307,16 @@ fn add_integers<T: Native>(
 ) {
     let values = vector.values::<T>();
     // Positions that are no rows hold anything.
-    let step = |index: &mut u32, value: T| *index = index.wrapping_add((offset(value) as u32).wrapping_mul(stride));
+    let step =
+        |index: &mut u32, value: T| *index = index.wrapping_add((offset(value) as u32).wrapping_mul(stride));
     match (vector.validity(), positions) {
         (None, None) => simd::widest(|| indexes.iter_mut().zip(values).for_each(|(i, &v)| step(i, v))),
         (None, Some(at)) => indexes.iter_mut().zip(at).for_each(|(i, &p)| step(i, values[p as usize])),
         (Some(_), _) => {
             for (row, index) in indexes.iter_mut().enumerate() {
                 let position = positions.map_or(row, |at| at[row] as usize);
-                let offset = if vector.is_valid(position) { offset(values[position]) as u32 } else { span - 1 };
+                let offset =
+                    if vector.is_valid(position) { offset(values[position]) as u32 } else { span - 1 };
                 *index = index.wrapping_add(offset.wrapping_mul(stride));
             }
         }
@@ -368,7 +388,10 @@ impl Texts {
                 match (vector.validity(), positions, short) {
                     // PERF: a table of known length needs no test of bounds, which a vector loop cannot make.
                     (None, None, Some(short)) => simd::widest(|| {
-                        indexes.iter_mut().zip(codes).for_each(|(i, &code)| step(i, short[code as usize % SHORT]));
+                        indexes
+                            .iter_mut()
+                            .zip(codes)
+                            .for_each(|(i, &code)| step(i, short[code as usize % SHORT]));
                     }),
                     (None, Some(at), _) => {
                         indexes.iter_mut().zip(at).for_each(|(i, &p)| step(i, by_code(codes[p as usize])));
@@ -407,7 +430,8 @@ mod tests {
             if nullable {
                 text.set_null(6);
             }
-            let number = |position: u16| if selected.contains(&position) { i64::from(position) / 50 + 5 } else { -1 };
+            let number =
+                |position: u16| if selected.contains(&position) { i64::from(position) / 50 + 5 } else { -1 };
             let number = Vector::from_slice(&(0..100).map(number).collect::<Vec<i64>>());
             let mut chunk = Chunk::new();
             chunk.reset(selected.len());
@@ -432,7 +456,10 @@ mod tests {
             assert_eq!(keys.rows(), if nullable { 7 } else { 6 });
             assert!(direct.mark(&chunk, &[0, 1], &mut marks));
             let mut expected = [NO_GROUP; 100];
-            selected.iter().zip(&groups).for_each(|(&position, &group)| expected[usize::from(position)] = group as u8);
+            selected
+                .iter()
+                .zip(&groups)
+                .for_each(|(&position, &group)| expected[usize::from(position)] = group as u8);
             assert_eq!(marks, &expected[..marks.len()]);
             assert!(expected[marks.len()..].iter().all(|&mark| mark == NO_GROUP));
         }

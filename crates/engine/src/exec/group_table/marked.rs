@@ -1,8 +1,10 @@
-//! Few groups: each position of a chunk bears the *mark* of its group, and each group has a pass of its own over them.
+//! Few groups: each position of a chunk bears the *mark* of its group, and each group has a pass of its own
+//! over them.
 //!
-//! A pass adds where the mark fits, which is a vector loop, while a row that finds its sum by its group waits for the sum of the
-//! row before. Marks are bytes by position, so that arguments are read where they stand, whatever rows a filter has left
-//! among them: positions that are no row bear [`NO_GROUP`]. No position may be that of two rows.
+//! A pass adds where the mark fits, which is a vector loop, while a row that finds its sum by its group waits
+//! for the sum of the row before. Marks are bytes by position, so that arguments are read where they stand,
+//! whatever rows a filter has left among them: positions that are no row bear [`NO_GROUP`]. No position may
+//! be that of two rows.
 //!
 //! Values of 32 bits are added up in lanes of 32 bits, as many a lane as cannot leave them, then these in 64.
 //!
@@ -51,7 +53,9 @@ pub fn ascend(positions: &[u16]) -> bool {
 pub fn count(marks: &[u8], mark: u8) -> usize {
     // As many as a byte can count.
     let in_block = |block: &[u8]| block.iter().fold(0u8, |count, &other| count + u8::from(other == mark));
-    widest(|| marks.chunks(usize::from(u8::MAX) & !(LANES - 1)).map(|block| usize::from(in_block(block))).sum())
+    widest(|| {
+        marks.chunks(usize::from(u8::MAX) & !(LANES - 1)).map(|block| usize::from(in_block(block))).sum()
+    })
 }
 
 /// Adds the values of each group to its sum.
@@ -109,7 +113,12 @@ impl Kernel for NarrowSum<'_> {
 
 /// Folds each value into the state of its group, one after the other.
 #[inline(always)]
-pub fn accumulate<T: Native, A: Copy>(values: &[T], marks: &[u8], states: &mut [A], step: impl Fn(A, T) -> A) {
+pub fn accumulate<T: Native, A: Copy>(
+    values: &[T],
+    marks: &[u8],
+    states: &mut [A],
+    step: impl Fn(A, T) -> A,
+) {
     for (&mark, &v) in marks.iter().zip(values) {
         if let Some(state) = states.get_mut(usize::from(mark)) {
             *state = step(*state, v);
@@ -137,7 +146,8 @@ mod tests {
             for (position, (&mark, given)) in marks.iter().zip(given).enumerate() {
                 assert_eq!(mark, if rows.contains(&(position as u16)) { given } else { NO_GROUP });
             }
-            // Mostly the ends, so that sums are as large as can be, and beyond the marks what is not to be read.
+            // Mostly the ends, so that sums are as large as can be, and beyond the marks what is not to be
+            // read.
             let value = |chance: &mut Chance| if chance.below(3) == 0 { -largest } else { largest };
             let values: Vec<i32> = (0..limit + 5).map(|_| value(&mut chance)).collect();
             let mut expected = vec![(0i64, 0usize); groups as usize];

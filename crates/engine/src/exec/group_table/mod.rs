@@ -6,18 +6,18 @@
 //! | direct | the keys' values make an index into an array of group ids | few-valued keys ([`direct`]) |
 //! | hashed | hash → slot → tag → compare with the stored key | everything else |
 //!
-//! Whatever the kind, the keys themselves stand in a [`Materialized`] whose row ids are the group ids, so a table can
-//! change its kind and go on: direct to hashed when a value turns up that has no index.
+//! Whatever the kind, the keys themselves stand in a [`Materialized`] whose row ids are the group ids, so a
+//! table can change its kind and go on: direct to hashed when a value turns up that has no index.
 //!
-//! A hashed table works on a chunk at a time: one branch-free pass compares the tags of all rows' home slots, one pass
-//! per key column compares the keys of the rows that hit. Only the rest probes linearly, in rounds: in each round a row
-//! claims an empty slot as a new group or finds the next equal tag; keys of new groups are appended, candidates
-//! compared, and who is not equal goes on behind its slot.
+//! A hashed table works on a chunk at a time: one branch-free pass compares the tags of all rows' home slots,
+//! one pass per key column compares the keys of the rows that hit. Only the rest probes linearly, in rounds:
+//! in each round a row claims an empty slot as a new group or finds the next equal tag; keys of new groups
+//! are appended, candidates compared, and who is not equal goes on behind its slot.
 //!
-//! Of each group 32 bits of hash are kept, its *tag*. A slot is four bytes: with 2^b slots, the tag's high b bits are the
-//! home slot's index, and the slot holds the other bits of the tag and, in b bits, the group id plus one. So at home
-//! nothing of the tag is lost, and growing needs no keys. Radix partitions are taken from the low bits
-//! ([`partition_of`]).
+//! Of each group 32 bits of hash are kept, its *tag*. A slot is four bytes: with 2^b slots, the tag's high b
+//! bits are the home slot's index, and the slot holds the other bits of the tag and, in b bits, the group id
+//! plus one. So at home nothing of the tag is lost, and growing needs no keys. Radix partitions are taken
+//! from the low bits ([`partition_of`]).
 
 pub mod direct;
 pub mod marked;
@@ -163,8 +163,8 @@ impl GroupTable {
         }
     }
 
-    /// Writes to `groups` the group of each row of `chunk`, whose columns `columns` are the keys. Makes groups for keys
-    /// that are new.
+    /// Writes to `groups` the group of each row of `chunk`, whose columns `columns` are the keys. Makes
+    /// groups for keys that are new.
     pub fn find(&mut self, chunk: &Chunk, columns: &[usize], groups: &mut Vec<u32>) {
         groups.clear();
         groups.resize(chunk.len(), NONE);
@@ -196,8 +196,9 @@ impl GroupTable {
         }
     }
 
-    /// Writes to `marks` the group of each position of `chunk`, if groups are few and indexed by keys that all stand at the same
-    /// positions, ascending ([`marked`]). False, and nothing done, if not, or if a row's group is new.
+    /// Writes to `marks` the group of each position of `chunk`, if groups are few and indexed by keys that
+    /// all stand at the same positions, ascending ([`marked`]). False, and nothing done, if not, or if a
+    /// row's group is new.
     pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
         match &mut self.kind {
             Kind::Direct(direct) => direct.mark(chunk, columns, marks),
@@ -268,7 +269,8 @@ impl GroupTable {
 
     fn compute_tags(&mut self) -> Vec<u32> {
         let columns: Vec<usize> = (0..self.keys.columns().len()).collect();
-        let mut vectors: Vec<Vector> = self.keys.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
+        let mut vectors: Vec<Vector> =
+            self.keys.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
         let mut tags = Vec::with_capacity(self.groups);
         let mut chunk = Chunk::new();
         for segment in 0..self.keys.segments() {
@@ -301,7 +303,13 @@ fn read_keys(
 }
 
 /// The hashes of all rows of `chunk` over `columns`.
-fn hash_rows(chunk: &Chunk, columns: &[usize], collide: bool, caches: &mut [HashCache], hashes: &mut Vec<u64>) {
+fn hash_rows(
+    chunk: &Chunk,
+    columns: &[usize],
+    collide: bool,
+    caches: &mut [HashCache],
+    hashes: &mut Vec<u64>,
+) {
     hashes.clear();
     hashes.resize(chunk.len(), 0);
     if collide {
@@ -368,7 +376,14 @@ impl Hashed {
     }
 
     /// Finds or makes the groups of rows whose hashes are given. `groups` is all [`NONE`].
-    fn find(&mut self, chunk: &Chunk, columns: &[usize], hashes: &[u64], keys: &mut Materialized, groups: &mut [u32]) {
+    fn find(
+        &mut self,
+        chunk: &Chunk,
+        columns: &[usize],
+        hashes: &[u64],
+        keys: &mut Materialized,
+        groups: &mut [u32],
+    ) {
         self.make_room(hashes.len());
         self.find_at_home(chunk, columns, hashes, keys, groups);
         let (bits, mask) = (self.bits, self.slots.len() - 1);
@@ -567,7 +582,9 @@ impl Runs {
         };
         match positions {
             None => (1..rows).for_each(|r| head_if(r, values[r] != values[r - 1])),
-            Some(at) => (1..rows).for_each(|r| head_if(r, values[at[r] as usize] != values[at[r - 1] as usize])),
+            Some(at) => {
+                (1..rows).for_each(|r| head_if(r, values[at[r] as usize] != values[at[r - 1] as usize]))
+            }
         }
         self.heads.truncate(count);
         self.heads[0] = 0;

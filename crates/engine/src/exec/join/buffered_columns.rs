@@ -16,7 +16,10 @@ impl BufferedColumns {
     ///
     /// # Errors
     /// None that is expected: NULL is of every type.
-    pub(crate) fn new(columns: &[ColumnMeta], is_read: impl Fn(&ColumnMeta) -> bool) -> Result<BufferedColumns> {
+    pub(crate) fn new(
+        columns: &[ColumnMeta],
+        is_read: impl Fn(&ColumnMeta) -> bool,
+    ) -> Result<BufferedColumns> {
         let places = (0..columns.len()).filter(|&i| is_read(&columns[i])).collect();
         let null = |meta: &ColumnMeta| Vector::constant(meta.physical, &Value::Null);
         Ok(BufferedColumns { places, nulls: columns.iter().map(null).collect::<Result<_>>()? })
@@ -27,7 +30,8 @@ impl BufferedColumns {
         self.places.iter().map(|&place| columns[place].clone()).collect()
     }
 
-    /// Makes a chunk with all columns of `rows` rows: those that were kept as they are given, the others NULL.
+    /// Makes a chunk with all columns of `rows` rows: those that were kept as they are given, the others
+    /// NULL.
     pub(crate) fn fill<'v>(&self, chunk: &mut Chunk, rows: usize, kept: impl Iterator<Item = &'v Vector>) {
         chunk.reset(rows);
         let group = chunk.push_group(Selection::ALL);

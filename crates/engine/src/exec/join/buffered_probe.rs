@@ -1,12 +1,14 @@
-//! A buffered probe: probe rows that are held back until there are many, and then come to the table in the order of their hashes.
+//! A buffered probe: probe rows that are held back until there are many, and then come to the table in the
+//! order of their hashes.
 //!
-//! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each payload column. Rows
-//! whose hashes begin alike find theirs near each other, so a worker [holds them back](super::probe_buffer) by the first bits of their
-//! hashes. Part after part goes on to the probe, which is the same as ever. The table is read once a stride, from its beginning to
-//! its end.
+//! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each
+//! payload column. Rows whose hashes begin alike find theirs near each other, so a worker [holds them
+//! back](super::probe_buffer) by the first bits of their hashes. Part after part goes on to the probe, which
+//! is the same as ever. The table is read once a stride, from its beginning to its end.
 //!
-//! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.2, but for one
-//! thing: rows are not put back into the order in which they came (docs/decisions/0010-strides-without-order.md).
+//! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014,
+//! section 3.2, but for one thing: rows are not put back into the order in which they came
+//! (docs/decisions/0010-strides-without-order.md).
 //!
 //! Not here: tables of places, whose accesses were found not to get faster.
 
@@ -45,7 +47,8 @@ pub(crate) struct BufferedProbe {
 
 impl OperatorFactory for BufferedProbe {
     fn worker(&self) -> Result<Box<dyn Operator>> {
-        let built = self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
+        let built =
+            self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
         let Some(most) = self.most_bytes(built) else { return Ok(Box::new(Through)) };
         Ok(Box::new(Worker {
             keys: self.keys.worker(),
@@ -77,7 +80,8 @@ impl BufferedProbe {
         }
         if !self.is_told.swap(true, Ordering::Relaxed) {
             let table = built.table.bytes() + built.rows.bytes();
-            self.recorder.note(format!("probe rows in strides of {most} bytes a worker: rows and table have {table}"));
+            self.recorder
+                .note(format!("probe rows in strides of {most} bytes a worker: rows and table have {table}"));
         }
         Some(most)
     }
@@ -173,7 +177,8 @@ mod tests {
             temp_directory: "".into(),
             ..Settings::default()
         };
-        let context = QueryContext { settings: Arc::new(settings), memory: memory.clone(), ..QueryContext::default() };
+        let context =
+            QueryContext { settings: Arc::new(settings), memory: memory.clone(), ..QueryContext::default() };
         let collector = Collector::new(&context, vec![DataType::Int64]);
         let profile = execute(&plan, &context, &collector)?;
         let set = collector.into_chunks();
@@ -181,7 +186,8 @@ mod tests {
             Value::Integer(key) => key,
             other => panic!("{other:?} is no key"),
         };
-        let keys = set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(move |row| key(chunk, row))).collect();
+        let keys =
+            set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(move |row| key(chunk, row))).collect();
         let mut notes = Vec::new();
         let mut operators = vec![profile.root.unwrap()];
         while let Some(operator) = operators.pop() {

@@ -154,7 +154,12 @@ impl BuildSink {
         if let Some(partitioning) = &self.partitioning
             && !spec.fits(&facts, &rows, &mut memory, tasks)?
         {
-            return self.finish_split(partitioning, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
+            return self.finish_split(
+                partitioning,
+                vec![Kept::Whole(rows, memory)],
+                self.filter.as_deref(),
+                tasks,
+            );
         }
         let (built, reason) = spec.make(rows, &facts, memory, tasks)?;
         self.recorder.note(reason);
@@ -193,7 +198,8 @@ impl BuildSink {
     }
 }
 
-/// `error`, which names the setting that keeps joins from writing what does not fit into memory, if it is that.
+/// `error`, which names the setting that keeps joins from writing what does not fit into memory, if it is
+/// that.
 fn with_way_out(error: Error, spec: &BuildSpec) -> Error {
     match error.kind() {
         ErrorKind::Resource if spec.lookup.is_some_and(|lookup| lookup.nearest) => {
@@ -234,7 +240,9 @@ impl SinkWorker for Worker {
                     let reserved = memory.resize(bytes);
                     match &self.partitioning {
                         None => reserved.map_err(|error| with_way_out(error, &self.spec))?,
-                        Some(partitioning) => is_over = reserved.is_err() || partitioning.is_short(bytes, memory),
+                        Some(partitioning) => {
+                            is_over = reserved.is_err() || partitioning.is_short(bytes, memory)
+                        }
                     }
                 }
             }
@@ -259,7 +267,8 @@ impl Worker {
     /// From now on rows are kept by partition.
     fn split(&mut self) -> Result<Flow> {
         let Some(partitioning) = &self.partitioning else { return Ok(Flow::Continue) };
-        let Kept::Whole(whole, memory) = std::mem::replace(&mut self.rows, Kept::Split(partitioning.build_rows()))
+        let Kept::Whole(whole, memory) =
+            std::mem::replace(&mut self.rows, Kept::Split(partitioning.build_rows()))
         else {
             return Ok(Flow::Continue);
         };

@@ -69,7 +69,12 @@ impl BuildSpec {
     /// Those of the tasks.
     pub(crate) fn facts(&self, rows: &Materialized, tasks: &dyn Tasks) -> Result<BuildStats> {
         let nulls = &self.null_equals_null;
-        Ok(BuildStats { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None, repetition: None })
+        Ok(BuildStats {
+            keys: nulls.len(),
+            bounds: key_bounds(rows, nulls, tasks)?,
+            bits: None,
+            repetition: None,
+        })
     }
 
     /// True if there is memory for a table over `rows`, whose memory `memory` is.
@@ -139,7 +144,8 @@ impl BuildSpec {
 
 /// Rows with a NULL in a key that NULL does not equal.
 pub(super) fn null_keys_of(rows: &Materialized, null_equals_null: &[bool]) -> Vec<u32> {
-    let keys: Vec<usize> = (0..null_equals_null.len()).filter(|&k| !null_equals_null[k] && rows.has_nulls(k)).collect();
+    let keys: Vec<usize> =
+        (0..null_equals_null.len()).filter(|&k| !null_equals_null[k] && rows.has_nulls(k)).collect();
     if keys.is_empty() {
         return Vec::new();
     }

@@ -8,27 +8,30 @@
 //!                          later: [unmatched::BuildRows], the build rows that matched, or did not
 //! ```
 //! The build side's columns are kept in a [`Materialized`], where those that are no keys may become
-//! [tuples](super::tuple); a [`table::JoinTable`] knows only its row ids. Which table it
-//! is, is decided once all build rows are there and their number and bounds are known; it may ask for them in another
-//! order.
+//! [tuples](super::tuple); a [`table::JoinTable`] knows only its row ids. Which table it is, is decided once
+//! all build rows are there and their number and bounds are known; it may ask for them in another order.
 //!
-//! Probing is a handful of passes over a chunk instead of a loop over rows. The table names a candidate for each row,
-//! the candidates' keys are compared column by column, the residual conditions run on the pairs that are left, and the
-//! table moves every pair to its next candidate, until none is left. Pairs are collected to a full chunk before any
-//! payload is touched: the probe side's columns stay where they are under a composed selection, the build side's are
-//! gathered as a group of their own (logical compaction; Qiao and Zhang, *Data Chunk Compaction*, SIGMOD 2025).
+//! Probing is a handful of passes over a chunk instead of a loop over rows. The table names a candidate for
+//! each row, the candidates' keys are compared column by column, the residual conditions run on the pairs
+//! that are left, and the table moves every pair to its next candidate, until none is left. Pairs are
+//! collected to a full chunk before any payload is touched: the probe side's columns stay where they are
+//! under a composed selection, the build side's are gathered as a group of their own (logical compaction;
+//! Qiao and Zhang, *Data Chunk Compaction*, SIGMOD 2025).
 //!
-//! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
-//! keys is the same operator over a table in which every row is a candidate.
+//! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A
+//! join without keys is the same operator over a table in which every row is a candidate.
 //!
-//! The input of the build side may be read [`two_pass`], so that its rows are there once and find their places while they are in the caches.
+//! The input of the build side may be read [`two_pass`], so that its rows are there once and find their
+//! places while they are in the caches.
 //!
-//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes, if that is asked for ([`buffered_probe`]).
+//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes, if
+//! that is asked for ([`buffered_probe`]).
 //!
 //! If far more build rows come than were expected, the sides may be [swapped](swap) before there is a table.
 //!
-//! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
-//! fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of the rows after the other.
+//! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build
+//! side does not fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of
+//! the rows after the other.
 
 pub(crate) mod buffered_columns;
 pub(crate) mod buffered_probe;
@@ -99,7 +102,8 @@ pub(crate) enum BuildTail {
 }
 
 impl Shape {
-    /// The shape of `kind` with the left or the right input in the table; `None` if that side cannot be built.
+    /// The shape of `kind` with the left or the right input in the table; `None` if that side cannot be
+    /// built.
     pub(crate) fn of(kind: JoinKind, build_left: bool) -> Option<Shape> {
         use ProbeOutput::*;
         let (probe, tail) = match (kind, build_left) {
@@ -114,8 +118,13 @@ impl Shape {
             (JoinKind::NullAwareAnti, false) => (SurelyUnmatched, BuildTail::Nothing),
             (JoinKind::Mark { null_aware, .. }, false) => (Mark { null_aware }, BuildTail::Nothing),
             (JoinKind::Single, false) => (OneOrNulls, BuildTail::Nothing),
-            (JoinKind::AsOf { outer }, false) => (if outer { PairsOrNulls } else { Pairs }, BuildTail::Nothing),
-            (JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. }, true) => {
+            (JoinKind::AsOf { outer }, false) => {
+                (if outer { PairsOrNulls } else { Pairs }, BuildTail::Nothing)
+            }
+            (
+                JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. },
+                true,
+            ) => {
                 return None;
             }
         };
@@ -127,7 +136,8 @@ impl Shape {
         matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::Matched | ProbeOutput::Nothing)
     }
 
-    /// What the join asks its table; `plain`: it has no conditions beside the keys and no column of the build side is read.
+    /// What the join asks its table; `plain`: it has no conditions beside the keys and no column of the build
+    /// side is read.
     pub(crate) fn asks(self, plain: bool) -> table::LookupKind {
         use table::LookupKind::*;
         match self.probe {

@@ -1,8 +1,8 @@
 //! The probe side of a join: a streaming operator that finds, for each chunk, the pairs of rows that match.
 //!
-//! For one chunk: keys → first candidates → (compare keys → residual conditions → account for the matches → next
-//! candidates) until there are none → rows without match. Pairs wait in `out` until they fill a chunk or the input
-//! chunk ends, since they refer to it.
+//! For one chunk: keys → first candidates → (compare keys → residual conditions → account for the matches →
+//! next candidates) until there are none → rows without match. Pairs wait in `out` until they fill a chunk or
+//! the input chunk ends, since they refer to it.
 
 use super::table::{Cursor, Pairs, ProbeKeys};
 use super::unmatched::gather;
@@ -64,7 +64,8 @@ impl OperatorFactory for Probe {
 impl Probe {
     /// One worker's instance, which also takes a build side block by block.
     pub(crate) fn block_worker(&self) -> Result<Worker> {
-        let built = self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
+        let built =
+            self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
         let vectors = |columns: &[usize]| -> Vec<Vector> {
             columns.iter().map(|&c| Vector::new(column_type(&built.rows, c))).collect()
         };
@@ -137,8 +138,8 @@ impl Operator for Worker {
 }
 
 impl Worker {
-    /// Probes one of several blocks of build rows. `states` has what earlier blocks found of these rows, 0 before the
-    /// first one, and gets what is known then. Rows whose state decides come with the last block.
+    /// Probes one of several blocks of build rows. `states` has what earlier blocks found of these rows, 0
+    /// before the first one, and gets what is known then. Rows whose state decides come with the last block.
     pub(crate) fn push_block(
         &mut self,
         chunk: &mut Chunk,
@@ -155,7 +156,13 @@ impl Worker {
         Ok(flow)
     }
 
-    fn probe(&mut self, built: &Built, chunk: &mut Chunk, is_last: bool, next: &mut dyn Push) -> Result<Flow> {
+    fn probe(
+        &mut self,
+        built: &Built,
+        chunk: &mut Chunk,
+        is_last: bool,
+        next: &mut dyn Push,
+    ) -> Result<Flow> {
         let flow = self.match_rows(built, chunk, is_last, next);
         self.probe_keys.release();
         self.keys.release();
@@ -167,7 +174,13 @@ impl Worker {
     }
 
     /// Finds all matches of the chunk's rows; gives pairs, or leaves the rows' state in `self.state`.
-    fn match_rows(&mut self, built: &Built, chunk: &Chunk, is_last: bool, next: &mut dyn Push) -> Result<Flow> {
+    fn match_rows(
+        &mut self,
+        built: &Built,
+        chunk: &Chunk,
+        is_last: bool,
+        next: &mut dyn Push,
+    ) -> Result<Flow> {
         let (keys, positions) = self.keys.compute(chunk)?;
         self.probe_keys.begin(keys, positions, &self.join.null_equals_null);
         if let Some(bounds) = &mut self.bounds {
@@ -259,8 +272,8 @@ impl Worker {
         Ok(if *unmatched == 0 { Flow::Stop } else { Flow::Continue })
     }
 
-    /// Makes rows UNKNOWN that have no match but might have one if a NULL were known: candidates are all build rows for
-    /// a row with a NULL key, and the build rows with a NULL key for the others.
+    /// Makes rows UNKNOWN that have no match but might have one if a NULL were known: candidates are all
+    /// build rows for a row with a NULL key, and the build rows with a NULL key for the others.
     fn find_unknown(&mut self, built: &Built, chunk: &Chunk) -> Result<()> {
         let simple = self.residual.is_none() && self.join.null_equals_null.len() == 1;
         let mut all_ids: Option<Vec<u32>> = None;
@@ -272,9 +285,21 @@ impl Worker {
             let unknown = if simple {
                 if has_null { built.any } else { built.has_null_keys }
             } else {
-                let ids =
-                    if has_null { all_ids.get_or_insert_with(|| built.rows.ids().collect()) } else { &built.null_keys };
-                maybe_matches(&self.probe_keys, &self.join, &mut self.residual, built, chunk, row, ids, &mut self.hits)?
+                let ids = if has_null {
+                    all_ids.get_or_insert_with(|| built.rows.ids().collect())
+                } else {
+                    &built.null_keys
+                };
+                maybe_matches(
+                    &self.probe_keys,
+                    &self.join,
+                    &mut self.residual,
+                    built,
+                    chunk,
+                    row,
+                    ids,
+                    &mut self.hits,
+                )?
             };
             if unknown {
                 self.state[row] = UNKNOWN;
@@ -289,7 +314,8 @@ impl Worker {
         let mut from = 0;
         while self.out.len() - from >= chunk_rows || (all && from < self.out.len()) {
             let to = self.out.len().min(from + chunk_rows);
-            let output = self.composer.compose(built, chunk, &self.out.rows[from..to], &self.out.ids[from..to]);
+            let output =
+                self.composer.compose(built, chunk, &self.out.rows[from..to], &self.out.ids[from..to]);
             let flow = next.push(output);
             output.reset(0);
             if flow? == Flow::Stop {
@@ -346,7 +372,8 @@ impl Worker {
     }
 }
 
-/// True if some pair of `row` and one of `ids` satisfies the residual and has in each key equal values or a NULL.
+/// True if some pair of `row` and one of `ids` satisfies the residual and has in each key equal values or a
+/// NULL.
 #[allow(clippy::too_many_arguments)]
 fn maybe_matches(
     keys: &ProbeKeys,
@@ -407,14 +434,16 @@ impl ResidualWorker {
 
 /// True if `rows` are 0, 1, 2, ….
 ///
-/// PERF: looks at all, which is vector code, unless the ends tell; a loop that stops at the first other row takes as
-/// long as the lookup in a small bitmap.
+/// PERF: looks at all, which is vector code, unless the ends tell; a loop that stops at the first other row
+/// takes as long as the lookup in a small bitmap.
 fn are_in_order(rows: &[u16]) -> bool {
     let ends_elsewhere = rows.last().is_some_and(|&last| last as usize != rows.len() - 1);
-    !ends_elsewhere && widest(|| rows.iter().zip(0u16..).fold(0, |differing, (&row, i)| differing | (row ^ i)) == 0)
+    !ends_elsewhere
+        && widest(|| rows.iter().zip(0u16..).fold(0, |differing, (&row, i)| differing | (row ^ i)) == 0)
 }
 
-/// Makes chunks of pairs: columns of the probe chunk under a composed selection, columns of the kept rows gathered.
+/// Makes chunks of pairs: columns of the probe chunk under a composed selection, columns of the kept rows
+/// gathered.
 struct Composer {
     probe_columns: Vec<usize>,
     build_columns: Vec<usize>,
@@ -426,7 +455,11 @@ struct Composer {
 }
 
 impl Composer {
-    fn new(probe_columns: &[usize], build_columns: &[usize], vectors: &impl Fn(&[usize]) -> Vec<Vector>) -> Composer {
+    fn new(
+        probe_columns: &[usize],
+        build_columns: &[usize],
+        vectors: &impl Fn(&[usize]) -> Vec<Vector>,
+    ) -> Composer {
         Composer {
             probe_columns: probe_columns.to_vec(),
             build_columns: build_columns.to_vec(),

@@ -1,7 +1,8 @@
-//! Which input of a join is kept in the table: the one with which the join costs less ([`Costs::join`](crate::cost::Costs)).
+//! Which input of a join is kept in the table: the one with which the join costs less
+//! ([`Costs::join`](crate::cost::Costs)).
 //!
-//! Here more is known than when joins are ordered: which columns are read above, how much memory is left, and hence whether the
-//! rows will become tuples.
+//! Here more is known than when joins are ordered: which columns are read above, how much memory is left, and
+//! hence whether the rows will become tuples.
 
 use crate::context::QueryContext;
 use crate::cost::Costs;
@@ -22,7 +23,8 @@ pub(crate) struct Weighed {
 }
 
 impl Weighed {
-    /// The inputs of `join`, if the columns `above` are read above; `by_bounds`: its rows are found by bounds.
+    /// The inputs of `join`, if the columns `above` are read above; `by_bounds`: its rows are found by
+    /// bounds.
     pub(crate) fn new(
         join: &plan::Join,
         by_bounds: bool,
@@ -70,8 +72,9 @@ fn weigh(
         own.add(&residual);
         let mut side = width::side(node, estimate.rows, (&own, above), columns, costs);
         // A key that is computed is kept beside the columns that it is computed of.
-        let computed =
-            keys.iter().filter(|key| !matches!(key, Expr::Column { .. }) && reads_all([**key]).is_subset(above));
+        let computed = keys
+            .iter()
+            .filter(|key| !matches!(key, Expr::Column { .. }) && reads_all([**key]).is_subset(above));
         side.keys.bytes += computed.map(|key| key.ty().physical().width() as f64).sum::<f64>();
         let kept = node.columns().into_iter().filter(|id| above.contains(*id));
         let metas: Vec<ColumnMeta> = kept.map(|id| estimate.meta(id, columns.ty(id))).collect();
@@ -94,7 +97,8 @@ fn weigh(
     }
 }
 
-/// What is expected of the probe side: how many rows, which share has a match by the keys, and with how many rows.
+/// What is expected of the probe side: how many rows, which share has a match by the keys, and with how many
+/// rows.
 pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -> Expected {
     let (mut probe, mut build, mut on) = (&join.left, &join.right, join.on.clone());
     if keeps_left {

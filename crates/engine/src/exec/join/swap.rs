@@ -1,22 +1,29 @@
-//! Sides that are swapped: rows were to be kept, far more came than the plan expected, and the other side is kept instead.
+//! Sides that are swapped: rows were to be kept, far more came than the plan expected, and the other side is
+//! kept instead.
 //!
-//! Which side is kept is decided by estimates. Those of filters, joins and groups may be wrong by orders of magnitude, and a
-//! table of many rows that few look into costs more than one of few rows that many look into: it is built with a miss a row,
-//! and no cache holds it. So, where far more rows may come than are expected:
+//! Which side is kept is decided by estimates. Those of filters, joins and groups may be wrong by orders of
+//! magnitude, and a table of many rows that few look into costs more than one of few rows that many look
+//! into: it is built with a miss a row, and no cache holds it. So, where far more rows may come than are
+//! expected:
 //!
 //! 1. The rows of the build side come and are kept, as ever, each worker's by itself.
-//! 2. All are there: before anything is made of them, it is reckoned once more what the join costs from here on, with the table of them
-//!    and with a table of the other side ([`Costs::left_to_do`](crate::cost::Costs::left_to_do)).
-//! 3. If the other way is cheaper by far, the [`Switch`] is turned: the probe side runs into a build sink of its own, and the rows
-//!    that are there are the source of the probe ([`KeptRows`]). Nothing is read twice, no row is lost.
+//! 2. All are there: before anything is made of them, it is reckoned once more what the join costs from here
+//!    on, with the table of them and with a table of the other side
+//!    ([`Costs::left_to_do`](crate::cost::Costs::left_to_do)).
+//! 3. If the other way is cheaper by far, the [`Switch`] is turned: the probe side runs into a build sink of
+//!    its own, and the rows that are there are the source of the probe ([`KeptRows`]). Nothing is read twice,
+//!    no row is lost.
 //!
-//! How both ways are planned is in [`crate::exec::physical`]. Hybrid hash joins reverse roles for a partition (Graefe, *Query Evaluation
-//! Techniques for Large Databases*, 1993, section 5.2); here it is the whole join, before a table is built.
+//! How both ways are planned is in [`crate::exec::physical`]. Hybrid hash joins reverse roles for a partition
+//! (Graefe, *Query Evaluation Techniques for Large Databases*, 1993, section 5.2); here it is the whole join,
+//! before a table is built.
 //!
-//! Invariants: the switch is turned once, before either probe side starts. The output has the same rows and columns either way.
+//! Invariants: the switch is turned once, before either probe side starts. The output has the same rows and
+//! columns either way.
 //!
-//! Not here: rows that had to be written to files, build sides that are read twice (their rows are known to be worth two
-//! readings), joins whose probe side comes in an order that counts, a probe side that turns out to be larger than expected.
+//! Not here: rows that had to be written to files, build sides that are read twice (their rows are known to
+//! be worth two readings), joins whose probe side comes in an order that counts, a probe side that turns out
+//! to be larger than expected.
 
 #[cfg(test)]
 mod tests;
@@ -100,7 +107,8 @@ impl Swap {
             return Some("sides swapped: join_swap = always".into());
         }
         let expected = self.weighed.kept_rows();
-        let (stay, swap) = self.weighed.left_to_do(rows as f64).filter(|_| rows as f64 > FAR_MORE * expected)?;
+        let (stay, swap) =
+            self.weighed.left_to_do(rows as f64).filter(|_| rows as f64 > FAR_MORE * expected)?;
         let [stays, swaps] = [stay, swap].map(|cost| cost / 1e6);
         (stay > DEARER * swap).then(|| {
             format!(
@@ -125,7 +133,8 @@ impl Swap {
     }
 }
 
-/// Rows that `node` has hardly more than: those that are stored below it. Joins that multiply rows are seldom.
+/// Rows that `node` has hardly more than: those that are stored below it. Joins that multiply rows are
+/// seldom.
 fn most_rows(node: &Node) -> f64 {
     match node {
         Node::Scan(scan) => scan.relation.rows().map_or(f64::INFINITY, |rows| rows as f64),

@@ -6,7 +6,7 @@
 //! word, numbers of partitions), and what tables cost in nanoseconds, which is one fitted table
 //! (`table/cost.rs`).
 
-// ---- keys and memory ------------------------------------------------------------------------------------------------
+// ---- keys and memory --------------------------------------------------------------------------------------
 
 /// Average rows of a key up to which keys are taken for distinct. Rows; judgement: few rows of a concise hash
 /// table overflow then.
@@ -14,7 +14,7 @@ pub(crate) const DISTINCT_PER_KEY: f64 = 1.05;
 /// One part in so many of the memory that a build side found free is left to others. Judgement.
 pub(crate) const LEFT_PART: usize = 4;
 
-// ---- in memory, two passes ------------------------------------------------------------------------------------------
+// ---- in memory, two passes --------------------------------------------------------------------------------
 
 /// Expected build rows from which on an input is read twice: fewer are soon moved. Rows; judgement, with
 /// decision 16.
@@ -27,7 +27,7 @@ pub(crate) const COUNTED_BYTES: f64 = 8.0;
 /// Bytes of all workers' counts up to which they are few, however few rows there are. Bytes: 4 MB; judgement.
 pub(crate) const FEW_COUNTED_BYTES: f64 = 4194304.0;
 
-// ---- partitioned in memory ------------------------------------------------------------------------------------------
+// ---- partitioned in memory --------------------------------------------------------------------------------
 
 /// What must hold of both sides, so that partitions in memory pay.
 pub(crate) struct Gates {
@@ -73,7 +73,7 @@ pub(crate) const FEW_COME_OUT: f64 = 0.1;
 /// One part in so many of the free memory may be taken by both sides of a radix join. Judgement.
 pub(crate) const RADIX_MEMORY_PART: usize = 4;
 
-// ---- partitioned in files -------------------------------------------------------------------------------------------
+// ---- partitioned in files ---------------------------------------------------------------------------------
 
 /// The most memory that build rows of a worker may have, whatever is left to others. Bytes: 4 MB; judgement.
 pub(crate) const MOST_LEAST: usize = 4 << 20;
@@ -96,7 +96,7 @@ pub(crate) const HARDLY_SMALLER: (usize, usize) = (7, 8);
 /// The part of the free memory that one partition may take while it is joined. Judgement.
 pub(crate) const ALONE_PART: (usize, usize) = (3, 4);
 
-// ---- sides that are swapped -----------------------------------------------------------------------------------------
+// ---- sides that are swapped -------------------------------------------------------------------------------
 
 /// How many times the rows that were expected are far more. Judgement.
 pub(crate) const FAR_MORE: f64 = 2.0;
@@ -109,7 +109,7 @@ pub(crate) const DEARER: f64 = 1.1;
 /// judgement.
 pub(crate) const SWAP_ROWS: f64 = 65_536.0;
 
-// ---- tables ---------------------------------------------------------------------------------------------------------
+// ---- tables -----------------------------------------------------------------------------------------------
 
 /// Places for each row that the directory of a concise array table may have. Places; by size: 32 bytes a row.
 pub(crate) const CAT_PLACES: u64 = 128;

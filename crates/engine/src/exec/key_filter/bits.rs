@@ -69,11 +69,17 @@ impl Bits {
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(crate) fn of_directory(words: &[u64], (rows, keys): (usize, usize), tasks: &dyn Tasks) -> Result<Bits> {
+    pub(crate) fn of_directory(
+        words: &[u64],
+        (rows, keys): (usize, usize),
+        tasks: &dyn Tasks,
+    ) -> Result<Bits> {
         let mut all = Array::zeroed(words.len().div_ceil(2));
         let parts = all.chunks_mut(TASK_WORDS).zip(words.chunks(2 * TASK_WORDS)).collect();
         in_parallel(tasks, parts, &|_, (all, words)| {
-            let low = |words: &[u64]| words.iter().rev().fold(0, |bits, word| bits << 32 | word & u64::from(u32::MAX));
+            let low = |words: &[u64]| {
+                words.iter().rev().fold(0, |bits, word| bits << 32 | word & u64::from(u32::MAX))
+            };
             all.iter_mut().zip(words.chunks(2)).for_each(|(to, words)| *to = low(words));
             Ok(())
         })?;
@@ -296,13 +302,20 @@ mod tests {
             let mut taken = vec![true; places.len()];
             bits.look_up(&places, &mut taken);
             for (&place, taken) in places.iter().zip(taken) {
-                assert_eq!((bits.is_taken(place), taken), (has(place, place), has(place, place)), "{place} of {width}");
+                assert_eq!(
+                    (bits.is_taken(place), taken),
+                    (has(place, place), has(place, place)),
+                    "{place} of {width}"
+                );
             }
             let mut ruled_out = 0;
             for _ in 0..500 {
                 let first = chance.below(width);
                 let last = first + chance.below(200);
-                assert!(bits.may_have_between(first, last) == has(first, last), "{first} to {last} of {width}");
+                assert!(
+                    bits.may_have_between(first, last) == has(first, last),
+                    "{first} to {last} of {width}"
+                );
                 ruled_out += usize::from(!has(first, last));
             }
             assert!(ruled_out > 0 || count >= 300 || width == 1 && count == 1);

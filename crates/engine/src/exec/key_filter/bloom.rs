@@ -1,13 +1,13 @@
 //! A Bloom filter over the hashes of keys, in blocks of one word.
 //!
-//! A key chooses one word by the high half of its hash and four of the word's bits by the low one. It may be there if all
-//! four are set. So a test is one access to memory, and what is done with many of the words is vector code (Lang, Neumann, Kemper and
-//! Boncz, *Performance-Optimal Filtering*, VLDB 2019; Bandle, Giceva and Neumann, *To Partition, or Not to Partition*,
-//! SIGMOD 2021, section 4.7). With [`KEY_BITS`] bits a key, about one absent key in a hundred seems to be there. No key that
-//! is there is ever missed.
+//! A key chooses one word by the high half of its hash and four of the word's bits by the low one. It may be
+//! there if all four are set. So a test is one access to memory, and what is done with many of the words is
+//! vector code (Lang, Neumann, Kemper and Boncz, *Performance-Optimal Filtering*, VLDB 2019; Bandle, Giceva
+//! and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section 4.7). With [`KEY_BITS`] bits a key,
+//! about one absent key in a hundred seems to be there. No key that is there is ever missed.
 //!
-//! All workers fill it at once. Other than in the second paper, where a partition owns its blocks, a word is written by one
-//! atomic instruction: the rows are not partitioned here.
+//! All workers fill it at once. Other than in the second paper, where a partition owns its blocks, a word is
+//! written by one atomic instruction: the rows are not partitioned here.
 
 use super::build_keys::{BuildInput, KeyHashes};
 use crate::exec::gather::gather;
@@ -61,32 +61,37 @@ impl Bloom {
         let (count, shared) = (words.len() as u64, rows.segments() > 1);
         let put = AtomicUsize::new(0);
         input.tasks.run(rows.segments(), &|segment| {
-            KeyHashes::new(input).for_each(input, segment, 0..rows.segment_rows(segment), |_, hashes, nulls| {
-                let mut left = nulls.iter().peekable();
-                visit(
-                    &words,
-                    hashes,
-                    |hash| word_of(hash, count),
-                    0..,
-                    |hash, i: usize| {
-                        if left.next_if(|&&null| null as usize == i).is_some() {
-                            return;
-                        }
-                        let (at, bits) = (word_of(hash, count), bits_of(hash));
-                        let old = words[at].load(Ordering::Relaxed);
-                        if old & bits == bits {
-                            return;
-                        }
-                        // Another worker may set other bits of the word.
-                        if shared {
-                            words[at].fetch_or(bits, Ordering::Relaxed);
-                        } else {
-                            words[at].store(old | bits, Ordering::Relaxed);
-                        }
-                    },
-                );
-                put.fetch_add(hashes.len() - nulls.len(), Ordering::Relaxed);
-            });
+            KeyHashes::new(input).for_each(
+                input,
+                segment,
+                0..rows.segment_rows(segment),
+                |_, hashes, nulls| {
+                    let mut left = nulls.iter().peekable();
+                    visit(
+                        &words,
+                        hashes,
+                        |hash| word_of(hash, count),
+                        0..,
+                        |hash, i: usize| {
+                            if left.next_if(|&&null| null as usize == i).is_some() {
+                                return;
+                            }
+                            let (at, bits) = (word_of(hash, count), bits_of(hash));
+                            let old = words[at].load(Ordering::Relaxed);
+                            if old & bits == bits {
+                                return;
+                            }
+                            // Another worker may set other bits of the word.
+                            if shared {
+                                words[at].fetch_or(bits, Ordering::Relaxed);
+                            } else {
+                                words[at].store(old | bits, Ordering::Relaxed);
+                            }
+                        },
+                    );
+                    put.fetch_add(hashes.len() - nulls.len(), Ordering::Relaxed);
+                },
+            );
             Ok(())
         })?;
         let words = words.into_iter().map(AtomicU64::into_inner).collect();
@@ -148,7 +153,13 @@ mod tests {
         for values in values.chunks(CHUNK_ROWS) {
             rows.append_vectors(&[(&Vector::from_slice(values), None)], values.len());
         }
-        Bloom::of(&BuildInput { rows: &rows, null_equals_null: &[false], hash_collisions, tasks: &TwoThreads }).unwrap()
+        Bloom::of(&BuildInput {
+            rows: &rows,
+            null_equals_null: &[false],
+            hash_collisions,
+            tasks: &TwoThreads,
+        })
+        .unwrap()
     }
 
     fn look_up(bloom: &Bloom, hashes: &[u64]) -> Vec<bool> {
@@ -161,7 +172,9 @@ mod tests {
     fn no_key_is_missed_and_few_others_are_taken_for_one() {
         let mut chance = Chance(2021);
         // By chance, and sequences with steps that a weak hash would not spread.
-        for (count, step) in [(1, 1), (100, 1), (3000, 1 << 32), (70_000, 1), (200_000, 1_000_003), (150_000, 0)] {
+        for (count, step) in
+            [(1, 1), (100, 1), (3000, 1 << 32), (70_000, 1), (200_000, 1_000_003), (150_000, 0)]
+        {
             let key = |i: i64| i.wrapping_mul(step);
             let keys: BTreeSet<i64> = match step {
                 0 => (0..count).map(|_| chance.below(1 << 62) as i64).collect(),
@@ -174,7 +187,9 @@ mod tests {
             let hashes: Vec<u64> = values.iter().map(|&v| hash_u64(v as u64)).collect();
             assert!(look_up(&bloom, &hashes).iter().all(|&may_be| may_be), "{count} keys {step} apart");
             let others: Vec<u64> = match step {
-                0 => (0..100_000).map(|_| chance.below(1 << 62) as i64).filter(|v| !keys.contains(v)).collect(),
+                0 => {
+                    (0..100_000).map(|_| chance.below(1 << 62) as i64).filter(|v| !keys.contains(v)).collect()
+                }
                 _ => (count..count + 100_000).map(key).collect::<Vec<i64>>(),
             }
             .into_iter()
@@ -182,7 +197,11 @@ mod tests {
             .collect();
             let taken = look_up(&bloom, &others).iter().filter(|&&may_be| may_be).count();
             // Of one word, all of a few keys' bits are set.
-            assert!(taken * 100 <= others.len() * 2, "{taken} of {} for {count} keys {step} apart", others.len());
+            assert!(
+                taken * 100 <= others.len() * 2,
+                "{taken} of {} for {count} keys {step} apart",
+                others.len()
+            );
         }
     }
 
@@ -198,7 +217,8 @@ mod tests {
             rows.append_vectors(&[(&name, None), (&number, None)], 1);
         }
         let nulls = [false, false];
-        let input = BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+        let input =
+            BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
         let bloom = Bloom::of(&input).unwrap();
         assert_eq!(bloom.rows, (0..4000).filter(|i| i % 5 != 0 && i % 7 != 0).count());
         let hash = |i: i64| combine(hash_bytes(text(i).as_bytes()), hash_u64(i as u64));

@@ -32,13 +32,15 @@ pub(crate) fn key_bounds(
     tasks: &dyn Tasks,
 ) -> Result<Option<Vec<(i64, i64)>>> {
     let metas = &rows.columns()[..null_equals_null.len()];
-    let is_place = |meta: &entasis_vector::expr::ColumnMeta| is_integer(meta.physical) && meta.ty != DataType::Boolean;
+    let is_place =
+        |meta: &entasis_vector::expr::ColumnMeta| is_integer(meta.physical) && meta.ty != DataType::Boolean;
     if !metas.iter().all(is_place) || null_equals_null.contains(&true) || metas.is_empty() {
         return Ok(None);
     }
     let all = Mutex::new(vec![(i64::MAX, i64::MIN); metas.len()]);
     tasks.run(rows.segments(), &|segment| {
-        let bounds: Vec<(i64, i64)> = (0..metas.len()).map(|key| segment_bounds(rows, key, segment)).collect();
+        let bounds: Vec<(i64, i64)> =
+            (0..metas.len()).map(|key| segment_bounds(rows, key, segment)).collect();
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter_mut().zip(bounds).for_each(|(all, own)| *all = (all.0.min(own.0), all.1.max(own.1)));
         Ok(())
@@ -94,7 +96,12 @@ pub(crate) fn sample(rows: &Materialized, count: usize) -> Vec<i64> {
 
 /// Calls `f` with the offset of a first row and the places of that row and those that follow, for all rows of
 /// `segment`.
-pub(crate) fn for_each_batch(rows: &Materialized, segment: usize, packing: &Packing, f: &mut dyn FnMut(usize, &[u64])) {
+pub(crate) fn for_each_batch(
+    rows: &Materialized,
+    segment: usize,
+    packing: &Packing,
+    f: &mut dyn FnMut(usize, &[u64]),
+) {
     let mut places = [0u64; CHUNK_ROWS];
     let count = rows.segment_rows(segment);
     for first in (0..count).step_by(CHUNK_ROWS) {

@@ -155,8 +155,9 @@ fn choose(
     }
     // A filter is not worth a join that must be written to a file for it.
     let is_forced = kind != FilterKind::Auto;
-    let mut has_memory =
-        |bytes: usize| (is_forced || memory.free() >= bytes.saturating_add(spared)) && memory.resize(bytes).is_ok();
+    let mut has_memory = |bytes: usize| {
+        (is_forced || memory.free() >= bytes.saturating_add(spared)) && memory.resize(bytes).is_ok()
+    };
     // Nor is one that takes longer to make than it saves.
     let few = expected.rows < rows as f64 && !is_forced;
     let most = if few { FEW_PLACES } else { FEW_PLACES.max(BITS_PLACES * rows as u64) };
@@ -179,7 +180,9 @@ fn choose(
         FilterKind::Auto | FilterKind::Bloom if has_memory(Bloom::bytes_for(rows)) => {
             (Chosen::Bloom, format!("Bloom for {rows} rows; {share}"))
         }
-        FilterKind::Auto | FilterKind::Bloom => (Chosen::Bounds, "bounds only; there is no memory for more".into()),
+        FilterKind::Auto | FilterKind::Bloom => {
+            (Chosen::Bounds, "bounds only; there is no memory for more".into())
+        }
         FilterKind::Bits | FilterKind::Off => (Chosen::Bounds, "bounds only".into()),
     }
 }
@@ -212,7 +215,12 @@ impl KeyFilter {
         memory: Reservation,
     ) -> KeyFilter {
         let test = bits.map_or(Test::Bounds, |(packing, bits)| Test::Bits { packing, bits });
-        KeyFilter { is_empty: bounds.is_none(), bounds: bounds.map(|bounds| vec![bounds]), test, _memory: memory }
+        KeyFilter {
+            is_empty: bounds.is_none(),
+            bounds: bounds.map(|bounds| vec![bounds]),
+            test,
+            _memory: memory,
+        }
     }
 
     /// The filter of keys of which all bits are known.
@@ -247,7 +255,8 @@ impl KeyFilter {
         if self.is_empty || zone.min.is_null() {
             return false;
         }
-        let (Some(bounds), Value::Integer(min), Value::Integer(max)) = (&self.bounds, &zone.min, &zone.max) else {
+        let (Some(bounds), Value::Integer(min), Value::Integer(max)) = (&self.bounds, &zone.min, &zone.max)
+        else {
             return true;
         };
         let (low, high) = (i128::from(bounds[key].0), i128::from(bounds[key].1));
@@ -302,7 +311,12 @@ pub(crate) struct FilterWorker {
 
 impl FilterWorker {
     /// For a filter of this many key columns.
-    pub(crate) fn new(slot: &Arc<FilterSlot>, rate: &Arc<PassRate>, keys: usize, settings: &Settings) -> FilterWorker {
+    pub(crate) fn new(
+        slot: &Arc<FilterSlot>,
+        rate: &Arc<PassRate>,
+        keys: usize,
+        settings: &Settings,
+    ) -> FilterWorker {
         FilterWorker {
             slot: slot.clone(),
             rate: rate.clone(),
@@ -337,7 +351,11 @@ impl FilterWorker {
 
     /// Keeps in `rows`, which ascend, those whose keys may be there; a key with a NULL is not. `key` gives a
     /// key column and the positions of rows in it, if they are not the rows themselves.
-    pub(crate) fn retain<'a>(&mut self, key: impl Fn(usize) -> (&'a Vector, Option<&'a [u16]>), rows: &mut Vec<u16>) {
+    pub(crate) fn retain<'a>(
+        &mut self,
+        key: impl Fn(usize) -> (&'a Vector, Option<&'a [u16]>),
+        rows: &mut Vec<u16>,
+    ) {
         let slot = self.slot.clone();
         let Some(filter) = slot.get() else { return };
         let before = rows.len();
@@ -348,7 +366,8 @@ impl FilterWorker {
             let (vector, positions) = key(i);
             if vector.validity().is_some() {
                 let constant = vector.is_constant();
-                let position = |row: u16| if constant { 0 } else { positions.map_or(row, |at| at[row as usize]) };
+                let position =
+                    |row: u16| if constant { 0 } else { positions.map_or(row, |at| at[row as usize]) };
                 rows.retain(|&row| vector.is_valid(position(row).into()));
             }
         }
@@ -460,7 +479,9 @@ impl Kernel for Places<'_> {
         for_each_integer!(vector.physical(), |T| {
             let values = vector.values::<T>();
             match at {
-                _ if vector.is_constant() => packing.add(part, std::iter::repeat_n(values[0] as i64, out.len()), out),
+                _ if vector.is_constant() => {
+                    packing.add(part, std::iter::repeat_n(values[0] as i64, out.len()), out)
+                }
                 None => packing.add(part, values[..out.len()].iter().map(|&v| v as i64), out),
                 // The minimum spares a test of the index.
                 Some(at) => {
@@ -493,9 +514,14 @@ mod tests {
         kept
     }
 
-    fn filled(kind: FilterKind, kept: &Materialized, bounds: Option<&[(i64, i64)]>) -> (Arc<FilterSlot>, String) {
+    fn filled(
+        kind: FilterKind,
+        kept: &Materialized,
+        bounds: Option<&[(i64, i64)]>,
+    ) -> (Arc<FilterSlot>, String) {
         let nulls = vec![false; kept.columns().len()];
-        let input = BuildInput { rows: kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+        let input =
+            BuildInput { rows: kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
         let slot = Arc::new(FilterSlot::new(Expected { rows: 1e6, matching: 0.5, ..Expected::default() }));
         slot.want();
         let reason = slot.fill(&input, bounds, kind, &Arc::default(), 0).unwrap().unwrap().1;
@@ -550,12 +576,18 @@ mod tests {
             let keys: HashSet<String> = build.iter().map(|key| format!("{key:?}")).collect();
             let nulls = vec![false; types.len()];
             let bounds = crate::exec::key_filter::key_bounds(&kept, &nulls, &TwoThreads).unwrap();
-            for (kind, expected) in [FilterKind::Auto, FilterKind::Bits, FilterKind::Bloom].into_iter().zip(expected) {
+            for (kind, expected) in
+                [FilterKind::Auto, FilterKind::Bits, FilterKind::Bloom].into_iter().zip(expected)
+            {
                 let (slot, reason) = filled(kind, &kept, bounds.as_deref());
                 assert!(reason.starts_with(&format!("join filter: {expected}")), "{what}: {reason}");
                 let settings = Settings { join_filter: kind, ..Settings::default() };
-                let mut worker =
-                    FilterWorker::new(&slot, &Recorder::new(String::new()).pass_rate("k"), types.len(), &settings);
+                let mut worker = FilterWorker::new(
+                    &slot,
+                    &Recorder::new(String::new()).pass_rate("k"),
+                    types.len(),
+                    &settings,
+                );
                 let (mut wrong, mut absent) = (0, 0);
                 for _ in 0..20 {
                     let mut probe: Vec<Row> = Vec::new();
@@ -611,24 +643,96 @@ mod tests {
             (Auto, 1000, near, half, plenty, "bits for 64000 places", 8000),
             // Bits are told of a row at once, whatever is expected.
             (Auto, 1000, near, 1.0, plenty, "bits for 64000 places", 8000),
-            (Auto, 1000, near, half, 5000, "Bloom for 1000 rows; 50 % of the rows are expected to pass", 1504),
+            (
+                Auto,
+                1000,
+                near,
+                half,
+                5000,
+                "Bloom for 1000 rows; 50 % of the rows are expected to pass",
+                1504,
+            ),
             (Auto, 1000, near, half, 1000, "bounds only; there is no memory for more", 0),
-            (Auto, 1000, far, half, plenty, "Bloom for 1000 rows; 50 % of the rows are expected to pass", 1504),
+            (
+                Auto,
+                1000,
+                far,
+                half,
+                plenty,
+                "Bloom for 1000 rows; 50 % of the rows are expected to pass",
+                1504,
+            ),
             (Auto, 1000, far, 0.95, plenty, "bounds only; 95 % of the rows are expected to pass", 0),
-            (Auto, 1000, None, half, plenty, "Bloom for 1000 rows; 50 % of the rows are expected to pass", 1504),
+            (
+                Auto,
+                1000,
+                None,
+                half,
+                plenty,
+                "Bloom for 1000 rows; 50 % of the rows are expected to pass",
+                1504,
+            ),
             (Auto, 0, None, half, plenty, "no keys", 0),
             (Bits, 1000, near, half, plenty, "bits for 64000 places", 8000),
             (Bits, 1000, far, half, plenty, "bounds only", 0),
-            (Bloom, 1000, near, 1.0, plenty, "Bloom for 1000 rows; 100 % of the rows are expected to pass", 1504),
+            (
+                Bloom,
+                1000,
+                near,
+                1.0,
+                plenty,
+                "Bloom for 1000 rows; 100 % of the rows are expected to pass",
+                1504,
+            ),
             // 16 M places are few, and so are 64 a row.
             (Auto, 2, Some(&[(0, (16 << 20) - 1)][..]), half, plenty, "bits for 16777216 places", 2 << 20),
             (Auto, 2, Some(&[(0, 16 << 20)][..]), half, plenty, "Bloom for 2 rows", 8),
-            (Auto, 1 << 20, Some(&[(0, (64 << 20) - 1)][..]), half, plenty, "bits for 67108864 places", 8 << 20),
+            (
+                Auto,
+                1 << 20,
+                Some(&[(0, (64 << 20) - 1)][..]),
+                half,
+                plenty,
+                "bits for 67108864 places",
+                8 << 20,
+            ),
             // Many bits are not made for nothing.
-            (Auto, 1 << 20, Some(&[(0, (1 << 20) - 1)][..]), 0.95, plenty, "bits for 1048576 places", 1 << 17),
-            (Auto, 3 << 19, Some(&[(0, (1 << 20) - 1)][..]), 0.95, plenty, "bounds only; 95 % of the rows", 0),
-            (Auto, 3 << 19, Some(&[(0, (1 << 20) - 1)][..]), half, plenty, "bits for 1048576 places", 1 << 17),
-            (Bits, 3 << 19, Some(&[(0, (1 << 20) - 1)][..]), 0.95, plenty, "bits for 1048576 places", 1 << 17),
+            (
+                Auto,
+                1 << 20,
+                Some(&[(0, (1 << 20) - 1)][..]),
+                0.95,
+                plenty,
+                "bits for 1048576 places",
+                1 << 17,
+            ),
+            (
+                Auto,
+                3 << 19,
+                Some(&[(0, (1 << 20) - 1)][..]),
+                0.95,
+                plenty,
+                "bounds only; 95 % of the rows",
+                0,
+            ),
+            (
+                Auto,
+                3 << 19,
+                Some(&[(0, (1 << 20) - 1)][..]),
+                half,
+                plenty,
+                "bits for 1048576 places",
+                1 << 17,
+            ),
+            (
+                Bits,
+                3 << 19,
+                Some(&[(0, (1 << 20) - 1)][..]),
+                0.95,
+                plenty,
+                "bits for 1048576 places",
+                1 << 17,
+            ),
         ] {
             let mut memory = Reservation::new(&Arc::new(MemoryBudget::new(memory)));
             let expected = Expected { rows: 2e6, matching: expected, ..Expected::default() };
@@ -685,9 +789,11 @@ mod tests {
         let keys: Vec<Row> = (0..2000).map(|i| vec![int(i)]).collect();
         let kept = rows_of(&metas, &keys, &mut chance);
         let recorder = Recorder::new(String::new());
-        for (kind, adaptive, rests) in
-            [(FilterKind::Auto, true, true), (FilterKind::Auto, false, false), (FilterKind::Bits, true, false)]
-        {
+        for (kind, adaptive, rests) in [
+            (FilterKind::Auto, true, true),
+            (FilterKind::Auto, false, false),
+            (FilterKind::Bits, true, false),
+        ] {
             let (slot, _) = filled(kind, &kept, Some(&[(0, 1999)]));
             let settings = Settings { join_filter: kind, adaptive, ..Settings::default() };
             let rate = recorder.pass_rate("k");

@@ -6,7 +6,8 @@ use entasis_vector::PhysicalType;
 macro_rules! for_each_integer {
     ($physical:expr, |$t:ident| $body:expr) => {{
         use entasis_vector::PhysicalType::*;
-        for_each_integer!(@ $physical, $t, $body; I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+        for_each_integer!(@ $physical, $t, $body;
+            I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
     }};
     (@ $physical:expr, $t:ident, $body:expr; $($p:ident $native:ty),*) => {
         match $physical {

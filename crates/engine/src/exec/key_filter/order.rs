@@ -1,18 +1,19 @@
 //! The order of conjuncts, by what they were measured to do.
 //!
-//! A conjunct that leaves a share `s` of the rows and costs `c` a row ranks by `(1 - s) / c`: rows that are ruled out
-//! in a nanosecond. If conjuncts do not depend on each other, no order is cheaper than that of descending ranks
-//! (Hellerstein and Stonebraker, *Predicate Migration*).
+//! A conjunct that leaves a share `s` of the rows and costs `c` a row ranks by `(1 - s) / c`: rows that are
+//! ruled out in a nanosecond. If conjuncts do not depend on each other, no order is cheaper than that of
+//! descending ranks (Hellerstein and Stonebraker, *Predicate Migration*).
 //!
-//! 1. Now and then ([`EVERY`]) a stretch is a sample: one conjunct, each in turn, runs before all others and is
-//!    measured. Only so are figures about the same rows, and those of a dear conjunct not about the few rows that
-//!    others leave it.
-//! 2. One that was found to be far behind is left out of most rounds: running it first costs more than can come of it.
-//! 3. Figures of older samples count for half each time, and ranks are compared after each sample. What was never
-//!    measured stays behind, in the order in which it was given.
+//! 1. Now and then ([`EVERY`]) a stretch is a sample: one conjunct, each in turn, runs before all others and
+//!    is measured. Only so are figures about the same rows, and those of a dear conjunct not about the few
+//!    rows that others leave it.
+//! 2. One that was found to be far behind is left out of most rounds: running it first costs more than can
+//!    come of it.
+//! 3. Figures of older samples count for half each time, and ranks are compared after each sample. What was
+//!    never measured stays behind, in the order in which it was given.
 //!
-//! Only the first few conjuncts are free to move; the caller puts those that may fail, and all behind them, at the end.
-//! The caller runs them and has the clock: here are only numbers, so that tests need no time.
+//! Only the first few conjuncts are free to move; the caller puts those that may fail, and all behind them,
+//! at the end. The caller runs them and has the clock: here are only numbers, so that tests need no time.
 
 /// A stretch in so many is a sample …
 const EVERY: usize = 64;
@@ -95,7 +96,8 @@ impl Order {
         &self.order
     }
 
-    /// Says what the conjunct of the sample did: how many of the rows that it saw passed, and how long that took.
+    /// Says what the conjunct of the sample did: how many of the rows that it saw passed, and how long that
+    /// took.
     pub(crate) fn measured(&mut self, seen: usize, passed: usize, nanoseconds: u128) {
         let Some(conjunct) = self.sampled.filter(|_| seen > 0) else { return };
         let old = self.figures[conjunct];
@@ -117,8 +119,8 @@ impl Order {
 mod tests {
     use super::*;
 
-    /// Conjuncts with these pass rates, in percent, and costs, in nanoseconds a row, over some stretches of 1000 rows.
-    /// How often each ran first.
+    /// Conjuncts with these pass rates, in percent, and costs, in nanoseconds a row, over some stretches of
+    /// 1000 rows. How often each ran first.
     fn run(order: &mut Order, conjuncts: &[(usize, u128)], stretches: usize) -> Vec<usize> {
         let mut first = vec![0; conjuncts.len()];
         for _ in 0..stretches {

@@ -1,9 +1,9 @@
 //! Places: integer keys as numbers from 0 on, without gaps that the keys' bounds rule out.
 //!
-//! One key stands at its distance from the least key, or from the start of a window if a few keys lie far from all
-//! others. Several keys are packed like digits, the first the most significant and each with as many values as its own
-//! bounds allow (Barber et al., section 2.4.1; the paper rounds each part up to whole bits). Places keep the order of the
-//! keys: probes in key order walk through memory.
+//! One key stands at its distance from the least key, or from the start of a window if a few keys lie far
+//! from all others. Several keys are packed like digits, the first the most significant and each with as many
+//! values as its own bounds allow (Barber et al., section 2.4.1; the paper rounds each part up to whole
+//! bits). Places keep the order of the keys: probes in key order walk through memory.
 
 use super::integers::for_each_integer;
 use crate::exec::materialized::Materialized;
@@ -47,8 +47,8 @@ impl Packing {
         (places <= MAX_PLACES && !parts.is_empty()).then_some(Packing { parts, places })
     }
 
-    /// At most `places` places for the keys near the median of `sample`, and a little more than the keys there need;
-    /// `None` without keys.
+    /// At most `places` places for the keys near the median of `sample`, and a little more than the keys
+    /// there need; `None` without keys.
     pub(crate) fn around(sample: &mut [i64], places: u64) -> Option<Packing> {
         sample.sort_unstable();
         let median = *sample.get(sample.len() / 2)?;
@@ -66,7 +66,8 @@ impl Packing {
         (min, min.wrapping_add_unsigned(span))
     }
 
-    /// The same for the keys from place `first` to place `last` only, whose places start from 0 then; `None` if there are several keys.
+    /// The same for the keys from place `first` to place `last` only, whose places start from 0 then; `None`
+    /// if there are several keys.
     pub(crate) fn cut(&self, first: u64, last: u64) -> Option<Packing> {
         let [Part { min, .. }] = self.parts[..] else { return None };
         Packing::of(&[(min.wrapping_add_unsigned(first), min.wrapping_add_unsigned(last))])
@@ -82,7 +83,8 @@ impl Packing {
         self.places
     }
 
-    /// Writes what key column `part` adds to the places of some rows; to be called for all parts in their order.
+    /// Writes what key column `part` adds to the places of some rows; to be called for all parts in their
+    /// order.
     #[inline(always)]
     pub(crate) fn add(&self, part: usize, keys: impl Iterator<Item = i64>, out: &mut [u64]) {
         let Part { min, span, stride } = self.parts[part];
@@ -132,7 +134,15 @@ mod tests {
         (0..3).for_each(|part| packing.add(part, keys.iter().map(|key| key[part]), &mut out));
         assert_eq!(out, (0..15).collect::<Vec<u64>>());
         // Each part alone may be out of bounds.
-        let keys = [[-2, 100, 7], [2, 100, 7], [0, 99, 7], [0, 105, 7], [0, 104, 8], [1, 104, 7], [i64::MIN, 104, 7]];
+        let keys = [
+            [-2, 100, 7],
+            [2, 100, 7],
+            [0, 99, 7],
+            [0, 105, 7],
+            [0, 104, 8],
+            [1, 104, 7],
+            [i64::MIN, 104, 7],
+        ];
         let mut out = vec![0; 7];
         (0..3).for_each(|part| packing.add(part, keys.iter().map(|key| key[part]), &mut out));
         assert_eq!(out, [OUTSIDE, OUTSIDE, OUTSIDE, OUTSIDE, OUTSIDE, 14, OUTSIDE]);

@@ -1,11 +1,11 @@
 //! The way of join filters down a plan: how far each may go, and where one that can go no further is tested.
 //!
 //! A join whose probe rows without match leave no trace makes a filter over its probe side's key columns
-//! ([`super::filter`]). It goes down through all nodes that would only drop such rows later. One that comes to
-//! the scan of a table is tested there. One that stays above (the key is computed there, or comes from a file, an
-//! aggregate or both sides of another join) is tested by an operator where it stays, if anything dear lies between that
-//! place and its own join: another join, an aggregation, a sort. Right before its own join it would bring nothing that
-//! the table does not.
+//! ([`super::filter`]). It goes down through all nodes that would only drop such rows later. One that comes
+//! to the scan of a table is tested there. One that stays above (the key is computed there, or comes from a
+//! file, an aggregate or both sides of another join) is tested by an operator where it stays, if anything
+//! dear lies between that place and its own join: another join, an aggregation, a sort. Right before its own
+//! join it would bring nothing that the table does not.
 
 use super::before_join::{FiltersBeforeJoin, PlacedFilter};
 use super::filter::{Expected, FilterSlot};
@@ -50,8 +50,8 @@ impl Pushed {
         })
     }
 
-    /// The same filter one node further down, where its columns are called as `rename` says, if it may go there. `dear`:
-    /// the node does much with each row.
+    /// The same filter one node further down, where its columns are called as `rename` says, if it may go
+    /// there. `dear`: the node does much with each row.
     fn below(&self, dear: bool, rename: impl Fn(ColumnId) -> Option<ColumnId>) -> Option<Pushed> {
         let columns = self.columns.iter().map(|&id| rename(id)).collect::<Option<Vec<ColumnId>>>()?;
         Some(Pushed { columns, slot: self.slot.clone(), is_early: self.is_early || dear })
@@ -66,10 +66,12 @@ impl Pushed {
         match node {
             Node::Filter(_) => Some(self.clone()),
             // A new column may be another name of an old one.
-            Node::Project(project) => self.below(false, |id| match project.exprs.iter().find(|(new, _)| *new == id) {
-                None => Some(id),
-                Some((_, expr)) => is_column(expr),
-            }),
+            Node::Project(project) => {
+                self.below(false, |id| match project.exprs.iter().find(|(new, _)| *new == id) {
+                    None => Some(id),
+                    Some((_, expr)) => is_column(expr),
+                })
+            }
             Node::Aggregate(aggregate) => self.below(true, |id| {
                 let group = aggregate.groups.iter().find(|(group, _)| *group == id);
                 group.and_then(|(_, expr)| is_column(expr))
@@ -101,8 +103,9 @@ impl Pushed {
     }
 }
 
-/// Divides the filters that come to `node` from above into those that go into its only input, as they are called there,
-/// and those that stay. Joins and set operations send them into their inputs by themselves; the scan of a table takes all.
+/// Divides the filters that come to `node` from above into those that go into its only input, as they are
+/// called there, and those that stay. Joins and set operations send them into their inputs by themselves; the
+/// scan of a table takes all.
 pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushed>) {
     let (mut below, mut staying) = (Vec::new(), Vec::new());
     for filter in filters {
@@ -136,7 +139,8 @@ pub(crate) fn place<'f>(
     let place = |filter: &Pushed| {
         let position = |id: &ColumnId| columns.iter().position(|meta| meta.id == *id);
         let columns = filter.columns.iter().map(position).collect::<Option<Vec<usize>>>();
-        let columns = columns.ok_or_else(|| Error::internal("a join filter is over columns that are not there"))?;
+        let columns =
+            columns.ok_or_else(|| Error::internal("a join filter is over columns that are not there"))?;
         let called: Vec<&str> = filter.columns.iter().map(|id| names.get(*id).name.as_str()).collect();
         filter.slot.want();
         Ok(PlacedFilter { columns, slot: filter.slot.clone(), rate: recorder.pass_rate(called.join(", ")) })
@@ -157,7 +161,9 @@ pub(crate) fn early(
 ) -> Result<Option<Arc<dyn OperatorFactory>>> {
     // One that is forced is tested even where it does not pay.
     let is_forced = context.settings.join_filter == FilterKind::Bloom;
-    let filters = place(filters.iter().filter(|filter| filter.is_early || is_forced), columns, names, recorder)?;
+    let filters =
+        place(filters.iter().filter(|filter| filter.is_early || is_forced), columns, names, recorder)?;
     let settings = context.settings.clone();
-    Ok((!filters.is_empty()).then(|| Arc::new(FiltersBeforeJoin { filters, settings }) as Arc<dyn OperatorFactory>))
+    Ok((!filters.is_empty())
+        .then(|| Arc::new(FiltersBeforeJoin { filters, settings }) as Arc<dyn OperatorFactory>))
 }

@@ -1,7 +1,7 @@
 //! Which keys have come, where a build side is not in memory as a whole: for a join filter.
 //!
-//! Bits need bounds before the first key comes, so there are some only if the plan knows that the keys lie in a narrow
-//! range. Otherwise there are the least and the greatest key.
+//! Bits need bounds before the first key comes, so there are some only if the plan knows that the keys lie in
+//! a narrow range. Otherwise there are the least and the greatest key.
 
 use super::bits::Bits;
 use super::build_keys::{for_each_batch, segment_bounds};
@@ -15,7 +15,8 @@ use entasis_vector::PhysicalType;
 use entasis_vector::expr::ColumnMeta;
 use std::sync::Arc;
 
-/// The keys of rows that come in parts, from any worker: one column of integers that 64 bits hold with a sign.
+/// The keys of rows that come in parts, from any worker: one column of integers that 64 bits hold with a
+/// sign.
 pub(crate) struct Seen {
     /// The places of the keys, if they are few.
     packing: Option<Packing>,
@@ -45,7 +46,8 @@ impl Seen {
                 let (min, max) = segment_bounds(rows, 0, segment);
                 if min <= max {
                     let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-                    *bounds = Some(bounds.map_or((min, max), |(least, most)| (least.min(min), most.max(max))));
+                    *bounds =
+                        Some(bounds.map_or((min, max), |(least, most)| (least.min(min), most.max(max))));
                 }
                 continue;
             };
@@ -65,7 +67,10 @@ impl Seen {
             let bounds = *self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
             return KeyFilter::of_column(bounds, None, memory);
         };
-        let bits = memory.resize(words.len() * 8).is_ok().then(|| (packing.clone(), Arc::new(Bits::of_words(words))));
+        let bits = memory
+            .resize(words.len() * 8)
+            .is_ok()
+            .then(|| (packing.clone(), Arc::new(Bits::of_words(words))));
         KeyFilter::of_column(Some(packing.window()), bits, memory)
     }
 }

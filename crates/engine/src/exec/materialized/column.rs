@@ -1,7 +1,8 @@
-//! One column of rows that are kept: how values of a chunk's vector are written to it, and how rows of it are read again.
+//! One column of rows that are kept: how values of a chunk's vector are written to it, and how rows of it are
+//! read again.
 //!
-//! All loops run over one column of many rows. Integers that arrive narrower are widened; bytes of strings that do not outlive the
-//! statement are copied to a heap.
+//! All loops run over one column of many rows. Integers that arrive narrower are widened; bytes of strings
+//! that do not outlive the statement are copied to a heap.
 
 use super::segments::{joined, visit_segments};
 use super::words::{Packed, by_width};
@@ -39,7 +40,8 @@ impl Column {
         if missing || self.has_nulls {
             let words = out.validity_mut(rows.len());
             for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
-                *word = rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(self.is_valid(row)) << i);
+                *word =
+                    rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(self.is_valid(row)) << i);
             }
         }
     }
@@ -60,7 +62,9 @@ impl Column {
     pub(super) fn gather_to<T: Native>(&self, rows: &[u32], missing: bool, out: &mut [T]) {
         match &self.packed {
             None => gather_values(&self.values, rows, missing, out),
-            Some(packed) => by_width!(size_of::<T>(), |N| packed.gather::<N>(rows, missing, seen_as_mut(out))),
+            Some(packed) => {
+                by_width!(size_of::<T>(), |N| packed.gather::<N>(rows, missing, seen_as_mut(out)))
+            }
         }
     }
 
@@ -74,7 +78,8 @@ impl Column {
         }
     }
 
-    /// Writes the values in the given rows to `values`; which are valid, as a segment has it, if some are NULL.
+    /// Writes the values in the given rows to `values`; which are valid, as a segment has it, if some are
+    /// NULL.
     pub(super) fn pick(&self, rows: &[u32], values: &mut Buffer) -> Option<Buffer> {
         match self.physical.width() {
             1 => self.gather_to(rows, false, &mut values.as_mut_slice::<u8>()[..rows.len()]),
@@ -86,7 +91,9 @@ impl Column {
         let all_valid = !self.has_nulls || rows.iter().all(|&row| self.is_valid(row));
         (!all_valid).then(|| {
             let mut words = Buffer::zeroed(SEGMENT_ROWS / 8);
-            rows.iter().enumerate().for_each(|(i, &row)| bitmap::set(words.as_mut_slice(), i, self.is_valid(row)));
+            rows.iter()
+                .enumerate()
+                .for_each(|(i, &row)| bitmap::set(words.as_mut_slice(), i, self.is_valid(row)));
             words
         })
     }
@@ -146,8 +153,12 @@ impl Column {
 
 /// Writes the picked values of `vector`, converted, to all of `out`.
 #[inline(always)]
-pub(super) fn copy_values<S: Native, T>(vector: &Vector, picks: Picks<'_>, out: &mut [T], convert: impl Fn(S) -> T)
-where
+pub(super) fn copy_values<S: Native, T>(
+    vector: &Vector,
+    picks: Picks<'_>,
+    out: &mut [T],
+    convert: impl Fn(S) -> T,
+) where
     T: Native,
 {
     match vector.encoding() {
@@ -171,7 +182,9 @@ where
                     out.iter_mut().zip(codes).for_each(|(o, &c)| *o = convert(values[c as usize]));
                 }
                 Picks::At(at) => {
-                    out.iter_mut().zip(at).for_each(|(o, &p)| *o = convert(values[codes[p as usize] as usize]));
+                    out.iter_mut()
+                        .zip(at)
+                        .for_each(|(o, &p)| *o = convert(values[codes[p as usize] as usize]));
                 }
             }
         }
@@ -196,12 +209,23 @@ pub(super) fn copy_strings(vector: &Vector, picks: Picks<'_>, heap: &mut StringH
             Picks::At(at) => at[i] as usize,
         };
         // At a NULL the view may point anywhere.
-        *view = if nulls && !vector.is_valid(position) { StringView::default() } else { heap.push(view.as_bytes()) };
+        *view = if nulls && !vector.is_valid(position) {
+            StringView::default()
+        } else {
+            heap.push(view.as_bytes())
+        };
     }
 }
 
 /// Writes the picked values of `vector`, an integer type narrower than `own`, from `offset`.
-pub(super) fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &mut Buffer, offset: usize, rows: usize) {
+pub(super) fn widen(
+    vector: &Vector,
+    picks: Picks<'_>,
+    own: PhysicalType,
+    to: &mut Buffer,
+    offset: usize,
+    rows: usize,
+) {
     macro_rules! widen {
         ($($from:ident $s:ty => $to:ident $t:ty),* $(,)?) => {
             match (vector.physical(), own) {

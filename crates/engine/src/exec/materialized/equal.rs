@@ -1,6 +1,8 @@
-//! Comparing kept keys with the rows of a chunk: the pairs that a hash has brought together and that are equal.
+//! Comparing kept keys with the rows of a chunk: the pairs that a hash has brought together and that are
+//! equal.
 //!
-//! A loop over all pairs for each encoding of the chunk's vector and each type, without a branch on what it finds.
+//! A loop over all pairs for each encoding of the chunk's vector and each type, without a branch on what it
+//! finds.
 
 use super::Materialized;
 use super::column::Column;
@@ -9,9 +11,10 @@ use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
 
 impl Materialized {
-    /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's row (by
-    /// `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff `null_equals_null`. Both
-    /// lists have one length and shrink together; order is kept. [`Materialized::NO_ROW`] is no own row.
+    /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's
+    /// row (by `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff
+    /// `null_equals_null`. Both lists have one length and shrink together; order is kept.
+    /// [`Materialized::NO_ROW`] is no own row.
     pub fn retain_equal(
         &self,
         column: usize,
@@ -36,7 +39,9 @@ impl Materialized {
             return;
         }
         match column.physical {
-            PhysicalType::Bool | PhysicalType::I8 | PhysicalType::U8 => check.retain(pairs, |a: u8, b: u8| a == b),
+            PhysicalType::Bool | PhysicalType::I8 | PhysicalType::U8 => {
+                check.retain(pairs, |a: u8, b: u8| a == b)
+            }
             PhysicalType::I16 | PhysicalType::U16 => check.retain(pairs, |a: u16, b: u16| a == b),
             PhysicalType::I32 | PhysicalType::U32 => check.retain(pairs, |a: u32, b: u32| a == b),
             PhysicalType::I64 | PhysicalType::U64 => check.retain(pairs, |a: u64, b: u64| a == b),
@@ -70,7 +75,9 @@ impl Check<'_> {
         match (plain, self.positions) {
             (true, None) => {
                 let values = self.vector.values::<T>();
-                let Some(last) = values.len().checked_sub(1) else { return debug_assert!(pairs.0.is_empty()) };
+                let Some(last) = values.len().checked_sub(1) else {
+                    return debug_assert!(pairs.0.is_empty());
+                };
                 // The minimum spares a test of the index.
                 keep(self.column, pairs, |p, _, own| equal(values[usize::from(p).min(last)], own));
             }
@@ -133,7 +140,8 @@ impl Check<'_> {
 }
 
 /// Keeps the pairs (row of the chunk, own row) for which `equal` holds, which gets the own value as well.
-// PERF: values are compared by vector code, and where all of a block are equal, as with foreign keys, nothing moves.
+// PERF: values are compared by vector code, and where all of a block are equal, as with foreign keys, nothing
+// moves.
 #[inline(always)]
 fn keep<T: Native>(
     column: &Column,

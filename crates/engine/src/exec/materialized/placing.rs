@@ -1,8 +1,9 @@
 //! Rows that are put in place: how many there will be is known, and there is room for just these.
 //!
-//! All workers write at once, a worker's few rows column by column, in runs of neighbouring places. Then some neighbours at a time may
-//! [finalize](Placing::finalize) in another order among themselves. So the rows are never there twice. If they are more than
-//! the nearer caches hold, narrow columns share [words](super::words).
+//! All workers write at once, a worker's few rows column by column, in runs of neighbouring places. Then some
+//! neighbours at a time may [finalize](Placing::finalize) in another order among themselves. So the rows are
+//! never there twice. If they are more than the nearer caches hold, narrow columns share
+//! [words](super::words).
 
 use super::words::{Field, Number, Pack, Packed, Plan, Words, by_width, segments};
 use super::{Materialized, SEGMENT_ROWS};
@@ -49,8 +50,8 @@ struct PlacedWord {
 const VALIDITY_BYTES: usize = SEGMENT_ROWS / 8;
 
 impl Placing {
-    /// Room for `rows` rows of the columns that are `kept`: no strings, whose bytes would have to be kept as well. `shares`: columns may
-    /// share words.
+    /// Room for `rows` rows of the columns that are `kept`: no strings, whose bytes would have to be kept as
+    /// well. `shares`: columns may share words.
     pub fn new(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> Placing {
         let plan = plan(metas, kept, rows, shares);
         let slots = |width: usize| Slots::in_parts(&segments(rows).collect::<Vec<_>>(), width);
@@ -71,8 +72,9 @@ impl Placing {
         };
         let word = |(word, &width): (usize, &usize)| {
             let kept = plan.places.iter().zip(kept).filter(|(_, kept)| **kept).map(|(place, _)| place);
-            let own =
-                kept.enumerate().filter_map(|(i, place)| place.filter(|at| at.0 == word).map(|(_, field)| (i, field)));
+            let own = kept
+                .enumerate()
+                .filter_map(|(i, place)| place.filter(|at| at.0 == word).map(|(_, field)| (i, field)));
             PlacedWord { width, values: slots(width), fields: own.collect() }
         };
         Placing {
@@ -87,7 +89,8 @@ impl Placing {
     pub fn bytes_for(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> usize {
         let (plan, count) = (plan(metas, kept, rows, shares), segments(rows).count());
         let none = count * Buffer::bytes_for(0);
-        let of_width = |width: usize| segments(rows).map(|rows| Buffer::bytes_for(rows * width)).sum::<usize>();
+        let of_width =
+            |width: usize| segments(rows).map(|rows| Buffer::bytes_for(rows * width)).sum::<usize>();
         let of = |(i, meta): (usize, &ColumnMeta)| {
             let validity = if kept[i] && meta.nullable { count * VALIDITY_BYTES } else { 0 };
             let is_own = kept[i] && plan.places[i].is_none();
@@ -97,8 +100,9 @@ impl Placing {
         columns + plan.widths.iter().map(|&width| of_width(width)).sum::<usize>()
     }
 
-    /// Writes rows, which have the kept columns and stand in one segment: of each run those with these numbers, in their order, to its
-    /// place and those that follow. No two runs have a place in common. `words` is room for numbers.
+    /// Writes rows, which have the kept columns and stand in one segment: of each run those with these
+    /// numbers, in their order, to its place and those that follow. No two runs have a place in common.
+    /// `words` is room for numbers.
     pub fn put<'r>(
         &self,
         rows: &Materialized,
@@ -135,8 +139,8 @@ impl Placing {
         }
     }
 
-    /// Brings those of the places `range` in another order: the row that stands at `range.start + i` goes to `range.start + to[i]`. These
-    /// are as many places, and nobody else has one of them.
+    /// Brings those of the places `range` in another order: the row that stands at `range.start + i` goes to
+    /// `range.start + to[i]`. These are as many places, and nobody else has one of them.
     // PERF: what is moved should fit into the caches.
     pub fn finalize(&self, range: Range<usize>, to: &[u32]) {
         debug_assert_eq!(range.len(), to.len());
@@ -164,7 +168,8 @@ impl Placing {
             for (words, bit) in nulls.iter().map(|&place| at(place)) {
                 words.set_bit(bit, true);
             }
-            for (words, bit) in nulls.iter().map(|&place| at(range.start + to[place - range.start] as usize)) {
+            for (words, bit) in nulls.iter().map(|&place| at(range.start + to[place - range.start] as usize))
+            {
                 words.clear_bit(bit);
             }
         }
@@ -183,7 +188,9 @@ impl Placing {
         for (to, placed) in out.columns.iter_mut().zip(self.columns) {
             let (values, validity) = match placed {
                 None => (Buffers::default(), None),
-                Some(PlacedColumn { values: PlacedValues::Own(values), validity }) => (values.into_buffers(), validity),
+                Some(PlacedColumn { values: PlacedValues::Own(values), validity }) => {
+                    (values.into_buffers(), validity)
+                }
                 Some(PlacedColumn { values: PlacedValues::In(word, field), validity }) => {
                     to.packed = Some(Packed { words: words[word].clone(), field });
                     (Buffers::default(), validity)
@@ -209,7 +216,8 @@ impl Placing {
 
 /// The words of so many rows.
 fn plan(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> Plan {
-    let width: usize = metas.iter().zip(kept).filter(|(_, kept)| **kept).map(|(meta, _)| meta.physical.width()).sum();
+    let width: usize =
+        metas.iter().zip(kept).filter(|(_, kept)| **kept).map(|(meta, _)| meta.physical.width()).sum();
     // PERF: what the nearer caches hold is there as soon, and as it is.
     if shares && rows * width > FAR_BYTES { Plan::new(metas, kept) } else { Plan::none(metas.len()) }
 }
@@ -243,7 +251,11 @@ fn put_values<'r, T: Native>(
 
 /// Writes each run's values one after the other.
 #[inline(always)]
-fn put_runs<'r, T: Native>(to: &Slots, runs: impl Iterator<Item = (&'r [u16], usize)>, value: impl Fn(usize) -> T) {
+fn put_runs<'r, T: Native>(
+    to: &Slots,
+    runs: impl Iterator<Item = (&'r [u16], usize)>,
+    value: impl Fn(usize) -> T,
+) {
     for (numbers, first) in runs {
         numbers.iter().enumerate().for_each(|(i, &row)| to.put(first + i, value(usize::from(row))));
     }

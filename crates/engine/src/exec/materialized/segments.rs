@@ -18,7 +18,8 @@ pub(super) fn visit_segments<T: Native, O>(
     let are_far = segments.first().is_some_and(|first| segments.len() * first.capacity() > FAR_BYTES);
     // No row is in no segment.
     let segment = |row: u32| segments.get((row >> 16) as usize);
-    let ask = |row| segment(row).into_iter().for_each(|s| prefetch(s.as_slice::<T>(), (row & 0xffff) as usize));
+    let ask =
+        |row| segment(row).into_iter().for_each(|s| prefetch(s.as_slice::<T>(), (row & 0xffff) as usize));
     visit_prefetching(are_far, rows, ask, out, visitor);
 }
 

@@ -150,7 +150,8 @@ fn rows_that_were_put_in_place_are_those_that_came() {
     }
     let placed = placing.into_rows();
     // Segment 1 alone, its end and what follows, all of them.
-    let near = |from: usize, rows: usize| (0..rows).map(|i| (from + i * 577 % rows) as u32).collect::<Vec<_>>();
+    let near =
+        |from: usize, rows: usize| (0..rows).map(|i| (from + i * 577 % rows) as u32).collect::<Vec<_>>();
     let segment = SEGMENT_ROWS;
     let places = [near(segment + 5, 900), near(2 * segment - 300, 900), near(0, count)];
     for ids in places.iter().flat_map(|ids| ids.chunks(CHUNK_ROWS)) {
@@ -161,7 +162,8 @@ fn rows_that_were_put_in_place_are_those_that_came() {
             let expected: Vec<u16> =
                 (0..ids.len() as u16).filter(|&i| !(usize::from(i) + 1).is_multiple_of(other)).collect();
             for rows in [&placed, &kept] {
-                let (mut probes, mut builds): (Vec<u16>, Vec<u32>) = ((0..ids.len() as u16).collect(), ids.to_vec());
+                let (mut probes, mut builds): (Vec<u16>, Vec<u32>) =
+                    ((0..ids.len() as u16).collect(), ids.to_vec());
                 rows.retain_equal(0, &Vector::from_slice(&probe), None, false, &mut probes, &mut builds);
                 assert_eq!(probes, expected);
                 assert!(probes.iter().zip(&builds).all(|(&p, &id)| ids[usize::from(p)] == id));
@@ -201,7 +203,8 @@ fn rows_in_words_are_those_in_columns() {
             let vectors: Vec<Vector> = metas.iter().map(|meta| vector(meta, &mut chance)).collect();
             let all: Vec<(&Vector, Option<&[u16]>)> = vectors.iter().map(|vector| (vector, None)).collect();
             columns.append_vectors(&all, count);
-            let some: Vec<_> = all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(vector, _)| *vector).collect();
+            let some: Vec<_> =
+                all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(vector, _)| *vector).collect();
             few.restart();
             few.append_vectors(&some, count);
             // From the end to the beginning: in two runs, or in one that is finalized afterwards.
@@ -252,7 +255,10 @@ fn rows_in_words_are_those_in_columns() {
                 rows.retain_equal(column, &b, None, missing, &mut probes, &mut builds);
                 probes
             };
-            assert_eq!(find(&placed, there.clone()), find(&columns, there.iter().map(|&id| mirror(id)).collect()));
+            assert_eq!(
+                find(&placed, there.clone()),
+                find(&columns, there.iter().map(|&id| mirror(id)).collect())
+            );
         }
     }
     assert!(with_words > 20, "{with_words} of 60");
@@ -260,8 +266,10 @@ fn rows_in_words_are_those_in_columns() {
 
 #[test]
 fn floats_and_narrow_integers_compare_as_sql_does() {
-    let mut rows =
-        Materialized::new(&[column_of(DataType::Float64), column_of(DataType::Decimal { precision: 30, scale: 2 })]);
+    let mut rows = Materialized::new(&[
+        column_of(DataType::Float64),
+        column_of(DataType::Decimal { precision: 30, scale: 2 }),
+    ]);
     let floats = Vector::from_slice(&[f64::NAN, 0.0, 1.0]);
     let numbers = Vector::from_slice(&[5i64, -5, 7]);
     rows.append_vectors(&[(&floats, None), (&numbers, None)], 3);
@@ -303,7 +311,8 @@ fn rearranged_rows_are_reordered_ones() {
 fn columns_that_are_taken_out_lie_segment_by_segment() {
     let mut rows = Materialized::new(&columns());
     (0..140).for_each(|i| rows.append(&chunk(i * 1000, 1000), &[0, 1, 2], None));
-    let values = |rows: &Materialized, column: usize| rows.ids().map(|id| rows.value(id, column)).collect::<Vec<_>>();
+    let values =
+        |rows: &Materialized, column: usize| rows.ids().map(|id| rows.value(id, column)).collect::<Vec<_>>();
     let (before, bytes) = ([0, 1, 2].map(|column| values(&rows, column)), rows.bytes());
     let parts = rows.take_columns(1);
     assert_eq!(parts.iter().map(|part| part.rows()).sum::<usize>(), rows.rows());
@@ -314,14 +323,17 @@ fn columns_that_are_taken_out_lie_segment_by_segment() {
     assert_eq!([1, 2].map(|column| values(&rows, column)), before[1..]);
 }
 
-/// Parts whose buffers are nearly full; together they have few rows more than buffers that double have room for.
+/// Parts whose buffers are nearly full; together they have few rows more than buffers that double have room
+/// for.
 #[test]
 fn dense_rows_need_no_more_memory_than_their_parts() {
     for (parts, count) in [(17, 1960), (33, 4000), (3, 0)] {
         let rows: Vec<Materialized> = (0..parts)
             .map(|part| {
                 let mut rows = Materialized::new(&columns());
-                (0..count).step_by(40).for_each(|i| rows.append(&chunk(part * count + i, 40), &[0, 1, 2], None));
+                (0..count)
+                    .step_by(40)
+                    .for_each(|i| rows.append(&chunk(part * count + i, 40), &[0, 1, 2], None));
                 rows
             })
             .collect();

@@ -1,16 +1,18 @@
 //! Words: columns of a row whose values lie in known ranges, side by side in one number of up to 64 bits.
 //!
-//! Whoever looks up rows here and there waits for a line of memory for each column. If a key and a payload of 28 bits each stand in one
-//! word they come with one line, and take 8 bytes instead of 16.
+//! Whoever looks up rows here and there waits for a line of memory for each column. If a key and a payload of
+//! 28 bits each stand in one word they come with one line, and take 8 bytes instead of 16.
 //!
 //! ```text
 //! | column 0: distance from its least value | column 2: the same | … |   one word of 1, 2, 4 or 8 bytes a row
 //! ```
 //!
-//! A [`Plan`] says which columns share a word: one after the other as long as there are bits. Columns of more bits, and those that gain
-//! nothing, stay as they are. What stands in the place of a NULL has no meaning; validity stays with the column.
+//! A [`Plan`] says which columns share a word: one after the other as long as there are bits. Columns of more
+//! bits, and those that gain nothing, stay as they are. What stands in the place of a NULL has no meaning;
+//! validity stays with the column.
 //!
-//! Only rows that are [put in place](super::placing) have words: who appends rows writes columns, and copies these.
+//! Only rows that are [put in place](super::placing) have words: who appends rows writes columns, and copies
+//! these.
 
 use super::SEGMENT_ROWS;
 use super::segments::{joined, visit_segments};
@@ -84,12 +86,15 @@ impl Plan {
         let alone = |word: usize| plan.places.iter().flatten().filter(|place| place.0 == word).count() == 1;
         let useless: Vec<bool> =
             words.iter().enumerate().map(|(i, w)| width(w.0) + usize::from(alone(i)) > w.1).collect();
-        let numbers: Vec<usize> =
-            useless.iter().scan(0, |next, &skip| Some(std::mem::replace(next, *next + usize::from(!skip)))).collect();
+        let numbers: Vec<usize> = useless
+            .iter()
+            .scan(0, |next, &skip| Some(std::mem::replace(next, *next + usize::from(!skip))))
+            .collect();
         for place in &mut plan.places {
             *place = place.filter(|place| !useless[place.0]).map(|(word, field)| (numbers[word], field));
         }
-        plan.widths = words.iter().zip(&useless).filter(|(_, skip)| !**skip).map(|(w, _)| width(w.0)).collect();
+        plan.widths =
+            words.iter().zip(&useless).filter(|(_, skip)| !**skip).map(|(w, _)| width(w.0)).collect();
         plan
     }
 }
@@ -165,8 +170,8 @@ macro_rules! by_width {
 pub(super) use by_width;
 
 impl Packed {
-    /// Writes the values in the given rows to `out`. [`Materialized::NO_ROW`](super::Materialized::NO_ROW) may be among them, if
-    /// `missing`, and gives any value.
+    /// Writes the values in the given rows to `out`. [`Materialized::NO_ROW`](super::Materialized::NO_ROW)
+    /// may be among them, if `missing`, and gives any value.
     pub fn gather<T: Number>(&self, rows: &[u32], missing: bool, out: &mut [T]) {
         by_width!(self.words.width, |W| self.gather_from::<W, T>(rows, missing, out));
     }
@@ -177,7 +182,9 @@ impl Packed {
         let mut words = [0u64; BLOCK];
         for (rows, out) in rows.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             match joined {
-                Some((base, values)) => gather(values, rows, |row| row.wrapping_sub(base) as usize, &mut words),
+                Some((base, values)) => {
+                    gather(values, rows, |row| row.wrapping_sub(base) as usize, &mut words)
+                }
                 None => visit_segments::<W, _>(segments, rows, &mut words, |row, to| {
                     let segment = segments.get((row >> 16) as usize).map(Buffer::as_slice::<W>);
                     *to = segment.map_or(0, |words| words[(row & 0xffff) as usize].into());
@@ -245,9 +252,11 @@ mod tests {
     type Place = Option<(usize, u32, u32)>;
 
     fn plan(columns: &[(DataType, Option<(i128, i128)>)]) -> (Vec<usize>, Vec<Place>) {
-        let metas: Vec<ColumnMeta> = columns.iter().map(|&(ty, range)| ColumnMeta { range, ..column_of(ty) }).collect();
+        let metas: Vec<ColumnMeta> =
+            columns.iter().map(|&(ty, range)| ColumnMeta { range, ..column_of(ty) }).collect();
         let plan = Plan::new(&metas, &vec![true; metas.len()]);
-        let places = plan.places.iter().map(|place| place.map(|(word, f)| (word, f.shift, f.mask.count_ones())));
+        let places =
+            plan.places.iter().map(|place| place.map(|(word, f)| (word, f.shift, f.mask.count_ones())));
         (plan.widths, places.collect())
     }
 
@@ -263,10 +272,18 @@ mod tests {
         // Nothing is gained.
         assert_eq!(plan(&[(Int64, narrow(40))]), (vec![], vec![None]));
         assert_eq!(plan(&[(Int64, None), (Int32, None), (Double, None)]), (vec![], vec![None, None, None]));
-        assert_eq!(plan(&[(UInt64, Some((0, u64::MAX.into()))), (Varchar, None)]), (vec![], vec![None, None]));
+        assert_eq!(
+            plan(&[(UInt64, Some((0, u64::MAX.into()))), (Varchar, None)]),
+            (vec![], vec![None, None])
+        );
         // The second one has no room beside the first, the third one has.
-        let (widths, places) =
-            plan(&[(Int64, narrow(40)), (Int64, narrow(30)), (Int16, None), (Float, None), (Int64, Some((7, 7)))]);
+        let (widths, places) = plan(&[
+            (Int64, narrow(40)),
+            (Int64, narrow(30)),
+            (Int16, None),
+            (Float, None),
+            (Int64, Some((7, 7))),
+        ]);
         assert_eq!(widths, [8, 8]);
         assert_eq!(
             places,
@@ -279,8 +296,11 @@ mod tests {
 
     #[test]
     fn values_come_back_whatever_the_sign_and_the_width() {
-        let field =
-            |least: i64, bits: u32, shift: u32| Field { shift, mask: u64::MAX >> (64 - bits), least: least as u64 };
+        let field = |least: i64, bits: u32, shift: u32| Field {
+            shift,
+            mask: u64::MAX >> (64 - bits),
+            least: least as u64,
+        };
         for (field, values) in [
             (field(-5, 4, 0), vec![-5i64, 0, 10]),
             (field(i64::MAX - 3, 2, 62), vec![i64::MAX - 3, i64::MAX]),

@@ -141,7 +141,8 @@ impl<'j> Joined<'j> {
         let read = |(i, meta): (usize, &ColumnMeta)| {
             wanted.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
         };
-        let plain = wanted.is_empty() && self.residual.is_empty() && !(null_aware && self.null_equals_null.len() > 1);
+        let plain =
+            wanted.is_empty() && self.residual.is_empty() && !(null_aware && self.null_equals_null.len() > 1);
         BuildSpec {
             shape: self.shape,
             null_equals_null: self.null_equals_null.clone(),
@@ -217,8 +218,9 @@ impl Builder<'_> {
             join,
             number: self.number_of(join)?,
             keeps_left,
-            shape: Shape::of(join.kind, keeps_left)
-                .ok_or_else(|| Error::internal(format!("{:?} joins cannot keep their left input", join.kind)))?,
+            shape: Shape::of(join.kind, keeps_left).ok_or_else(|| {
+                Error::internal(format!("{:?} joins cannot keep their left input", join.kind))
+            })?,
             null_equals_null: join.on.iter().map(|key| key.null_equals_null).collect(),
             searched: bounds.map(|bounds| bounds.searched(keeps_left)),
             needed,
@@ -243,7 +245,8 @@ impl Builder<'_> {
             false => None,
         };
         let other_way = joined.other_way();
-        let swap = other_way.as_ref().and_then(|_| Swap::of(joined.input(Side::Build), weighed, self.context));
+        let swap =
+            other_way.as_ref().and_then(|_| Swap::of(joined.input(Side::Build), weighed, self.context));
         let way = swap.clone().map(Way::AsPlanned);
         let kept = self.keep(&joined, build, slot.as_ref(), !build_filters.is_empty(), way)?;
 
@@ -267,7 +270,12 @@ impl Builder<'_> {
             keys: Computed::new(&probe_keys, &stream.columns)?,
             bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, &stream.columns)).transpose()?,
             kept: BufferedColumns::new(&stream.columns, |meta| probe_needed.contains(&meta.id))?,
-            payload: stream.columns.iter().map(|meta| meta.id).filter(|id| !read_early.contains(id)).collect(),
+            payload: stream
+                .columns
+                .iter()
+                .map(|meta| meta.id)
+                .filter(|id| !read_early.contains(id))
+                .collect(),
             stored: StoredKeys::of(joined.input(Side::Probe), &probe_keys),
         };
         let stream = self.probe(&joined, kept, stream, probing)?;
@@ -301,12 +309,20 @@ impl Builder<'_> {
         let partitioning = open
             .partitions
             .then(|| {
-                Partitioning::new(&metas, spec.clone(), (slot.is_some(), open.apart), expected, recorder, &context)
+                Partitioning::new(
+                    &metas,
+                    spec.clone(),
+                    (slot.is_some(), open.apart),
+                    expected,
+                    recorder,
+                    &context,
+                )
             })
             .flatten();
         let slot = slot.map(|pushed| &pushed.slot);
         let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
-        let two_pass = open.two_passes.then(|| TwoPass::of(&read, &spec, slot, partitioning.as_ref())).flatten();
+        let two_pass =
+            open.two_passes.then(|| TwoPass::of(&read, &spec, slot, partitioning.as_ref())).flatten();
         if let Some(two_pass) = &two_pass {
             self.count(node, &keys, two_pass, recorder)?;
         }
@@ -330,7 +346,13 @@ impl Builder<'_> {
     }
 
     /// Ends the `keys` of `node` in the sink that counts them, before its rows come.
-    fn count(&mut self, node: &Node, keys: &[Expr], two_pass: &Arc<TwoPass>, recorder: &Arc<Recorder>) -> Result<()> {
+    fn count(
+        &mut self,
+        node: &Node,
+        keys: &[Expr],
+        two_pass: &Arc<TwoPass>,
+        recorder: &Arc<Recorder>,
+    ) -> Result<()> {
         let needed = with(&Needed::default(), keys);
         let stream = self.node(node, &needed, &[])?;
         let keys = Computed::new(keys, &stream.columns)?;
@@ -340,7 +362,11 @@ impl Builder<'_> {
 
     /// The columns that a build side is kept with: keys, what it is ordered by, payload; as they are computed
     /// of `input`, and as they are kept. And how many are not payload.
-    fn kept_columns(&self, joined: &Joined<'_>, input: &[ColumnMeta]) -> Result<(Computed, Vec<ColumnMeta>, usize)> {
+    fn kept_columns(
+        &self,
+        joined: &Joined<'_>,
+        input: &[ColumnMeta],
+    ) -> Result<(Computed, Vec<ColumnMeta>, usize)> {
         let keys = joined.keys(Side::Build);
         let ids = joined.input(Side::Build).columns();
         let payload = joined.both.ids().filter(|id| ids.contains(id));
@@ -383,8 +409,10 @@ impl Builder<'_> {
             built: built.clone(),
             context: self.context.clone(),
         };
-        let nullable = |meta: &ColumnMeta, or: bool| ColumnMeta { nullable: meta.nullable || or, ..meta.clone() };
-        let probe_metas = probe_columns.iter().map(|&i| nullable(&input[i], shape.tail == BuildTail::Unmatched));
+        let nullable =
+            |meta: &ColumnMeta, or: bool| ColumnMeta { nullable: meta.nullable || or, ..meta.clone() };
+        let probe_metas =
+            probe_columns.iter().map(|&i| nullable(&input[i], shape.tail == BuildTail::Unmatched));
         let build_nulls = matches!(shape.probe, ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls);
         let build_metas = build_columns.iter().map(|&i| nullable(&metas[i], build_nulls));
         let (probe_metas, build_metas): (Vec<_>, Vec<_>) = (probe_metas.collect(), build_metas.collect());
@@ -423,7 +451,10 @@ impl Builder<'_> {
             let part = Part { ordered, sparse: true, ..Part::new(source, recorder, 0.0) };
             (
                 route,
-                Part { operators: vec![(Arc::new(JoinPhase { partitioning, probe, rest }), recorder.clone())], ..part },
+                Part {
+                    operators: vec![(Arc::new(JoinPhase { partitioning, probe, rest }), recorder.clone())],
+                    ..part
+                },
             )
         });
         let (route, late) = late.unzip();
@@ -462,11 +493,15 @@ impl Builder<'_> {
         kept: Vec<ColumnMeta>,
     ) -> Result<Stream> {
         let recorder = &joined.recorder;
-        let build = self.keep(joined, probe.only_if(swap, true), None, false, Some(Way::Swapped(swap.clone())))?;
+        let build =
+            self.keep(joined, probe.only_if(swap, true), None, false, Some(Way::Swapped(swap.clone())))?;
         let part = Part::new(swap.rows(self.context.settings.chunk_rows), recorder, 0.0);
         let rows = Stream { parts: vec![part], columns: kept, recorder: recorder.clone() };
         let probing = Probing {
-            keys: Computed::of_columns(&(0..joined.null_equals_null.len()).collect::<Vec<_>>(), &rows.columns),
+            keys: Computed::of_columns(
+                &(0..joined.null_equals_null.len()).collect::<Vec<_>>(),
+                &rows.columns,
+            ),
             bounds: None,
             kept: BufferedColumns::new(&rows.columns, |_| true)?,
             payload: BTreeSet::new(),
@@ -474,7 +509,8 @@ impl Builder<'_> {
         };
         let swapped = self.probe(joined, build, rows, probing)?.only_if(swap, true);
         // Both have the columns that somebody reads, in one order.
-        let columns = joined.wanted(&stream.columns).into_iter().map(|i| stream.columns[i].clone()).collect::<Vec<_>>();
+        let columns =
+            joined.wanted(&stream.columns).into_iter().map(|i| stream.columns[i].clone()).collect::<Vec<_>>();
         let mut both = align(stream.only_if(swap, false), &columns, recorder)?;
         both.parts.extend(align(swapped, &columns, recorder)?.parts);
         swap.set_planned();
@@ -493,8 +529,9 @@ fn residual(conditions: &[Expr], probe: &[ColumnMeta], kept: &[ColumnMeta]) -> R
         return Ok(None);
     }
     let read = with(&Needed::default(), conditions);
-    let places =
-        |metas: &[ColumnMeta]| -> Vec<usize> { (0..metas.len()).filter(|&i| read.contains(&metas[i].id)).collect() };
+    let places = |metas: &[ColumnMeta]| -> Vec<usize> {
+        (0..metas.len()).filter(|&i| read.contains(&metas[i].id)).collect()
+    };
     let (probe_columns, build_columns) = (places(probe), places(kept));
     let from_probe = probe_columns.iter().map(|&i| probe[i].clone());
     let metas: Vec<ColumnMeta> = from_probe.chain(build_columns.iter().map(|&i| kept[i].clone())).collect();

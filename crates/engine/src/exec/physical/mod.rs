@@ -1,15 +1,16 @@
 //! Physical planning: from the tree of an optimized plan to pipelines in the order in which they can run.
 //!
-//! A node becomes a [`Stream`]: sources, the operators that their rows pass, and what is known of the columns that come
-//! out, at the position where they stand. Streaming nodes append an operator. A node that must see all rows ends the
-//! stream in a sink, which makes pipelines, and starts a new one. Most streams have one part; `UNION ALL` and joins that
-//! give build rows at the end have several, which run one after the other into the same sink.
+//! A node becomes a [`Stream`]: sources, the operators that their rows pass, and what is known of the columns
+//! that come out, at the position where they stand. Streaming nodes append an operator. A node that must see
+//! all rows ends the stream in a sink, which makes pipelines, and starts a new one. Most streams have one
+//! part; `UNION ALL` and joins that give build rows at the end have several, which run one after the other
+//! into the same sink.
 //!
-//! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. A stored column that
-//! only programs and sums read comes in the narrowest physical type that holds its range; it is wide again where it is
-//! kept, compared as a key, or leaves the engine. Also going down
-//! go the slots of join filters ([`pushed`]). Build sides are planned, and run, before
-//! their probe sides, so a slot is filled when the filter is first tested.
+//! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. A
+//! stored column that only programs and sums read comes in the narrowest physical type that holds its range;
+//! it is wide again where it is kept, compared as a key, or leaves the engine. Also going down go the slots
+//! of join filters ([`pushed`]). Build sides are planned, and run, before their probe sides, so a slot is
+//! filled when the filter is first tested.
 //!
 
 mod join;
@@ -130,8 +131,11 @@ impl<'a> Builder<'a> {
         let stream = builder.node(&plan.root, &needed, &[])?;
         let root = stream.recorder.clone();
         // Results have the default physical types.
-        let wanted: Vec<ColumnMeta> =
-            plan.output.iter().map(|output| ColumnMeta::new(output.column, plan.columns.ty(output.column))).collect();
+        let wanted: Vec<ColumnMeta> = plan
+            .output
+            .iter()
+            .map(|output| ColumnMeta::new(output.column, plan.columns.ty(output.column)))
+            .collect();
         let result = Recorder::new("Result".into());
         let stream = align(stream, &wanted, &result)?;
         builder.end(stream, sink, &result);
@@ -215,8 +219,15 @@ impl<'a> Builder<'a> {
     }
 
     /// [`Builder::block`] for an input that belongs to the node itself.
-    fn block_same(&mut self, node: &Node, input: Stream, blocking: Blocking, recorder: Arc<Recorder>) -> Stream {
-        // An estimate that is far too low must not leave a large output to one worker; to ask for help costs little.
+    fn block_same(
+        &mut self,
+        node: &Node,
+        input: Stream,
+        blocking: Blocking,
+        recorder: Arc<Recorder>,
+    ) -> Stream {
+        // An estimate that is far too low must not leave a large output to one worker; to ask for help costs
+        // little.
         let fed: f64 = input.parts.iter().map(|part| part.rows).sum();
         let rows = estimate_rows(node, self.columns).max(fed / 16.0);
         self.end(input, blocking.sink, &recorder);
@@ -239,16 +250,23 @@ impl<'a> Builder<'a> {
         stream
     }
 
-    // ---- leaves ------------------------------------------------------------------------------------------------
+    // ---- leaves -------------------------------------------------------------------------------------------
 
-    fn scan(&mut self, node: &Node, scan: &plan::Scan, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+    fn scan(
+        &mut self,
+        node: &Node,
+        scan: &plan::Scan,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
         let wanted = needed;
         let needed = with(needed, &scan.filters);
         let columns: Vec<_> = scan.columns.iter().copied().filter(|(id, _)| needed.contains(id)).collect();
         let recorder = self.recorder(node);
         let mut metas = relation_columns(&*scan.relation, &columns, self.columns);
         if let Some(snapshot) = scan.relation.table() {
-            let narrow = |meta: &&mut ColumnMeta| self.context.settings.optimize && needed.is_only_computed(meta.id);
+            let narrow =
+                |meta: &&mut ColumnMeta| self.context.settings.optimize && needed.is_only_computed(meta.id);
             for meta in metas.iter_mut().filter(narrow) {
                 meta.physical = meta.range.map_or(meta.physical, |range| meta.ty.narrowest(range));
             }
@@ -271,8 +289,11 @@ impl<'a> Builder<'a> {
         let request = ScanRequest { columns, filters: scan.filters.clone() };
         let source = scan.relation.scan(&request, self.context)?;
         let rows = scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);
-        let stream =
-            Stream { parts: vec![Part::new(source, &recorder, rows)], columns: metas, recorder: recorder.clone() };
+        let stream = Stream {
+            parts: vec![Part::new(source, &recorder, rows)],
+            columns: metas,
+            recorder: recorder.clone(),
+        };
         if scan.filters.is_empty() {
             return Ok(stream);
         }
@@ -285,7 +306,9 @@ impl<'a> Builder<'a> {
             (0..values.columns.len()).filter(|&place| needed.contains(&values.columns[place])).collect();
         let columns: Vec<ColumnMeta> = places
             .iter()
-            .map(|&place| values_column(values.columns[place], self.columns, values.rows.iter().map(|row| &row[place])))
+            .map(|&place| {
+                values_column(values.columns[place], self.columns, values.rows.iter().map(|row| &row[place]))
+            })
             .collect();
         let source = Chunks::new(&columns, &places, &values.rows, self.context.settings.chunk_rows)?;
         let recorder = self.recorder(node);
@@ -293,9 +316,15 @@ impl<'a> Builder<'a> {
         Ok(Stream { parts: vec![part], columns, recorder })
     }
 
-    // ---- one input ---------------------------------------------------------------------------------------------
+    // ---- one input ----------------------------------------------------------------------------------------
 
-    fn project(&mut self, node: &Node, project: &plan::Project, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+    fn project(
+        &mut self,
+        node: &Node,
+        project: &plan::Project,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
         let wanted: Vec<_> = project.exprs.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
         let mut below = needed.clone();
         wanted.iter().for_each(|(id, expr)| below.add_expr(expr, needed.0[id]));
@@ -318,7 +347,8 @@ impl<'a> Builder<'a> {
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
-        let mut calls: Vec<_> = plan.aggregates.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
+        let mut calls: Vec<_> =
+            plan.aggregates.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
         if calls.is_empty() && plan.groups.is_empty() {
             // The one row that comes out must have something that makes it.
             calls.extend(plan.aggregates.first().cloned());
@@ -350,11 +380,18 @@ impl<'a> Builder<'a> {
         let input = self.node(&plan.input, &needed, filters)?;
         let groups = estimate_rows(node, self.columns);
         let recorder = self.recorder(node);
-        let blocking = distinct(&input.columns, &plan.keys, groups, &recorder.context(self.context), &recorder)?;
+        let blocking =
+            distinct(&input.columns, &plan.keys, groups, &recorder.context(self.context), &recorder)?;
         Ok(self.block(node, input, blocking, recorder))
     }
 
-    fn window(&mut self, node: &Node, plan: &plan::Window, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+    fn window(
+        &mut self,
+        node: &Node,
+        plan: &plan::Window,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
         let calls: Vec<_> = plan.calls.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
         if calls.is_empty() && plan.top.is_none() {
             return self.node(&plan.input, needed, filters);
@@ -371,14 +408,22 @@ impl<'a> Builder<'a> {
         Ok(self.block_same(node, kept, blocking, recorder))
     }
 
-    fn sort(&mut self, node: &Node, plan: &plan::Sort, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+    fn sort(
+        &mut self,
+        node: &Node,
+        plan: &plan::Sort,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
         let below = with(needed, plan.keys.iter().map(|key| &key.expr));
         let input = self.node(&plan.input, &below, filters)?;
         let recorder = self.recorder(node);
         // A sort keeps what it is given.
-        let kept: Vec<ColumnMeta> = input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
+        let kept: Vec<ColumnMeta> =
+            input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
         let input = align(input, &kept, &recorder)?;
-        let blocking = sort(&input.columns, &plan.keys, plan.limit, &recorder.context(self.context), &recorder)?;
+        let blocking =
+            sort(&input.columns, &plan.keys, plan.limit, &recorder.context(self.context), &recorder)?;
         Ok(self.block(node, input, blocking, recorder))
     }
 
@@ -395,7 +440,8 @@ impl<'a> Builder<'a> {
         needed: &Needed,
     ) -> Result<Stream> {
         let mut input = self.node(input, needed, &[])?;
-        // One worker takes the morsels in the order of the source, and which rows are first is a matter of that alone.
+        // One worker takes the morsels in the order of the source, and which rows are first is a matter of
+        // that alone.
         for part in &mut input.parts {
             part.ordered = true;
             part.operators.retain(|(operator, _)| !operator.is_for_order());
@@ -404,7 +450,7 @@ impl<'a> Builder<'a> {
         Ok(input.then(Arc::new(operator), &self.recorder(node)))
     }
 
-    // ---- several inputs ----------------------------------------------------------------------------------------
+    // ---- several inputs -----------------------------------------------------------------------------------
 
     fn set_operation(
         &mut self,
@@ -416,8 +462,9 @@ impl<'a> Builder<'a> {
         let recorder = self.recorder(node);
         let all_rows = set.kind == SetKind::Union && set.all;
         // Whether rows are equal is a matter of all columns.
-        let places: Vec<usize> =
-            (0..set.columns.len()).filter(|&place| !all_rows || needed.contains(&set.columns[place])).collect();
+        let places: Vec<usize> = (0..set.columns.len())
+            .filter(|&place| !all_rows || needed.contains(&set.columns[place]))
+            .collect();
         let mut inputs = Vec::new();
         for (input, columns) in &set.inputs {
             let below = Needed::kept(places.iter().map(|&place| columns[place]));
@@ -429,7 +476,8 @@ impl<'a> Builder<'a> {
             inputs.push((stream, positions));
         }
         let merged = |(i, &place): (usize, &usize)| {
-            let metas: Vec<&ColumnMeta> = inputs.iter().map(|(s, positions)| &s.columns[positions[i]]).collect();
+            let metas: Vec<&ColumnMeta> =
+                inputs.iter().map(|(s, positions)| &s.columns[positions[i]]).collect();
             merge_columns(set.columns[place], &metas)
         };
         let columns: Vec<ColumnMeta> = places.iter().enumerate().map(merged).collect();
@@ -449,8 +497,8 @@ impl<'a> Builder<'a> {
             let blocking = distinct(&union.columns, &set.columns, groups, &context, &recorder)?;
             return Ok(self.block_same(node, union, blocking, recorder));
         }
-        let [left, right] =
-            <[Stream; 2]>::try_from(streams).map_err(|_| Error::internal("INTERSECT and EXCEPT have two inputs"))?;
+        let [left, right] = <[Stream; 2]>::try_from(streams)
+            .map_err(|_| Error::internal("INTERSECT and EXCEPT have two inputs"))?;
         let mut parts = Vec::new();
         for (stream, is_left) in [(left, true), (right, false)] {
             parts.extend(stream.extend(Arc::new(of_side(&columns, is_left)?), &recorder).parts);
@@ -475,7 +523,8 @@ fn collect_joins<'p>(node: &'p Node, joins: &mut Vec<&'p plan::Join>) {
 }
 
 impl Stream {
-    /// The stream after one more operator, which is `recorder`'s work; `recorder` has the stream's as its child.
+    /// The stream after one more operator, which is `recorder`'s work; `recorder` has the stream's as its
+    /// child.
     fn then(self, operator: Arc<dyn OperatorFactory>, recorder: &Arc<Recorder>) -> Stream {
         if !recorder.has_children() {
             recorder.add_child(&self.recorder);
@@ -515,15 +564,17 @@ impl Stream {
 /// The stream with exactly the `wanted` columns, in their order and physical types.
 fn align(stream: Stream, wanted: &[ColumnMeta], recorder: &Arc<Recorder>) -> Result<Stream> {
     let positions = wanted.iter().map(|meta| find(&stream.columns, meta.id)).collect::<Result<Vec<_>>>()?;
-    let in_place = positions.len() == stream.columns.len() && positions.iter().enumerate().all(|(i, &p)| i == p);
+    let in_place =
+        positions.len() == stream.columns.len() && positions.iter().enumerate().all(|(i, &p)| i == p);
     let as_is = positions.iter().zip(wanted).all(|(&p, meta)| stream.columns[p].physical == meta.physical);
     if in_place && as_is {
         return Ok(stream);
     }
     let operator = Align::new(&stream.columns, &positions, wanted)?;
     let columns = positions.iter().zip(wanted);
-    let columns =
-        columns.map(|(&p, meta)| ColumnMeta { physical: meta.physical, ..stream.columns[p].clone() }).collect();
+    let columns = columns
+        .map(|(&p, meta)| ColumnMeta { physical: meta.physical, ..stream.columns[p].clone() })
+        .collect();
     Ok(Stream { columns, ..stream.extend(Arc::new(operator), recorder) })
 }
 

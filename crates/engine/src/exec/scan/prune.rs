@@ -1,4 +1,5 @@
-//! Pruning: conditions that bounds can decide, tested against the zone of a block or row group before it is read.
+//! Pruning: conditions that bounds can decide, tested against the zone of a block or row group before it is
+//! read.
 
 use entasis_storage::Zone;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -57,7 +58,9 @@ impl Test {
                 let tests: Vec<Test> = parts.iter().filter_map(|part| Test::of(part, place)).collect();
                 (!tests.is_empty()).then_some(Test::All(tests))
             }
-            Expr::Or(parts) => Some(Test::Any(parts.iter().map(|part| Test::of(part, place)).collect::<Option<_>>()?)),
+            Expr::Or(parts) => {
+                Some(Test::Any(parts.iter().map(|part| Test::of(part, place)).collect::<Option<_>>()?))
+            }
             _ => None,
         }
     }
@@ -83,7 +86,8 @@ impl Test {
             }
             Test::In(column, values) => {
                 let zone = zone(*column);
-                let within = |value: &Value| zone.min.total_cmp(value).is_le() && zone.max.total_cmp(value).is_ge();
+                let within =
+                    |value: &Value| zone.min.total_cmp(value).is_le() && zone.max.total_cmp(value).is_ge();
                 !zone.min.is_null() && values.iter().any(within)
             }
             Test::IsNull(column) => zone(*column).nulls > 0,
@@ -103,7 +107,8 @@ mod tests {
         let column = |_| Some(0);
         let number = |v: i128| Expr::literal(Value::Integer(v), DataType::Int64);
         let x = || Expr::column(ColumnId(0), DataType::Int64);
-        let ops = [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
+        let ops =
+            [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
         for (min, max) in [(3, 3), (2, 5), (-1, 9)] {
             let zone = Zone { min: Value::Integer(min), max: Value::Integer(max), nulls: 0 };
             for constant in -3..12 {
@@ -117,9 +122,10 @@ mod tests {
                         _ => v >= constant,
                     };
                     let some = (min..=max).any(passes);
-                    for filter in
-                        [Expr::compare(op, x(), number(constant)), Expr::compare(op.mirrored(), number(constant), x())]
-                    {
+                    for filter in [
+                        Expr::compare(op, x(), number(constant)),
+                        Expr::compare(op.mirrored(), number(constant), x()),
+                    ] {
                         let test = Test::of(&filter, &column).unwrap();
                         assert_eq!(test.may_pass(&|_| &zone), some, "{min}..{max} {op:?} {constant}");
                     }

@@ -1,9 +1,9 @@
 //! Filters that need no expression machine: a column of integers or of floats against constants.
 //!
-//! Such conjuncts become one range of values a column, of floats one of ordinals, which the storage compares with the codes of the blocks as they are
-//! (`RowGroup::select_runs`; light-weight compression: predicates on codes). They cost a fraction of a nanosecond a
-//! row, cannot fail, and run before all others. What is not of that form is left to the machine, which is the slow twin
-//! under `SET optimizer = off`.
+//! Such conjuncts become one range of values a column, of floats one of ordinals, which the storage compares
+//! with the codes of the blocks as they are (`RowGroup::select_runs`; light-weight compression: predicates on
+//! codes). They cost a fraction of a nanosecond a row, cannot fail, and run before all others. What is not of
+//! that form is left to the machine, which is the slow twin under `SET optimizer = off`.
 
 use entasis_storage::ValueRange;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -33,7 +33,11 @@ fn range_of(conjunct: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Opti
     };
     let physical = ty.physical();
     let value = match *value {
-        Value::Integer(v) if physical.is_integer() && physical != PhysicalType::Bool && ty != DataType::Boolean => v,
+        Value::Integer(v)
+            if physical.is_integer() && physical != PhysicalType::Bool && ty != DataType::Boolean =>
+        {
+            v
+        }
         Value::Float(v) if physical == PhysicalType::F64 => float_ordinal(v).into(),
         // As the column would hold it.
         Value::Float(v) if physical == PhysicalType::F32 => float_ordinal((v as f32).into()).into(),

@@ -1,22 +1,26 @@
-//! Truth tables: the answers of a stage for the entries of a dictionary, so that rows are looked up by their codes.
+//! Truth tables: the answers of a stage for the entries of a dictionary, so that rows are looked up by their
+//! codes.
 //!
-//! A stage that reads one string column and always gives the same answer for the same string (comparisons, `IN`,
-//! `LIKE`, any function without side effects) need not look at rows: its program runs over the entries of the
-//! dictionary and over NULL, and the storage narrows the rows by the codes of the blocks as they are ([`CodeSet`]). No
-//! view is made of any string.
+//! A stage that reads one string column and always gives the same answer for the same string (comparisons,
+//! `IN`, `LIKE`, any function without side effects) need not look at rows: its program runs over the entries
+//! of the dictionary and over NULL, and the storage narrows the rows by the codes of the blocks as they are
+//! ([`CodeSet`]). No view is made of any string.
 //!
-//! 1. A table is made as soon as half as many rows came with the dictionary as it has entries. Until then, and where
-//!    blocks have other strings, the stage runs over rows.
+//! 1. A table is made as soon as half as many rows came with the dictionary as it has entries. Until then,
+//!    and where blocks have other strings, the stage runs over rows.
 //! 2. If an entry raises an error, which may belong to no row, so it does for this dictionary.
 //!
-//! A dictionary is mostly that of a row group, which one worker reads from its first slot to its last: so each worker keeps
-//! one table. Slices that upkeep has encoded anew have a dictionary of their own; where one ends and the other begins, the
-//! table is made again. The slow twin is the machine, under `SET optimizer = off`.
+//! A dictionary is mostly that of a row group, which one worker reads from its first slot to its last: so
+//! each worker keeps one table. Slices that upkeep has encoded anew have a dictionary of their own; where one
+//! ends and the other begins, the table is made again. The slow twin is the machine, under
+//! `SET optimizer = off`.
 
 use super::stages::Stage;
 use entasis_storage::CodeSet;
 use entasis_vector::expr::Machine;
-use entasis_vector::{CHUNK_ROWS, Chunk, Dictionary, PhysicalType, Result, Selection, StringView, Value, Vector};
+use entasis_vector::{
+    CHUNK_ROWS, Chunk, Dictionary, PhysicalType, Result, Selection, StringView, Value, Vector,
+};
 use std::sync::Arc;
 
 /// One worker's table for a stage.
@@ -42,8 +46,8 @@ impl Truths {
         Truths { dictionary: 0, rows: 0, state: State::Open }
     }
 
-    /// The codes of `dictionary` that satisfy `stage`, once it is worth while to know; `rows` more come with it.
-    /// `machine` runs the stage.
+    /// The codes of `dictionary` that satisfy `stage`, once it is worth while to know; `rows` more come with
+    /// it. `machine` runs the stage.
     pub(super) fn of(
         &mut self,
         dictionary: &Arc<Dictionary>,

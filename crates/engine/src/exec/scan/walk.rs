@@ -1,15 +1,15 @@
 //! The walk of a scan over the slots of the table: which of them are looked at together.
 //!
-//! A morsel is a row group, or what of it is in reach ([`crate::reach`]). When one is opened, the bounds of its blocks
-//! are looked at, and those that no row can be in are not wanted. What is left is given out in stretches, each of one
-//! row group:
+//! A morsel is a row group, or what of it is in reach ([`crate::reach`]). When one is opened, the bounds of
+//! its blocks are looked at, and those that no row can be in are not wanted. What is left is given out in
+//! stretches, each of one row group:
 //!
-//! 1. Everywhere, or in reach by the layout key: slots of wanted blocks, up to a chunk's rows. Where rows stand in long
-//!    runs, these are the stretch; otherwise all slots of a window are, and the reader leaves out those that are no
-//!    rows. Where few rows will be left, several chunks' slots are taken at once.
+//! 1. Everywhere, or in reach by the layout key: slots of wanted blocks, up to a chunk's rows. Where rows
+//!    stand in long runs, these are the stretch; otherwise all slots of a window are, and the reader leaves
+//!    out those that are no rows. Where few rows will be left, several chunks' slots are taken at once.
 //! 2. Rows that an index names: those that stand near one another in one block.
-//! 3. Rows that may stay where they are stored: all up to the end of what is in reach, or up to a block that is not
-//!    wanted.
+//! 3. Rows that may stay where they are stored: all up to the end of what is in reach, or up to a block that
+//!    is not wanted.
 //!
 //! The walk ends where the parts do, which the workers share. What the slots hold is not its affair.
 
@@ -72,8 +72,8 @@ impl Walk {
         Walk { is_open: false, number: 0, left: 0..0, slot: 0, scattered: 0, runs, wanted: Vec::new() }
     }
 
-    /// The next slots to look at, of the row group that is open then. Where conditions on codes leave few rows, they
-    /// are up to `chunks` chunks' slots.
+    /// The next slots to look at, of the row group that is open then. Where conditions on codes leave few
+    /// rows, they are up to `chunks` chunks' slots.
     pub(super) fn next(&mut self, scan: &TableScan, chunks: usize) -> Option<Stretch> {
         loop {
             if !self.is_open {
@@ -213,7 +213,8 @@ impl Walk {
             Reach::Everywhere => {}
             Reach::Slots(ranges) => {
                 let slots = ranges[self.left.clone()].iter().map(|range| &range.slots);
-                slots.for_each(|slots| self.wanted[slots.start / width..slots.end.div_ceil(width)].fill(true));
+                slots
+                    .for_each(|slots| self.wanted[slots.start / width..slots.end.div_ceil(width)].fill(true));
             }
             Reach::Rows(rows) => {
                 rows[self.left.clone()].iter().for_each(|row| self.wanted[row.slot as usize / width] = true);
@@ -229,8 +230,9 @@ impl Walk {
             if looks_ahead {
                 group.prefetch_zones(block, &scan.bounded);
             }
-            *wanted =
-                scan.may_have_rows(&|column| group.zone(column, block), &|range| group.may_be_within(block, range));
+            *wanted = scan.may_have_rows(&|column| group.zone(column, block), &|range| {
+                group.may_be_within(block, range)
+            });
         }
         let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
         scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);

@@ -157,9 +157,14 @@ impl<'a> Codes<'a> {
     /// descends.
     pub(super) fn text_to_go_on(&self) -> Option<(usize, usize, bool)> {
         let part = self.parts.last()?;
-        let ends_within = matches!(part.kind, PartKind::Text) && self.inexact_from == Some(self.parts.len() - 1);
+        let ends_within =
+            matches!(part.kind, PartKind::Text) && self.inexact_from == Some(self.parts.len() - 1);
         let bits = part.bits - part.dropped;
-        (ends_within && bits.is_multiple_of(8)).then_some((part.key.column, bits as usize / 8, part.key.descending))
+        (ends_within && bits.is_multiple_of(8)).then_some((
+            part.key.column,
+            bits as usize / 8,
+            part.key.descending,
+        ))
     }
 
     /// Compares two rows by the keys that their codes do not tell apart.
@@ -312,7 +317,11 @@ fn for_each_valid<T: Native>(rows: &Materialized, column: usize, mut see: impl F
         match rows.validity(column, segment) {
             None => values.iter().for_each(|&v| see(v)),
             Some(words) => {
-                values.iter().enumerate().filter(|(row, _)| bitmap::get(words, *row)).for_each(|(_, &v)| see(v));
+                values
+                    .iter()
+                    .enumerate()
+                    .filter(|(row, _)| bitmap::get(words, *row))
+                    .for_each(|(_, &v)| see(v));
             }
         }
     }

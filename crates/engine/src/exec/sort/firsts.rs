@@ -1,14 +1,15 @@
 //! The first rows of each group: for a window that gives no others.
 //!
-//! Rows that agree in the first keys of the order are a group. A worker that has kept some rows puts them in order, keeps those that are
-//! among the first of their groups, in the order in which they came, and goes on. What it keeps is a superset of what is
-//! wanted: who reads the order takes the first ones of all workers'.
+//! Rows that agree in the first keys of the order are a group. A worker that has kept some rows puts them in
+//! order, keeps those that are among the first of their groups, in the order in which they came, and goes on.
+//! What it keeps is a superset of what is wanted: who reads the order takes the first ones of all workers'.
 //!
-//! From then on it knows of each group a *limit*, the first key of the order in the last row that was kept. Rows beyond it are
-//! not kept at all; rows of groups without a limit are. Only keys that are numbers have limits.
+//! From then on it knows of each group a *limit*, the first key of the order in the last row that was kept.
+//! Rows beyond it are not kept at all; rows of groups without a limit are. Only keys that are numbers have
+//! limits.
 //!
-//! It asks again when its rows have doubled. Where that has hardly saved any, groups are many and small, or rows come in
-//! the order of the groups, and nobody asks again.
+//! It asks again when its rows have doubled. Where that has hardly saved any, groups are many and small, or
+//! rows come in the order of the groups, and nobody asks again.
 
 use super::order;
 use crate::exec::group_table::GroupTable;
@@ -56,8 +57,8 @@ impl Asking {
 }
 
 impl Firsts {
-    /// The ids of the first rows of each group of `rows`, ascending: rows that came first come first among equal ones. Then
-    /// those of rows that make groups complete: others follow them only if they are peers.
+    /// The ids of the first rows of each group of `rows`, ascending: rows that came first come first among
+    /// equal ones. Then those of rows that make groups complete: others follow them only if they are peers.
     ///
     /// # Errors
     /// Those of ordering.
@@ -112,7 +113,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Nothing is known yet; `None` if there is nothing to be known of such keys, over rows that `metas` describe.
+    /// Nothing is known yet; `None` if there is nothing to be known of such keys, over rows that `metas`
+    /// describe.
     pub fn new(firsts: &Firsts, keys: &[OrderKey], metas: &[ColumnMeta], collide: bool) -> Option<Limits> {
         let key = *keys.get(firsts.keys)?;
         let physical = metas[key.column].physical;
@@ -170,7 +172,8 @@ impl Limits {
     }
 }
 
-/// A number whose order is that of the rows, from a flat vector of keys; NULL has that of the least or the largest.
+/// A number whose order is that of the rows, from a flat vector of keys; NULL has that of the least or the
+/// largest.
 fn ordinal(keys: &Vector, row: usize, key: &OrderKey) -> i64 {
     if !keys.is_valid(row) {
         return if key.nulls_first { i64::MIN } else { i64::MAX };

@@ -2,23 +2,23 @@
 //!
 //! Of each run one block is loaded. A round gives some of the loaded rows:
 //! 1. A run whose block has been given loads the next one.
-//! 2. The *boundary* is the least of the last loaded rows of the runs that have more blocks: no row that is still in the
-//!    file comes before it.
-//! 3. Of each run the rows up to the boundary, found by halving, are put side by side, and [ordered](order) as rows in
-//!    memory are. They are sorted stretches already, which a stable sort finds and merges. If only one run has such
-//!    rows, these are in order.
+//! 2. The *boundary* is the least of the last loaded rows of the runs that have more blocks: no row that is
+//!    still in the file comes before it.
+//! 3. Of each run the rows up to the boundary, found by halving, are put side by side, and [ordered](order)
+//!    as rows in memory are. They are sorted stretches already, which a stable sort finds and merges. If only
+//!    one run has such rows, these are in order.
 //!
-//! So each row is compared as a code, not as a row of a file, and a round that gives few rows does little: halving for
-//! each run, and the loading of one block, which is the one whose last row was the boundary. Runs that do not overlap
-//! go through one after the other.
+//! So each row is compared as a code, not as a row of a file, and a round that gives few rows does little:
+//! halving for each run, and the loading of one block, which is the one whose last row was the boundary. Runs
+//! that do not overlap go through one after the other.
 //!
-//! Order of equal rows: by morsel, then by the place of the run among those that are merged ([`super::runs`] says why
-//! this is the order of arrival), then as in the run.
+//! Order of equal rows: by morsel, then by the place of the run among those that are merged ([`super::runs`]
+//! says why this is the order of arrival), then as in the run.
 //!
 //! All memory that a merge will need is reserved when it begins, and given back as runs end.
 //!
-//! Not here: heaps or trees of losers, which compare rows one at a time; reading ahead of what is needed next; several
-//! workers for one merge.
+//! Not here: heaps or trees of losers, which compare rows one at a time; reading ahead of what is needed
+//! next; several workers for one merge.
 
 use super::run::{ORDER_BYTES, SortedRun};
 use super::run_spec::RunSpec;
@@ -148,8 +148,9 @@ impl Merge {
         let compare = |(a, row): (&Input, usize), (b, other): (&Input, usize)| {
             let (row, other) = (row as u32, other as u32);
             runs.keys().iter().fold(Ordering::Equal, |order, key| {
-                order
-                    .then_with(|| a.rows.compare_with(key.column, row, &b.rows, other, key.descending, key.nulls_first))
+                order.then_with(|| {
+                    a.rows.compare_with(key.column, row, &b.rows, other, key.descending, key.nulls_first)
+                })
             })
         };
         let with_more = self.inputs.iter().enumerate().filter(|(_, input)| input.has_more_blocks());
@@ -188,7 +189,13 @@ impl Merge {
 }
 
 /// Loads the next block of a run.
-fn load(input: &mut Input, runs: &RunSpec, blocks: &mut Blocks, chunk: &mut Chunk, columns: &[usize]) -> Result<()> {
+fn load(
+    input: &mut Input,
+    runs: &RunSpec,
+    blocks: &mut Blocks,
+    chunk: &mut Chunk,
+    columns: &[usize],
+) -> Result<()> {
     runs.context().check()?;
     let block = input.run.blocks[input.loaded];
     // Freed before there is another one.

@@ -1,14 +1,14 @@
 //! Sorting, and the first rows of an order.
 //!
-//! Without a limit, workers keep all rows as they come, together with the keys that are not plain columns; the end
-//! computes an order of row ids ([`order`]) and the source gathers columns by it, so a row's payload is never moved; it
-//! may become [tuples](super::tuple) while it waits.
-//! With a limit of up to [`MOST_TOP_ROWS`] rows, each worker keeps a bounded buffer instead ([`top`]).
+//! Without a limit, workers keep all rows as they come, together with the keys that are not plain columns;
+//! the end computes an order of row ids ([`order`]) and the source gathers columns by it, so a row's payload
+//! is never moved; it may become [tuples](super::tuple) while it waits. With a limit of up to
+//! [`MOST_TOP_ROWS`] rows, each worker keeps a bounded buffer instead ([`top`]).
 //!
 //! If memory is short, sorted runs go to temporary files and are merged while they are read ([`runs`]).
 //!
-//! Rows with equal keys come out in the order in which the source has them: morsel by morsel, whichever workers had
-//! the morsels. The source gives its chunks to a single worker, in order.
+//! Rows with equal keys come out in the order in which the source has them: morsel by morsel, whichever
+//! workers had the morsels. The source gives its chunks to a single worker, in order.
 
 mod codes;
 pub mod firsts;
@@ -46,8 +46,8 @@ use std::sync::Arc;
 /// Up to this limit, only the first rows are kept while rows come in.
 pub const MOST_TOP_ROWS: usize = 32 << 10;
 
-/// The operator that puts the rows of `input` in the order of `keys`, and keeps the first `limit` of them. All columns
-/// pass through.
+/// The operator that puts the rows of `input` in the order of `keys`, and keeps the first `limit` of them.
+/// All columns pass through.
 ///
 /// # Errors
 /// Those of compiling the keys.
@@ -183,7 +183,9 @@ impl Shared {
         if let Some(program) = &program {
             // Numbered from the end of the ids, so that they are nobody's.
             let metas = program.outputs().iter().enumerate();
-            stored.extend(metas.map(|(i, meta)| ColumnMeta { id: ColumnId(u32::MAX - i as u32), ..meta.clone() }));
+            stored.extend(
+                metas.map(|(i, meta)| ColumnMeta { id: ColumnId(u32::MAX - i as u32), ..meta.clone() }),
+            );
         }
         let is_key = (0..stored.len()).map(|column| order.iter().any(|key| key.column == column)).collect();
         Ok(Shared {
@@ -244,7 +246,10 @@ impl Stager {
         chunk.groups().iter().for_each(|selection| {
             self.staged.push_group(selection.clone());
         });
-        chunk.columns().iter().for_each(|column| self.staged.push_column(column.vector.clone(), column.group));
+        chunk
+            .columns()
+            .iter()
+            .for_each(|column| self.staged.push_column(column.vector.clone(), column.group));
         if let Some(machine) = &mut self.machine {
             machine.project(chunk, &mut self.staged)?;
         }
@@ -405,8 +410,8 @@ impl SortWorker {
         Ok(())
     }
 
-    /// Reserves memory for the rows, and for ordering them if they may be written; or writes them. Before the end, a few rows
-    /// may go without.
+    /// Reserves memory for the rows, and for ordering them if they may be written; or writes them. Before the
+    /// end, a few rows may go without.
     fn reserve(&mut self, at_end: bool) -> Result<()> {
         let (run, shared) = (&mut self.run, &self.shared);
         let limits = self.limits.as_ref().map_or(0, Limits::bytes);

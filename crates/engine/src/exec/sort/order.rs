@@ -34,7 +34,9 @@ const SAMPLES: usize = 16;
 /// Internal, if a key is not a column; those of `tasks`.
 pub fn order_rows(rows: &Materialized, keys: &[SortKey], tasks: &dyn Tasks) -> Result<Vec<u32>> {
     let key = |key: &SortKey| {
-        let Expr::Column { id, .. } = &key.expr else { return Err(Error::internal("an order key is not a column")) };
+        let Expr::Column { id, .. } = &key.expr else {
+            return Err(Error::internal("an order key is not a column"));
+        };
         let column = rows.columns().iter().position(|meta| meta.id == *id);
         let column = column.ok_or_else(|| Error::internal(format!("no column {id} to order by")))?;
         Ok(OrderKey { column, descending: key.descending, nulls_first: key.nulls_first })
@@ -48,7 +50,12 @@ pub fn order_rows(rows: &Materialized, keys: &[SortKey], tasks: &dyn Tasks) -> R
 ///
 /// # Errors
 /// Those of `tasks`.
-pub fn order(rows: &Materialized, keys: &[OrderKey], arrival: Vec<u32>, tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {
+pub fn order(
+    rows: &Materialized,
+    keys: &[OrderKey],
+    arrival: Vec<u32>,
+    tasks: Option<&dyn Tasks>,
+) -> Result<Vec<u32>> {
     let codes = Codes::plan(rows, keys);
     match codes.bits {
         0..=32 => order_by::<u64>(&codes, &arrival, tasks),
@@ -89,7 +96,11 @@ pub fn bytes_for_row(columns: &[ColumnMeta], keys: &[OrderKey]) -> usize {
     entry + 2 * size_of::<u32>()
 }
 
-fn merge_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], check: &(dyn Fn() -> Result<()> + Sync)) -> Result<Vec<u32>> {
+fn merge_by<E: Entry>(
+    codes: &Codes<'_>,
+    arrival: &[u32],
+    check: &(dyn Fn() -> Result<()> + Sync),
+) -> Result<Vec<u32>> {
     let row = |entry: &E| arrival[entry.place() as usize];
     let mut entries: Vec<E> = Vec::with_capacity(arrival.len());
     codes.encode(arrival, 0, arrival.len(), |place, code| entries.push(E::new(code, place)));
@@ -129,12 +140,15 @@ fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tas
         *lock(&slots[i]) = sorted_run(first, size.min(arrival.len() - first));
         Ok(())
     })?;
-    let runs: Vec<Vec<E>> =
-        slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
+    let runs: Vec<Vec<E>> = slots
+        .into_iter()
+        .map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        .collect();
 
     // Boundaries between stretches: every run's own quantiles, sorted, and of these so many that there are as
     // many stretches as runs.
-    let mut samples: Vec<E> = runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(SAMPLES))).copied().collect();
+    let mut samples: Vec<E> =
+        runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(SAMPLES))).copied().collect();
     samples.sort_unstable();
     let boundaries: Vec<E> = samples.iter().step_by(SAMPLES).skip(1).copied().collect();
     let stretches: Vec<Mutex<Vec<u32>>> = (0..=boundaries.len()).map(|_| Mutex::default()).collect();

@@ -1,14 +1,14 @@
 //! A sorted run: rows in their order, in a temporary file, block by block.
 //!
-//! A block is a piece of the file with the [tuples](crate::exec::spill::rows) of up to 8192 rows, fewer if they are wide.
-//! With it goes what whoever reads it must know beforehand: how many rows there are, and the memory that they will need
-//! as columns. Only one block of a run is in memory at a time.
+//! A block is a piece of the file with the [tuples](crate::exec::spill::rows) of up to 8192 rows, fewer if
+//! they are wide. With it goes what whoever reads it must know beforehand: how many rows there are, and the
+//! memory that they will need as columns. Only one block of a run is in memory at a time.
 //!
-//! Each row carries its morsel as a last column, which rows in memory do not need: there, a worker remembers where a
-//! morsel begins.
+//! Each row carries its morsel as a last column, which rows in memory do not need: there, a worker remembers
+//! where a morsel begins.
 //!
-//! Invariants: the rows of a run are in the order of all keys; of equal rows, those of the lower morsel come first, and
-//! within a morsel, those that came first.
+//! Invariants: the rows of a run are in the order of all keys; of equal rows, those of the lower morsel come
+//! first, and within a morsel, those that came first.
 
 use super::run_spec::{BlockSize, RunSpec};
 use crate::exec::materialized::Materialized;
@@ -36,7 +36,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Memory that it needs while it is merged with others: as columns, as columns of the rows that go out, in their order.
+    /// Memory that it needs while it is merged with others: as columns, as columns of the rows that go out,
+    /// in their order.
     fn needs(&self) -> usize {
         2 * self.bytes + self.rows * ORDER_BYTES
     }
@@ -96,7 +97,8 @@ impl<'a> RunWriter<'a> {
             let now = &ids[..room.min(ids.len())];
             gather(now, &mut self.vectors);
             let fitting = self.fitting(now.len());
-            let vectors: Vec<(&Vector, Option<&[u16]>)> = self.vectors.iter().map(|vector| (vector, None)).collect();
+            let vectors: Vec<(&Vector, Option<&[u16]>)> =
+                self.vectors.iter().map(|vector| (vector, None)).collect();
             self.block.append_vectors(&vectors, fitting);
             ids = &ids[fitting..];
             if self.block.rows() == self.size.rows || self.text >= self.size.text {
@@ -106,14 +108,16 @@ impl<'a> RunWriter<'a> {
         Ok(())
     }
 
-    /// Of the first `rows` rows of the vectors, those that are added before strings have filled the block: at least one.
+    /// Of the first `rows` rows of the vectors, those that are added before strings have filled the block: at
+    /// least one.
     fn fitting(&mut self, rows: usize) -> usize {
         if self.texts.is_empty() {
             return rows;
         }
         let full = (0..rows).find(|&row| {
             let vectors = self.texts.iter().map(|&column| &self.vectors[column]);
-            let lengths = vectors.filter(|vector| vector.is_valid(row)).map(|v| v.values::<StringView>()[row].len());
+            let lengths =
+                vectors.filter(|vector| vector.is_valid(row)).map(|v| v.values::<StringView>()[row].len());
             self.text += lengths.filter(|&length| length > INLINE_BYTES).sum::<usize>();
             self.text >= self.size.text
         });

@@ -49,7 +49,12 @@ pub struct RunSpec {
 
 impl RunSpec {
     /// For a sort of rows with these columns.
-    pub fn new(stored: &[ColumnMeta], keys: &[OrderKey], limit: Option<usize>, context: &QueryContext) -> RunSpec {
+    pub fn new(
+        stored: &[ColumnMeta],
+        keys: &[OrderKey],
+        limit: Option<usize>,
+        context: &QueryContext,
+    ) -> RunSpec {
         let morsel = OrderKey { column: stored.len(), descending: false, nulls_first: false };
         RunSpec {
             setting: context.settings.sort_spill,

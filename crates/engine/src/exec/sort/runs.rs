@@ -1,24 +1,27 @@
-//! Sorts larger than memory: sorted runs in temporary files, and how they become one order. An external merge sort
-//! (Graefe, *Implementing Sorting in Database Systems*, ACM Computing Surveys 2006).
+//! Sorts larger than memory: sorted runs in temporary files, and how they become one order. An external merge
+//! sort (Graefe, *Implementing Sorting in Database Systems*, ACM Computing Surveys 2006).
 //!
-//! 1. *Runs.* A worker whose rows do not fit puts them in order and writes them as a [run](super::run), and begins
-//!    again without rows. A quarter of the memory that was free is left to others. When all rows have come and there is
-//!    a run, what is still in memory becomes runs too.
-//! 2. *Passes.* If there is no memory for a block of each run, runs that stand one behind the other are merged into one, in
-//!    another file, until there is. Groups are as large as memory allows and no larger than needed, so that few rows are
-//!    written twice. A pass has one file; that of the one before is gone when all runs in it have been merged.
-//! 3. *Merge.* The last [merge](super::merge) gives its rows to the sort's stream: they are never all in memory.
+//! 1. *Runs.* A worker whose rows do not fit puts them in order and writes them as a [run](super::run), and
+//!    begins again without rows. A quarter of the memory that was free is left to others. When all rows have
+//!    come and there is a run, what is still in memory becomes runs too.
+//! 2. *Passes.* If there is no memory for a block of each run, runs that stand one behind the other are
+//!    merged into one, in another file, until there is. Groups are as large as memory allows and no larger
+//!    than needed, so that few rows are written twice. A pass has one file; that of the one before is gone
+//!    when all runs in it have been merged.
+//! 3. *Merge.* The last [merge](super::merge) gives its rows to the sort's stream: they are never all in
+//!    memory.
 //!
-//! Invariants. Rows that are equal come in the order of arrival: by morsel, and within a morsel as its worker had them. A row
-//! carries its morsel; and for rows of one morsel, which one worker has, the *list* of runs is in order:
+//! Invariants. Rows that are equal come in the order of arrival: by morsel, and within a morsel as its worker
+//! had them. A row carries its morsel; and for rows of one morsel, which one worker has, the *list* of runs
+//! is in order:
 //! - a worker's runs are added to the list as they are made, whatever other workers add between them;
 //! - what is merged is a stretch of the list, and its result takes the place of the stretch.
 //!
-//! So of two runs with rows of one morsel, the one that stands first has those that came first, and it is enough to break ties
-//! by morsel and then by the place in the list.
+//! So of two runs with rows of one morsel, the one that stands first has those that came first, and it is
+//! enough to break ties by morsel and then by the place in the list.
 //!
-//! Not here: runs longer than memory (by replacement selection: rows would leave one by one); several workers for a pass or
-//! for the last merge.
+//! Not here: runs longer than memory (by replacement selection: rows would leave one by one); several workers
+//! for a pass or for the last merge.
 
 use super::merge::Merge;
 use super::run::{RunWriter, SortedRun};
@@ -34,13 +37,14 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Result, Vector};
 use std::sync::Arc;
 
-/// A worker's rows may have so much memory, whatever is left to others: the most, and as a part of what is left.
+/// A worker's rows may have so much memory, whatever is left to others: the most, and as a part of what is
+/// left.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
 /// Bytes of rows that are no run of their own before the end, though there is no memory for them.
 pub const LEAST_RUN: usize = 256 << 10;
-/// Rows of a worker's first run where runs are forced; each later one has a quarter more of that, so that many rows do not
-/// become too many runs.
+/// Rows of a worker's first run where runs are forced; each later one has a quarter more of that, so that
+/// many rows do not become too many runs.
 const FEW_ROWS: usize = 64;
 /// The same where they are to be deep, and runs that are merged at once.
 const FEW_DEEP_ROWS: usize = 8;
@@ -86,9 +90,10 @@ impl SortedRuns {
         &self.spec
     }
 
-    // ---- when runs are made ------------------------------------------------------------------------------------
+    // ---- when runs are made -------------------------------------------------------------------------------
 
-    /// True if so many rows of so many bytes are too many for a worker that has made `made` runs, `memory` being its.
+    /// True if so many rows of so many bytes are too many for a worker that has made `made` runs, `memory`
+    /// being its.
     pub fn is_due(&self, rows: usize, bytes: usize, made: usize, memory: &Reservation) -> bool {
         let few = |rows: usize| rows + rows / 4 * made;
         match self.spec.setting {
@@ -106,8 +111,8 @@ impl SortedRuns {
         self.made.load(Ordering::Relaxed) > 0
     }
 
-    /// Writes the rows `ids` as a run, at the end of the list: those that are wanted. `gather` writes all columns of some of
-    /// them to vectors. True if it is the first run.
+    /// Writes the rows `ids` as a run, at the end of the list: those that are wanted. `gather` writes all
+    /// columns of some of them to vectors. True if it is the first run.
     ///
     /// # Errors
     /// Those of writing.
@@ -130,7 +135,7 @@ impl SortedRuns {
         Ok(new)
     }
 
-    // ---- how they are merged -----------------------------------------------------------------------------------
+    // ---- how they are merged ------------------------------------------------------------------------------
 
     /// All rows in one order. No run may be made any more.
     ///
@@ -156,8 +161,8 @@ impl SortedRuns {
         if self.spec.setting == Spilling::Deep { DEEP_FAN_IN } else { usize::MAX }
     }
 
-    /// Merges groups of runs that stand one behind the other, until the runs that are left can be merged at once or all have been
-    /// merged.
+    /// Merges groups of runs that stand one behind the other, until the runs that are left can be merged at
+    /// once or all have been merged.
     fn pass(&self, runs: Vec<SortedRun>, room: &Room) -> Result<Vec<SortedRun>> {
         let file = Arc::new(TempFile::new(self.spec.context())?);
         let mut done: Vec<SortedRun> = Vec::new();
@@ -228,8 +233,8 @@ struct Room {
 }
 
 impl Room {
-    /// True if there is room for so many runs that need so many bytes. Two are merged in any case: if there is no memory for
-    /// them, whoever reserves it says so.
+    /// True if there is room for so many runs that need so many bytes. Two are merged in any case: if there
+    /// is no memory for them, whoever reserves it says so.
     fn is_enough(&self, runs: usize, bytes: usize) -> bool {
         runs <= 2 || runs <= self.runs && bytes <= self.bytes
     }

@@ -1,5 +1,5 @@
-//! Sorts in temporary files against a stable sort of rows of values: all types, NULLs, ties, limits, and every amount of
-//! memory.
+//! Sorts in temporary files against a stable sort of rows of values: all types, NULLs, ties, limits, and
+//! every amount of memory.
 
 use super::tests::{compare, input, make_rows};
 use super::*;
@@ -48,7 +48,8 @@ impl<'a> Case<'a> {
         };
         let keys: Vec<SortKey> = self.keys.iter().map(key).collect();
         let memory = Arc::new(MemoryBudget::new(self.memory));
-        let context = QueryContext { settings: Arc::new(self.settings.clone()), memory, ..QueryContext::default() };
+        let context =
+            QueryContext { settings: Arc::new(self.settings.clone()), memory, ..QueryContext::default() };
         let recorder = Recorder::new(String::new());
         let chunk_rows = self.settings.chunk_rows;
         let rows = (|| {
@@ -110,9 +111,12 @@ fn orders_in_files_agree_with_the_twin() {
         &[],
     ];
     for keys in orders {
-        for (sort_spill, chunk_rows, workers) in
-            [(Spilling::All, 3, 2), (Spilling::All, 2048, 3), (Spilling::Deep, 3, 3), (Spilling::Deep, 100, 1)]
-        {
+        for (sort_spill, chunk_rows, workers) in [
+            (Spilling::All, 3, 2),
+            (Spilling::All, 2048, 3),
+            (Spilling::Deep, 3, 3),
+            (Spilling::Deep, 100, 1),
+        ] {
             for temp_compression in [TempCompression::Off, TempCompression::On] {
                 let mut case = Case { workers, ..Case::new(&rows, keys) }.spilling(sort_spill, chunk_rows);
                 case.settings.temp_compression = temp_compression;
@@ -142,8 +146,11 @@ fn a_limit_ends_runs_and_the_merge() {
 fn runs_that_do_not_overlap_and_runs_that_are_equal() {
     let metas = vec![column(0, DataType::Int64), column(1, DataType::Varchar), column(2, DataType::Int64)];
     let make = |key: &dyn Fn(i128) -> i128| -> Vec<Vec<Value>> {
-        let text = |i: i128| if i % 1000 == 7 { "long ".repeat(3000) } else { format!("a text of number {i}") };
-        (0..20_000).map(|i| vec![Value::Integer(key(i)), Value::Text(text(i).into()), Value::Integer(i)]).collect()
+        let text =
+            |i: i128| if i % 1000 == 7 { "long ".repeat(3000) } else { format!("a text of number {i}") };
+        (0..20_000)
+            .map(|i| vec![Value::Integer(key(i)), Value::Text(text(i).into()), Value::Integer(i)])
+            .collect()
     };
     let inputs: [&dyn Fn(i128) -> i128; 5] = [&|i| i, &|i| -i, &|_| 1, &|i| i / 3000, &|i| i % 2];
     for key in inputs {
@@ -152,7 +159,8 @@ fn runs_that_do_not_overlap_and_runs_that_are_equal() {
             for (sort_spill, memory) in
                 [(Spilling::All, usize::MAX), (Spilling::Deep, usize::MAX), (Spilling::Auto, 1 << 20)]
             {
-                let case = Case { metas: metas.clone(), memory, ..Case::new(&rows, keys) }.spilling(sort_spill, 200);
+                let case =
+                    Case { metas: metas.clone(), memory, ..Case::new(&rows, keys) }.spilling(sort_spill, 200);
                 assert!(has_runs(&case.check()));
             }
         }

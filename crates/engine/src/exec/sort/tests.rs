@@ -79,7 +79,13 @@ pub(super) fn compare(keys: &[(usize, bool, bool)], a: &[Value], b: &[Value]) ->
         .unwrap_or(Order::Equal)
 }
 
-fn check(keys: &[(usize, bool, bool)], limit: Option<usize>, rows: &[Vec<Value>], chunk_rows: usize, workers: usize) {
+fn check(
+    keys: &[(usize, bool, bool)],
+    limit: Option<usize>,
+    rows: &[Vec<Value>],
+    chunk_rows: usize,
+    workers: usize,
+) {
     for temp_compression in [TempCompression::Off, TempCompression::On] {
         check_with(temp_compression, keys, limit, rows, chunk_rows, workers);
     }
@@ -112,7 +118,10 @@ fn check_with(
     expected.truncate(limit.unwrap_or(usize::MAX));
     assert_eq!(result.len(), expected.len());
     for (i, (got, expected)) in result.iter().zip(&expected).enumerate() {
-        assert_eq!(got, expected, "row {i} by {keys:?} limit {limit:?} in chunks of {chunk_rows}, {temp_compression}");
+        assert_eq!(
+            got, expected,
+            "row {i} by {keys:?} limit {limit:?} in chunks of {chunk_rows}, {temp_compression}"
+        );
     }
     drop(blocking);
     assert_eq!(context.memory.used(), 0);
@@ -156,9 +165,12 @@ fn large_orders_are_merged_in_stretches() {
 #[test]
 fn a_bounded_buffer_filters_what_is_beyond_its_threshold() {
     let rows = make_rows(20_000, &mut Chance(23));
-    for keys in
-        [&[(0, false, true)][..], &[(1, true, false), (0, false, false)], &[(2, false, false)], &[(7, true, true)]]
-    {
+    for keys in [
+        &[(0, false, true)][..],
+        &[(1, true, false), (0, false, false)],
+        &[(2, false, false)],
+        &[(7, true, true)],
+    ] {
         check(keys, Some(20), &rows, 1000, 2);
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! After a stretch has been sorted by code, each group of equal codes is put in its order:
 //! - a small group by comparing values;
-//! - a large one, if its code ends within a string, by the next sixteen bytes of that string, and so on: each string is
-//!   fetched once for sixteen bytes and not once a comparison. Whoever shares even the end of the string is compared by
-//!   values, which goes on with the next key.
+//! - a large one, if its code ends within a string, by the next sixteen bytes of that string, and so on: each
+//!   string is fetched once for sixteen bytes and not once a comparison. Whoever shares even the end of the
+//!   string is compared by values, which goes on with the next key.
 
 use super::codes::{Codes, Entry, padded};
 use entasis_vector::Result;
@@ -43,7 +43,9 @@ impl<E: Entry> Ties<'_, E> {
 
     fn by_values(&self, group: &mut [E]) {
         if group.len() > 1 {
-            group.sort_unstable_by(|a, b| self.codes.compare((self.row)(a), (self.row)(b)).then_with(|| a.cmp(b)));
+            group.sort_unstable_by(|a, b| {
+                self.codes.compare((self.row)(a), (self.row)(b)).then_with(|| a.cmp(b))
+            });
         }
     }
 

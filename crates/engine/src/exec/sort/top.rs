@@ -1,9 +1,10 @@
 //! The first rows of an order, in bounded memory.
 //!
-//! A worker keeps up to [`room_for`] rows. When they are full it orders them, keeps the first `limit`, and takes the
-//! first key of the last of these as a *threshold*: rows whose first key is beyond it cannot be among the first, so a
-//! filter drops them before they are kept. Ties on the first key pass. A worker keeps its rows in the order in which they
-//! came, and each row carries its morsel as a last key, so that equal rows come out as a full sort would give them.
+//! A worker keeps up to [`room_for`] rows. When they are full it orders them, keeps the first `limit`, and
+//! takes the first key of the last of these as a *threshold*: rows whose first key is beyond it cannot be
+//! among the first, so a filter drops them before they are kept. Ties on the first key pass. A worker keeps
+//! its rows in the order in which they came, and each row carries its morsel as a last key, so that equal
+//! rows come out as a full sort would give them.
 
 use super::run_spec::with_morsel;
 use super::{Ordered, Outcome, Shared, Stager, lock, order};
@@ -15,8 +16,8 @@ use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::Arc;
 
-/// Rows that a worker keeps at most before it looks which are the first: where each row comes before the last one, it
-/// looks every few chunks only.
+/// Rows that a worker keeps at most before it looks which are the first: where each row comes before the last
+/// one, it looks every few chunks only.
 pub fn room_for(limit: usize) -> usize {
     (limit * 2).max(8 * CHUNK_ROWS)
 }

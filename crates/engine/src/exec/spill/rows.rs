@@ -4,12 +4,12 @@
 //! a block, at most 8192 rows:
 //! | rows (4 bytes) | bytes of long strings (8) | tuples of columns 0 to 255 | … of 256 to 511 | … | long strings |
 //! ```
-//! A block is a segment of [tuples](crate::exec::tuple) with all columns in it, keys too. The view of a string longer than
-//! 12 bytes has, in the place of its pointer, the distance of its bytes from the start of the block's long strings.
-//! Rows of no columns are their number.
+//! A block is a segment of [tuples](crate::exec::tuple) with all columns in it, keys too. The view of a
+//! string longer than 12 bytes has, in the place of its pointer, the distance of its bytes from the start of
+//! the block's long strings. Rows of no columns are their number.
 //!
-//! [`RowFormat::write`] takes rows of a [`Materialized`], whether these are columns or tuples there; [`Blocks`] gives them
-//! again as chunks, in the same order, with columns of the same physical types.
+//! [`RowFormat::write`] takes rows of a [`Materialized`], whether these are columns or tuples there;
+//! [`Blocks`] gives them again as chunks, in the same order, with columns of the same physical types.
 
 use crate::exec::materialized::Materialized;
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
@@ -37,7 +37,8 @@ impl RowFormat {
     /// The format of rows with these columns.
     pub(crate) fn new(columns: &[ColumnMeta]) -> RowFormat {
         let layout = |first: usize| {
-            let others: Vec<bool> = (0..columns.len()).map(|i| !(first..first + TUPLE_COLUMNS).contains(&i)).collect();
+            let others: Vec<bool> =
+                (0..columns.len()).map(|i| !(first..first + TUPLE_COLUMNS).contains(&i)).collect();
             Layout::new(columns, &others).expect("so many columns are not too many for a tuple")
         };
         let layouts = (0..columns.len()).step_by(TUPLE_COLUMNS).map(layout).collect();
@@ -49,7 +50,8 @@ impl RowFormat {
         (0..rows).step_by(BLOCK_ROWS).map(move |first| first..(first + BLOCK_ROWS).min(rows))
     }
 
-    /// Adds the rows of a block to `out`: those of `segment` at these offsets. Returns the bytes of their long strings.
+    /// Adds the rows of a block to `out`: those of `segment` at these offsets. Returns the bytes of their
+    /// long strings.
     ///
     /// # Errors
     /// Internal, if a column has a NULL that should have none.
@@ -91,8 +93,8 @@ impl RowFormat {
     }
 }
 
-/// The views of a vector's first strings, as numbers. The bytes of long ones are added to `long`, and where they begin
-/// there stands in the place of the pointer.
+/// The views of a vector's first strings, as numbers. The bytes of long ones are added to `long`, and where
+/// they begin there stands in the place of the pointer.
 fn views_with_distances(vector: &Vector, count: usize, long: &mut Vec<u8>) -> Buffer {
     let mut views = Buffer::zeroed(count * size_of::<StringView>());
     let (strings, bits) = (vector.values::<StringView>(), vector.values::<i128>());
@@ -115,7 +117,8 @@ pub(crate) struct Blocks {
     /// Bytes of the piece, and how many of them have been taken.
     piece: Vec<u8>,
     taken: usize,
-    /// The current block: a segment of tuples for each layout, its rows, how many have been given, its long strings.
+    /// The current block: a segment of tuples for each layout, its rows, how many have been given, its long
+    /// strings.
     tuples: Vec<[Option<Tuples>; 1]>,
     rows: usize,
     given: usize,
@@ -205,7 +208,8 @@ impl Blocks {
     }
 }
 
-/// Gives long strings among the first ones of `vector` their bytes, which lie in `long` where their views say.
+/// Gives long strings among the first ones of `vector` their bytes, which lie in `long` where their views
+/// say.
 fn point_to(long: &[u8], count: usize, vector: &mut Vector) -> Option<()> {
     if long.is_empty() {
         return Some(());

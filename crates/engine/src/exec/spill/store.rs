@@ -1,7 +1,9 @@
-//! Rows by partition that wait, those of one side of a join or those of an aggregation: in memory, in a temporary file, or in both.
+//! Rows by partition that wait, those of one side of a join or those of an aggregation: in memory, in a
+//! temporary file, or in both.
 //!
-//! Rows in memory are columns, as whoever split them had them ([`Materialized`]); rows in the file are blocks of
-//! [tuples](crate::exec::spill::rows). Who reads a partition gets the ones, then the others, in the same order each time.
+//! Rows in memory are columns, as whoever split them had them ([`Materialized`]); rows in the file are blocks
+//! of [tuples](crate::exec::spill::rows). Who reads a partition gets the ones, then the others, in the same
+//! order each time.
 
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
@@ -59,9 +61,13 @@ impl Stored {
     ///
     /// # Errors
     /// The rows as they were, if some are in the file, or if those in memory are not of this partition alone.
-    pub(crate) fn into_rows(self, columns: &[ColumnMeta]) -> std::result::Result<(Materialized, Reservation), Stored> {
-        let is_alone =
-            |kept: &Kept| Arc::strong_count(&kept.rows) == 1 && kept.segments == (0..kept.rows.rows.segments());
+    pub(crate) fn into_rows(
+        self,
+        columns: &[ColumnMeta],
+    ) -> std::result::Result<(Materialized, Reservation), Stored> {
+        let is_alone = |kept: &Kept| {
+            Arc::strong_count(&kept.rows) == 1 && kept.segments == (0..kept.rows.rows.segments())
+        };
         let segments: usize = self.kept.iter().map(|kept| kept.segments.len()).sum();
         if !self.extents.is_empty() || segments >= MOST_SEGMENTS || !self.kept.iter().all(is_alone) {
             return Err(self);
@@ -103,7 +109,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Store {
     /// No rows yet, of so many partitions and with these columns.
-    pub(crate) fn new(columns: &[ColumnMeta], partitions: usize, medium: Medium, context: &QueryContext) -> Arc<Store> {
+    pub(crate) fn new(
+        columns: &[ColumnMeta],
+        partitions: usize,
+        medium: Medium,
+        context: &QueryContext,
+    ) -> Arc<Store> {
         Store::of(columns, OnceLock::new(), partitions, medium, context)
     }
 

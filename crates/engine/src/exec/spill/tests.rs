@@ -1,5 +1,5 @@
-//! Rows that were written come back: all types, with and without NULLs, strings of every length, from columns and from
-//! tuples, over several segments. The twin is the rows themselves, value by value.
+//! Rows that were written come back: all types, with and without NULLs, strings of every length, from columns
+//! and from tuples, over several segments. The twin is the rows themselves, value by value.
 
 use super::file::TempFile;
 use super::rows::{Blocks, RowFormat};
@@ -11,7 +11,8 @@ use crate::exec::tuple::tests::{buffer_of, column, validity_of, value};
 use crate::settings::Settings;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{
-    Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, ErrorKind, PhysicalType, Selection, StringHeap, StringView, Vector,
+    Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, ErrorKind, PhysicalType, Selection, StringHeap,
+    StringView, Vector,
 };
 use std::sync::Arc;
 

@@ -12,9 +12,9 @@ fn value(random: &mut Random, ty: DataType, nulls: bool, distinct: u64) -> Value
     }
     let number = random.below(distinct) as i128 - distinct as i128 / 2;
     match ty {
-        DataType::Varchar => {
-            Value::Text(format!("{}number {:03}", ["", "a longer prefix, "][number as usize % 2], number.abs()).into())
-        }
+        DataType::Varchar => Value::Text(
+            format!("{}number {:03}", ["", "a longer prefix, "][number as usize % 2], number.abs()).into(),
+        ),
         DataType::Float64 | DataType::Float32 => Value::Float(match number {
             0 => -0.0,
             1 => 0.0,
@@ -54,7 +54,12 @@ fn holds(op: CompareOp, a: &Value, b: &Value) -> bool {
 }
 
 /// What a join of these rows gives, by a loop over all pairs; `None`: an error.
-fn twin(kind: JoinKind, left: &[Row], right: &[Row], matches: &dyn Fn(&Row, &Row) -> bool) -> Option<Vec<Row>> {
+fn twin(
+    kind: JoinKind,
+    left: &[Row],
+    right: &[Row],
+    matches: &dyn Fn(&Row, &Row) -> bool,
+) -> Option<Vec<Row>> {
     let nulls = |rows: &[Row]| vec![Value::Null; rows.first().map_or(4, Vec::len)];
     let mut out = Vec::new();
     for l in left {
@@ -62,7 +67,9 @@ fn twin(kind: JoinKind, left: &[Row], right: &[Row], matches: &dyn Fn(&Row, &Row
         match kind {
             JoinKind::Semi => out.extend((!partners.is_empty()).then(|| l.clone())),
             JoinKind::Anti => out.extend(partners.is_empty().then(|| l.clone())),
-            JoinKind::Mark { .. } => out.push([l.clone(), vec![Value::Boolean(!partners.is_empty())]].concat()),
+            JoinKind::Mark { .. } => {
+                out.push([l.clone(), vec![Value::Boolean(!partners.is_empty())]].concat())
+            }
             JoinKind::Single if partners.len() > 1 => return None,
             _ => {
                 out.extend(partners.iter().map(|r| [l.clone(), r.to_vec()].concat()));
@@ -140,7 +147,8 @@ fn check_bounds(
         JoinKind::Single,
     ] {
         let (left_node, right_node) = (Box::new(l.clone()), Box::new(r.clone()));
-        let join = Join { left: left_node, right: right_node, kind, on: on.clone(), residual: residual.clone() };
+        let join =
+            Join { left: left_node, right: right_node, kind, on: on.clone(), residual: residual.clone() };
         assert!(crate::bounds::Bounds::possible(&join).is_some());
         let plan = plan(Node::Join(join), &columns);
         let what = format!("{kind:?}, {types:?}, {sizes:?}, keys {keys:?}, {conditions:?}, number {number}");
@@ -221,7 +229,13 @@ fn bounds_of_all_types_agree_with_a_nested_loop() {
             check_bounds([ty; 3], [40, 45], (&[], &[(0, less, 1), (1, more, 0)]), with, 3 * number + i);
             // The second expression has another type than the first one.
             let mixed = [ty, types[(number + 5) % types.len()], DataType::Int64];
-            check_bounds(mixed, [30, 60], (&[], &[(1, less, 1), (0, more, 0), (2, less, 2)]), with, 3 * number + i);
+            check_bounds(
+                mixed,
+                [30, 60],
+                (&[], &[(1, less, 1), (0, more, 0), (2, less, 2)]),
+                with,
+                3 * number + i,
+            );
         }
     }
 }
@@ -264,11 +278,17 @@ fn long_stretches_come_in_full_chunks() {
     let more = Expr::compare(CompareOp::Gt, columns.expr(lid[1]), columns.expr(rid[1]));
     for residual in [vec![less.clone()], vec![less, more]] {
         let two = residual.len() == 2;
-        let matches =
-            |l: &Row, r: &Row| holds(CompareOp::Lt, &l[0], &r[0]) && (!two || holds(CompareOp::Gt, &l[1], &r[1]));
+        let matches = |l: &Row, r: &Row| {
+            holds(CompareOp::Lt, &l[0], &r[0]) && (!two || holds(CompareOp::Gt, &l[1], &r[1]))
+        };
         let pairs = left.iter().map(|l| right.iter().filter(|r| matches(l, r)).count()).sum::<usize>();
-        let join =
-            Join { left: Box::new(l.clone()), right: Box::new(r.clone()), kind: JoinKind::Inner, on: vec![], residual };
+        let join = Join {
+            left: Box::new(l.clone()),
+            right: Box::new(r.clone()),
+            kind: JoinKind::Inner,
+            on: vec![],
+            residual,
+        };
         let plan = plan(Node::Join(join), &columns);
         let context = QueryContext::default();
         let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
@@ -309,7 +329,10 @@ fn memory_that_is_short_is_told_or_does() {
     assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
     assert!(error.to_string().contains("the right side of an ASOF JOIN must fit into memory"), "{error}");
     let roomy = QueryContext::default();
-    assert_eq!(sorted(run(&plan, &context(Settings::default())).unwrap()), sorted(run(&plan, &roomy).unwrap()));
+    assert_eq!(
+        sorted(run(&plan, &context(Settings::default())).unwrap()),
+        sorted(run(&plan, &roomy).unwrap())
+    );
 }
 
 /// Of rows that are equally near any one may come, so that only what is compared is read of them.
@@ -331,7 +354,8 @@ fn the_nearest_row_is_that_of_a_walk_over_all() {
 fn check_nearest(ty: DataType, op: CompareOp, keys: &[usize], sizes: [u64; 2], distinct: u64, number: usize) {
     let mut random = Random(number as u64 * 104_729 + 1);
     let types = [DataType::Varchar, ty, DataType::Int32];
-    let [left, right] = sizes.map(|size| rows(&mut random, &types, size, !number.is_multiple_of(4), distinct));
+    let [left, right] =
+        sizes.map(|size| rows(&mut random, &types, size, !number.is_multiple_of(4), distinct));
     let mut columns = Columns::default();
     let all: Vec<DataType> = types.iter().copied().chain([DataType::Int64]).collect();
     let (l, lid) = values(&mut columns, "l", &all, left.clone());
@@ -350,8 +374,10 @@ fn check_nearest(ty: DataType, op: CompareOp, keys: &[usize], sizes: [u64; 2], d
     for outer in [false, true] {
         let mut expected = Vec::new();
         for l in &left {
-            let matches = |r: &&Row| keys.iter().all(|&key| equal(key, &l[key], &r[key])) && holds(op, &l[1], &r[1]);
-            let nearer = |a: &&Row, b: &&Row| if is_upper { a[1].total_cmp(&b[1]) } else { b[1].total_cmp(&a[1]) };
+            let matches =
+                |r: &&Row| keys.iter().all(|&key| equal(key, &l[key], &r[key])) && holds(op, &l[1], &r[1]);
+            let nearer =
+                |a: &&Row, b: &&Row| if is_upper { a[1].total_cmp(&b[1]) } else { b[1].total_cmp(&a[1]) };
             let partner = right.iter().filter(matches).max_by(nearer);
             if partner.is_some() || outer {
                 let of = |column: usize| partner.map_or(Value::Null, |row| row[column].clone());

@@ -1,10 +1,13 @@
-//! Joins against a nested loop, over the product of all that a join may depend on: its kind, the table, what is written, what
-//! is held back and what is filtered, types and number of keys, NULLs, duplicates, how many rows match, other conditions, what is read, where the rows
-//! come from, chunks, threads, colliding hashes, tuples.
+//! Joins against a nested loop, over the product of all that a join may depend on: its kind, the table, what
+//! is written, what is held back and what is filtered, types and number of keys, NULLs, duplicates, how many
+//! rows match, other conditions, what is read, where the rows come from, chunks, threads, colliding hashes,
+//! tuples.
 //!
-//! The product is too large, so it is sampled. Kinds, tables and ways to spill go through all combinations, case after case; the rest
-//! is chance, from the number of the case. That any two values of any two of these met is asserted. A case that fails prints itself and
-//! its number: `ENTASIS_SEED=n cargo test -p entasis-engine --lib crossed` runs it alone, `ENTASIS_WORKLOADS=n` runs n cases.
+//! The product is too large, so it is sampled. Kinds, tables and ways to spill go through all combinations,
+//! case after case; the rest is chance, from the number of the case. That any two values of any two of these
+//! met is asserted. A case that fails prints itself and its number:
+//! `ENTASIS_SEED=n cargo test -p entasis-engine --lib crossed` runs it alone, `ENTASIS_WORKLOADS=n` runs n
+//! cases.
 
 use super::*;
 use crate::exec::testing::Chance;
@@ -116,7 +119,8 @@ impl Case {
         let turn = |values: usize, before: usize| number as usize / before % values;
         let kind = kinds[turn(kinds.len(), 1)];
         let (join_table, _) = TableKind::NAMES[turn(TableKind::NAMES.len(), kinds.len())];
-        let (join_spill, _) = JoinSpill::NAMES[turn(JoinSpill::NAMES.len(), kinds.len() * TableKind::NAMES.len())];
+        let (join_spill, _) =
+            JoinSpill::NAMES[turn(JoinSpill::NAMES.len(), kinds.len() * TableKind::NAMES.len())];
         let chance = &mut chance;
         let count = match kind {
             JoinKind::NullAwareAnti => 1,
@@ -283,7 +287,8 @@ pub(super) fn value(key: &Key, number: u64, chance: &mut Chance) -> Value {
         DataType::Interval => {
             let whole = i32::try_from(number / 2).expect("numbers are small");
             // A month and thirty days are equal.
-            let (months, days) = one_of(&[(whole, 0), (0, 30 * whole), (whole / 2, 30 * (whole - whole / 2))], chance);
+            let (months, days) =
+                one_of(&[(whole, 0), (0, 30 * whole), (whole / 2, 30 * (whole - whole / 2))], chance);
             Value::Interval(Interval { months, days, micros: (number % 2) as i64 })
         }
         DataType::Uuid => int(n << 64 | n),
@@ -302,7 +307,8 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
 /// The joined rows, one loop inside of the other. `None`: an error.
 fn nested_loop(case: &Case, left: &[Row], right: &[Row]) -> Option<Vec<Row>> {
     let width = case.types().len();
-    let residual = |l: &Row, r: &Row| !case.residual || l[case.keys.len()].total_cmp(&r[case.keys.len()]).is_lt();
+    let residual =
+        |l: &Row, r: &Row| !case.residual || l[case.keys.len()].total_cmp(&r[case.keys.len()]).is_lt();
     // True, false, or unknown.
     let compare = |l: &Row, r: &Row| {
         let mut unknown = false;
@@ -417,7 +423,9 @@ fn check(number: u64) -> std::result::Result<(), String> {
         (Some(_), Err(error)) => format!("{error:?}"),
         (None, found) => format!("{found:?}, expected an error"),
     };
-    Err(format!("{problem}\n{case:#?}\nagain: ENTASIS_SEED={number} cargo test -p entasis-engine --lib crossed"))
+    Err(format!(
+        "{problem}\n{case:#?}\nagain: ENTASIS_SEED={number} cargo test -p entasis-engine --lib crossed"
+    ))
 }
 
 fn environment(name: &str) -> Option<u64> {
@@ -458,7 +466,9 @@ fn joins_agree_with_nested_loops() {
     };
     for (i, (a, _)) in dimensions.iter().enumerate() {
         for (b, _) in &dimensions[..i] {
-            for pair in values[a].iter().flat_map(|v| values[b].iter().map(move |w| ((*a, v.clone()), (*b, w.clone()))))
+            for pair in values[a]
+                .iter()
+                .flat_map(|v| values[b].iter().map(move |w| ((*a, v.clone()), (*b, w.clone()))))
             {
                 assert!(met.contains(&pair) || !is_possible(&pair.0, &pair.1), "no case has {pair:?}");
             }

@@ -1,4 +1,5 @@
-//! Joins: all kinds, under each table and each way to spill, against a nested loop; their filters; what they say where memory ends.
+//! Joins: all kinds, under each table and each way to spill, against a nested loop; their filters; what they
+//! say where memory ends.
 
 use super::*;
 
@@ -31,7 +32,8 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // Payload of the probe side in one pass where keys are in two, whether their partitions are in memory then or in files.
+    // Payload of the probe side in one pass where keys are in two, whether their partitions are in memory
+    // then or in files.
     let apart = [JoinSpill::Auto, JoinSpill::Deep].into_iter().enumerate().flat_map(|(i, join_spill)| {
         contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
             let settings = Arc::make_mut(&mut context.settings);
@@ -51,23 +53,25 @@ fn join_contexts() -> Vec<QueryContext> {
         })
     });
     // The build side read twice, where it can be; probe rows as they come, or in strides.
-    let twice =
-        [TableKind::Auto, TableKind::Cat, TableKind::Cht].into_iter().enumerate().flat_map(|(i, join_table)| {
+    let twice = [TableKind::Auto, TableKind::Cat, TableKind::Cht].into_iter().enumerate().flat_map(
+        |(i, join_table)| {
             contexts().into_iter().skip(i).step_by(2).enumerate().map(move |(number, mut context)| {
                 let settings = Arc::make_mut(&mut context.settings);
                 (settings.join_build, settings.join_table) = (Readings::Twice, join_table);
                 settings.join_stride = if number % 2 == 0 { 0 } else { 1 << 14 };
                 context
             })
-        });
+        },
+    );
     // The sides swapped once the build side is there.
-    let swapped = [TableKind::Auto, TableKind::Unchained].into_iter().enumerate().flat_map(|(i, join_table)| {
-        contexts().into_iter().skip(i).step_by(2).map(move |mut context| {
-            let settings = Arc::make_mut(&mut context.settings);
-            (settings.join_swap, settings.join_table) = (Swapping::Always, join_table);
-            context
-        })
-    });
+    let swapped =
+        [TableKind::Auto, TableKind::Unchained].into_iter().enumerate().flat_map(|(i, join_table)| {
+            contexts().into_iter().skip(i).step_by(2).map(move |mut context| {
+                let settings = Arc::make_mut(&mut context.settings);
+                (settings.join_swap, settings.join_table) = (Swapping::Always, join_table);
+                context
+            })
+        });
     // Rows that are searched by the condition beside the keys.
     let searched = [JoinSpill::Auto, JoinSpill::Half].into_iter().enumerate().flat_map(|(i, join_spill)| {
         contexts().into_iter().skip(i).step_by(3).map(move |mut context| {
@@ -77,8 +81,14 @@ fn join_contexts() -> Vec<QueryContext> {
         })
     });
     let twice = twice.chain(swapped).chain(searched);
-    let all =
-        contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(apart).chain(held_back).chain(twice);
+    let all = contexts()
+        .into_iter()
+        .chain(forced)
+        .chain(spilled)
+        .chain(both)
+        .chain(apart)
+        .chain(held_back)
+        .chain(twice);
     all.chain(filter_contexts()).collect()
 }
 
@@ -108,7 +118,11 @@ fn random_rows(random: &mut Random, case: &Case, rows: u64) -> Vec<Row> {
         0 => Value::Null,
         _ => {
             let v = random.below(case.distinct) as i128 * case.step;
-            if ty == DataType::Varchar { Value::Text(format!("key number {v} of many").into()) } else { int(v) }
+            if ty == DataType::Varchar {
+                Value::Text(format!("key number {v} of many").into())
+            } else {
+                int(v)
+            }
         }
     };
     (0..rows)
@@ -146,7 +160,9 @@ fn twin(kind: JoinKind, case: &Case, left: &[Row], right: &[Row]) -> Option<Vec<
         let partners: Vec<&Row> = right.iter().filter(|r| matches(l, r)).collect();
         let unknown = right.iter().any(|r| compare(l, r).is_none() && residual(l, r));
         match kind {
-            JoinKind::Inner | JoinKind::Right => out.extend(partners.iter().map(|r| [l.clone(), r.to_vec()].concat())),
+            JoinKind::Inner | JoinKind::Right => {
+                out.extend(partners.iter().map(|r| [l.clone(), r.to_vec()].concat()))
+            }
             JoinKind::Left | JoinKind::Full | JoinKind::Single => {
                 if kind == JoinKind::Single && partners.len() > 1 {
                     return None;
@@ -208,7 +224,8 @@ fn check_joins(case: &Case, seed: u64) {
         });
         let less = Expr::compare(CompareOp::Lt, columns.expr(lid[3]), columns.expr(rid[3]));
         let residual = if case.residual { vec![less] } else { vec![] };
-        let join = Join { left: Box::new(l.clone()), right: Box::new(r.clone()), kind, on: on.collect(), residual };
+        let join =
+            Join { left: Box::new(l.clone()), right: Box::new(r.clone()), kind, on: on.collect(), residual };
         let plan = plan(Node::Join(join), &columns);
         let what = format!("{kind:?}, seed {seed}, {:?} rows, residual {}", case.rows, case.residual);
         match twin(kind, case, &left, &right) {
@@ -255,7 +272,8 @@ fn a_join_of_many_duplicates_gives_full_chunks() {
     let (left, l) = values(&mut columns, "l", &[DataType::Int32, DataType::Int64], rows(3000));
     let (right, r) = values(&mut columns, "r", &[DataType::Int32, DataType::Int64], rows(70));
     let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
-    let join = Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on, residual: vec![] };
+    let join =
+        Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on, residual: vec![] };
     let plan = plan(Node::Join(join), &columns);
     let tables = [
         (TableKind::Array, "direct array"),
@@ -265,7 +283,9 @@ fn a_join_of_many_duplicates_gives_full_chunks() {
         (TableKind::Unchained, "unchained"),
         (TableKind::Chained, "chained"),
     ];
-    for (mut context, (table, title)) in contexts().into_iter().flat_map(|c| tables.map(|table| (c.clone(), table))) {
+    for (mut context, (table, title)) in
+        contexts().into_iter().flat_map(|c| tables.map(|table| (c.clone(), table)))
+    {
         let settings = Arc::make_mut(&mut context.settings);
         settings.join_table = table;
         // Tuples stay where they are, and some tables move rows.
@@ -315,9 +335,14 @@ fn join_filters_change_no_result() {
             let mut columns = Columns::default();
             let (l, lid) = stored(&mut columns, &types, &facts);
             let (r, rid) = values(&mut columns, "r", &types, dimension.clone());
-            let on = vec![JoinKey { left: columns.expr(lid[0]), right: columns.expr(rid[0]), null_equals_null: false }];
+            let on = vec![JoinKey {
+                left: columns.expr(lid[0]),
+                right: columns.expr(rid[0]),
+                null_equals_null: false,
+            }];
             let join = Join { left: Box::new(l), right: Box::new(r), kind, on, residual: vec![] };
-            let case = Case { types, keys: vec![(0, false)], residual: false, distinct: 0, step: 1, rows: [0, 0] };
+            let case =
+                Case { types, keys: vec![(0, false)], residual: false, distinct: 0, step: 1, rows: [0, 0] };
             let expected = twin(kind, &case, &facts, &dimension).unwrap();
             // The twin's rows without a partner have four NULLs for two columns.
             let width = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { 2 } else { 4 };
@@ -328,7 +353,12 @@ fn join_filters_change_no_result() {
                     _ => row[..width].to_vec(),
                 })
                 .collect();
-            check_under(filter_contexts(), &plan(Node::Join(join), &columns), &expected, &format!("{kind:?}"));
+            check_under(
+                filter_contexts(),
+                &plan(Node::Join(join), &columns),
+                &expected,
+                &format!("{kind:?}"),
+            );
         }
     }
 }
@@ -339,8 +369,9 @@ fn details(node: &ProfileNode, title: &str) -> Vec<String> {
     own.into_iter().chain(node.children.iter().flat_map(|child| details(child, title))).collect()
 }
 
-/// Rows that stand in the plan meet all rows of one dimension, and a tenth of another one's by two columns: one of the rows,
-/// one that is computed above them. And a dimension is joined by a column of each of the others.
+/// Rows that stand in the plan meet all rows of one dimension, and a tenth of another one's by two columns:
+/// one of the rows, one that is computed above them. And a dimension is joined by a column of each of the
+/// others.
 #[test]
 fn all_filters_come_before_the_first_join() {
     let big = DataType::Int64;
@@ -381,7 +412,9 @@ fn all_filters_come_before_the_first_join() {
     assert!(!expected.is_empty());
     check_under(join_contexts(), &plan, &expected, "three joins");
 
-    for (join_filter, tested) in [(FilterKind::Auto, true), (FilterKind::Bloom, true), (FilterKind::Off, false)] {
+    for (join_filter, tested) in
+        [(FilterKind::Auto, true), (FilterKind::Bloom, true), (FilterKind::Off, false)]
+    {
         let settings = Settings { profile: true, optimize: false, join_filter, ..Settings::default() };
         let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
         let types = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
@@ -411,7 +444,8 @@ fn a_join_that_needs_too_much_memory_says_so_and_gives_it_back() {
     let (left, l) = values(&mut columns, "l", &[DataType::Int64, DataType::Int64], rows(30_000));
     let (right, r) = values(&mut columns, "r", &[DataType::Int64, DataType::Int64], rows(20_000));
     let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
-    let join = Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on, residual: vec![] };
+    let join =
+        Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on, residual: vec![] };
     let mut plan = plan(Node::Join(join), &columns);
     plan.output.truncate(1);
     for (limit, enough) in [(100 << 10, false), (300 << 10, false), (4 << 20, true)] {

@@ -1,7 +1,7 @@
 //! Set operations against counts of equal rows, found by comparing each row with all others.
 //!
-//! Operations, ways to spill, threads, sizes of chunks and colliding hashes go through all combinations; types, NULLs, how often
-//! rows repeat and where they come from are chance, from the number of the case.
+//! Operations, ways to spill, threads, sizes of chunks and colliding hashes go through all combinations;
+//! types, NULLs, how often rows repeat and where they come from are chance, from the number of the case.
 
 use super::crossed::{Apart, Key, TYPES, equal, one_of, value};
 use super::*;
@@ -32,7 +32,11 @@ fn copies((kind, all): (SetKind, bool), left: usize, right: usize) -> usize {
     }
 }
 
-fn set_operation((kind, all): (SetKind, bool), inputs: [(Node, Vec<ColumnId>); 2], columns: &mut Columns) -> Plan {
+fn set_operation(
+    (kind, all): (SetKind, bool),
+    inputs: [(Node, Vec<ColumnId>); 2],
+    columns: &mut Columns,
+) -> Plan {
     let output = inputs[0].1.iter().map(|&id| columns.ty(id)).collect::<Vec<_>>();
     let output = output.into_iter().map(|ty| columns.add("out", ty, true)).collect();
     let set = SetOperation { kind, all, inputs: inputs.into(), columns: output };
@@ -40,7 +44,9 @@ fn set_operation((kind, all): (SetKind, bool), inputs: [(Node, Vec<ColumnId>); 2
 }
 
 fn equal_rows(a: &Row, b: &Row) -> bool {
-    a.iter().zip(b).all(|(a, b)| if a.is_null() || b.is_null() { a.is_null() && b.is_null() } else { equal(a, b) })
+    a.iter()
+        .zip(b)
+        .all(|(a, b)| if a.is_null() || b.is_null() { a.is_null() && b.is_null() } else { equal(a, b) })
 }
 
 /// How often each row is in each of `inputs`, in the order in which they first come.
@@ -80,13 +86,19 @@ fn set_operations_agree_with_counts_of_rows() {
     let mut number = 0;
     let mut types = BTreeSet::new();
     for spill in [Spilling::Auto, Spilling::All, Spilling::Deep] {
-        for (threads, chunk_rows) in [1, 2, 4].into_iter().flat_map(|t| [(t, 3), (t, entasis_vector::CHUNK_ROWS)]) {
+        for (threads, chunk_rows) in
+            [1, 2, 4].into_iter().flat_map(|t| [(t, 3), (t, entasis_vector::CHUNK_ROWS)])
+        {
             for (hash_collisions, operation) in OPERATIONS.into_iter().flat_map(|o| [(false, o), (true, o)]) {
                 number += 1;
                 let mut chance = Chance(entasis_vector::hash::hash_u64(number) | 1);
                 let chance = &mut chance;
                 let apart = [Apart::Next, Apart::Sparse, Apart::Far];
-                let key = |_| Key { ty: one_of(&TYPES, chance), apart: one_of(&apart, chance), null_equals_null: true };
+                let key = |_| Key {
+                    ty: one_of(&TYPES, chance),
+                    apart: one_of(&apart, chance),
+                    null_equals_null: true,
+                };
                 let keys: Vec<Key> = (0..number % 4).map(key).collect();
                 types.extend(keys.iter().map(|key| key.ty.to_string()));
                 let mut columns = Columns::default();
@@ -94,7 +106,8 @@ fn set_operations_agree_with_counts_of_rows() {
                 // In tables UUIDs stand in another order; there are none without columns.
                 let may_be_stored = !keys.is_empty() && !column_types.contains(&DataType::Uuid);
                 let sides = ["l", "r"].map(|name| {
-                    let (count, nulls) = (one_of(&[0, 1, 60, 200, 200], chance), one_of(&[0, 1, 5, 5], chance));
+                    let (count, nulls) =
+                        (one_of(&[0, 1, 60, 200, 200], chance), one_of(&[0, 1, 5, 5], chance));
                     let rows = rows(&keys, count, nulls, chance);
                     let input = match may_be_stored && chance.below(2) == 0 {
                         true => stored(&mut columns, &column_types, &rows),
@@ -115,7 +128,8 @@ fn set_operations_agree_with_counts_of_rows() {
                     ..Settings::default()
                 };
                 let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
-                let what = format!("{operation:?} of {column_types:?}, case {number} under {:?}", context.settings);
+                let what =
+                    format!("{operation:?} of {column_types:?}, case {number} under {:?}", context.settings);
                 let found = run(&plan, &context).unwrap_or_else(|error| panic!("{what}: {error}"));
                 for (row, [left, right, found]) in counts([&left, &right, &found]) {
                     assert_eq!(found, copies(operation, left, right), "{row:?} of {what}");
@@ -131,10 +145,14 @@ fn set_operations_agree_with_counts_of_rows() {
 #[test]
 fn set_operations_spill_where_memory_is_short() {
     let count = 12_000;
-    let row = |i: i128| vec![int(i * 7), Value::Text(format!("a longer text, number {}", i % 1000).into()), int(i % 3)];
+    let row = |i: i128| {
+        vec![int(i * 7), Value::Text(format!("a longer text, number {}", i % 1000).into()), int(i % 3)]
+    };
     let types = [DataType::Int64, DataType::Varchar, DataType::Int16];
     let side = |first: i128| -> Vec<Row> {
-        let rows = (first..first + count).map(row).map(|row| if row[2] == int(1) { vec![Value::Null; 3] } else { row });
+        let rows = (first..first + count)
+            .map(row)
+            .map(|row| if row[2] == int(1) { vec![Value::Null; 3] } else { row });
         rows.chain((0..40).map(|_| row(first))).collect()
     };
     let sides = [side(0), side(count / 2)];
@@ -158,9 +176,12 @@ fn set_operations_spill_where_memory_is_short() {
             assert_eq!((context.memory.used(), context.temp.used()), (0, 0), "{operation:?}");
             profile.map(|profile| (profile, std::mem::take(&mut *counter.rows.lock().unwrap())))
         };
-        for (threads, limit) in [1, 2, 4].into_iter().flat_map(|t| [(t, usize::MAX), (t, 4 << 20), (t, 1 << 20)]) {
+        for (threads, limit) in
+            [1, 2, 4].into_iter().flat_map(|t| [(t, usize::MAX), (t, 4 << 20), (t, 1 << 20)])
+        {
             let what = format!("{operation:?} by {threads} threads with {limit} bytes");
-            let (profile, found) = run(threads, limit, None).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let (profile, found) =
+                run(threads, limit, None).unwrap_or_else(|error| panic!("{what}: {error}"));
             for (row, &[left, right]) in &expected {
                 let found = found.get(row).copied().unwrap_or(0);
                 assert_eq!(found, copies(operation, left, right), "{row:?} of {what}");
@@ -212,7 +233,8 @@ fn rows_that_come_out_many_times_need_no_memory() {
     let mut columns = Columns::default();
     let text = Value::Text("a text that is not stored in its view".into());
     let mut side = |name: &str| {
-        let mut of = |count: usize| values(&mut columns, name, &[DataType::Varchar], vec![vec![text.clone()]; count]);
+        let mut of =
+            |count: usize| values(&mut columns, name, &[DataType::Varchar], vec![vec![text.clone()]; count]);
         let ((left, l), (right, r)) = (of(600), of(500));
         let (left, right) = (Box::new(left), Box::new(right));
         let join = Join { left, right, kind: JoinKind::Inner, on: Vec::new(), residual: Vec::new() };
@@ -230,7 +252,10 @@ fn rows_that_come_out_many_times_need_no_memory() {
         ty: DataType::Int64,
     };
     let aggregates = vec![(count, call)];
-    let plan = plan(Node::Aggregate(Aggregate { input: Box::new(set.root), groups: Vec::new(), aggregates }), &columns);
+    let plan = plan(
+        Node::Aggregate(Aggregate { input: Box::new(set.root), groups: Vec::new(), aggregates }),
+        &columns,
+    );
     for spill in [Spilling::Auto, Spilling::All, Spilling::Deep] {
         for threads in [1, 2, 4] {
             let settings = Settings { threads, aggregate_spill: spill, ..Settings::default() };

@@ -19,8 +19,8 @@ impl Tuples {
         }
     }
 
-    /// The `rows` tuples of this layout that were written at the start of `bytes`, which then starts behind them; `None`
-    /// if it is too short.
+    /// The `rows` tuples of this layout that were written at the start of `bytes`, which then starts behind
+    /// them; `None` if it is too short.
     pub(in crate::exec) fn read(layout: &Layout, rows: usize, bytes: &mut &[u8]) -> Option<Tuples> {
         let mut take = |length: usize| {
             let (taken, rest) = bytes.split_at_checked(length)?;

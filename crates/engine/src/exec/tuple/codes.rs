@@ -1,13 +1,13 @@
 //! Length codes and the tables that decode them (sections 3.3.2 and 3.3.3 of the paper).
 //!
-//! A code is the index of a length in its field's list, least length first; a field that may be NULL has length 0 as
-//! its first. Codes are packed first fit: the first byte takes the first field and every later one that still fits, the
-//! next byte goes on with those left. The fields of part 4 stand in the order of their codes, so a field starts behind
-//! all fields of earlier bytes and behind those before it in its own byte: that is a sum of one total for each earlier
-//! byte and one entry of its own byte's table.
+//! A code is the index of a length in its field's list, least length first; a field that may be NULL has
+//! length 0 as its first. Codes are packed first fit: the first byte takes the first field and every later
+//! one that still fits, the next byte goes on with those left. The fields of part 4 stand in the order of
+//! their codes, so a field starts behind all fields of earlier bytes and behind those before it in its own
+//! byte: that is a sum of one total for each earlier byte and one entry of its own byte's table.
 //!
-//! Where all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, fields of the second byte have a
-//! *universal* table that is indexed by both.
+//! Where all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, fields of the second byte
+//! have a *universal* table that is indexed by both.
 
 /// Bits of codes that one universal table may have: 4096 entries of two bytes for a field.
 const UNIVERSAL_BITS: u32 = 12;
@@ -29,13 +29,14 @@ impl Code {
         byte >> self.shift & ((1u16 << bits_of(&self.lengths)) - 1) as u8
     }
 
-    /// For each number of bytes that a value needs, 0 to 16, the code of the least length that has room. A value that
-    /// needs none takes one.
+    /// For each number of bytes that a value needs, 0 to 16, the code of the least length that has room. A
+    /// value that needs none takes one.
     pub fn for_bytes(&self, nullable: bool) -> [u8; 17] {
         let first = usize::from(nullable);
         std::array::from_fn(|bytes| {
             let lengths = &self.lengths[first..];
-            let code = lengths.iter().position(|&length| length as usize >= bytes).unwrap_or(lengths.len() - 1);
+            let code =
+                lengths.iter().position(|&length| length as usize >= bytes).unwrap_or(lengths.len() - 1);
             (first + code) as u8
         })
     }
@@ -71,7 +72,8 @@ impl Codes {
     /// Packs codes for fields with these lengths; code i belongs to `lengths[i]`, a list of one to eight.
     pub fn new(lengths: Vec<Vec<u8>>) -> Codes {
         let mut left: Vec<usize> = (0..lengths.len()).collect();
-        let mut codes: Vec<Code> = lengths.into_iter().map(|lengths| Code { byte: 0, shift: 0, lengths }).collect();
+        let mut codes: Vec<Code> =
+            lengths.into_iter().map(|lengths| Code { byte: 0, shift: 0, lengths }).collect();
         let (mut order, mut bits) = (Vec::new(), Vec::new());
         while !left.is_empty() {
             let mut used = 0;
@@ -88,8 +90,10 @@ impl Codes {
             bits.push(used);
         }
         let mut packed = Codes { codes, order, bits, totals: Vec::new(), places: Vec::new() };
-        packed.totals =
-            packed.tables().map(|bytes| packed.table(bytes, None).map(|place| place.offset).collect()).collect();
+        packed.totals = packed
+            .tables()
+            .map(|bytes| packed.table(bytes, None).map(|place| place.offset).collect())
+            .collect();
         packed.places = (0..packed.codes.len())
             .map(|i| {
                 let byte = packed.codes[i].byte;
@@ -107,7 +111,11 @@ impl Codes {
     }
 
     /// The place of a code's field (`None`: the end of all) for every content of these bytes of codes.
-    fn table(&self, bytes: std::ops::Range<usize>, wanted: Option<usize>) -> impl Iterator<Item = Place> + '_ {
+    fn table(
+        &self,
+        bytes: std::ops::Range<usize>,
+        wanted: Option<usize>,
+    ) -> impl Iterator<Item = Place> + '_ {
         let first = bytes.start;
         let bits: u32 = self.bits[bytes.clone()].iter().sum();
         // A byte of codes has no other bits set, but a table without gaps needs no bounds.
@@ -118,7 +126,8 @@ impl Codes {
                 let code = &self.codes[i];
                 let before: u32 = self.bits[first..code.byte].iter().sum();
                 // Codes that stand for nothing are in no tuple.
-                let length = code.lengths.get(code.of((content >> before) as u8) as usize).copied().unwrap_or(0);
+                let length =
+                    code.lengths.get(code.of((content >> before) as u8) as usize).copied().unwrap_or(0);
                 if wanted == Some(i) {
                     return Place { offset, length };
                 }
@@ -132,7 +141,8 @@ impl Codes {
     pub fn is_universal(&self) -> bool {
         self.bits.len() == 2 && self.bits.iter().sum::<u32>() <= UNIVERSAL_BITS
     }
-    /// True if a code's places are indexed by both bytes. Fields of the first byte start where that alone says.
+    /// True if a code's places are indexed by both bytes. Fields of the first byte start where that alone
+    /// says.
     pub fn takes_both(&self, i: usize) -> bool {
         self.is_universal() && self.codes[i].byte == 1
     }

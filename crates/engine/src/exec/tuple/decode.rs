@@ -14,8 +14,8 @@ use super::{Starts, Tuples};
 use crate::exec::row_id::NO_ROW;
 use entasis_vector::{Native, PhysicalType, Vector, bitmap};
 
-/// Rows that are read at a time. So many tuples stay in the nearest cache, and the translations of their pages with
-/// them, until their last field is read.
+/// Rows that are read at a time. So many tuples stay in the nearest cache, and the translations of their
+/// pages with them, until their last field is read.
 pub(in crate::exec) const BATCH_ROWS: usize = 256;
 
 impl Tuples {
@@ -71,19 +71,22 @@ impl<'a> Batch<'a> {
         self.next_text = None;
         for (tuple, row) in self.tuples.iter_mut().zip(rows) {
             let row = if row == NO_ROW { 0 } else { row };
-            let segment = self.segments[(row >> 16) as usize].as_ref().expect("only rows that are tuples are read");
+            let segment =
+                self.segments[(row >> 16) as usize].as_ref().expect("only rows that are tuples are read");
             *tuple = segment.tuple((row & 0xffff) as usize);
         }
     }
 
-    /// Writes a field of the rows to `out`, which has been begun as a flat vector of its type, from position `first`,
-    /// and their validity if `validity` says that it is wanted.
+    /// Writes a field of the rows to `out`, which has been begun as a flat vector of its type, from position
+    /// `first`, and their validity if `validity` says that it is wanted.
     pub(in crate::exec) fn read(&mut self, field: usize, out: &mut Vector, first: usize, validity: bool) {
         let layout = self.layout;
         let field = &layout.fields[field];
         let width = field.physical.width();
         match field.form {
-            Form::Fixed { at, width: bytes, frame, .. } => self.load(|_| (at, bytes), width, frame, out, first),
+            Form::Fixed { at, width: bytes, frame, .. } => {
+                self.load(|_| (at, bytes), width, frame, out, first)
+            }
             Form::Plain { at, .. } => self.load(|_| (at, width), width, Frame::From(0), out, first),
             Form::Short { code, frame } => {
                 self.locate(code);
@@ -175,7 +178,14 @@ impl<'a> Batch<'a> {
 
     /// Loads numbers and takes them out of their frame, to values of `width` bytes.
     #[inline(always)]
-    fn load(&self, at: impl Fn(usize) -> (usize, usize), width: usize, frame: Frame, out: &mut Vector, first: usize) {
+    fn load(
+        &self,
+        at: impl Fn(usize) -> (usize, usize),
+        width: usize,
+        frame: Frame,
+        out: &mut Vector,
+        first: usize,
+    ) {
         match width {
             1 => self.load_narrow(at, frame, &mut out.values_mut::<u8>()[first..], |v| v as u8),
             2 => self.load_narrow(at, frame, &mut out.values_mut::<u16>()[first..], |v| v as u16),
@@ -185,7 +195,9 @@ impl<'a> Batch<'a> {
                 let values = &mut out.values_mut::<i128>()[first..first + self.rows];
                 match frame {
                     Frame::From(min) => self.each_wide(at, |i, v| values[i] = (v as i128).wrapping_add(min)),
-                    Frame::ZigZag => self.each_wide(at, |i, v| values[i] = (v >> 1) as i128 ^ -((v & 1) as i128)),
+                    Frame::ZigZag => {
+                        self.each_wide(at, |i, v| values[i] = (v >> 1) as i128 ^ -((v & 1) as i128))
+                    }
                 }
             }
         }
@@ -212,7 +224,8 @@ impl<'a> Batch<'a> {
         let views = &mut out.values_mut::<i128>()[first..first + self.rows];
         // The codes of this string and of those before that are not behind us.
         let texts = self.layout.texts().enumerate();
-        let wanted = self.layout.texts().position(|text| text == code).expect("a string has its place among strings");
+        let wanted =
+            self.layout.texts().position(|text| text == code).expect("a string has its place among strings");
         let next = match self.next_text {
             Some(next) if next <= wanted => next,
             _ => {
@@ -247,7 +260,8 @@ impl<'a> Batch<'a> {
         let bodies = self.bodies.iter_mut().zip(&self.tuples[..self.rows]);
         if codes.is_universal() {
             let (totals, shift) = (&codes.totals()[0], codes.first_bits());
-            bodies.for_each(|(body, tuple)| *body = fixed + u16::from(totals[both(&tuple[codes_at..], shift)]));
+            bodies
+                .for_each(|(body, tuple)| *body = fixed + u16::from(totals[both(&tuple[codes_at..], shift)]));
         } else {
             bodies.for_each(|(body, tuple)| *body = fixed + sum(codes.totals(), &tuple[codes_at..]));
         }

@@ -1,10 +1,10 @@
 //! Writing tuples: a chunk of rows at a time, field by field.
 //!
-//! 1. *Measure*: each field's values become numbers without a sign, each number a code; codes are packed, lengths
-//!    summed.
+//! 1. *Measure*: each field's values become numbers without a sign, each number a code; codes are packed,
+//!    lengths summed.
 //! 2. *Place*: the running sum of the lengths says where each tuple starts.
-//! 3. *Write*: field by field again. A number is written by blending it into the bytes that are there, so that neither
-//!    its length is a branch nor a neighbour is touched.
+//! 3. *Write*: field by field again. A number is written by blending it into the bytes that are there, so
+//!    that neither its length is a branch nor a neighbour is touched.
 
 use super::layout::{BODY_BYTES, Form, Frame, Layout};
 use super::{SLACK, Starts, Tuples};
@@ -155,12 +155,18 @@ impl<'a> Encoder<'a> {
                 Form::Text { code } => {
                     let codes = self.layout.codes.code(code).for_bytes(field.nullable);
                     let views = &source.values.as_slice::<StringView>()[first..first + rows];
-                    let of = |view: &StringView| codes[(64 - (view.len() as u64).leading_zeros()).div_ceil(8) as usize];
+                    let of = |view: &StringView| {
+                        codes[(64 - (view.len() as u64).leading_zeros()).div_ceil(8) as usize]
+                    };
                     numbers.codes.clear();
                     numbers.codes.extend(views.iter().map(of));
                     let bodies = |view: &StringView| view.len().min(BODY_BYTES) as u32;
                     match source.validity {
-                        None => self.starts.iter_mut().zip(views).for_each(|(length, view)| *length += bodies(view)),
+                        None => self
+                            .starts
+                            .iter_mut()
+                            .zip(views)
+                            .for_each(|(length, view)| *length += bodies(view)),
                         Some(words) => {
                             for (i, (length, view)) in self.starts.iter_mut().zip(views).enumerate() {
                                 *length += if bitmap::get(words, first + i) { bodies(view) } else { 0 };
@@ -226,7 +232,8 @@ impl<'a> Encoder<'a> {
                     starts.for_each(|(&start, &v)| blend_narrow(bytes, start as usize + at, v, width as u8));
                 }
                 Form::Plain { at, .. } => {
-                    // A value that is NULL may be anything; its bytes are zeros, so that equal rows are equal tuples.
+                    // A value that is NULL may be anything; its bytes are zeros, so that equal rows are equal
+                    // tuples.
                     numbers.read_plain(source, field.physical.width(), first, rows);
                     if let Some(words) = source.validity {
                         for (i, number) in numbers.wide.iter_mut().enumerate() {
@@ -243,7 +250,8 @@ impl<'a> Encoder<'a> {
         self.cursors.clear();
         self.cursors.extend(self.starts.iter().map(|&start| start + self.layout.fixed as u32));
         let fields = self.layout.codes.order().iter().filter_map(|&wanted| {
-            let field = self.layout.fields.iter().position(|field| field.form.length_code() == Some(wanted))?;
+            let field =
+                self.layout.fields.iter().position(|field| field.form.length_code() == Some(wanted))?;
             Some((wanted, &self.layout.fields[field], &self.sources[field]))
         });
         for (code, field, source) in fields {
@@ -252,7 +260,8 @@ impl<'a> Encoder<'a> {
                 Form::Short { frame, .. } => numbers.read(source, field.physical, frame, first, rows),
                 Form::Double { .. } => {
                     let values = &source.values.as_slice::<f64>()[first..first + rows];
-                    let bits = |&v: &f64| if is_float(v) { u64::from((v as f32).to_bits()) } else { v.to_bits() };
+                    let bits =
+                        |&v: &f64| if is_float(v) { u64::from((v as f32).to_bits()) } else { v.to_bits() };
                     numbers.narrow.clear();
                     numbers.narrow.extend(values.iter().map(bits));
                 }
@@ -284,7 +293,9 @@ impl<'a> Encoder<'a> {
             if let Form::Text { .. } = field.form {
                 let views = &source.values.as_slice::<StringView>()[first..first + rows];
                 let bits = &source.values.as_slice::<i128>()[first..first + rows];
-                for (i, (cursor, (view, &bits))) in self.cursors.iter_mut().zip(views.iter().zip(bits)).enumerate() {
+                for (i, (cursor, (view, &bits))) in
+                    self.cursors.iter_mut().zip(views.iter().zip(bits)).enumerate()
+                {
                     let valid = source.validity.is_none_or(|words| bitmap::get(words, first + i));
                     let length = if valid { view.len().min(BODY_BYTES) as u8 } else { 0 };
                     blend_wide(bytes, *cursor as usize, bits as u128 >> 32, length);
@@ -305,7 +316,8 @@ impl Numbers {
                 self.narrow.clear();
                 match frame {
                     Frame::From(min) => {
-                        self.narrow.extend(values.iter().map(|&v| (v as i64 as u64).wrapping_sub(min as u64)));
+                        self.narrow
+                            .extend(values.iter().map(|&v| (v as i64 as u64).wrapping_sub(min as u64)));
                     }
                     Frame::ZigZag => self.narrow.extend(values.iter().map(|&v| {
                         let v = v as i64;

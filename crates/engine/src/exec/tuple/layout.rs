@@ -69,7 +69,8 @@ pub(super) enum Frame {
 }
 
 impl Layout {
-    /// The layout of the columns that are not keys; `None` if there are none, or if they are too many for a tuple.
+    /// The layout of the columns that are not keys; `None` if there are none, or if they are too many for a
+    /// tuple.
     pub fn new(columns: &[ColumnMeta], is_key: &[bool]) -> Option<Layout> {
         let mut lengths: Vec<Vec<u8>> = Vec::new();
         let mut code = |lengths_of: Vec<u8>| {
@@ -89,9 +90,14 @@ impl Layout {
                 Wish::Plain => {
                     plain += meta.physical.width();
                     // Both codes say that part 4 has nothing.
-                    Form::Plain { at: plain - meta.physical.width(), code: nullable.then(|| code(vec![0, 0])) }
+                    Form::Plain {
+                        at: plain - meta.physical.width(),
+                        code: nullable.then(|| code(vec![0, 0])),
+                    }
                 }
-                Wish::Short { lengths, frame } => Form::Short { code: code(with_null(lengths, nullable)), frame },
+                Wish::Short { lengths, frame } => {
+                    Form::Short { code: code(with_null(lengths, nullable)), frame }
+                }
                 Wish::Double => Form::Double { code: code(with_null(vec![4, 8], nullable)) },
                 Wish::Text => Form::Text { code: code(with_null(vec![1, 2, 3, 4], nullable)) },
             };
@@ -206,7 +212,8 @@ fn form_of(meta: &ColumnMeta) -> Wish {
     }
     // Values around zero are short with a sign, which may cost a bit: only where the longest stay as long.
     let farthest = (max.max(0) as u128 * 2).max(min.unsigned_abs().saturating_sub(1) * 2 + 1);
-    let frame = if min < 0 && bytes_of(farthest) <= bytes_of(span) { Frame::ZigZag } else { Frame::From(min) };
+    let frame =
+        if min < 0 && bytes_of(farthest) <= bytes_of(span) { Frame::ZigZag } else { Frame::From(min) };
     let longest = bytes_of(span) as u8;
     let lengths = match longest {
         0..=4 => (1..=longest.max(1)).collect(),

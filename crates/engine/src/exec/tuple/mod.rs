@@ -1,29 +1,32 @@
-//! The compressed tuple: rows that an operator keeps, each in as few bytes as its values need (Westmann, Kossmann,
-//! Helmer and Moerkotte, *The Implementation and Performance of Compressed Databases*, section 3.3).
+//! The compressed tuple: rows that an operator keeps, each in as few bytes as its values need (Westmann,
+//! Kossmann, Helmer and Moerkotte, *The Implementation and Performance of Compressed Databases*, section
+//! 3.3).
 //!
 //! ```text
 //! | 1 fixed, compressed | 2 length codes | 3 fixed, uncompressed | 4 of varying length | 5 strings |
 //! |<---------------------- the same in every tuple -------------->|
 //! ```
-//! 1. Integers whose known range needs two bytes or fewer: their distance from the minimum, NULL one more value.
-//! 2. A few bits for each field of varying length that say how long it is here, or that it is NULL. A field's code
-//!    stands within one byte ([`codes`]).
+//! 1. Integers whose known range needs two bytes or fewer: their distance from the minimum, NULL one more
+//!    value.
+//! 2. A few bits for each field of varying length that say how long it is here, or that it is NULL. A field's
+//!    code stands within one byte ([`codes`]).
 //! 3. What cannot gain: single floats, intervals, UUIDs.
 //! 4. Integers without their leading zeros, doubles that are floats, lengths of strings.
-//! 5. Of each string what its view holds beside the length: up to 12 bytes, or prefix and pointer. The bytes of long
-//!    strings stay where the view's owner has them.
+//! 5. Of each string what its view holds beside the length: up to 12 bytes, or prefix and pointer. The bytes
+//!    of long strings stay where the view's owner has them.
 //!
-//! A [`Layout`] is made from what is known of the columns. [`encode`](Tuples::encode) writes the rows of one segment,
-//! a [`Batch`] reads fields of listed rows; both go field by field over many rows, without a dispatch per value. Where
-//! a field starts is looked up in decoding tables: one for each byte of codes, or one for two bytes together.
+//! A [`Layout`] is made from what is known of the columns. [`encode`](Tuples::encode) writes the rows of one
+//! segment, a [`Batch`] reads fields of listed rows; both go field by field over many rows, without a
+//! dispatch per value. Where a field starts is looked up in decoding tables: one for each byte of codes, or
+//! one for two bytes together.
 //!
 //! [`choice`] decides whether an operator's rows become tuples.
 //!
-//! Invariants: a tuple is at most [`layout::LONGEST_TUPLE`] bytes; behind the last tuple there is room for any load
-//! that starts in it; a code of 0 is NULL where a field may be NULL.
+//! Invariants: a tuple is at most [`layout::LONGEST_TUPLE`] bytes; behind the last tuple there is room for
+//! any load that starts in it; a code of 0 is NULL where a field may be NULL.
 //!
-//! Tuples go to files and come back as they are ([`bytes`]); the bytes of long strings are brought along by who writes them
-//! ([`spill::rows`](super::spill)), who gives tuples distances instead of pointers.
+//! Tuples go to files and come back as they are ([`bytes`]); the bytes of long strings are brought along by
+//! who writes them ([`spill::rows`](super::spill)), who gives tuples distances instead of pointers.
 //!
 //! Not here: codes of dictionaries, compressed strings, and writing to a tuple.
 

@@ -37,13 +37,15 @@ pub(in crate::exec) fn value(meta: &ColumnMeta, chance: &mut Chance, heap: &mut 
         return None;
     }
     let width = meta.physical.width();
-    let random = (u128::from(chance.below(u64::MAX)) << 64 | u128::from(chance.below(u64::MAX))) >> chance.below(128);
+    let random =
+        (u128::from(chance.below(u64::MAX)) << 64 | u128::from(chance.below(u64::MAX))) >> chance.below(128);
     let cut = |bits: u128| bits & (u128::MAX >> (128 - 8 * width));
     Some(match (meta.physical, meta.range) {
         (PhysicalType::Str, _) => {
             let length = [0, 1, 5, 11, 12, 13, 40, 255, 256][chance.below(9) as usize];
             let length = if chance.below(500) == 0 { 70_000 } else { length };
-            let text: Vec<u8> = (0..length).map(|i| b'a' + (random as usize).wrapping_add(i) as u8 % 26).collect();
+            let text: Vec<u8> =
+                (0..length).map(|i| b'a' + (random as usize).wrapping_add(i) as u8 % 26).collect();
             let buffer = Buffer::from_slice(&[heap.push(&text)]);
             buffer.as_slice::<i128>()[0] as u128
         }
@@ -106,7 +108,9 @@ fn split(tuples: &Tuples, rows: usize) -> Vec<&[u8]> {
         Starts::Every(length) => row * *length as usize,
         Starts::Near { shift, bases, distances } => bases[row >> shift] as usize + distances[row] as usize,
     };
-    (0..rows).map(|row| &tuples.bytes[start(row)..if row + 1 < rows { start(row + 1) } else { end }]).collect()
+    (0..rows)
+        .map(|row| &tuples.bytes[start(row)..if row + 1 < rows { start(row + 1) } else { end }])
+        .collect()
 }
 
 #[test]
@@ -125,27 +129,39 @@ fn tuples_agree_with_the_twin() {
         let mut all = Vec::new();
         for _ in 0..segments {
             let rows = [1, 3, 64, 200, 2048, 2051][chance.below(6) as usize];
-            let columns: Vec<Vec<Option<u128>>> =
-                metas.iter().map(|meta| (0..rows).map(|_| value(meta, &mut chance, &mut heap)).collect()).collect();
+            let columns: Vec<Vec<Option<u128>>> = metas
+                .iter()
+                .map(|meta| (0..rows).map(|_| value(meta, &mut chance, &mut heap)).collect())
+                .collect();
             all.push((rows, columns));
         }
         let tuples: Vec<Option<Tuples>> = all
             .iter()
             .map(|(rows, columns)| {
                 let width = |i: usize| metas[i].physical.width();
-                let buffers: Vec<Buffer> = columns.iter().enumerate().map(|(i, c)| buffer_of(width(i), c)).collect();
-                let validity: Vec<Option<Vec<u64>>> = columns.iter().map(|column| validity_of(column)).collect();
+                let buffers: Vec<Buffer> =
+                    columns.iter().enumerate().map(|(i, c)| buffer_of(width(i), c)).collect();
+                let validity: Vec<Option<Vec<u64>>> =
+                    columns.iter().map(|column| validity_of(column)).collect();
                 let pairs = buffers.iter().zip(&validity);
                 let sources: Vec<Source<'_>> =
                     pairs.map(|(values, words)| Source { values, validity: words.as_deref() }).collect();
                 let tuples = Tuples::encode(&layout, &sources, *rows);
                 assert!(tuples.bytes() >= Tuples::measure(&layout, &sources, *rows));
-                assert!(tuples.bytes() <= Tuples::measure(&layout, &sources, *rows) + 64, "little more than measured");
+                assert!(
+                    tuples.bytes() <= Tuples::measure(&layout, &sources, *rows) + 64,
+                    "little more than measured"
+                );
                 for (row, tuple) in split(&tuples, *rows).into_iter().enumerate() {
                     let values: Vec<Option<u128>> = columns.iter().map(|column| column[row]).collect();
                     assert_eq!(tuple, twin::encode(&layout, &values), "{values:x?} of {metas:?}");
                     for (field, value) in values.iter().enumerate() {
-                        assert_eq!(twin::decode(&layout, tuple, field), *value, "{:?}", layout.fields[field].form);
+                        assert_eq!(
+                            twin::decode(&layout, tuple, field),
+                            *value,
+                            "{:?}",
+                            layout.fields[field].form
+                        );
                     }
                 }
                 Some(tuples)
@@ -179,8 +195,11 @@ fn tuples_agree_with_the_twin() {
                 Form::Double { .. } => "double",
                 Form::Text { .. } => "text",
             };
-            let codes =
-                if layout.codes.is_universal() { "universal".into() } else { layout.codes.bytes().min(3).to_string() };
+            let codes = if layout.codes.is_universal() {
+                "universal".into()
+            } else {
+                layout.codes.bytes().min(3).to_string()
+            };
             forms.insert((name, field.nullable, codes));
         }
     }
@@ -188,7 +207,10 @@ fn tuples_agree_with_the_twin() {
     for form in ["fixed", "plain", "short", "double", "text"] {
         for nullable in [false, true] {
             for codes in ["1", "2", "3", "universal"] {
-                assert!(forms.contains(&(form, nullable, codes.to_string())), "{form} {nullable} {codes} was not met");
+                assert!(
+                    forms.contains(&(form, nullable, codes.to_string())),
+                    "{form} {nullable} {codes} was not met"
+                );
             }
         }
     }
@@ -240,8 +262,9 @@ fn ranges_say_which_part_a_column_goes_to() {
 /// Rows of 1 key, a number, a text; NULL by chance.
 fn chunk(first: usize, rows: usize) -> Vec<Vector> {
     let number = |i: usize| (i % 7 != 3).then_some(i as u128 * 31);
-    let text =
-        |i: usize| format!("a text that is {} long: {i}", if i.is_multiple_of(3) { "very long indeed" } else { "not" });
+    let text = |i: usize| {
+        format!("a text that is {} long: {i}", if i.is_multiple_of(3) { "very long indeed" } else { "not" })
+    };
     let mut strings = Vector::new(PhysicalType::Str);
     let parts = strings.begin_strings(rows);
     for (i, view) in parts.views[..rows].iter_mut().enumerate() {
@@ -250,7 +273,8 @@ fn chunk(first: usize, rows: usize) -> Vec<Vector> {
     }
     let keys: Vec<i64> = (first..first + rows).map(|i| i as i64).collect();
     let numbers: Vec<Option<u128>> = (first..first + rows).map(number).collect();
-    let words: Option<std::sync::Arc<Buffer>> = validity_of(&numbers).map(|words| Buffer::from_slice(&words).into());
+    let words: Option<std::sync::Arc<Buffer>> =
+        validity_of(&numbers).map(|words| Buffer::from_slice(&words).into());
     let numbers = Vector::from_buffer(PhysicalType::I64, buffer_of(8, &numbers).into(), words);
     vec![Vector::from_slice(&keys), numbers, strings]
 }
@@ -258,8 +282,9 @@ fn chunk(first: usize, rows: usize) -> Vec<Vector> {
 /// Segments that are tuples and segments that are not, put together, give what columns give.
 #[test]
 fn compressed_rows_read_as_columns_do() {
-    let metas =
-        [DataType::Int64, DataType::Int64, DataType::Varchar].map(|ty| ColumnMeta::new(ColumnId(0), ty)).to_vec();
+    let metas = [DataType::Int64, DataType::Int64, DataType::Varchar]
+        .map(|ty| ColumnMeta::new(ColumnId(0), ty))
+        .to_vec();
     let layout = std::sync::Arc::new(Layout::new(&metas, &[true, false, false]).unwrap());
     let fill = |rows: &mut Materialized, first: usize, count: usize| {
         for at in (first..first + count).step_by(2048) {
@@ -306,7 +331,9 @@ fn compressed_rows_read_as_columns_do() {
                 tuples.gather(column, ids, &mut b);
                 assert_eq!(values(&a, ids.len()), values(&b, ids.len()), "column {column}, {compressed:?}");
             }
-            for (segment, first, rows) in [(0, 0, 2048), (0, 777, 100), (1, 65_000, 536), (2, 1, 2999), (2, 0, 0)] {
+            for (segment, first, rows) in
+                [(0, 0, 2048), (0, 777, 100), (1, 65_000, 536), (2, 1, 2999), (2, 0, 0)]
+            {
                 columns.read(column, segment, first, rows, &mut a);
                 tuples.read(column, segment, first, rows, &mut b);
                 assert_eq!(values(&a, rows), values(&b, rows), "column {column}, {compressed:?}");

@@ -1,6 +1,6 @@
-//! The slow twin: one tuple at a time, field by field, lengths added up one after the other (the naive algorithm of
-//! section 3.3.3). It shares the layout with the fast code, not the tables. Values are the bits of their physical
-//! types.
+//! The slow twin: one tuple at a time, field by field, lengths added up one after the other (the naive
+//! algorithm of section 3.3.3). It shares the layout with the fast code, not the tables. Values are the bits
+//! of their physical types.
 
 use super::layout::{BODY_BYTES, Field, Form, Frame, Layout};
 use entasis_vector::PhysicalType;
@@ -66,7 +66,8 @@ fn code_for(field: &Field, lengths: &[u8], bits: Option<u128>) -> usize {
         _ => (0..16).find(|&bytes| number >> (8 * bytes) == 0).unwrap_or(16),
     };
     // A double whose low half is zeros is no float for that.
-    let needed = if matches!(field.form, Form::Double { .. }) && number == bits && number != 0 { 8 } else { needed };
+    let needed =
+        if matches!(field.form, Form::Double { .. }) && number == bits && number != 0 { 8 } else { needed };
     (first..lengths.len()).find(|&code| lengths[code] as usize >= needed).unwrap()
 }
 
@@ -76,8 +77,8 @@ pub fn encode(layout: &Layout, row: &[Option<u128>]) -> Vec<u8> {
     for (field, bits) in layout.fields.iter().zip(row) {
         match field.form {
             Form::Fixed { at, width, frame, null } => {
-                let number =
-                    bits.map_or_else(|| null.unwrap().into(), |bits| enter(frame, signed(field.physical, bits)));
+                let number = bits
+                    .map_or_else(|| null.unwrap().into(), |bits| enter(frame, signed(field.physical, bits)));
                 tuple[at..at + width].copy_from_slice(&number.to_le_bytes()[..width]);
             }
             Form::Plain { at, .. } => {

@@ -1,8 +1,9 @@
-//! Aggregates frame by frame: those that are computed elsewhere, and those for which the order of a frame's rows, or equal rows in it,
-//! matter. The states and loops are the aggregation's, with a group for each frame.
+//! Aggregates frame by frame: those that are computed elsewhere, and those for which the order of a frame's
+//! rows, or equal rows in it, matter. The states and loops are the aggregation's, with a group for each
+//! frame.
 //!
-//! Rows one behind the other that have the same frame, peers or all of a partition, are one group, so that frames which
-//! do not move are read once. Of others,
+//! Rows one behind the other that have the same frame, peers or all of a partition, are one group, so that
+//! frames which do not move are read once. Of others,
 //! - those whose result a few values decide, like medians, find these by [rank](super::ranked);
 //! - those whose states can be copied are put together in a [segment tree](super::state_tree);
 //! - the rest read each frame anew, and take time that goes with the sum of their lengths.
@@ -60,8 +61,8 @@ pub struct ByFrame {
 }
 
 impl ByFrame {
-    /// The aggregate `call`, which has neither filter nor order and does not ask for distinct rows, over the argument columns
-    /// `columns` of rows that `metas` describe.
+    /// The aggregate `call`, which has neither filter nor order and does not ask for distinct rows, over the
+    /// argument columns `columns` of rows that `metas` describe.
     ///
     /// # Errors
     /// Not supported, for types that an aggregate does not take.
@@ -72,8 +73,10 @@ impl ByFrame {
         (filter, distinct, order): (Option<usize>, bool, Vec<OrderKey>),
         (frame, spec): (usize, &FrameSpec),
     ) -> Result<ByFrame> {
-        let input: Vec<ColumnMeta> =
-            (0..).zip(&columns).map(|(id, &column)| ColumnMeta { id: ColumnId(id), ..metas[column].clone() }).collect();
+        let input: Vec<ColumnMeta> = (0..)
+            .zip(&columns)
+            .map(|(id, &column)| ColumnMeta { id: ColumnId(id), ..metas[column].clone() })
+            .collect();
         let external = match &call.function {
             AggregateFunction::External(function) if !distinct => Some(function.clone()),
             _ => None,
@@ -90,7 +93,19 @@ impl ByFrame {
         let types = input.iter().map(|meta| meta.physical).collect();
         let is_near = spec.most_rows().is_some_and(|rows| rows <= NEAR);
         let metas = metas.to_vec();
-        Ok(ByFrame { layout, columns, types, filter, distinct, order, decided, is_near, metas, copied, frame })
+        Ok(ByFrame {
+            layout,
+            columns,
+            types,
+            filter,
+            distinct,
+            order,
+            decided,
+            is_near,
+            metas,
+            copied,
+            frame,
+        })
     }
 
     /// What comes out.
@@ -219,7 +234,8 @@ impl ByFrame {
         Ranked::new(self.columns[0], &counting, &self.metas, section, range, tasks)
     }
 
-    /// Writes the results for the rows, which few rows of each frame decide. Frames that the same rows decide are one group.
+    /// Writes the results for the rows, which few rows of each frame decide. Frames that the same rows decide
+    /// are one group.
     fn write_decided(
         &self,
         function: &dyn ExternalAggregate,
@@ -297,7 +313,10 @@ impl Ready {
     pub fn bytes(&self) -> usize {
         let ranked = self.ranked.as_ref().map_or(0, Ranked::bytes);
         let tree = self.tree.as_ref().map_or(0, StateTree::bytes);
-        ranked + tree + self.counts.capacity() + (self.values.capacity() + self.places.capacity()) * size_of::<u32>()
+        ranked
+            + tree
+            + self.counts.capacity()
+            + (self.values.capacity() + self.places.capacity()) * size_of::<u32>()
     }
 }
 
@@ -364,11 +383,16 @@ impl<'a> Fold<'a> {
         if counts { self.add(self.section.id(position as u32), frame as usize) } else { Ok(()) }
     }
 
-    /// Lets the frames see the rows at these positions, of each frame one stretch at most, by the nodes of `tree`.
+    /// Lets the frames see the rows at these positions, of each frame one stretch at most, by the nodes of
+    /// `tree`.
     ///
     /// # Errors
     /// Those of the states; interrupted.
-    fn add_frames(&mut self, tree: &StateTree, frames: impl Iterator<Item = (u32, Range<usize>)>) -> Result<()> {
+    fn add_frames(
+        &mut self,
+        tree: &StateTree,
+        frames: impl Iterator<Item = (u32, Range<usize>)>,
+    ) -> Result<()> {
         for (level, parts) in tree.cut(frames) {
             if level == 0 {
                 for Part { frame, range } in parts {

@@ -8,7 +8,8 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Result, Vector};
 use std::ops::Range;
 
-/// The values of `columns` in the rows of `section` at `range` that count, and the position of each. Row ids are 0, 1, 2, …
+/// The values of `columns` in the rows of `section` at `range` that count, and the position of each. Row ids
+/// are 0, 1, 2, …
 ///
 /// # Errors
 /// Those of `tasks`.
@@ -28,7 +29,8 @@ pub fn copied(
         tasks.check()?;
         section.read_all(columns, positions.clone(), &mut vectors);
         let picks: Vec<u16> = (0..positions.len() as u16).filter(|&row| counts[row as usize]).collect();
-        let picked: Vec<(&Vector, Option<&[u16]>)> = vectors.iter().map(|vector| (vector, Some(&picks[..]))).collect();
+        let picked: Vec<(&Vector, Option<&[u16]>)> =
+            vectors.iter().map(|vector| (vector, Some(&picks[..]))).collect();
         rows.append_vectors(&picked, picks.len());
         at.extend(picks.iter().map(|&row| positions.start as u32 + u32::from(row)));
         Ok(())

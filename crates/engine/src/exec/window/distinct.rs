@@ -1,8 +1,9 @@
 //! Counts and sums of the distinct values of frames that move at both ends.
 //!
-//! A value is new in a frame where its [equal row before](super::previous) is not in the frame. So what counts of a frame are the rows whose
-//! number, the position of that row plus one, is not above the frame's start: a question to a
-//! [wavelet matrix](super::wavelet). For sums it keeps, level by level, the sums of the values that go with the zeros.
+//! A value is new in a frame where its [equal row before](super::previous) is not in the frame. So what
+//! counts of a frame are the rows whose number, the position of that row plus one, is not above the frame's
+//! start: a question to a [wavelet matrix](super::wavelet). For sums it keeps, level by level, the sums of
+//! the values that go with the zeros.
 
 use super::frame::Frames;
 use super::previous::Previous;
@@ -30,8 +31,8 @@ pub struct DistinctSpec {
 /// See the module.
 pub struct Distinct {
     numbers: Wavelet,
-    /// By level, and last of all rows in their order: the sum of the values that go with the zeros before a position. None if
-    /// values are not added up.
+    /// By level, and last of all rows in their order: the sum of the values that go with the zeros before a
+    /// position. None if values are not added up.
     sums: Vec<Vec<i64>>,
 }
 
@@ -40,7 +41,12 @@ impl Distinct {
     ///
     /// # Errors
     /// Internal, for values that are no integers; those of `tasks`.
-    pub fn new(spec: &DistinctSpec, metas: &[ColumnMeta], section: &Section, tasks: &dyn Tasks) -> Result<Distinct> {
+    pub fn new(
+        spec: &DistinctSpec,
+        metas: &[ColumnMeta],
+        section: &Section,
+        tasks: &dyn Tasks,
+    ) -> Result<Distinct> {
         let previous = Previous::new(&spec.counting, metas, section, tasks)?;
         let numbers = previous.into_numbers(&spec.counting, section)?;
         if !spec.sums {
@@ -81,7 +87,13 @@ impl Distinct {
     }
 
     /// Writes the sums of distinct values in the frames, or their means if there is a unit.
-    pub fn write_sums(&self, frames: &Frames, unit: Option<f64>, meta: &ColumnMeta, out: &mut Vector) -> Result<()> {
+    pub fn write_sums(
+        &self,
+        frames: &Frames,
+        unit: Option<f64>,
+        meta: &ColumnMeta,
+        out: &mut Vector,
+    ) -> Result<()> {
         let room = frames.starts.len().max(CHUNK_ROWS);
         let mut nulls = Vec::new();
         let bounds = frames.starts.iter().zip(&frames.ends).enumerate();
@@ -102,7 +114,10 @@ impl Distinct {
                 means.for_each(|(mean, (sum, count))| *mean = sum as f64 / (count.max(1) as f64 * unit));
             }
             (None, PhysicalType::I64) => {
-                out.begin_flat::<i64>(room).iter_mut().zip(&mut results).for_each(|(out, (sum, _))| *out = sum);
+                out.begin_flat::<i64>(room)
+                    .iter_mut()
+                    .zip(&mut results)
+                    .for_each(|(out, (sum, _))| *out = sum);
             }
             (None, PhysicalType::U64) => {
                 let out = out.begin_flat::<u64>(room).iter_mut().zip(&mut results);

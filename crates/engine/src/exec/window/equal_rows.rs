@@ -16,10 +16,16 @@ impl Previous {
     ///
     /// # Errors
     /// Those of `tasks`.
-    pub fn new(counting: &Counting, metas: &[ColumnMeta], section: &Section, tasks: &dyn Tasks) -> Result<Previous> {
+    pub fn new(
+        counting: &Counting,
+        metas: &[ColumnMeta],
+        section: &Section,
+        tasks: &dyn Tasks,
+    ) -> Result<Previous> {
         let (rows, at) = copied(section, &counting.args, metas, 0..section.len(), Some(counting), tasks)?;
-        let keys: Vec<OrderKey> =
-            (0..counting.args.len()).map(|column| OrderKey { column, descending: false, nulls_first: false }).collect();
+        let keys: Vec<OrderKey> = (0..counting.args.len())
+            .map(|column| OrderKey { column, descending: false, nulls_first: false })
+            .collect();
         let ids = order(&rows, &keys, rows.ids().collect(), Some(tasks))?;
         let mut positions = vec![0; section.len()];
         for pair in ids.windows(2) {

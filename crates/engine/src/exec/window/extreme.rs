@@ -1,9 +1,9 @@
 //! `min`, `max`, `bool_and` and `bool_or` over frames.
 //!
-//! Numbers of up to 64 bits are compared as ordinals, `i64`s whose order is theirs; what is wanted is always the least, so that for a maximum
-//! they are inverted. All else is compared row by row, and an extreme is the row that has it. Either way frames that begin
-//! with their partitions take the extreme of all rows so far, others fold a segment tree. Whether a frame has a value at all is
-//! a matter of counting.
+//! Numbers of up to 64 bits are compared as ordinals, `i64`s whose order is theirs; what is wanted is always
+//! the least, so that for a maximum they are inverted. All else is compared row by row, and an extreme is the
+//! row that has it. Either way frames that begin with their partitions take the extreme of all rows so far,
+//! others fold a segment tree. Whether a frame has a value at all is a matter of counting.
 
 use super::View;
 use super::copied::copied;
@@ -59,7 +59,9 @@ impl<T: Copy + Send + Sync> Least<T> {
                 end if end > frames.starts[row] => values[end as usize - 1],
                 _ => none,
             },
-            Least::Tree(tree) => frames.pieces(row).iter().fold(none, |found, piece| tree.fold(piece, found, &least)),
+            Least::Tree(tree) => {
+                frames.pieces(row).iter().fold(none, |found, piece| tree.fold(piece, found, &least))
+            }
         }
     }
 
@@ -91,11 +93,25 @@ impl Extremes {
     ///
     /// # Errors
     /// Those of `tasks`.
-    pub fn new(spec: &ExtremeSpec, metas: &[ColumnMeta], section: &Section, tasks: &dyn Tasks) -> Result<Extremes> {
+    pub fn new(
+        spec: &ExtremeSpec,
+        metas: &[ColumnMeta],
+        section: &Section,
+        tasks: &dyn Tasks,
+    ) -> Result<Extremes> {
         let inverted = if spec.largest { -1 } else { 0 };
         macro_rules! ordinals {
             ($t:ty, $ordinal:expr) => {
-                read(spec.column, &spec.counting, section, None, i64::MAX, 0, |v: $t| $ordinal(v) ^ inverted, tasks)?
+                read(
+                    spec.column,
+                    &spec.counting,
+                    section,
+                    None,
+                    i64::MAX,
+                    0,
+                    |v: $t| $ordinal(v) ^ inverted,
+                    tasks,
+                )?
             };
         }
         let ordinals: Vec<i64> = match metas[spec.column].physical {
@@ -172,7 +188,8 @@ impl Extremes {
             Values::Ordinals(ordinals) => ordinals,
             Values::Rows(positions, values) => {
                 let better = |a, b| better(values, self.largest, a, b);
-                let found = (0..rows).map(|row| positions.of(frames, row, NONE, better)).collect::<Vec<u32>>();
+                let found =
+                    (0..rows).map(|row| positions.of(frames, row, NONE, better)).collect::<Vec<u32>>();
                 values.gather(0, &found, out);
                 return;
             }
@@ -210,7 +227,8 @@ fn flip(v: u64) -> i64 {
     (v ^ 1 << 63) as i64
 }
 
-/// The place of a float in SQL's order, of which it can be had again: the negative zero comes before the other.
+/// The place of a float in SQL's order, of which it can be had again: the negative zero comes before the
+/// other.
 fn ordinal(v: f64) -> i64 {
     let bits = if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() } as i64;
     if bits < 0 { bits ^ i64::MAX } else { bits }

@@ -1,8 +1,9 @@
 //! Frames: from bounds as a call writes them to the positions of rows.
 //!
-//! A frame is a stretch of positions within its row's partition, `start..end`, which may be empty, without a hole if some rows are
-//! excluded: its *pieces* are the stretches that are left, at most three, ascending. Bounds in rows and in groups of peers
-//! are sums; bounds by value are looked for among the keys ([`super::range`]).
+//! A frame is a stretch of positions within its row's partition, `start..end`, which may be empty, without a
+//! hole if some rows are excluded: its *pieces* are the stretches that are left, at most three, ascending.
+//! Bounds in rows and in groups of peers are sums; bounds by value are looked for among the keys
+//! ([`super::range`]).
 
 use super::operand::{Operand, bad_offset};
 use super::range::{RangeKeys, RangeSpec, Searched};
@@ -95,7 +96,8 @@ pub struct Frames {
     pub starts: Vec<u32>,
     /// Where it ends; not before it begins.
     pub ends: Vec<u32>,
-    /// What is between that does not count: the holes of the frames, and whether the current row fills a part of its hole again.
+    /// What is between that does not count: the holes of the frames, and whether the current row fills a part
+    /// of its hole again.
     holes: Option<Holes>,
     offsets: Vec<Option<i128>>,
     searched: Searched,
@@ -161,7 +163,8 @@ impl Frames {
         self.holes = match spec.exclude {
             Exclude::NoOthers => None,
             Exclude::CurrentRow => {
-                let (starts, ends) = (positions().collect(), positions().map(|position| position + 1).collect());
+                let (starts, ends) =
+                    (positions().collect(), positions().map(|position| position + 1).collect());
                 Some(Holes { starts, ends, kept_from: None })
             }
             Exclude::Group | Exclude::Ties => Some(Holes {
@@ -231,7 +234,16 @@ impl Frames {
             let (Some(range), Some(keys)) = (&spec.range, keys) else {
                 return Err(Error::internal("a frame by value without a key"));
             };
-            return keys.find(range, operand, forward, side == Side::End, section, places, &mut self.searched, out);
+            return keys.find(
+                range,
+                operand,
+                forward,
+                side == Side::End,
+                section,
+                places,
+                &mut self.searched,
+                out,
+            );
         }
         if let (FrameUnits::Rows, Operand::Constant(Value::Integer(offset @ 0..))) = (spec.units, operand) {
             // PERF: most frames are like this.

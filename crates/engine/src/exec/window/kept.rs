@@ -1,8 +1,8 @@
 //! Rows in order: what sections are stretches of.
 //!
-//! Where there is memory for a column more, columns are brought to the order of the rows one after the other, each by
-//! all workers. Then whatever reads rows one behind the other, and all of a window does, finds their values so. Rows that have become
-//! [tuples](crate::exec::tuple) stay as they are and are looked up.
+//! Where there is memory for a column more, columns are brought to the order of the rows one after the other,
+//! each by all workers. Then whatever reads rows one behind the other, and all of a window does, finds their
+//! values so. Rows that have become [tuples](crate::exec::tuple) stay as they are and are looked up.
 
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Tasks;

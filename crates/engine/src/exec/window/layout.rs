@@ -1,8 +1,9 @@
-//! The layout of a window: which columns rows are kept with, what is prepared for a section, and how calls are read off it.
+//! The layout of a window: which columns rows are kept with, what is prepared for a section, and how calls
+//! are read off it.
 //!
 //! Calls are taken apart so that nothing is kept or prepared twice:
-//! - keys, arguments, filters and offsets are columns, in which equal expressions stand once; constants that a function takes as
-//!   they are, offsets and numbers of buckets, are no columns;
+//! - keys, arguments, filters and offsets are columns, in which equal expressions stand once; constants that
+//!   a function takes as they are, offsets and numbers of buckets, are no columns;
 //! - calls with the same frame find its bounds once;
 //! - calls that need the same counts, sums or extremes share one *state*.
 //!
@@ -31,14 +32,17 @@ use crate::exec::project::Project;
 use crate::exec::sort::firsts::Firsts;
 use crate::exec::sort::order::OrderKey;
 use crate::exec::window::counting::Counting;
-use crate::plan::{AggregateCall, AggregateFunction, Bound, Exclude, SortKey, Top, Window, WindowCall, WindowFunction};
+use crate::plan::{
+    AggregateCall, AggregateFunction, Bound, Exclude, SortKey, Top, Window, WindowCall, WindowFunction,
+};
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::types::pow10;
 use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result, Value};
 
 /// How a window works. Made once, shared by all workers.
 pub struct Layout {
-    /// What rows are kept with: columns that come out, then what functions read. Decimals may be wider than what computes them gives.
+    /// What rows are kept with: columns that come out, then what functions read. Decimals may be wider than
+    /// what computes them gives.
     pub stored: Vec<ColumnMeta>,
     /// How many come out.
     pub passed: usize,
@@ -164,7 +168,9 @@ impl Kept {
         let (start, end) = (bound(&frame.start), bound(&frame.end));
         let mut spec = FrameSpec { units: frame.units, start, end, exclude: frame.exclude, range: None };
         if spec.is_by_value() {
-            let [key] = order else { return Err(Error::internal("a RANGE with an offset wants one order key")) };
+            let [key] = order else {
+                return Err(Error::internal("a RANGE with an offset wants one order key"));
+            };
             let mut kinds = [&frame.start, &frame.end].into_iter().filter_map(Bound::offset);
             let kind = |offset: &Expr| RangeKind::of(key.expr.ty(), offset.ty());
             let first = kinds.next().map(kind).transpose()?.unwrap_or(RangeKind::Integer);
@@ -181,11 +187,12 @@ impl Kept {
 }
 
 impl Layout {
-    /// Takes `window` apart: its `calls` over rows of `input`, of which those columns come out for which `passes` holds.
-    /// Also what computes the columns that rows are kept with.
+    /// Takes `window` apart: its `calls` over rows of `input`, of which those columns come out for which
+    /// `passes` holds. Also what computes the columns that rows are kept with.
     ///
     /// # Errors
-    /// Those of compiling the expressions; not supported, for types and clauses that a function does not take.
+    /// Those of compiling the expressions; not supported, for types and clauses that a function does not
+    /// take.
     pub fn new(
         input: &[ColumnMeta],
         passes: impl Fn(ColumnId) -> bool,
@@ -203,22 +210,28 @@ impl Layout {
         }
         let project = Project::new(&kept.exprs, input, &|_| false)?;
         let mut stored = project.output().to_vec();
-        for parts in
-            parts.iter().filter(|parts| matches!(parts.call.function, WindowFunction::Lag | WindowFunction::Lead))
+        for parts in parts
+            .iter()
+            .filter(|parts| matches!(parts.call.function, WindowFunction::Lag | WindowFunction::Lead))
         {
             // One of two decimals of one type may be held wider than the other.
             if let [value, default] = parts.args[..]
                 && stored[value].physical != stored[default].physical
             {
-                [value, default].into_iter().for_each(|column| stored[column].physical = stored[column].ty.physical());
+                [value, default]
+                    .into_iter()
+                    .for_each(|column| stored[column].physical = stored[column].ty.physical());
             }
         }
         let read = |column: usize| Expr::column(stored[column].id, stored[column].ty);
         let by_partition = partition.iter().map(|&column| (column, false, false));
         let by_order = order.iter().map(|key| (key.column, key.descending, key.nulls_first));
         let keys = by_partition.chain(by_order);
-        let keys =
-            keys.map(|(column, descending, nulls_first)| SortKey { expr: read(column), descending, nulls_first });
+        let keys = keys.map(|(column, descending, nulls_first)| SortKey {
+            expr: read(column),
+            descending,
+            nulls_first,
+        });
         let mut layout = Layout {
             keys: keys.collect(),
             output: stored[..kept.passed].to_vec(),
@@ -236,7 +249,8 @@ impl Layout {
             layout.output.push(meta.clone());
             layout.calls.push((meta, call));
         }
-        let needs_peers = |(_, call): &(_, Call)| matches!(call, Call::Ranking(ranking) if ranking.needs_peers());
+        let needs_peers =
+            |(_, call): &(_, Call)| matches!(call, Call::Ranking(ranking) if ranking.needs_peers());
         let needs_peers = layout.calls.iter().any(needs_peers)
             || layout.frames.iter().any(FrameSpec::needs_peers)
             || layout.top.is_some_and(|top| top.with_peers);
@@ -244,7 +258,8 @@ impl Layout {
         Ok((layout, project))
     }
 
-    /// The rows that are enough, if only the first ones of partitions come out and nothing is asked of the others.
+    /// The rows that are enough, if only the first ones of partitions come out and nothing is asked of the
+    /// others.
     pub fn firsts(&self) -> Option<Firsts> {
         let looks_no_further = |(_, call): &(_, Call)| match call {
             Call::Ranking(ranking) => !ranking.needs_all(),
@@ -258,11 +273,9 @@ impl Layout {
         use WindowFunction as F;
         let mut meta = ColumnMeta::new(parts.id, parts.call.ty);
         let value = |layout: &Layout| {
-            let column = parts
-                .args
-                .first()
-                .copied()
-                .ok_or_else(|| Error::internal(format!("{} without an argument", parts.call.function.name())))?;
+            let column = parts.args.first().copied().ok_or_else(|| {
+                Error::internal(format!("{} without an argument", parts.call.function.name()))
+            })?;
             let ColumnMeta { physical, range, .. } = layout.stored[column].clone();
             Ok((column, ColumnMeta { physical, range, ..ColumnMeta::new(parts.id, parts.call.ty) }))
         };
@@ -326,7 +339,8 @@ impl Layout {
         let ordered = !parts.order.is_empty() && matches!(function, F::External(_) | F::AnyValue);
         let is_external = matches!(function, F::External(_));
         let is_whole = self.frames[frame].exclude == Exclude::NoOthers;
-        if let (F::Count | F::Sum | F::Avg, Some(column), true) = (function, argument, distinct && !running && is_whole)
+        if let (F::Count | F::Sum | F::Avg, Some(column), true) =
+            (function, argument, distinct && !running && is_whole)
         {
             let meta = &self.stored[column];
             let (least, most) = meta.range.unwrap_or((i128::MIN, i128::MAX));
@@ -381,7 +395,8 @@ impl Layout {
             meta.nullable = false;
             return Ok((meta, Call::Additive(Additive { counted, frame, result: AdditiveResult::Count })));
         };
-        let unsupported = || Error::not_supported(format!("{} of {}", function.name(), self.stored[column].ty));
+        let unsupported =
+            || Error::not_supported(format!("{} of {}", function.name(), self.stored[column].ty));
         let own = match function {
             F::CountStar | F::Count => {
                 meta.nullable = false;
@@ -416,7 +431,8 @@ impl Layout {
                 meta = ColumnMeta { physical, range, ..meta };
                 let counted = counted(self, false);
                 let largest = matches!(function, F::Max | F::BoolOr);
-                let state = self.state(StateSpec::Extremes(ExtremeSpec { column, counting, largest, running }));
+                let state =
+                    self.state(StateSpec::Extremes(ExtremeSpec { column, counting, largest, running }));
                 Call::Extreme(Extreme { state, counted, frame })
             }
             F::AnyValue => {
@@ -479,14 +495,17 @@ impl<'a> Parts<'a> {
             _ => None,
         };
         if let Some(refused) = refused {
-            return Err(Error::not_supported(format!("{refused} in a call of {name}, which is no aggregate")));
+            return Err(Error::not_supported(format!(
+                "{refused} in a call of {name}, which is no aggregate"
+            )));
         }
         if call.ignore_nulls
             && (is_aggregate || !matches!(call.function, F::Lag | F::Lead) && !call.function.has_frame())
         {
             return Err(Error::not_supported(format!("IGNORE NULLS in a call of {name}")));
         }
-        let mut parts = Parts { id, call, args: vec![], operand: None, filter: None, order: vec![], frame: None };
+        let mut parts =
+            Parts { id, call, args: vec![], operand: None, filter: None, order: vec![], frame: None };
         if call.function.has_frame() {
             parts.frame = Some(kept.frame(call, order)?);
         }
@@ -496,8 +515,9 @@ impl<'a> Parts<'a> {
             (F::Lag | F::Lead, [value, rest @ ..]) if rest.len() <= 2 => {
                 parts.args.push(kept.column(value));
                 parts.operand = rest.first().map(|offset| kept.operand(offset));
-                let default =
-                    rest.get(1).filter(|default| !matches!(default, Expr::Literal { value: Value::Null, .. }));
+                let default = rest
+                    .get(1)
+                    .filter(|default| !matches!(default, Expr::Literal { value: Value::Null, .. }));
                 parts.args.extend(default.map(|default| kept.column(default)));
             }
             (F::NthValue, [value, number]) => {

@@ -4,17 +4,22 @@
 //! chunk → columns that functions read → sort → sections of whole partitions → states → results, a chunk at a time
 //! ```
 //! 1. [`layout`] takes the calls apart, once.
-//! 2. Rows are kept and put in order as a [sort](crate::exec::sort) does: by the partition's keys, then by its order. Columns are [brought to it](kept). So rows that come in that order
-//!    cost no more than to see it, and what there is no memory for goes to temporary files.
-//! 3. Rows that are not all of one partition are cut into [sections](section) of whole partitions, a few ten thousand rows each.
-//! 4. A worker takes a section, [prepares](prepared) what its calls need of it (counts, sums, trees), and gives its rows chunk by chunk.
-//!    Time does not depend on how long frames are, but for aggregates that are computed [frame by frame](by_frame).
-//! 5. Where there are few partitions, so that workers would wait for each other, all of them prepare the large ones together at
-//!    the end of the sink, and then share their rows.
+//! 2. Rows are kept and put in order as a [sort](crate::exec::sort) does: by the partition's keys, then by
+//!    its order. Columns are [brought to it](kept). So rows that come in that order cost no more than to see
+//!    it, and what there is no memory for goes to temporary files.
+//! 3. Rows that are not all of one partition are cut into [sections](section) of whole partitions, a few ten
+//!    thousand rows each.
+//! 4. A worker takes a section, [prepares](prepared) what its calls need of it (counts, sums, trees), and
+//!    gives its rows chunk by chunk. Time does not depend on how long frames are, but for aggregates that are
+//!    computed [frame by frame](by_frame).
+//! 5. Where there are few partitions, so that workers would wait for each other, all of them prepare the
+//!    large ones together at the end of the sink, and then share their rows.
 //!
-//! Rows come out partition by partition, each in its order. Peers are in the order in which the input had them.
+//! Rows come out partition by partition, each in its order. Peers are in the order in which the input had
+//! them.
 //!
-//! Where rows are in files, sections are read one after the other, and each must fit into memory, a single partition too.
+//! Where rows are in files, sections are read one after the other, and each must fit into memory, a single
+//! partition too.
 
 mod by_frame;
 mod copied;
@@ -82,7 +87,8 @@ pub struct View<'a> {
     context: &'a QueryContext,
 }
 
-/// The operator that gives the rows of its input, which are as `layout` keeps them, with the columns of its calls.
+/// The operator that gives the rows of its input, which are as `layout` keeps them, with the columns of its
+/// calls.
 ///
 /// # Errors
 /// Those of compiling the keys.
@@ -147,7 +153,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// ---- where rows go in ---------------------------------------------------------------------------------------------
+// ---- where rows go in -------------------------------------------------------------------------------------
 
 struct WindowSink {
     rows: SortSink,
@@ -195,7 +201,8 @@ impl Shared {
                 if first < partition {
                     morsels.push(Morsel::Section(first..partition));
                 }
-                let section = Section::new(rows.clone(), start..end, vec![0], layout.peers.as_deref(), tasks)?;
+                let section =
+                    Section::new(rows.clone(), start..end, vec![0], layout.peers.as_deref(), tasks)?;
                 let prepared = Arc::new(Prepared::new(layout, section, &self.context, tasks)?);
                 let parts = (0..end - start).step_by(enough).map(|at| at..(end - start).min(at + enough));
                 morsels.extend(parts.map(|part| Morsel::Part(prepared.clone(), part)));
@@ -226,7 +233,8 @@ impl Shared {
                         let end = partitions.get(numbers.end).map_or(rows.len(), |&end| end as usize);
                         let own = partitions[numbers.clone()].iter().map(|&at| at - start).collect();
                         let range = start as usize..end;
-                        let section = Section::new(rows.clone(), range.clone(), own, layout.peers.as_deref(), alone)?;
+                        let section =
+                            Section::new(rows.clone(), range.clone(), own, layout.peers.as_deref(), alone)?;
                         (Arc::new(Prepared::new(layout, section, &self.context, alone)?), 0..range.len())
                     }
                 };
@@ -266,8 +274,9 @@ impl Shared {
                 // Only what is still of the last partition.
                 let last = rows.rows() as u32 - 1;
                 let agree = |id: u32| {
-                    let same =
-                        |&column: &usize| rows.compare_with(column, last, &ordered.rows, id, false, false).is_eq();
+                    let same = |&column: &usize| {
+                        rows.compare_with(column, last, &ordered.rows, id, false, false).is_eq()
+                    };
                     layout.partition.iter().all(same)
                 };
                 count = ids[..count].partition_point(|&id| agree(id));
@@ -298,7 +307,7 @@ fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-// ---- where rows come out ------------------------------------------------------------------------------------------
+// ---- where rows come out ----------------------------------------------------------------------------------
 
 struct WindowSource {
     shared: Arc<Shared>,
@@ -374,7 +383,8 @@ impl SourceWorker for WindowReader {
         }
         let Some(taken) = &mut self.taken else { return Ok(false) };
         self.number = taken.number;
-        let rows = taken.left.start..taken.left.end.min(taken.left.start + shared.context.settings.chunk_rows);
+        let rows =
+            taken.left.start..taken.left.end.min(taken.left.start + shared.context.settings.chunk_rows);
         taken.left.start = rows.end;
         taken.prepared.write(layout, rows.clone(), &mut self.scratch, &shared.context, &mut self.results)?;
         taken.prepared.section.read_all(&self.columns, rows.clone(), &mut self.passed);

@@ -1,5 +1,5 @@
-//! What a function is given besides its first argument: an offset, a number of buckets. Mostly a constant, which is not kept
-//! with every row.
+//! What a function is given besides its first argument: an offset, a number of buckets. Mostly a constant,
+//! which is not kept with every row.
 
 use super::section::Section;
 use entasis_vector::{Error, Interval, PhysicalType, Result, Value, Vector};
@@ -19,11 +19,18 @@ impl Operand {
     ///
     /// # Errors
     /// Internal, if they are no integers.
-    pub fn integers(&self, section: &Section, positions: Range<usize>, out: &mut Vec<Option<i128>>) -> Result<()> {
+    pub fn integers(
+        &self,
+        section: &Section,
+        positions: Range<usize>,
+        out: &mut Vec<Option<i128>>,
+    ) -> Result<()> {
         out.clear();
         match self {
             Operand::Constant(Value::Null) => out.extend(std::iter::repeat_n(None, positions.len())),
-            Operand::Constant(Value::Integer(v)) => out.extend(std::iter::repeat_n(Some(*v), positions.len())),
+            Operand::Constant(Value::Integer(v)) => {
+                out.extend(std::iter::repeat_n(Some(*v), positions.len()))
+            }
             Operand::Constant(other) => return Err(Error::internal(format!("{other:?} is no integer"))),
             Operand::Column(column) => {
                 let mut vector = Vector::new(PhysicalType::I64);
@@ -55,7 +62,12 @@ impl Operand {
     ///
     /// # Errors
     /// Internal, if they are no floats.
-    pub fn floats(&self, section: &Section, positions: Range<usize>, out: &mut Vec<Option<f64>>) -> Result<()> {
+    pub fn floats(
+        &self,
+        section: &Section,
+        positions: Range<usize>,
+        out: &mut Vec<Option<f64>>,
+    ) -> Result<()> {
         out.clear();
         match self {
             Operand::Constant(Value::Null) => out.extend(std::iter::repeat_n(None, positions.len())),
@@ -83,17 +95,27 @@ impl Operand {
     ///
     /// # Errors
     /// Internal, if they are no intervals.
-    pub fn intervals(&self, section: &Section, positions: Range<usize>, out: &mut Vec<Option<Interval>>) -> Result<()> {
+    pub fn intervals(
+        &self,
+        section: &Section,
+        positions: Range<usize>,
+        out: &mut Vec<Option<Interval>>,
+    ) -> Result<()> {
         out.clear();
         match self {
             Operand::Constant(Value::Null) => out.extend(std::iter::repeat_n(None, positions.len())),
-            Operand::Constant(Value::Interval(v)) => out.extend(std::iter::repeat_n(Some(*v), positions.len())),
+            Operand::Constant(Value::Interval(v)) => {
+                out.extend(std::iter::repeat_n(Some(*v), positions.len()))
+            }
             Operand::Constant(other) => return Err(Error::internal(format!("{other:?} is no interval"))),
             Operand::Column(column) => {
                 let mut vector = Vector::new(PhysicalType::Interval);
                 section.read(*column, positions.clone(), &mut vector);
                 if vector.physical() != PhysicalType::Interval {
-                    return Err(Error::internal(format!("{:?} where intervals are wanted", vector.physical())));
+                    return Err(Error::internal(format!(
+                        "{:?} where intervals are wanted",
+                        vector.physical()
+                    )));
                 }
                 out.extend(vector.values::<Interval>()[..positions.len()].iter().map(|&v| Some(v)));
                 blank(&vector, out);
@@ -106,7 +128,11 @@ impl Operand {
 /// Takes out what is NULL.
 fn blank<T>(vector: &Vector, values: &mut [Option<T>]) {
     if vector.validity().is_some() {
-        values.iter_mut().enumerate().filter(|(i, _)| !vector.is_valid(*i)).for_each(|(_, value)| *value = None);
+        values
+            .iter_mut()
+            .enumerate()
+            .filter(|(i, _)| !vector.is_valid(*i))
+            .for_each(|(_, value)| *value = None);
     }
 }
 

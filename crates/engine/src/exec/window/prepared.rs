@@ -55,7 +55,12 @@ impl Prepared {
     ///
     /// # Errors
     /// Resource, if there is no memory for it; those of `tasks`.
-    pub fn new(layout: &Layout, section: Section, context: &QueryContext, tasks: &dyn Tasks) -> Result<Prepared> {
+    pub fn new(
+        layout: &Layout,
+        section: Section,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<Prepared> {
         let mut memory = Reservation::new(&context.memory);
         let mut used = section.bytes();
         let mut reserve = |bytes: usize| {
@@ -77,9 +82,15 @@ impl Prepared {
                 StateSpec::Counted { lists, .. } => {
                     State::Counted(Counted::new(counting, *lists, &section, previous, tasks)?)
                 }
-                StateSpec::Sums(sums) => State::Sums(Sums::new(sums, &metas[sums.column], &section, previous, tasks)?),
-                StateSpec::Distinct(distinct) => State::Distinct(Distinct::new(distinct, metas, &section, tasks)?),
-                StateSpec::Extremes(extremes) => State::Extremes(Extremes::new(extremes, metas, &section, tasks)?),
+                StateSpec::Sums(sums) => {
+                    State::Sums(Sums::new(sums, &metas[sums.column], &section, previous, tasks)?)
+                }
+                StateSpec::Distinct(distinct) => {
+                    State::Distinct(Distinct::new(distinct, metas, &section, tasks)?)
+                }
+                StateSpec::Extremes(extremes) => {
+                    State::Extremes(Extremes::new(extremes, metas, &section, tasks)?)
+                }
             };
             reserve(state.bytes() + previous.map_or(0, Previous::bytes))?;
             states.push(state);
@@ -87,7 +98,9 @@ impl Prepared {
         let mut keys = Vec::with_capacity(layout.frames.len());
         for frame in &layout.frames {
             let range = frame.range.as_ref();
-            let read = range.map(|range| RangeKeys::read(range, &metas[range.column], &section, tasks)).transpose()?;
+            let read = range
+                .map(|range| RangeKeys::read(range, &metas[range.column], &section, tasks))
+                .transpose()?;
             reserve(read.as_ref().map_or(0, RangeKeys::bytes))?;
             keys.push(read);
         }
@@ -167,7 +180,9 @@ impl Prepared {
                     match result {
                         AdditiveResult::Count => distinct.write_counts(frames, out),
                         AdditiveResult::Sum(_) => distinct.write_sums(frames, None, meta, out)?,
-                        AdditiveResult::Mean(_, unit) => distinct.write_sums(frames, Some(*unit), meta, out)?,
+                        AdditiveResult::Mean(_, unit) => {
+                            distinct.write_sums(frames, Some(*unit), meta, out)?
+                        }
                     }
                 }
                 Call::ByFrame(call) => {

@@ -1,12 +1,13 @@
 //! Bounds by value: the rows whose key is no more than an offset away from that of the current row.
 //!
-//! Keys are read once a section, as numbers whose order is theirs: dates and times as microseconds, if offsets are intervals. A bound is
-//! a number too, the key of the current row and the offset, in enough bits that it never overflows; a moment before all
-//! others stands for one that the calendar does not have. Since keys are in order, bounds of rows one behind the other lie near each other:
-//! each is looked for from the last one, in steps that double.
+//! Keys are read once a section, as numbers whose order is theirs: dates and times as microseconds, if
+//! offsets are intervals. A bound is a number too, the key of the current row and the offset, in enough bits
+//! that it never overflows; a moment before all others stands for one that the calendar does not have. Since
+//! keys are in order, bounds of rows one behind the other lie near each other: each is looked for from the
+//! last one, in steps that double.
 //!
-//! NULL is far from all values: the frame of a row whose key is NULL reaches, where an offset is given, over its peers,
-//! and that of any other row never over rows with NULL.
+//! NULL is far from all values: the frame of a row whose key is NULL reaches, where an offset is given, over
+//! its peers, and that of any other row never over rows with NULL.
 
 use super::operand::{Operand, bad_offset};
 use super::section::{Places, Section, task_ranges};
@@ -57,15 +58,23 @@ impl RangeKind {
     pub fn of(key: DataType, offset: DataType) -> Result<RangeKind> {
         let is_number = |ty: DataType| ty.is_integer() || ty == DataType::Null;
         Ok(match (key, offset) {
-            (DataType::Decimal { scale: a, .. }, DataType::Decimal { scale: b, .. }) if a == b => RangeKind::Integer,
-            (key, offset) if key.is_float() && (offset.is_float() || offset == DataType::Null) => RangeKind::Float,
-            (key, offset) if (key.is_integer() || key == DataType::Date) && is_number(offset) => RangeKind::Integer,
+            (DataType::Decimal { scale: a, .. }, DataType::Decimal { scale: b, .. }) if a == b => {
+                RangeKind::Integer
+            }
+            (key, offset) if key.is_float() && (offset.is_float() || offset == DataType::Null) => {
+                RangeKind::Float
+            }
+            (key, offset) if (key.is_integer() || key == DataType::Date) && is_number(offset) => {
+                RangeKind::Integer
+            }
             (DataType::Date, DataType::Interval) => RangeKind::Date,
             (DataType::Timestamp | DataType::TimestampTz, DataType::Interval) => RangeKind::Moment,
             (DataType::Time, DataType::Interval) => RangeKind::Time,
             (DataType::Interval, DataType::Interval) => RangeKind::Interval,
             _ => {
-                return Err(Error::not_supported(format!("a RANGE frame by {key} with an offset of type {offset}")));
+                return Err(Error::not_supported(format!(
+                    "a RANGE frame by {key} with an offset of type {offset}"
+                )));
             }
         })
     }
@@ -97,23 +106,46 @@ impl RangeKeys {
     ///
     /// # Errors
     /// Internal, for types that are no keys; those of `tasks`.
-    pub fn read(spec: &RangeSpec, meta: &ColumnMeta, section: &Section, tasks: &dyn Tasks) -> Result<RangeKeys> {
+    pub fn read(
+        spec: &RangeSpec,
+        meta: &ColumnMeta,
+        section: &Section,
+        tasks: &dyn Tasks,
+    ) -> Result<RangeKeys> {
         let mut valid = if section.has_nulls(spec.column) { vec![true; section.len()] } else { Vec::new() };
         let values = match (spec.kind, meta.physical) {
-            (RangeKind::Date, _) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: i32| midnight_of(v))?),
+            (RangeKind::Date, _) => {
+                Values::Narrow(read(spec, section, &mut valid, tasks, |v: i32| midnight_of(v))?)
+            }
             (RangeKind::Interval, _) => {
                 Values::Wide(read(spec, section, &mut valid, tasks, |v: Interval| v.estimate())?)
             }
-            (_, PhysicalType::F32) => Values::Float(read(spec, section, &mut valid, tasks, |v: f32| v.into())?),
+            (_, PhysicalType::F32) => {
+                Values::Float(read(spec, section, &mut valid, tasks, |v: f32| v.into())?)
+            }
             (_, PhysicalType::F64) => Values::Float(read(spec, section, &mut valid, tasks, |v: f64| v)?),
-            (_, PhysicalType::I8) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: i8| v.into())?),
-            (_, PhysicalType::I16) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: i16| v.into())?),
-            (_, PhysicalType::I32) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: i32| v.into())?),
+            (_, PhysicalType::I8) => {
+                Values::Narrow(read(spec, section, &mut valid, tasks, |v: i8| v.into())?)
+            }
+            (_, PhysicalType::I16) => {
+                Values::Narrow(read(spec, section, &mut valid, tasks, |v: i16| v.into())?)
+            }
+            (_, PhysicalType::I32) => {
+                Values::Narrow(read(spec, section, &mut valid, tasks, |v: i32| v.into())?)
+            }
             (_, PhysicalType::I64) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: i64| v)?),
-            (_, PhysicalType::U8) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: u8| v.into())?),
-            (_, PhysicalType::U16) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: u16| v.into())?),
-            (_, PhysicalType::U32) => Values::Narrow(read(spec, section, &mut valid, tasks, |v: u32| v.into())?),
-            (_, PhysicalType::U64) => Values::Wide(read(spec, section, &mut valid, tasks, |v: u64| v.into())?),
+            (_, PhysicalType::U8) => {
+                Values::Narrow(read(spec, section, &mut valid, tasks, |v: u8| v.into())?)
+            }
+            (_, PhysicalType::U16) => {
+                Values::Narrow(read(spec, section, &mut valid, tasks, |v: u16| v.into())?)
+            }
+            (_, PhysicalType::U32) => {
+                Values::Narrow(read(spec, section, &mut valid, tasks, |v: u32| v.into())?)
+            }
+            (_, PhysicalType::U64) => {
+                Values::Wide(read(spec, section, &mut valid, tasks, |v: u64| v.into())?)
+            }
             (_, PhysicalType::I128) => Values::Wide(read(spec, section, &mut valid, tasks, |v: i128| v)?),
             (_, other) => return Err(Error::internal(format!("a frame by values held as {other:?}"))),
         };
@@ -130,8 +162,8 @@ impl RangeKeys {
         values + self.valid.capacity()
     }
 
-    /// The bounds of the rows at `places`: so far before them, or behind them if `forward`. An end stands behind the last row that
-    /// is near enough, a start at the first one.
+    /// The bounds of the rows at `places`: so far before them, or behind them if `forward`. An end stands
+    /// behind the last row that is near enough, a start at the first one.
     ///
     /// # Errors
     /// Input, if an offset is NULL or negative.
@@ -176,7 +208,8 @@ impl RangeKeys {
         Ok(())
     }
 
-    /// Looks for the bounds. `limit` gives that of a position and its row; `compare` compares the key of a position with one.
+    /// Looks for the bounds. `limit` gives that of a position and its row; `compare` compares the key of a
+    /// position with one.
     fn search<L>(
         &self,
         spec: &RangeSpec,
@@ -317,7 +350,8 @@ fn check<T>(offsets: &[Option<T>], is_bad: impl Fn(&Option<T>) -> bool) -> Resul
     if offsets.iter().any(is_bad) { Err(bad_offset()) } else { Ok(()) }
 }
 
-/// The first position of `range` for which `passes` does not hold, which holds for all before it; looked for from `near`.
+/// The first position of `range` for which `passes` does not hold, which holds for all before it; looked for
+/// from `near`.
 fn first_beyond(range: Range<usize>, near: usize, passes: impl Fn(usize) -> bool) -> usize {
     let near = near.clamp(range.start, range.end);
     let (mut low, mut high);

@@ -1,10 +1,12 @@
-//! Rows of frames by the rank of a value: for aggregates that only a value or two of a frame decide, like a median.
+//! Rows of frames by the rank of a value: for aggregates that only a value or two of a frame decide, like a
+//! median.
 //!
-//! The rows that count of a stretch get ranks, numbers from 0 on in the order of their values. Which row has a rank is one look-up; which
-//! ranks a frame has, and which of them is the nth, depends:
-//! - where frames are short, the stretch is all that the frames of a chunk reach; a bit for each rank says whether its row is
-//!   in the frame, a few of them change from row to row, and the nth one is counted off;
-//! - else the stretch is the section, and a [wavelet matrix](Wavelet) says it, or, where a frame is short or has holes, a copy of its ranks.
+//! The rows that count of a stretch get ranks, numbers from 0 on in the order of their values. Which row has
+//! a rank is one look-up; which ranks a frame has, and which of them is the nth, depends:
+//! - where frames are short, the stretch is all that the frames of a chunk reach; a bit for each rank says
+//!   whether its row is in the frame, a few of them change from row to row, and the nth one is counted off;
+//! - else the stretch is the section, and a [wavelet matrix](Wavelet) says it, or, where a frame is short or
+//!   has holes, a copy of its ranks.
 
 use super::copied::copied;
 use super::frame::Pieces;
@@ -115,8 +117,8 @@ impl Ranked {
         Ok(Ranked { first: range.start, before, ranks, positions, wavelet })
     }
 
-    /// Adds to `found` the positions of the rows at some places of the order of a frame's rows; `places` says which, of so
-    /// many. `sliding` is for this alone.
+    /// Adds to `found` the positions of the rows at some places of the order of a frame's rows; `places` says
+    /// which, of so many. `sliding` is for this alone.
     pub fn pick(
         &self,
         pieces: &Pieces,

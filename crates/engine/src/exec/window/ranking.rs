@@ -1,4 +1,5 @@
-//! Functions of a row's place in its partition: numbers, ranks, shares, buckets. They look at no value and at no frame.
+//! Functions of a row's place in its partition: numbers, ranks, shares, buckets. They look at no value and at
+//! no frame.
 
 use super::View;
 use super::operand::Operand;
@@ -38,26 +39,31 @@ impl Ranking {
         match self {
             Ranking::RowNumber => {
                 let numbers = out.begin_flat::<i64>(room).iter_mut().zip(places.rows.clone()).zip(starts);
-                numbers.for_each(|((number, position), &start)| *number = position as i64 - i64::from(start) + 1);
+                numbers.for_each(|((number, position), &start)| {
+                    *number = position as i64 - i64::from(start) + 1
+                });
             }
             Ranking::Rank => {
                 let ranks = out.begin_flat::<i64>(room).iter_mut().zip(&places.peers_start).zip(starts);
                 ranks.for_each(|((rank, &peers), &start)| *rank = i64::from(peers - start) + 1);
             }
             Ranking::DenseRank => {
-                let ranks = out.begin_flat::<i64>(room).iter_mut().zip(&places.group).zip(&places.first_group);
+                let ranks =
+                    out.begin_flat::<i64>(room).iter_mut().zip(&places.group).zip(&places.first_group);
                 ranks.for_each(|((rank, &group), &first)| *rank = i64::from(group - first) + 1);
             }
             Ranking::PercentRank => {
                 let shares = out.begin_flat::<f64>(room).iter_mut().zip(&places.peers_start);
-                for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end)) {
+                for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end))
+                {
                     let others = end - start - 1;
                     *share = if others == 0 { 0.0 } else { f64::from(peers - start) / f64::from(others) };
                 }
             }
             Ranking::CumeDist => {
                 let shares = out.begin_flat::<f64>(room).iter_mut().zip(&places.peers_end);
-                for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end)) {
+                for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end))
+                {
                     *share = f64::from(peers - start) / f64::from(end - start);
                 }
             }
@@ -65,7 +71,8 @@ impl Ranking {
     }
 }
 
-/// Writes the buckets of the rows, where each partition has `buckets`: the first ones have one row more, if they must.
+/// Writes the buckets of the rows, where each partition has `buckets`: the first ones have one row more, if
+/// they must.
 ///
 /// # Errors
 /// Input, if there are to be no buckets.
@@ -81,7 +88,9 @@ pub fn write_ntile(buckets: &Operand, view: &View<'_>, out: &mut Vector) -> Resu
             continue;
         };
         if count <= 0 {
-            return Err(Error::input(format!("ntile of {count} buckets")).with_hint("give it a number from 1 on"));
+            return Err(
+                Error::input(format!("ntile of {count} buckets")).with_hint("give it a number from 1 on")
+            );
         }
         let start = places.partition_start[row];
         let rows = i128::from(places.partition_end[row] - start);

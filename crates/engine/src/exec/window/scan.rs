@@ -1,8 +1,9 @@
 //! Arrays with a value a position: filled, and scanned, by all workers.
 //!
-//! A scan replaces each value by what all values of its partition up to it give together. Each worker scans some ranges; what a
-//! range lacks, what those before it have come to, is added afterwards, up to the first partition that begins in it.
-//! Ranges do not depend on the number of workers, so that sums of floats do not either.
+//! A scan replaces each value by what all values of its partition up to it give together. Each worker scans
+//! some ranges; what a range lacks, what those before it have come to, is added afterwards, up to the first
+//! partition that begins in it. Ranges do not depend on the number of workers, so that sums of floats do not
+//! either.
 
 use super::section::{TASK_ROWS, task_ranges};
 use crate::exec::operator::{Tasks, in_parallel};
@@ -52,7 +53,8 @@ pub fn scan<T: Copy + Send + Sync>(
     for i in 1..ranges.len() {
         let before = &ranges[i - 1];
         let last = values[before.end - 1];
-        let is_one_stretch = stretches(before.clone(), starts).nth(1).is_none() && !begins(before.start, starts);
+        let is_one_stretch =
+            stretches(before.clone(), starts).nth(1).is_none() && !begins(before.start, starts);
         let all = match lacking[i - 1].filter(|_| is_one_stretch) {
             Some(lacked) => combine(lacked, last),
             None => last,
@@ -63,7 +65,9 @@ pub fn scan<T: Copy + Send + Sync>(
         return Ok(());
     }
     fill(values, tasks, |range, values| {
-        if let (Some(lacked), Some(first)) = (lacking[range.start / TASK_ROWS], stretches(range, starts).next()) {
+        if let (Some(lacked), Some(first)) =
+            (lacking[range.start / TASK_ROWS], stretches(range, starts).next())
+        {
             values[first].iter_mut().for_each(|value| *value = combine(lacked, *value));
         }
         Ok(())

@@ -1,10 +1,12 @@
-//! A section: some whole partitions, one behind the other, whose rows are in order; and where each row stands in them.
+//! A section: some whole partitions, one behind the other, whose rows are in order; and where each row stands
+//! in them.
 //!
-//! All that functions count are *positions*: places of rows in the section, from 0. A section knows at which positions
-//! partitions and groups of peers begin. Columns are not copied: a function gathers what it reads, a chunk at a time.
+//! All that functions count are *positions*: places of rows in the section, from 0. A section knows at which
+//! positions partitions and groups of peers begin. Columns are not copied: a function gathers what it reads,
+//! a chunk at a time.
 //!
-//! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in order, each is
-//! compared with the one before it and no other.
+//! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in
+//! order, each is compared with the one before it and no other.
 
 use super::kept::Kept;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -30,8 +32,8 @@ pub struct Section {
 }
 
 impl Section {
-    /// The rows `range` of an order, which are partitions that begin at these positions; peers agree in the columns
-    /// `order`, if anybody asks for them.
+    /// The rows `range` of an order, which are partitions that begin at these positions; peers agree in the
+    /// columns `order`, if anybody asks for them.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -57,7 +59,10 @@ impl Section {
             peers.extend(of_partitions);
             let mut groups = 0..peers.len();
             first_groups.extend(
-                partitions.iter().filter_map(|first| groups.find(|&group| peers[group] == *first)).map(|at| at as u32),
+                partitions
+                    .iter()
+                    .filter_map(|first| groups.find(|&group| peers[group] == *first))
+                    .map(|at| at as u32),
             );
             first_groups.push(peers.len() as u32);
             peers.push(range.len() as u32);
@@ -113,12 +118,17 @@ pub fn task_ranges(rows: usize) -> Vec<Range<usize>> {
     (0..rows).step_by(TASK_ROWS).map(|first| first..(first + TASK_ROWS).min(rows)).collect()
 }
 
-/// The positions in `range` of an order at which a row differs from the one before it in one of `columns`: the first one
-/// in any case.
+/// The positions in `range` of an order at which a row differs from the one before it in one of `columns`:
+/// the first one in any case.
 ///
 /// # Errors
 /// Those of `tasks`.
-pub fn boundaries(rows: &Kept, range: Range<usize>, columns: &[usize], tasks: &dyn Tasks) -> Result<Vec<u32>> {
+pub fn boundaries(
+    rows: &Kept,
+    range: Range<usize>,
+    columns: &[usize],
+    tasks: &dyn Tasks,
+) -> Result<Vec<u32>> {
     if range.is_empty() || columns.is_empty() {
         return Ok(if range.is_empty() { Vec::new() } else { vec![0] });
     }
@@ -147,9 +157,15 @@ pub fn boundaries(rows: &Kept, range: Range<usize>, columns: &[usize], tasks: &d
     Ok(found.into_iter().flat_map(|(_, found)| found).collect())
 }
 
-/// Sets `differs[i]` if the value at i + 1 differs from the one at i, for the first `rows` values of a flat vector.
+/// Sets `differs[i]` if the value at i + 1 differs from the one at i, for the first `rows` values of a flat
+/// vector.
 fn mark_changes(vector: &Vector, rows: usize, differs: &mut [bool]) {
-    fn mark<T: Native, K: PartialEq>(vector: &Vector, rows: usize, differs: &mut [bool], key: impl Fn(T) -> K) {
+    fn mark<T: Native, K: PartialEq>(
+        vector: &Vector,
+        rows: usize,
+        differs: &mut [bool],
+        key: impl Fn(T) -> K,
+    ) {
         let values = &vector.values::<T>()[..rows];
         let changes = differs.iter_mut().zip(values.windows(2));
         match vector.validity() {
@@ -203,13 +219,19 @@ impl Places {
     pub fn find(&mut self, section: &Section, rows: Range<usize>) {
         self.rows = rows.clone();
         let clear = |places: &mut Vec<u32>| places.clear();
-        [&mut self.partition_start, &mut self.partition_end, &mut self.peers_start].into_iter().for_each(clear);
-        [&mut self.peers_end, &mut self.group, &mut self.first_group, &mut self.end_group].into_iter().for_each(clear);
+        [&mut self.partition_start, &mut self.partition_end, &mut self.peers_start]
+            .into_iter()
+            .for_each(clear);
+        [&mut self.peers_end, &mut self.group, &mut self.first_group, &mut self.end_group]
+            .into_iter()
+            .for_each(clear);
         let peers = section.peers();
         for_each_stretch(section.partitions(), rows.clone(), |partition, start, end, count| {
             self.partition_start.extend(std::iter::repeat_n(start, count));
             self.partition_end.extend(std::iter::repeat_n(end, count));
-            if let Some(&[first, after]) = section.first_groups.get(partition as usize..partition as usize + 2) {
+            if let Some(&[first, after]) =
+                section.first_groups.get(partition as usize..partition as usize + 2)
+            {
                 self.first_group.extend(std::iter::repeat_n(first, count));
                 self.end_group.extend(std::iter::repeat_n(after, count));
             }
@@ -224,8 +246,8 @@ impl Places {
     }
 }
 
-/// Of stretches that begin at `starts`, calls `take` for each with rows in `rows`: its number, start and end, and how many
-/// of the rows are in it.
+/// Of stretches that begin at `starts`, calls `take` for each with rows in `rows`: its number, start and end,
+/// and how many of the rows are in it.
 fn for_each_stretch(starts: &[u32], rows: Range<usize>, mut take: impl FnMut(u32, u32, u32, usize)) {
     let mut stretch = starts.partition_point(|&start| start as usize <= rows.start).saturating_sub(1);
     let mut row = rows.start;

@@ -1,7 +1,7 @@
 //! `lag` and `lead`: the value of a row so many before, or behind.
 //!
-//! What is found is a row; its value is gathered like any other. Rows whose value is NULL may be passed over: then the list
-//! of those that count says which one is so many away.
+//! What is found is a row; its value is gathered like any other. Rows whose value is NULL may be passed over:
+//! then the list of those that count says which one is so many away.
 
 use super::View;
 use super::counted::Counted;
@@ -31,7 +31,8 @@ impl Shift {
     /// Internal, if the offset is no integer.
     pub fn write(&self, counted: Option<&Counted>, view: &View<'_>, out: &mut Vector) -> Result<()> {
         let (section, places) = (view.section, view.places);
-        if let (Operand::Constant(Value::Integer(offset)), None, None) = (&self.offset, counted, self.default) {
+        if let (Operand::Constant(Value::Integer(offset)), None, None) = (&self.offset, counted, self.default)
+        {
             // PERF: most calls are like this.
             // No partition has so many rows.
             let offset = (*offset).clamp(-i128::from(u32::MAX), u32::MAX.into()) as i64;
@@ -61,7 +62,8 @@ impl Shift {
                     let rows = counted.before(places.partition_start[row] as usize).into()
                         ..counted.before(places.partition_end[row] as usize).into();
                     // The first one behind is the one that comes after all up to this row.
-                    let from = if offset > 0 { counted.before(position + 1) } else { counted.before(position) };
+                    let from =
+                        if offset > 0 { counted.before(position + 1) } else { counted.before(position) };
                     let nth = i128::from(from).saturating_add(if offset > 0 { offset - 1 } else { offset });
                     Some(nth).filter(|nth| rows.contains(nth)).map(|nth| counted.nth(nth as u32))
                 }
@@ -88,7 +90,8 @@ impl Shift {
     }
 }
 
-/// Puts the values of `from` in `rows` in their places in `out`, which are NULL. Both are flat, of one type, from the same kept rows.
+/// Puts the values of `from` in `rows` in their places in `out`, which are NULL. Both are flat, of one type,
+/// from the same kept rows.
 fn put(from: &Vector, rows: &[usize], count: usize, out: &mut Vector) {
     macro_rules! copy {
         ($t:ty) => {{

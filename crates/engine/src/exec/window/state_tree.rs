@@ -42,7 +42,11 @@ impl StateTree {
     ///
     /// # Errors
     /// Those of the states.
-    pub fn new(function: &dyn ExternalAggregate, states: Box<dyn GroupStates>, mut nodes: usize) -> Result<StateTree> {
+    pub fn new(
+        function: &dyn ExternalAggregate,
+        states: Box<dyn GroupStates>,
+        mut nodes: usize,
+    ) -> Result<StateTree> {
         let mut levels = vec![states];
         while nodes > FAN_OUT {
             let ids: Vec<u32> = (0..nodes as u32).collect();

@@ -7,8 +7,8 @@
 //! | floats, frames that begin with their partitions | the sum of the partition's values up to it | itself |
 //! | floats, other frames | a segment tree | a fold |
 //!
-//! Sums of integers are exact, so that what is taken away again leaves no trace. Floats are only ever added: a difference would keep the
-//! errors of what has left the frame, and infinity for good.
+//! Sums of integers are exact, so that what is taken away again leaves no trace. Floats are only ever added:
+//! a difference would keep the errors of what has left the frame, and infinity for good.
 
 use super::View;
 use super::counted::Counted;
@@ -231,7 +231,13 @@ pub fn write_sums(
     Ok(())
 }
 
-fn write_floats(counts: &[i64], unit: Option<f64>, meta: &ColumnMeta, out: &mut Vector, sum: impl Fn(usize) -> f64) {
+fn write_floats(
+    counts: &[i64],
+    unit: Option<f64>,
+    meta: &ColumnMeta,
+    out: &mut Vector,
+    sum: impl Fn(usize) -> f64,
+) {
     let rows = counts.len();
     let result = |row: usize| match unit {
         Some(unit) => sum(row) / (counts[row].max(1) as f64 * unit),

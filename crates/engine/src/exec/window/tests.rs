@@ -1,5 +1,5 @@
-//! Window functions against the slow twin: every function with every frame, and any mixture of them, in chunks and sections of any size,
-//! from memory and from files.
+//! Window functions against the slow twin: every function with every frame, and any mixture of them, in
+//! chunks and sections of any size, from memory and from files.
 
 use super::twin;
 use crate::context::QueryContext;
@@ -34,7 +34,8 @@ const TYPES: [DataType; 12] = [
 ];
 
 fn make_rows(count: usize, partitions: u64, chance: &mut Chance) -> Vec<Vec<Value>> {
-    let texts = ["", "a", "b", "a string that is longer than twelve bytes", "another such string, longer still"];
+    let texts =
+        ["", "a", "b", "a string that is longer than twelve bytes", "another such string, longer still"];
     (0..count)
         .map(|i| {
             let quarter = match chance.below(60) {
@@ -127,7 +128,13 @@ impl GroupStates for JoinedStates {
     fn merge(&mut self, _: Box<dyn GroupStates>, _: &[u32], _: usize) -> Result<()> {
         unreachable!("frames are not merged")
     }
-    fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32], group_count: usize) -> Result<bool> {
+    fn add_copies(
+        &mut self,
+        other: &dyn GroupStates,
+        ids: &[u32],
+        map: &[u32],
+        group_count: usize,
+    ) -> Result<bool> {
         let other = other.as_any().and_then(|other| other.downcast_ref::<JoinedStates>()).unwrap();
         self.texts.resize(group_count, String::new());
         for (&id, &to) in ids.iter().zip(map) {
@@ -140,7 +147,8 @@ impl GroupStates for JoinedStates {
     }
     fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()> {
         out.begin(rows);
-        (0..rows).try_for_each(|row| out.write_value(row, &Value::Text(self.texts[start + row].as_str().into())))
+        (0..rows)
+            .try_for_each(|row| out.write_value(row, &Value::Text(self.texts[start + row].as_str().into())))
     }
     fn bytes(&self) -> usize {
         0
@@ -231,8 +239,14 @@ fn functions() -> Vec<WindowCall> {
     }
     for function in [F::FirstValue, F::LastValue] {
         for ignore_nulls in [false, true] {
-            calls.push(WindowCall { ignore_nulls, ..call(function.clone(), vec![column(2)], DataType::Float64) });
-            calls.push(WindowCall { ignore_nulls, ..call(function.clone(), vec![column(3)], DataType::Varchar) });
+            calls.push(WindowCall {
+                ignore_nulls,
+                ..call(function.clone(), vec![column(2)], DataType::Float64)
+            });
+            calls.push(WindowCall {
+                ignore_nulls,
+                ..call(function.clone(), vec![column(3)], DataType::Varchar)
+            });
         }
     }
     let third = call(F::NthValue, vec![column(5), integer(3)], WIDE);
@@ -348,7 +362,12 @@ fn window(partition: Vec<Expr>, order: Vec<SortKey>, calls: Vec<WindowCall>) -> 
     Window { input: Box::new(none), partition, order, calls: numbered(calls), top: None }
 }
 
-fn settings(chunk_rows: usize, threads: usize, sort_spill: Spilling, temp_compression: TempCompression) -> Settings {
+fn settings(
+    chunk_rows: usize,
+    threads: usize,
+    sort_spill: Spilling,
+    temp_compression: TempCompression,
+) -> Settings {
     Settings { chunk_rows, threads, sort_spill, temp_compression, ..Settings::default() }
 }
 
@@ -372,8 +391,10 @@ fn every_function_with_every_frame() {
             for (j, end) in bounds(true, &integer(1)).into_iter().enumerate() {
                 for exclude in EXCLUDES {
                     let frame = Frame { units, start: start.clone(), end: end.clone(), exclude };
-                    let calls =
-                        functions().into_iter().map(|call| WindowCall { frame: frame.clone(), ..call }).collect();
+                    let calls = functions()
+                        .into_iter()
+                        .map(|call| WindowCall { frame: frame.clone(), ..call })
+                        .collect();
                     let order = vec![key(1, i % 2 == 1, j % 2 == 1)];
                     let window = window(vec![column(0)], order, calls);
                     let expected = twin::evaluate(&window, &rows).map(by_number);
@@ -434,7 +455,8 @@ fn any_window(chance: &mut Chance) -> Window {
     let partition = [vec![], vec![0], vec![0, 4], vec![3], vec![2]][chance.below(5) as usize].clone();
     let keys = [vec![], vec![1], vec![1, 7], vec![2], vec![6], vec![10], vec![11], vec![3, 8]];
     let keys = keys[chance.below(8) as usize].clone();
-    let order: Vec<SortKey> = keys.into_iter().map(|at| key(at, chance.below(2) == 0, chance.below(2) == 0)).collect();
+    let order: Vec<SortKey> =
+        keys.into_iter().map(|at| key(at, chance.below(2) == 0, chance.below(2) == 0)).collect();
     let all = functions();
     let mut calls = Vec::new();
     let shared = any_frame(&order, chance);
@@ -488,11 +510,14 @@ fn first_rows_are_found_while_rows_come() {
         let count = [0, 10, 90, 700][chance.below(4) as usize];
         let partitions = [1, 3, 40][chance.below(3) as usize];
         let rows = make_rows(count, partitions, &mut chance);
-        let keys =
-            [vec![1], vec![2], vec![3], vec![7], vec![1, 2], vec![4, 7], vec![10]][chance.below(7) as usize].clone();
+        let keys = [vec![1], vec![2], vec![3], vec![7], vec![1, 2], vec![4, 7], vec![10]]
+            [chance.below(7) as usize]
+            .clone();
         let order = keys.into_iter().map(|at| key(at, chance.below(2) == 0, chance.below(2) == 0)).collect();
-        let partition = [vec![], vec![column(0)], vec![column(3), column(4)]][chance.below(3) as usize].clone();
-        let all = [F::RowNumber, F::Rank, F::DenseRank].map(|function| call(function, vec![], DataType::Int64));
+        let partition =
+            [vec![], vec![column(0)], vec![column(3), column(4)]][chance.below(3) as usize].clone();
+        let all =
+            [F::RowNumber, F::Rank, F::DenseRank].map(|function| call(function, vec![], DataType::Int64));
         // Without calls rows come out all the same.
         let calls = all[..chance.below(4) as usize].to_vec();
         let mut window = window(partition, order, calls);
@@ -512,7 +537,8 @@ fn bad_arguments_are_errors() {
     let rows = make_rows(5, 1, &mut Chance(3));
     let settings = &all_settings()[0];
     let order = vec![key(7, false, false)];
-    let frame = |start| Frame { start, end: Bound::CurrentRow, units: FrameUnits::Rows, exclude: Exclude::NoOthers };
+    let frame =
+        |start| Frame { start, end: Bound::CurrentRow, units: FrameUnits::Rows, exclude: Exclude::NoOthers };
     let count = aggregate(AggregateFunction::CountStar, vec![], DataType::Int64);
     let null = Expr::literal(Value::Null, DataType::Int64);
     for offset in [integer(-1), null.clone()] {
@@ -521,8 +547,16 @@ fn bad_arguments_are_errors() {
     }
     let by_value = Frame { units: FrameUnits::Range, ..frame(Bound::Preceding(integer(-2))) };
     check(&window(vec![], order.clone(), vec![WindowCall { frame: by_value, ..count }]), &rows, settings);
-    check(&window(vec![], order.clone(), vec![call(F::Ntile, vec![integer(0)], DataType::Int64)]), &rows, settings);
-    check(&window(vec![], order.clone(), vec![call(F::Ntile, vec![null.clone()], DataType::Int64)]), &rows, settings);
+    check(
+        &window(vec![], order.clone(), vec![call(F::Ntile, vec![integer(0)], DataType::Int64)]),
+        &rows,
+        settings,
+    );
+    check(
+        &window(vec![], order.clone(), vec![call(F::Ntile, vec![null.clone()], DataType::Int64)]),
+        &rows,
+        settings,
+    );
     let nth = |n| call(F::NthValue, vec![column(3), n], DataType::Varchar);
     check(&window(vec![], order.clone(), vec![nth(integer(0))]), &rows, settings);
     check(&window(vec![], order.clone(), vec![nth(null)]), &rows, settings);
@@ -591,7 +625,8 @@ fn many_rows_are_prepared_by_all_workers() {
         let (mut sum, mut floats, mut seen) = (0, 0.0, std::collections::HashSet::new());
         for i in partition.clone() {
             let near = &rows[partition.start.max(i.saturating_sub(20))..=i];
-            let integers = near.iter().filter_map(|row| if let Value::Integer(v) = row[1] { Some(v) } else { None });
+            let integers =
+                near.iter().filter_map(|row| if let Value::Integer(v) = row[1] { Some(v) } else { None });
             let quarters = |row: &Vec<Value>| if let Value::Float(v) = row[2] { v } else { 0.0 };
             if let Value::Integer(v) = rows[i][1] {
                 sum += v;
@@ -609,10 +644,12 @@ fn many_rows_are_prepared_by_all_workers() {
             assert_eq!(results[7], Value::Integer(seen.len() as i128), "row {i}");
             if i % 97 == 0 {
                 let long = &rows[partition.start.max(i.saturating_sub(700))..=i];
-                let values = long.iter().filter_map(|row| if let Value::Integer(v) = row[1] { Some(v) } else { None });
+                let values =
+                    long.iter().filter_map(|row| if let Value::Integer(v) = row[1] { Some(v) } else { None });
                 let mut values: Vec<i128> = values.collect();
                 values.sort_unstable();
-                let middle = values.len().checked_sub(1).map(|last| values[last / 2] + values[values.len() / 2]);
+                let middle =
+                    values.len().checked_sub(1).map(|last| values[last / 2] + values[values.len() / 2]);
                 assert_eq!(results[5], middle.map_or(Value::Null, Value::Integer), "row {i}");
                 values.dedup();
                 assert_eq!(results[6], Value::Integer(values.len() as i128), "row {i}");
@@ -621,14 +658,16 @@ fn many_rows_are_prepared_by_all_workers() {
     }
 }
 
-/// Numbers the rows of partitions of so many rows, with so much memory: the number of rows that got a number of their own
-/// partition's, and the most memory that was reserved.
+/// Numbers the rows of partitions of so many rows, with so much memory: the number of rows that got a number
+/// of their own partition's, and the most memory that was reserved.
 fn count_with(memory: usize, rows: usize, partition_rows: usize) -> Result<(usize, usize)> {
     let mut columns = Columns::default();
     let ids: Vec<_> = (0..2).map(|_| columns.add("c", DataType::Int64, true)).collect();
     let mut chance = Chance(4711);
     let mut all: Vec<Vec<Value>> = (0..rows)
-        .map(|i| vec![Value::Integer((i / partition_rows) as i128), Value::Integer((i % partition_rows) as i128)])
+        .map(|i| {
+            vec![Value::Integer((i / partition_rows) as i128), Value::Integer((i % partition_rows) as i128)]
+        })
         .collect();
     (1..rows).for_each(|i| all.swap(i, chance.below(i as u64 + 1) as usize));
     let order = vec![SortKey { expr: columns.expr(ids[1]), descending: false, nulls_first: false }];
@@ -637,7 +676,8 @@ fn count_with(memory: usize, rows: usize, partition_rows: usize) -> Result<(usiz
     let mut calls = numbered(vec![call(WindowFunction::RowNumber, vec![], DataType::Int64)]);
     calls[0].0 = columns.add("w", DataType::Int64, false);
     let output = [ids[1], calls[0].0].map(|column| Output { name: String::new(), column }).to_vec();
-    let plan = Plan { root: Node::Window(Window { input, partition, order, calls, top: None }), columns, output };
+    let plan =
+        Plan { root: Node::Window(Window { input, partition, order, calls, top: None }), columns, output };
     let settings = Settings { threads: 2, chunk_rows: 100, ..Settings::default() };
     let memory = Arc::new(crate::exec::MemoryBudget::new(memory));
     let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };

@@ -1,9 +1,11 @@
-//! A segment tree: what an associative and commutative function gives for any stretch of values, in logarithmic time (Leis,
-//! Kundhikanjana, Kemper and Neumann, *Efficient Processing of Window Functions in Analytical SQL Queries*, VLDB 2015).
+//! A segment tree: what an associative and commutative function gives for any stretch of values, in
+//! logarithmic time (Leis, Kundhikanjana, Kemper and Neumann, *Efficient Processing of Window Functions in
+//! Analytical SQL Queries*, VLDB 2015).
 //!
-//! Each node stands for [`FAN_OUT`] of the level below, the lowest of which are the values. A stretch is folded from both
-//! ends: single values up to the next node, single nodes up to the next node above, until no whole node is left. The fan-out
-//! makes the tree flat: what is above the values is a fifteenth of them, and the values of a short frame stand side by side.
+//! Each node stands for [`FAN_OUT`] of the level below, the lowest of which are the values. A stretch is
+//! folded from both ends: single values up to the next node, single nodes up to the next node above, until no
+//! whole node is left. The fan-out makes the tree flat: what is above the values is a fifteenth of them, and
+//! the values of a short frame stand side by side.
 
 use super::section::TASK_ROWS;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -81,7 +83,11 @@ mod tests {
                 for high in (low..=count).step_by(1 + count / 70) {
                     let part = &values[low..high];
                     let expected = part.iter().copied().min().unwrap_or(i64::MAX);
-                    assert_eq!(least.fold(low..high, i64::MAX, i64::min), expected, "{low}..{high} of {count}");
+                    assert_eq!(
+                        least.fold(low..high, i64::MAX, i64::min),
+                        expected,
+                        "{low}..{high} of {count}"
+                    );
                     assert_eq!(sums.fold(low..high, 0, |a, b| a + b), part.iter().sum::<i64>());
                 }
             }

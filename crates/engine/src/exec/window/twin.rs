@@ -1,6 +1,8 @@
 //! The slow twin: window functions by their definition, over rows of values, frame by frame and row by row.
 
-use crate::plan::{AggregateFunction, Bound, Exclude, Frame, FrameUnits, SortKey, Window, WindowCall, WindowFunction};
+use crate::plan::{
+    AggregateFunction, Bound, Exclude, Frame, FrameUnits, SortKey, Window, WindowCall, WindowFunction,
+};
 use entasis_vector::expr::Expr;
 use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
 use entasis_vector::{DataType, Value};
@@ -8,7 +10,8 @@ use std::cmp::Ordering;
 
 type Row = Vec<Value>;
 
-/// The rows with the results of all calls behind them; `None` if the statement is to fail. Columns have the numbers of their places.
+/// The rows with the results of all calls behind them; `None` if the statement is to fail. Columns have the
+/// numbers of their places.
 pub fn evaluate(window: &Window, rows: &[Row]) -> Option<Vec<Row>> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let keys: Vec<SortKey> = window
@@ -19,8 +22,9 @@ pub fn evaluate(window: &Window, rows: &[Row]) -> Option<Vec<Row>> {
         .collect();
     order.sort_by(|&a, &b| compare(&keys, &rows[a], &rows[b]));
     let mut out = Vec::new();
-    let is_partition =
-        |&a: &usize, &b: &usize| window.partition.iter().all(|key| value(key, &rows[a]) == value(key, &rows[b]));
+    let is_partition = |&a: &usize, &b: &usize| {
+        window.partition.iter().all(|key| value(key, &rows[a]) == value(key, &rows[b]))
+    };
     for partition in order.chunk_by(is_partition) {
         let partition: Vec<&Row> = partition.iter().map(|&row| &rows[row]).collect();
         let mut groups = vec![0i128];
@@ -76,7 +80,13 @@ fn compare(keys: &[SortKey], a: &Row, b: &Row) -> Ordering {
 }
 
 /// The positions of the rows of a partition that are in the frame of the row at `at`.
-fn frame(window: &Window, frame: &Frame, partition: &[&Row], groups: &[i128], at: usize) -> Option<Vec<usize>> {
+fn frame(
+    window: &Window,
+    frame: &Frame,
+    partition: &[&Row],
+    groups: &[i128],
+    at: usize,
+) -> Option<Vec<usize>> {
     let group = |row: usize| groups[row];
     let peers = |other: usize| group(other) == group(at);
     let offset = |expr: &Expr| match value(expr, partition[at]) {
@@ -100,8 +110,12 @@ fn frame(window: &Window, frame: &Frame, partition: &[&Row], groups: &[i128], at
             (Bound::CurrentRow, _) => not_beyond(group(other), group(at)),
             (Bound::Preceding(expr), FrameUnits::Rows) => not_beyond(other_at, own - count(expr)?),
             (Bound::Following(expr), FrameUnits::Rows) => not_beyond(other_at, own + count(expr)?),
-            (Bound::Preceding(expr), FrameUnits::Groups) => not_beyond(group(other), group(at) - count(expr)?),
-            (Bound::Following(expr), FrameUnits::Groups) => not_beyond(group(other), group(at) + count(expr)?),
+            (Bound::Preceding(expr), FrameUnits::Groups) => {
+                not_beyond(group(other), group(at) - count(expr)?)
+            }
+            (Bound::Following(expr), FrameUnits::Groups) => {
+                not_beyond(group(other), group(at) + count(expr)?)
+            }
             (Bound::Preceding(expr), FrameUnits::Range) => {
                 near(&window.order[0], partition[other], partition[at], &offset(expr)?, false, is_start)?
             }
@@ -126,7 +140,14 @@ fn frame(window: &Window, frame: &Frame, partition: &[&Row], groups: &[i128], at
 }
 
 /// Whether the key of `other` is not before (or, for an end, not behind) that of `own`, moved by `offset`.
-fn near(key: &SortKey, other: &Row, own: &Row, offset: &Value, forward: bool, is_start: bool) -> Option<bool> {
+fn near(
+    key: &SortKey,
+    other: &Row,
+    own: &Row,
+    offset: &Value,
+    forward: bool,
+    is_start: bool,
+) -> Option<bool> {
     let (a, b) = (value(&key.expr, other), value(&key.expr, own));
     let up = forward != key.descending;
     let order = match (&a, &b) {
@@ -171,7 +192,13 @@ fn near(key: &SortKey, other: &Row, own: &Row, offset: &Value, forward: bool, is
     Some(if is_start { order.is_ge() } else { order.is_le() })
 }
 
-fn result(window: &Window, call: &WindowCall, partition: &[&Row], groups: &[i128], at: usize) -> Option<Value> {
+fn result(
+    window: &Window,
+    call: &WindowCall,
+    partition: &[&Row],
+    groups: &[i128],
+    at: usize,
+) -> Option<Value> {
     use WindowFunction as F;
     let rows = partition.len();
     let integer = |v: usize| Some(Value::Integer(v as i128));
@@ -203,7 +230,9 @@ fn result(window: &Window, call: &WindowCall, partition: &[&Row], groups: &[i128
             other => panic!("{other:?}"),
         },
         F::Lag | F::Lead => {
-            let Value::Integer(offset) = arg(1, at).unwrap_or(Value::Integer(1)) else { return Some(Value::Null) };
+            let Value::Integer(offset) = arg(1, at).unwrap_or(Value::Integer(1)) else {
+                return Some(Value::Null);
+            };
             let offset = if matches!(call.function, F::Lead) { offset } else { -offset };
             let step = if offset < 0 { -1 } else { 1 };
             let (mut row, mut left) = (at as i128, offset.abs());
@@ -236,7 +265,9 @@ fn result(window: &Window, call: &WindowCall, partition: &[&Row], groups: &[i128
         F::Aggregate(function) => {
             let mut rows = frame(window, &call.frame, partition, groups, at)?;
             let filter = call.filter.as_ref();
-            rows.retain(|&row| filter.is_none_or(|filter| value(filter, partition[row]) == Value::Boolean(true)));
+            rows.retain(|&row| {
+                filter.is_none_or(|filter| value(filter, partition[row]) == Value::Boolean(true))
+            });
             let args = |row: usize| call.args.iter().map(|arg| value(arg, partition[row])).collect::<Row>();
             if call.distinct {
                 let mut seen: Vec<Row> = Vec::new();
@@ -262,8 +293,9 @@ fn aggregate(function: &AggregateFunction, call: &WindowCall, rows: &[Row]) -> V
         state.update(&[], &[], 0, 1).unwrap();
         for row in rows {
             let args = row.iter().zip(&call.args);
-            let args =
-                args.map(|(v, arg)| entasis_vector::Vector::from_values(arg.ty().physical(), std::slice::from_ref(v)));
+            let args = args.map(|(v, arg)| {
+                entasis_vector::Vector::from_values(arg.ty().physical(), std::slice::from_ref(v))
+            });
             state.update(&args.collect::<entasis_vector::Result<Vec<_>>>().unwrap(), &[0], 1, 1).unwrap();
         }
         let mut out = entasis_vector::Vector::new(call.ty.physical());
@@ -279,8 +311,10 @@ fn aggregate(function: &AggregateFunction, call: &WindowCall, rows: &[Row]) -> V
         DataType::Decimal { scale, .. } => 10f64.powi(scale.into()),
         _ => 1.0,
     };
-    let integers = || values.iter().map(|v| if let Value::Integer(v) = v { *v } else { panic!("{v:?}") }).sum::<i128>();
-    let floats = || values.iter().map(|v| if let Value::Float(v) = v { *v } else { panic!("{v:?}") }).sum::<f64>();
+    let integers =
+        || values.iter().map(|v| if let Value::Integer(v) = v { *v } else { panic!("{v:?}") }).sum::<i128>();
+    let floats =
+        || values.iter().map(|v| if let Value::Float(v) = v { *v } else { panic!("{v:?}") }).sum::<f64>();
     match function {
         F::Sum if call.ty.is_float() => Value::Float(0.0 + floats()),
         F::Sum => Value::Integer(integers()),

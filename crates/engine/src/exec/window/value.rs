@@ -1,7 +1,7 @@
 //! `first_value`, `last_value`, `nth_value` and `any_value`: the value of a row of the frame.
 //!
-//! What is found is a row, by its place among the pieces of the frame or, if rows without value are passed over, among
-//! the rows that count; its value is gathered like any other.
+//! What is found is a row, by its place among the pieces of the frame or, if rows without value are passed
+//! over, among the rows that count; its value is gathered like any other.
 
 use super::View;
 use super::counted::Counted;
@@ -42,7 +42,8 @@ impl Pick {
     pub fn write(&self, counted: Option<&Counted>, view: &View<'_>, out: &mut Vector) -> Result<()> {
         let (section, rows, frames) = (view.section, view.places.rows.clone(), &view.frames[self.frame]);
         let mut ids = Vec::with_capacity(rows.len());
-        let id = |position: Option<u32>| position.map_or(Materialized::NO_ROW, |position| section.id(position));
+        let id =
+            |position: Option<u32>| position.map_or(Materialized::NO_ROW, |position| section.id(position));
         match &self.which {
             Which::First => ids.extend((0..rows.len()).map(|row| id(nth(frames.pieces(row), 0, counted)))),
             Which::Last => ids.extend((0..rows.len()).map(|row| id(last(frames.pieces(row), counted)))),

@@ -1,9 +1,10 @@
-//! A wavelet matrix (Claude, Navarro and Ordóñez, *The Wavelet Matrix*, Information Systems 2015): numbers in an order, of any stretch of which
-//! it says how many are below a bound, and which is the nth smallest, in time that goes with the bits of a number.
+//! A wavelet matrix (Claude, Navarro and Ordóñez, *The Wavelet Matrix*, Information Systems 2015): numbers in
+//! an order, of any stretch of which it says how many are below a bound, and which is the nth smallest, in
+//! time that goes with the bits of a number.
 //!
-//! Level by level, from the highest bit, the numbers with a zero there are put before those with a one, both in their order. Of
-//! each level only the bits are kept, with the zeros before each word of them: less than two bits a number and level. The numbers of a stretch
-//! that share their bits so far stay a stretch.
+//! Level by level, from the highest bit, the numbers with a zero there are put before those with a one, both
+//! in their order. Of each level only the bits are kept, with the zeros before each word of them: less than
+//! two bits a number and level. The numbers of a stretch that share their bits so far stay a stretch.
 
 use super::section::{TASK_ROWS, task_ranges};
 use crate::exec::operator::{Tasks, in_parallel};
@@ -51,8 +52,8 @@ impl Wavelet {
         Wavelet::of_items(numbers, |number| *number, |_| {}, tasks)
     }
 
-    /// The matrix of the numbers of `items`. Level by level, `zeros` is given those items whose number has a zero there, in the order
-    /// in which they come to stand.
+    /// The matrix of the numbers of `items`. Level by level, `zeros` is given those items whose number has a
+    /// zero there, in the order in which they come to stand.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -74,7 +75,8 @@ impl Wavelet {
             in_parallel(tasks, parts, &|_, (items, words)| {
                 let mut zeros = 0;
                 for (items, word) in items.chunks(64).zip(words.iter_mut()) {
-                    let ones: u64 = items.iter().enumerate().map(|(i, item)| u64::from(!is_zero(item)) << i).sum();
+                    let ones: u64 =
+                        items.iter().enumerate().map(|(i, item)| u64::from(!is_zero(item)) << i).sum();
                     *word = (ones, zeros);
                     zeros += (items.len() as u32) - ones.count_ones();
                 }
@@ -123,9 +125,14 @@ impl Wavelet {
         self.each_below(range, bound, |_, _| {})
     }
 
-    /// The same. Calls `take` with the stretches that these are: a level, and places among those with a zero there; or the number of
-    /// levels, and places among all.
-    pub fn each_below(&self, mut range: Range<usize>, bound: u32, mut take: impl FnMut(usize, Range<usize>)) -> usize {
+    /// The same. Calls `take` with the stretches that these are: a level, and places among those with a zero
+    /// there; or the number of levels, and places among all.
+    pub fn each_below(
+        &self,
+        mut range: Range<usize>,
+        bound: u32,
+        mut take: impl FnMut(usize, Range<usize>),
+    ) -> usize {
         debug_assert!(range.end <= self.len);
         let bits = self.levels.len();
         if bits < 32 && bound >> bits != 0 {
@@ -154,7 +161,8 @@ impl Wavelet {
         debug_assert!(n < ranges.iter().map(ExactSizeIterator::len).sum::<usize>());
         let mut number = 0;
         for level in &self.levels {
-            let parts = ranges.clone().map(|range| if range.is_empty() { (0..0, 0..0) } else { level.split(&range) });
+            let parts =
+                ranges.clone().map(|range| if range.is_empty() { (0..0, 0..0) } else { level.split(&range) });
             let zeros: usize = parts.iter().map(|(zeros, _)| zeros.len()).sum();
             let is_one = n >= zeros;
             number = number << 1 | u32::from(is_one);
@@ -191,9 +199,14 @@ mod tests {
                     sorted.sort_unstable();
                     for bound in [0, 1, chance.below(most + 1) as u32, u32::MAX] {
                         let expected = sorted.partition_point(|&number| number < bound);
-                        assert_eq!(wavelet.below(range.clone(), bound), expected, "{range:?} of {len}, below {bound}");
+                        assert_eq!(
+                            wavelet.below(range.clone(), bound),
+                            expected,
+                            "{range:?} of {len}, below {bound}"
+                        );
                     }
-                    if let Some(n) = (!sorted.is_empty()).then(|| chance.below(sorted.len() as u64) as usize) {
+                    if let Some(n) = (!sorted.is_empty()).then(|| chance.below(sorted.len() as u64) as usize)
+                    {
                         assert_eq!(wavelet.nth([range.clone()], n), sorted[n], "{range:?} of {len}");
                         let middle = range.start.midpoint(range.end);
                         let halves = [range.start..middle, middle..range.end];

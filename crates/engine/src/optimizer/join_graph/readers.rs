@@ -1,5 +1,5 @@
-//! Who reads a column of a region, and hence what a set of relations carries into a join: the columns that a later join or
-//! somebody above reads.
+//! Who reads a column of a region, and hence what a set of relations carries into a join: the columns that a
+//! later join or somebody above reads.
 
 use super::{Attached, Graph, Set, members};
 use crate::cost::Costs;
@@ -31,16 +31,22 @@ impl Graph {
             let all = class.members.iter().fold(0, |set, member| set | 1 << member.relation);
             read(&mut class.members.iter().map(|member| &member.expr), all);
         }
-        self.predicates.iter().for_each(|predicate| read(&mut std::iter::once(&predicate.expr), predicate.reads));
+        self.predicates
+            .iter()
+            .for_each(|predicate| read(&mut std::iter::once(&predicate.expr), predicate.reads));
         for (index, relation) in self.relations.iter().enumerate() {
             if let Some(Attached { on, residual, needs, .. }) = &relation.attached {
-                read(&mut on.iter().flat_map(|key| [&key.left, &key.right]).chain(residual), needs | 1 << index);
+                read(
+                    &mut on.iter().flat_map(|key| [&key.left, &key.right]).chain(residual),
+                    needs | 1 << index,
+                );
             }
         }
         for relation in &mut self.relations {
             let node = relation.node.as_ref().expect("relations are there until the plan is built");
             let widths = widths(node, columns, costs, |id| readers.contains_key(&id));
-            relation.wanted = widths.into_iter().map(|(id, width)| Wanted { width, readers: readers[&id] }).collect();
+            relation.wanted =
+                widths.into_iter().map(|(id, width)| Wanted { width, readers: readers[&id] }).collect();
         }
     }
 

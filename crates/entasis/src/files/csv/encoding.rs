@@ -1,7 +1,8 @@
 //! The bytes of a file as UTF-8 text.
 //!
-//! UTF-8 is passed on as it stands; fields are validated where they are read. Other encodings are decoded while the file is
-//! read, in order, before it is cut into blocks. A file that begins with the byte order mark of UTF-16 is read as that.
+//! UTF-8 is passed on as it stands; fields are validated where they are read. Other encodings are decoded
+//! while the file is read, in order, before it is cut into blocks. A file that begins with the byte order
+//! mark of UTF-16 is read as that.
 
 use crate::files::options::text_option;
 use encoding_rs::{Decoder, DecoderResult};
@@ -55,8 +56,8 @@ impl Input {
         Ok(Input { file, encoding, decoder: None, fresh: true, raw: Vec::new() })
     }
 
-    /// Reads about `wanted` bytes of the file and adds their text to `out`. Returns the bytes that were read: fewer than
-    /// `wanted` at the end.
+    /// Reads about `wanted` bytes of the file and adds their text to `out`. Returns the bytes that were read:
+    /// fewer than `wanted` at the end.
     ///
     /// # Errors
     /// I/O; input, if the bytes are none of the encoding. Then `out` ends where they stand.
@@ -70,8 +71,12 @@ impl Input {
         if std::mem::take(&mut self.fresh) {
             self.decoder = match self.encoding {
                 Encoding::Other(encoding) => Some(encoding.new_decoder()),
-                Encoding::Utf8 if self.raw.starts_with(b"\xFF\xFE") => Some(encoding_rs::UTF_16LE.new_decoder()),
-                Encoding::Utf8 if self.raw.starts_with(b"\xFE\xFF") => Some(encoding_rs::UTF_16BE.new_decoder()),
+                Encoding::Utf8 if self.raw.starts_with(b"\xFF\xFE") => {
+                    Some(encoding_rs::UTF_16LE.new_decoder())
+                }
+                Encoding::Utf8 if self.raw.starts_with(b"\xFE\xFF") => {
+                    Some(encoding_rs::UTF_16BE.new_decoder())
+                }
                 Encoding::Utf8 | Encoding::Latin1 => None,
             };
         }

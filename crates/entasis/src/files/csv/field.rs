@@ -1,8 +1,9 @@
 //! Fields to values: a column of texts to a vector.
 //!
 //! The common types have paths of their own. What those do not accept, and every other type, is read as
-//! `CAST(text AS type)` reads it, with two differences: a fraction is none of an integer, and a number that is finite does
-//! not become infinite. A type that was guessed takes only what the guess takes ([`super::guess`]).
+//! `CAST(text AS type)` reads it, with two differences: a fraction is none of an integer, and a number that
+//! is finite does not become infinite. A type that was guessed takes only what the guess takes
+//! ([`super::guess`]).
 
 use super::CsvOptions;
 use super::guess::{
@@ -39,8 +40,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Reads the texts to `out`, which has the physical type of theirs. Rows that cannot be read are added to `bad`; they hold
-/// NULL.
+/// Reads the texts to `out`, which has the physical type of theirs. Rows that cannot be read are added to
+/// `bad`; they hold NULL.
 pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
     let rows = texts.spans.len();
     let formats = &texts.options.formats;
@@ -94,7 +95,12 @@ pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usi
 }
 
 /// Reads with `fast`, and the general way what that does not know.
-fn values<T: Native>(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>, fast: impl Fn(&[u8]) -> Option<T>) {
+fn values<T: Native>(
+    texts: &Texts<'_>,
+    out: &mut Vector,
+    bad: &mut Vec<usize>,
+    fast: impl Fn(&[u8]) -> Option<T>,
+) {
     let rows = texts.spans.len();
     let target = out.begin_flat::<T>(rows.max(CHUNK_ROWS));
     let mut odd: Vec<usize> = Vec::new();
@@ -102,8 +108,11 @@ fn values<T: Native>(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>, 
     let null_first = texts.options.nulls.iter().any(|null| !null.is_empty());
     for (row, target) in target[..rows].iter_mut().enumerate() {
         let text = texts.get(row);
-        let value =
-            if null_first && texts.is_null(row, text) { None } else { fast(text).or_else(|| fast(text.trim_ascii())) };
+        let value = if null_first && texts.is_null(row, text) {
+            None
+        } else {
+            fast(text).or_else(|| fast(text.trim_ascii()))
+        };
         match value {
             Some(value) => *target = value,
             None => odd.push(row),
@@ -156,7 +165,9 @@ fn general(texts: &Texts<'_>, row: usize, out: &mut Vector, bad: &mut Vec<usize>
     let text = texts.get(row);
     let value = if texts.is_null(row, text) { Some(Value::Null) } else { cast(text, texts.ty) };
     let value = match value {
-        Some(Value::Integer(number)) if texts.ty == DataType::Uuid => Some(Value::Integer(uuid_to_ordered(number))),
+        Some(Value::Integer(number)) if texts.ty == DataType::Uuid => {
+            Some(Value::Integer(uuid_to_ordered(number)))
+        }
         value => value,
     };
     if value.is_none_or(|value| out.write_value(row, &value).is_err()) {
@@ -287,7 +298,8 @@ pub(super) fn time(text: &[u8]) -> Option<i64> {
         [b'.', digits @ ..] if digits.len() <= 6 => number(digits)? * 10i64.pow(6 - digits.len() as u32),
         _ => return None,
     };
-    (hour < 24 && minute < 60 && second < 60).then_some(((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
+    (hour < 24 && minute < 60 && second < 60)
+        .then_some(((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
 }
 
 /// A date, a blank or `T`, and a time, as microseconds since 1970.
@@ -327,13 +339,19 @@ mod tests {
             (None, None, None, None)
         );
         assert_eq!(decimal(b"-1.5", 15, 2), Some(-150));
-        assert_eq!((decimal(b"1.234", 15, 2), decimal(b"1000", 3, 0), decimal(b".5", 15, 2)), (None, None, None));
+        assert_eq!(
+            (decimal(b"1.234", 15, 2), decimal(b"1000", 3, 0), decimal(b".5", 15, 2)),
+            (None, None, None)
+        );
         assert_eq!(date(b"1970-01-02"), Some(1));
         assert_eq!((date(b"2023-02-29"), date(b"2024-02-29")), (None, Some(19_782)));
         assert_eq!(timestamp(b"1970-01-01T00:00:01.5"), Some(1_500_000));
         assert_eq!(timestamp_tz(b"1970-01-01 01:00:00.5+01:00"), Some(500_000));
         assert_eq!(timestamp_tz(b"1970-01-01T00:00:01Z"), Some(1_000_000));
-        assert_eq!((timestamp_tz(b"1970-01-01 00:00:00"), timestamp_tz(b"1970-01-01 00:00:00+1")), (None, None));
+        assert_eq!(
+            (timestamp_tz(b"1970-01-01 00:00:00"), timestamp_tz(b"1970-01-01 00:00:00+1")),
+            (None, None)
+        );
         assert_eq!((time(b"24:00:00"), timestamp(b"1970-01-01")), (None, None));
         assert_eq!(
             (float::<f64>(b"1e3"), float::<f64>(b"nan"), float::<f64>(b"-.5")),

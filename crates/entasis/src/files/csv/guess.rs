@@ -1,9 +1,9 @@
 //! The types that a column may be guessed to have, and the texts that each of them takes.
 //!
-//! A guess never changes a value: a type takes only texts that it writes in the same way, or nearly so. Codes such as
-//! `007` and `+49` are text; integers beyond BIGINT are DECIMAL(38, 0) and longer ones text; a DOUBLE takes an integer only if
-//! it is one exactly. The guess is made from the first rows, and the whole file is held to it: a later text that the type
-//! does not take is an error.
+//! A guess never changes a value: a type takes only texts that it writes in the same way, or nearly so. Codes
+//! such as `007` and `+49` are text; integers beyond BIGINT are DECIMAL(38, 0) and longer ones text; a DOUBLE
+//! takes an integer only if it is one exactly. The guess is made from the first rows, and the whole file is
+//! held to it: a later text that the type does not take is an error.
 
 use super::field::{boolean, date, float, integer, time, timestamp, timestamp_tz};
 use super::time_format::TimeFormats;
@@ -48,7 +48,8 @@ impl Guess {
     fn takes(self, text: &[u8], formats: &TimeFormats) -> u8 {
         let text = text.trim_ascii();
         let candidates = CANDIDATES.iter().enumerate();
-        let taking = candidates.filter(|(bit, ty)| self.viable & (1 << bit) != 0 && takes(**ty, text, formats));
+        let taking =
+            candidates.filter(|(bit, ty)| self.viable & (1 << bit) != 0 && takes(**ty, text, formats));
         taking.fold(0, |bits, (bit, _)| bits | 1 << bit)
     }
 
@@ -71,7 +72,8 @@ impl Guess {
     }
 }
 
-/// True if a text is not the name of a column: it is a value of a candidate, or has digits and nothing but signs beside.
+/// True if a text is not the name of a column: it is a value of a candidate, or has digits and nothing but
+/// signs beside.
 pub(super) fn is_value(text: &[u8], formats: &TimeFormats) -> bool {
     let text = text.trim_ascii();
     let of_digits = text.iter().any(u8::is_ascii_digit)
@@ -101,7 +103,8 @@ fn is_code(text: &[u8]) -> bool {
 /// A BIGINT.
 #[inline]
 pub(super) fn plain_integer(text: &[u8]) -> Option<i64> {
-    let number = integer(text).or_else(|| plain_long_integer(text).and_then(|number| i64::try_from(number).ok()))?;
+    let number =
+        integer(text).or_else(|| plain_long_integer(text).and_then(|number| i64::try_from(number).ok()))?;
     (!is_code(text)).then_some(number)
 }
 
@@ -121,8 +124,9 @@ pub(super) fn plain_float(text: &[u8]) -> Option<f64> {
     let number = float::<f64>(text)?;
     // Fifteen digits are always exact.
     let is_integer = || !text.iter().any(|b| matches!(b, b'.' | b'e' | b'E'));
-    let exact =
-        text.len() <= 15 || !is_integer() || plain_long_integer(text).is_some_and(|whole| number as i128 == whole);
+    let exact = text.len() <= 15
+        || !is_integer()
+        || plain_long_integer(text).is_some_and(|whole| number as i128 == whole);
     (exact && !is_code(text)).then_some(number)
 }
 
@@ -141,7 +145,8 @@ pub(super) fn guessed_timestamp(text: &[u8], formats: &TimeFormats) -> Option<i6
         Some(format) => format.timestamp(text),
         None => timestamp(text),
     };
-    timestamp.or_else(|| Some(i64::from(formatted_date(text, formats)?) * entasis_vector::types::MICROS_PER_DAY))
+    timestamp
+        .or_else(|| Some(i64::from(formatted_date(text, formats)?) * entasis_vector::types::MICROS_PER_DAY))
 }
 
 /// A timestamp with an offset.

@@ -29,7 +29,9 @@ pub use open::open;
 pub use reject::{Reject, RejectKind, Rejects};
 pub use time_format::TimeFormats;
 
-use super::options::{byte_option, count_option, flag_option, text_option, texts_option, type_option, types_option};
+use super::options::{
+    byte_option, count_option, flag_option, text_option, texts_option, type_option, types_option,
+};
 use entasis_sql::Argument;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use record::Span;
@@ -131,7 +133,9 @@ impl CsvOptions {
             "skip" => self.skip = count_option(name, value)?,
             "encoding" => self.encoding = Encoding::of_option(name, value)?,
             "dateformat" | "date_format" => self.formats.date = TimeFormat::of_option(name, value)?,
-            "timestampformat" | "timestamp_format" => self.formats.timestamp = TimeFormat::of_option(name, value)?,
+            "timestampformat" | "timestamp_format" => {
+                self.formats.timestamp = TimeFormat::of_option(name, value)?
+            }
             "all_varchar" => self.all_varchar = flag_option(name, value)?,
             "null_padding" => self.null_padding = flag_option(name, value)?,
             "ignore_errors" => self.ignore_errors = flag_option(name, value)?,

@@ -1,8 +1,8 @@
 //! Opening CSV files: what the first rows of each say, as one relation.
 //!
 //! 1. **Dialect**: guessed from the first file that has rows; the others are written alike.
-//! 2. **Columns**: with headers they go by name, without by position. Files have the same names, in any order, unless
-//!    `union_by_name` is said; the error names both files.
+//! 2. **Columns**: with headers they go by name, without by position. Files have the same names, in any
+//!    order, unless `union_by_name` is said; the error names both files.
 //! 3. **Types**: a column is of the first candidate that takes its values in the first rows of all files.
 //! 4. Columns that the paths give follow.
 
@@ -57,7 +57,12 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dy
     for (path, found) in paths.iter().zip(&found) {
         files.push(file(path, found.as_ref(), &schema, options));
     }
-    paths::add_columns(&paths, &options.files, &mut schema, files.iter_mut().map(|file| &mut file.columns).collect())?;
+    paths::add_columns(
+        &paths,
+        &options.files,
+        &mut schema,
+        files.iter_mut().map(|file| &mut file.columns).collect(),
+    )?;
     let rows = sniffed().map(|(_, found)| found.row_bytes);
     let row_bytes = rows.clone().sum::<f64>() / rows.count().max(1) as f64;
     let guessed = guessed.into_iter().chain(std::iter::repeat_n(false, schema.len() - width)).collect();
@@ -73,7 +78,8 @@ fn sample(path: &Path, options: &CsvOptions) -> Result<(Vec<u8>, bool)> {
     while !ended && bytes.len() < SAMPLE_BYTES && seen < wanted {
         let start = bytes.len();
         let read = input.read(path, SAMPLE_STEP, &mut bytes);
-        let read = read.map_err(|e| e.with_context(format!("'{}', line {}", path.display(), lines(&bytes) + 1)))?;
+        let read =
+            read.map_err(|e| e.with_context(format!("'{}', line {}", path.display(), lines(&bytes) + 1)))?;
         ended = read < SAMPLE_STEP;
         seen += lines(&bytes[start..]);
     }
@@ -210,12 +216,11 @@ fn check_alike(first: &Found<'_>, other: &Found<'_>, options: &Options) -> Resul
         return Ok(());
     }
     let (first_names, names) = (first.names.join(", "), other.names.join(", "));
-    Err(Error::input(format!("'{path}' has the columns {names}, but '{first_path}' has {first_names}")).with_hint(
-        match options.csv.columns {
+    Err(Error::input(format!("'{path}' has the columns {names}, but '{first_path}' has {first_names}"))
+        .with_hint(match options.csv.columns {
             Some(_) => "read the files apart",
             None => "read what they have by name: union_by_name => true",
-        },
-    ))
+        }))
 }
 
 /// One file of the relation, whose columns are `schema`.
@@ -223,14 +228,18 @@ fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &Optio
     let path = path.to_owned();
     let Some(sniffed) = sniffed else {
         // It has no rows, so it does not matter how they are cut.
-        let dialect = Dialect { delimiter: b',', quote: None, escape: None, comment: None, blank_rows: false };
+        let dialect =
+            Dialect { delimiter: b',', quote: None, escape: None, comment: None, blank_rows: false };
         let columns = vec![Origin::Value(Value::Null); schema.len()];
         return CsvFile { path, dialect, header: false, width: 0, columns };
     };
     let columns = match names_of(sniffed, &options.csv, &path) {
         Ok(names) if options.csv.columns.is_none() => {
             let place = |field: &Field| place_of(&field.name, names.iter().map(String::as_str));
-            schema.iter().map(|field| place(field).map_or(Origin::Value(Value::Null), Origin::Column)).collect()
+            schema
+                .iter()
+                .map(|field| place(field).map_or(Origin::Value(Value::Null), Origin::Column))
+                .collect()
         }
         _ => (0..schema.len()).map(Origin::Column).collect(),
     };

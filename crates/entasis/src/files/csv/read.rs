@@ -1,13 +1,15 @@
 //! The parallel scan of CSV files.
 //!
-//! 1. Workers take *blocks*, the morsels: under a lock, one reads the next megabytes and cuts them behind the last
-//!    record that ends there. This is the only sequential step: where a record ends depends on all quotes before it.
-//! 2. Outside of the lock the worker scans a chunk's worth of records, and then reads its fields column by column.
+//! 1. Workers take *blocks*, the morsels: under a lock, one reads the next megabytes and cuts them behind the
+//!    last record that ends there. This is the only sequential step: where a record ends depends on all
+//!    quotes before it.
+//! 2. Outside of the lock the worker scans a chunk's worth of records, and then reads its fields column by
+//!    column.
 //!
-//! A field that is not of its column's type, a record with the wrong number of fields and a quote that is not closed are
-//! errors that name file, line, column and value; with `ignore_errors` the row is left out, and with
-//! `store_rejects` kept elsewhere. Which rows these are must not
-//! depend on the query, so all columns are read then.
+//! A field that is not of its column's type, a record with the wrong number of fields and a quote that is not
+//! closed are errors that name file, line, column and value; with `ignore_errors` the row is left out, and
+//! with `store_rejects` kept elsewhere. Which rows these are must not depend on the query, so all columns are
+//! read then.
 
 use super::encoding::Input;
 use super::field::{Texts, read_column};
@@ -69,7 +71,15 @@ impl CsvRelation {
         row_bytes: f64,
         options: CsvOptions,
     ) -> CsvRelation {
-        CsvRelation(Arc::new(Inner { name: name.to_owned(), schema, guessed, files, bytes, row_bytes, options }))
+        CsvRelation(Arc::new(Inner {
+            name: name.to_owned(),
+            schema,
+            guessed,
+            files,
+            bytes,
+            row_bytes,
+            options,
+        }))
     }
 }
 
@@ -99,10 +109,13 @@ impl Relation for CsvRelation {
         let given = columns.len();
         if relation.options.leaves_out() {
             columns.extend(
-                (0..relation.schema.len()).filter(|column| !columns[..given].contains(column)).collect::<Vec<_>>(),
+                (0..relation.schema.len())
+                    .filter(|column| !columns[..given].contains(column))
+                    .collect::<Vec<_>>(),
             );
         }
-        let column_of = |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
+        let column_of =
+            |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
         // What a file's path says may rule it out.
         let wanted = |file: &CsvFile| {
             let bounds = |id: ColumnId| match &file.columns[column_of(id)?] {
@@ -184,7 +197,8 @@ impl Splitter {
             let CsvFile { path, dialect, .. } = &self.relation.files[index];
             let Some(input) = &mut self.input else { continue };
             block.bytes.append(&mut self.carry);
-            // A record that is longer than a block is looked at anew each time: so each time there is twice as much of it.
+            // A record that is longer than a block is looked at anew each time: so each time there is twice
+            // as much of it.
             let wanted = usual.max(block.bytes.len());
             let read = input.read(path, wanted, &mut block.bytes).map_err(|error| {
                 let line = self.line + lines(&block.bytes);
@@ -207,7 +221,8 @@ impl Splitter {
                         continue;
                     }
                     None => {
-                        let text = format!("'{}', line {}: a record of more than 1 GB", path.display(), self.line);
+                        let text =
+                            format!("'{}', line {}: a record of more than 1 GB", path.display(), self.line);
                         return Err(Error::input(text).with_hint("a quote may be missing; try quote => ''"));
                     }
                 }
@@ -306,7 +321,9 @@ impl CsvWorker {
                 break;
             }
             if let Some(quote) = scanner.unclosed {
-                self.leave_out(RejectKind::UnclosedQuote, scanner.start(), None, |worker| worker.unclosed(quote))?;
+                self.leave_out(RejectKind::UnclosedQuote, scanner.start(), None, |worker| {
+                    worker.unclosed(quote)
+                })?;
                 scanner.skip_line(&self.block.bytes);
                 self.block.header = false;
                 continue;
@@ -354,7 +371,8 @@ impl CsvWorker {
             return Err(error(self));
         }
         if let Some(rejects) = &options.rejects {
-            let line = self.block.bytes[start..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
+            let line =
+                self.block.bytes[start..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
             let reject = Reject {
                 scan: self.number,
                 file: self.file().path.display().to_string(),
@@ -430,7 +448,8 @@ impl CsvWorker {
             ),
             false => "leave such rows out with ignore_errors => true".to_owned(),
         };
-        Error::input(format!("{place}, column \"{}\": '{shown}' is no {}", field.name, field.ty)).with_hint(hint)
+        Error::input(format!("{place}, column \"{}\": '{shown}' is no {}", field.name, field.ty))
+            .with_hint(hint)
     }
 
     /// Makes the vectors of the columns that have one value in the whole file.
@@ -480,7 +499,8 @@ impl SourceWorker for CsvWorker {
         let (selection, rows) = if self.bad.is_empty() {
             (Selection::ALL, rows)
         } else {
-            let good: Vec<u16> = (0..rows as u16).filter(|row| !self.bad.contains(&usize::from(*row))).collect();
+            let good: Vec<u16> =
+                (0..rows as u16).filter(|row| !self.bad.contains(&usize::from(*row))).collect();
             (Selection::from_indices(&good), good.len())
         };
         chunk.reset(rows);
@@ -509,7 +529,12 @@ mod tests {
     fn open_with(path: &str, options: &[(&str, Value)]) -> Result<Arc<dyn Relation>> {
         let named = options.iter().map(|(name, value)| (Some((*name).to_owned()), plain(value)));
         let path = (None, plain(&Value::Text(path.into())));
-        read_function("read_csv", Format::Csv, &std::iter::once(path).chain(named).collect::<Vec<_>>(), &Arc::default())
+        read_function(
+            "read_csv",
+            Format::Csv,
+            &std::iter::once(path).chain(named).collect::<Vec<_>>(),
+            &Arc::default(),
+        )
     }
 
     fn text(value: &str) -> Value {
@@ -561,7 +586,10 @@ mod tests {
         let path = directory.write("a.csv", &content);
         let error = read(&*open(&path).unwrap(), vec![], 2048).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        assert!(error.message().ends_with("a.csv', line 30002, column \"id\": 'oops' is no BIGINT"), "{error}");
+        assert!(
+            error.message().ends_with("a.csv', line 30002, column \"id\": 'oops' is no BIGINT"),
+            "{error}"
+        );
         assert!(error.hint().unwrap().contains("'id': 'VARCHAR'"));
 
         let ignoring = open_with(&path, &[("ignore_errors", Value::Boolean(true))]).unwrap();
@@ -576,7 +604,9 @@ mod tests {
         let path = directory.write("a.csv", "a,b\n1,2\n3\n4,5\n");
         let error = read(&*open(&path).unwrap(), vec![], 2048).unwrap_err();
         assert!(
-            error.message().ends_with("a.csv', line 3: 1 field where 2 are expected, column \"b\" is missing"),
+            error
+                .message()
+                .ends_with("a.csv', line 3: 1 field where 2 are expected, column \"b\" is missing"),
             "{error}"
         );
     }
@@ -595,7 +625,8 @@ mod tests {
         ];
         let relation = open_with(&path, &options).unwrap();
         assert_eq!(read(&*relation, vec![], 2048).unwrap(), [["1", "NULL", "x;'y"], ["2", "3.50", "z"]]);
-        let all = open_with(&path, &[("skip", Value::Integer(1)), ("all_varchar", Value::Boolean(true))]).unwrap();
+        let all =
+            open_with(&path, &[("skip", Value::Integer(1)), ("all_varchar", Value::Boolean(true))]).unwrap();
         assert!(all.schema().iter().all(|field| field.ty == DataType::Varchar));
         assert!(open_with(&path, &[("delimm", text(";"))]).unwrap_err().message().contains("delimm"));
         assert!(open_with(&path, &[("delim", text("ab"))]).is_err());

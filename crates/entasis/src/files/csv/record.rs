@@ -1,8 +1,9 @@
 //! Bytes to records and fields. The one place that knows quotes.
 //!
-//! A field that begins with a quote ends at the next quote that is neither doubled nor escaped; text up to the delimiter
-//! that follows is part of it. A quote elsewhere is text. A record ends at `\n`, `\r\n` or `\r` outside of quotes. This is
-//! what RFC 4180 asks for, and for what it does not say the usual readings (Python's `csv`, the crate `csv`).
+//! A field that begins with a quote ends at the next quote that is neither doubled nor escaped; text up to
+//! the delimiter that follows is part of it. A quote elsewhere is text. A record ends at `\n`, `\r\n` or `\r`
+//! outside of quotes. This is what RFC 4180 asks for, and for what it does not say the usual readings
+//! (Python's `csv`, the crate `csv`).
 //!
 //! A quote that is never closed makes the rest of the bytes one field; the scanner says where it stands
 //! ([`Scanner::unclosed`]). A line that begins with the character of comments is none.
@@ -82,7 +83,8 @@ impl Scanner {
         self.start
     }
 
-    /// Scans one record: `fields` becomes its fields. Texts that had to be copied are added to `copies`. False at the end.
+    /// Scans one record: `fields` becomes its fields. Texts that had to be copied are added to `copies`.
+    /// False at the end.
     pub(super) fn record(&mut self, bytes: &[u8], fields: &mut Vec<Span>, copies: &mut Vec<u8>) -> bool {
         fields.clear();
         self.closed = false;
@@ -90,7 +92,9 @@ impl Scanner {
         loop {
             match bytes.get(self.at) {
                 Some(b'\n' | b'\r') if !self.dialect.blank_rows => self.at += 1,
-                Some(_) if bytes.get(self.at).copied() == self.dialect.comment => self.at = line_end(bytes, self.at),
+                Some(_) if bytes.get(self.at).copied() == self.dialect.comment => {
+                    self.at = line_end(bytes, self.at)
+                }
                 _ => break,
             }
         }
@@ -133,7 +137,8 @@ impl Scanner {
         loop {
             at = bytes[at..].iter().position(is_special).map_or(bytes.len(), |length| at + length);
             let doubled = bytes.get(at) == Some(&quote) && bytes.get(at + 1) == Some(&quote);
-            let escaped = at + 1 < bytes.len() && Some(bytes[at]) == escape && (bytes[at] != quote || doubled);
+            let escaped =
+                at + 1 < bytes.len() && Some(bytes[at]) == escape && (bytes[at] != quote || doubled);
             if doubled || escaped {
                 copied = true;
                 copies.extend_from_slice(&bytes[from..at]);
@@ -166,14 +171,17 @@ impl Scanner {
 
 /// Where the line behind the one at `at` begins.
 fn line_end(bytes: &[u8], at: usize) -> usize {
-    let end = bytes[at..].iter().position(|&b| matches!(b, b'\n' | b'\r')).map_or(bytes.len(), |length| at + length);
+    let end = bytes[at..]
+        .iter()
+        .position(|&b| matches!(b, b'\n' | b'\r'))
+        .map_or(bytes.len(), |length| at + length);
     end + if bytes[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < bytes.len()) }
 }
 
 /// The place of the first delimiter or line end from `at` on, or the end of the bytes.
 ///
-/// Eight bytes at a time: a byte of `word ^ pattern` is zero where the byte is wanted, and `(v - 1) & !v` has its top bit
-/// set for the lowest zero byte and none below it.
+/// Eight bytes at a time: a byte of `word ^ pattern` is zero where the byte is wanted, and `(v - 1) & !v` has
+/// its top bit set for the lowest zero byte and none below it.
 #[inline]
 fn field_end(bytes: &[u8], mut at: usize, delimiter: u8) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -196,8 +204,8 @@ fn field_end(bytes: &[u8], mut at: usize, delimiter: u8) -> usize {
 
 /// Where the last record that ends within `bytes`, which begin with a record, ends; `None` if none does.
 ///
-/// Bytes without quotes are only searched for their last line end. Otherwise quotes have to be followed from the start:
-/// whether a line end is one depends on all that stands before it.
+/// Bytes without quotes are only searched for their last line end. Otherwise quotes have to be followed from
+/// the start: whether a line end is one depends on all that stands before it.
 pub(super) fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
     if !dialect.quote.is_some_and(|quote| bytes.contains(&quote)) {
         return bytes.iter().rposition(|&b| b == b'\n').map(|at| at + 1);
@@ -258,9 +266,11 @@ mod tests {
                 state ^= state << 17;
                 bytes.push(alphabet[state as usize % alphabet.len()]);
             }
-            for dialect in
-                [COMMAS, Dialect { delimiter: b';', quote: None, ..COMMAS }, Dialect { escape: Some(b'\\'), ..COMMAS }]
-            {
+            for dialect in [
+                COMMAS,
+                Dialect { delimiter: b';', quote: None, ..COMMAS },
+                Dialect { escape: Some(b'\\'), ..COMMAS },
+            ] {
                 let (ours, theirs) = (records(&bytes, dialect), twin(&bytes, dialect));
                 assert_eq!(ours, theirs, "{:?} {dialect:?}", String::from_utf8_lossy(&bytes));
                 // Cutting at a record's end changes nothing.

@@ -1,11 +1,12 @@
 //! Guessing how a file is written from its first rows.
 //!
-//! 1. **Delimiter and quote**: each combination cuts the sample; the one that gives most rows the same number of fields
-//!    wins, then the one with more fields, then the more usual one. A quote other than `"` must quote something.
-//! 2. **Types**: a column starts with all candidate types and loses those that do not take a value ([`Guess`]). The first
-//!    that is left is its type; a column without values is VARCHAR.
-//! 3. **Header**: the first row is one if it has a name where the rows that follow have another type, or if all is text
-//!    and the first row has no value in it.
+//! 1. **Delimiter and quote**: each combination cuts the sample; the one that gives most rows the same number
+//!    of fields wins, then the one with more fields, then the more usual one. A quote other than `"` must
+//!    quote something.
+//! 2. **Types**: a column starts with all candidate types and loses those that do not take a value
+//!    ([`Guess`]). The first that is left is its type; a column without values is VARCHAR.
+//! 3. **Header**: the first row is one if it has a name where the rows that follow have another type, or if
+//!    all is text and the first row has no value in it.
 
 use super::guess::{Guess, is_value};
 use super::record::{Scanner, Span};
@@ -31,7 +32,8 @@ pub(super) struct Sniffed {
     pub(super) row_bytes: f64,
 }
 
-/// Looks at the first rows of a file. `sample` begins with the first row and ends with a row. `None` if there is none.
+/// Looks at the first rows of a file. `sample` begins with the first row and ends with a row. `None` if there
+/// is none.
 ///
 /// # Errors
 /// Input, if nothing but a quote that is not closed is there.
@@ -40,8 +42,10 @@ pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<O
     let rows = Rows::scan(sample, dialect, options.sample_rows);
     let Some(first) = rows.get(0) else {
         if rows.unclosed {
-            return Err(Error::input(format!("'{name}': a quote opens in the first row and is never closed"))
-                .with_hint("say the quote, or that there is none: quote => ''"));
+            return Err(Error::input(format!(
+                "'{name}': a quote opens in the first row and is never closed"
+            ))
+            .with_hint("say the quote, or that there is none: quote => ''"));
         }
         return Ok(None);
     };
@@ -87,7 +91,10 @@ fn is_header(first: &[&[u8]], below: &[Guess], options: &CsvOptions) -> bool {
     if let Some(schema) = &options.columns {
         // Names that are known tell a header even among texts.
         return first.len() == schema.len()
-            && first.iter().zip(schema).all(|(text, field)| field.name.as_bytes().eq_ignore_ascii_case(text));
+            && first
+                .iter()
+                .zip(schema)
+                .all(|(text, field)| field.name.as_bytes().eq_ignore_ascii_case(text));
     }
     let all_text = columns().all(|(_, guess)| guess.ty() == DataType::Varchar);
     all_text && first.iter().all(|text| !text.is_empty() && !is_value(text, &options.formats))
@@ -106,8 +113,14 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn scan(sample: &'a [u8], dialect: Dialect, limit: usize) -> Rows<'a> {
-        let mut rows =
-            Rows { sample, fields: Vec::new(), copies: Vec::new(), ends: Vec::new(), bytes: 0, unclosed: false };
+        let mut rows = Rows {
+            sample,
+            fields: Vec::new(),
+            copies: Vec::new(),
+            ends: Vec::new(),
+            bytes: 0,
+            unclosed: false,
+        };
         let mut scanner = Scanner::new(dialect, 0);
         let mut record = Vec::new();
         while rows.ends.len() < limit && scanner.record(sample, &mut record, &mut rows.copies) {
@@ -141,8 +154,8 @@ impl<'a> Rows<'a> {
         self.ends[row] - self.start(row)
     }
 
-    /// How well the dialect explains the sample: rows that have the most frequent number of fields, and that number. Where
-    /// rows may be short, those that have several fields, and the greatest number.
+    /// How well the dialect explains the sample: rows that have the most frequent number of fields, and that
+    /// number. Where rows may be short, those that have several fields, and the greatest number.
     fn score(&self, padding: bool) -> (usize, usize) {
         if padding {
             let widths = || (0..self.len()).map(|row| self.width(row));
@@ -161,8 +174,13 @@ fn find_dialect(sample: &[u8], options: &CsvOptions) -> Dialect {
     let mut best: Option<((bool, f64, usize), Dialect)> = None;
     for &delimiter in &delimiters {
         for &quote in &quotes {
-            let dialect =
-                Dialect { delimiter, quote, escape: options.escape, comment: options.comment, blank_rows: false };
+            let dialect = Dialect {
+                delimiter,
+                quote,
+                escape: options.escape,
+                comment: options.comment,
+                blank_rows: false,
+            };
             let rows = Rows::scan(sample, dialect, DIALECT_ROWS);
             if quote != quotes[0] && !rows.fields.iter().any(|span| span.is_quoted()) {
                 continue;
@@ -184,7 +202,9 @@ fn find_dialect(sample: &[u8], options: &CsvOptions) -> Dialect {
 fn header_names(header: &[&[u8]], width: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(width);
     for i in 0..width {
-        let text = header.get(i).map_or(String::new(), |text| String::from_utf8_lossy(text.trim_ascii()).into_owned());
+        let text = header
+            .get(i)
+            .map_or(String::new(), |text| String::from_utf8_lossy(text.trim_ascii()).into_owned());
         let wanted = if text.is_empty() { format!("column{i}") } else { text };
         let mut name = wanted.clone();
         let mut number = 0;

@@ -1,5 +1,5 @@
-//! Dates and timestamps in other formats than ISO 8601: the options `dateformat` and `timestampformat`, in the letters of
-//! C's `strftime`, for reading and writing.
+//! Dates and timestamps in other formats than ISO 8601: the options `dateformat` and `timestampformat`, in
+//! the letters of C's `strftime`, for reading and writing.
 //!
 //! A format with an offset (`%z`) gives instants, any other the time that it says.
 
@@ -37,7 +37,10 @@ impl TimeFormat {
             Error::input(format!("option {name}: '{text}' is not a format"))
                 .with_hint("the letters are those of strftime, as in '%d/%m/%Y %H:%M:%S'")
         })?;
-        Ok(Some(TimeFormat { items, has_offset: text.contains("%z") || text.contains("%:z") || text.contains("%+") }))
+        Ok(Some(TimeFormat {
+            items,
+            has_offset: text.contains("%z") || text.contains("%:z") || text.contains("%+"),
+        }))
     }
 
     fn parsed(&self, text: &[u8]) -> Option<Parsed> {
@@ -97,7 +100,11 @@ mod tests {
         ] {
             let format = format(pattern);
             assert_eq!(format.timestamp(text.as_bytes()), Some(micros), "{pattern}");
-            assert_eq!(format.date(text.as_bytes()), Some(micros.div_euclid(MICROS_PER_DAY) as i32), "{pattern}");
+            assert_eq!(
+                format.date(text.as_bytes()),
+                Some(micros.div_euclid(MICROS_PER_DAY) as i32),
+                "{pattern}"
+            );
             let mut written = String::new();
             assert!(format.write_timestamp(micros, &mut written));
             assert_eq!(written, text);

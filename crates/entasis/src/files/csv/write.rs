@@ -1,7 +1,7 @@
 //! Rows to separated values.
 //!
-//! A field is quoted if it would be read as something else otherwise: if it holds a delimiter, a quote or a line end, or
-//! is written like NULL. So `NULL` and the empty string stay apart in the file.
+//! A field is quoted if it would be read as something else otherwise: if it holds a delimiter, a quote or a
+//! line end, or is written like NULL. So `NULL` and the empty string stay apart in the file.
 
 use super::TimeFormats;
 use super::time_format::TimeFormat;
@@ -41,7 +41,9 @@ impl WriteOptions {
             "header" => self.header = flag_option(name, value)?,
             "nullstr" | "null" => self.null = text_option(name, value)?.to_owned(),
             "dateformat" | "date_format" => self.formats.date = TimeFormat::of_option(name, value)?,
-            "timestampformat" | "timestamp_format" => self.formats.timestamp = TimeFormat::of_option(name, value)?,
+            "timestampformat" | "timestamp_format" => {
+                self.formats.timestamp = TimeFormat::of_option(name, value)?
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -81,7 +83,9 @@ impl WriteOptions {
         }
         if vector.physical() == PhysicalType::Str && ty == DataType::Varchar {
             let view: StringView = match vector.dictionary() {
-                Some(dictionary) => dictionary.values().values::<StringView>()[vector.codes()[position] as usize],
+                Some(dictionary) => {
+                    dictionary.values().values::<StringView>()[vector.codes()[position] as usize]
+                }
                 None => vector.values::<StringView>()[if vector.is_constant() { 0 } else { position }],
             };
             return self.text(view.as_bytes(), out);
@@ -94,7 +98,9 @@ impl WriteOptions {
         }
         match value {
             // Neither holds anything that needs quotes, unless digits or points part the fields.
-            Value::Integer(_) | Value::Float(_) | Value::Boolean(_) if self.delimiter.is_ascii_punctuation() => {
+            Value::Integer(_) | Value::Float(_) | Value::Boolean(_)
+                if self.delimiter.is_ascii_punctuation() =>
+            {
                 let start = out.len();
                 write!(out, "{}", value.display(ty)).expect("writing to memory does not fail");
                 if out[start..].contains(&self.delimiter) || &out[start..] == self.null.as_bytes() {

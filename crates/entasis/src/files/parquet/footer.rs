@@ -26,15 +26,16 @@ pub(super) fn place(path: &Path) -> String {
     format!("'{}'", path.display())
 }
 
-/// The footer of a file whose columns are read as arrays of the types that are made with the least work. `None` if the library
-/// refuses them.
+/// The footer of a file whose columns are read as arrays of the types that are made with the least work.
+/// `None` if the library refuses them.
 pub(super) fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
     let (footer, schema) = (metadata.metadata(), metadata.schema());
     let columns = footer.file_metadata().schema_descr();
     let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
     for leaf in 0..columns.num_columns() {
         let field = &mut fields[columns.get_column_root_idx(leaf)];
-        let integers = matches!(columns.column(leaf).physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
+        let integers =
+            matches!(columns.column(leaf).physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
         let ty = match field.data_type() {
             ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8 if is_coded(footer, leaf) => {
                 ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8))
@@ -61,15 +62,17 @@ fn is_coded(footer: &ParquetMetaData, leaf: usize) -> bool {
     let mut chunks = footer.row_groups().iter().map(|group| group.column(leaf));
     footer.num_row_groups() > 0
         && chunks.all(|chunk| {
-            let is_only = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
-            let length = chunk.dictionary_page_offset().and_then(|start| chunk.data_page_offset().checked_sub(start));
+            let is_only =
+                |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
+            let length =
+                chunk.dictionary_page_offset().and_then(|start| chunk.data_page_offset().checked_sub(start));
             length.is_some_and(|length| (1..=DICTIONARY_BYTES).contains(&length))
                 && (is_only(Encoding::RLE_DICTIONARY) || is_only(Encoding::PLAIN_DICTIONARY))
         })
 }
 
-/// Runs a call of the Parquet library on the bytes at `place`. Nobody vouches for them, so a panic is an answer too: it says
-/// nothing but that they contradict each other.
+/// Runs a call of the Parquet library on the bytes at `place`. Nobody vouches for them, so a panic is an
+/// answer too: it says nothing but that they contradict each other.
 pub(super) fn guarded<T, E: fmt::Display>(
     place: impl Fn() -> String,
     call: impl FnOnce() -> Result<T, E>,
@@ -91,7 +94,11 @@ mod tests {
     #[test]
     fn a_panic_of_the_library_is_an_error_that_says_where() {
         let nothing: Option<u8> = std::hint::black_box(None);
-        let error = guarded(|| "'a.parquet', row group 3".into(), || Ok::<u8, String>(nothing.unwrap())).unwrap_err();
-        assert_eq!(error.message(), "'a.parquet', row group 3 is not sound Parquet: its bytes contradict each other");
+        let error =
+            guarded(|| "'a.parquet', row group 3".into(), || Ok::<u8, String>(nothing.unwrap())).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "'a.parquet', row group 3 is not sound Parquet: its bytes contradict each other"
+        );
     }
 }

@@ -1,16 +1,17 @@
 //! Parquet files as a relation.
 //!
 //! 1. Opening reads the footers: schema, row counts, statistics. [`unite`] makes one list of columns of them.
-//! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters name and by what
-//!    the paths say.
-//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time ([`scan`]). Where there are several
-//!    workers, the last row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a
-//!    file's read position is shared by all who hold it.
-//! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are copied and hashed once
-//!    for an entry and not for a row; other text stays in its pages; decimals that stand in 32 or 64 bits take 64.
+//! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters
+//!    name and by what the paths say.
+//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time ([`scan`]). Where
+//!    there are several workers, the last row groups are cut into parts, so that none waits long for another.
+//!    Each opens files of its own, because a file's read position is shared by all who hold it.
+//! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are
+//!    copied and hashed once for an entry and not for a row; other text stays in its pages; decimals that
+//!    stand in 32 or 64 bits take 64.
 //!
-//! Columns that a query does not read do not matter, whatever is in them. Pages are not pruned and filters are not run while
-//! decoding; the engine filters the chunks.
+//! Columns that a query does not read do not matter, whatever is in them. Pages are not pruned and filters
+//! are not run while decoding; the engine filters the chunks.
 
 mod footer;
 mod scan;
@@ -38,8 +39,8 @@ use unite::{United, unite};
 
 /// Bytes of a dictionary in a file, as it is compressed, up to which columns are read as codes.
 const DICTIONARY_BYTES: i64 = 16 << 10;
-/// Parts that the last row groups are cut into, for each worker. More of them end at about the same time, but each reads the
-/// dictionaries of its columns anew.
+/// Parts that the last row groups are cut into, for each worker. More of them end at about the same time, but
+/// each reads the dictionaries of its columns anew.
 const PARTS: u64 = 4;
 /// Rows of a part, or a multiple of that: row groups of a table that is filled with them are full then.
 const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
@@ -50,7 +51,8 @@ const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
 /// I/O, if a file cannot be read; input, if it is malformed.
 pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Arc<dyn Relation>> {
     let footers = paths.iter().map(|path| load(path)).collect::<Result<Vec<_>>>()?;
-    let schemas: Vec<_> = paths.iter().map(|path| &**path).zip(footers.iter().map(|f| f.schema().clone())).collect();
+    let schemas: Vec<_> =
+        paths.iter().map(|path| &**path).zip(footers.iter().map(|f| f.schema().clone())).collect();
     let United { mut schema, mut problems, mut origins } = unite(&schemas, options.union_by_name);
     paths::add_columns(&paths, options, &mut schema, origins.iter_mut().collect())?;
     problems.resize(schema.len(), None);
@@ -63,7 +65,12 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Ar
     let mut files: Vec<ParquetFile> = Vec::with_capacity(paths.len());
     for ((path, metadata), columns) in paths.into_iter().zip(footers).zip(origins) {
         let reading = guarded(|| footer::place(&path), || Ok::<_, String>(as_they_stand(&metadata)))?;
-        files.push(ParquetFile { reading: reading.unwrap_or_else(|| metadata.clone()), path, metadata, columns });
+        files.push(ParquetFile {
+            reading: reading.unwrap_or_else(|| metadata.clone()),
+            path,
+            metadata,
+            columns,
+        });
     }
     let bounds = schema.iter().map(|_| OnceLock::new()).collect();
     Ok(Arc::new(ParquetRelation(Arc::new(Inner { name: name.to_owned(), schema, problems, files, bounds }))))
@@ -96,7 +103,9 @@ impl ParquetFile {
     fn check_codecs(&self, group: usize, columns: &[Option<usize>]) -> Result<()> {
         let parts = self.metadata.parquet_schema();
         for (leaf, chunk) in self.metadata.metadata().row_group(group).columns().iter().enumerate() {
-            if chunk.compression() == Compression::LZO && columns.contains(&Some(parts.get_column_root_idx(leaf))) {
+            if chunk.compression() == Compression::LZO
+                && columns.contains(&Some(parts.get_column_root_idx(leaf)))
+            {
                 let (place, column) = (self.place(group), chunk.column_path());
                 return Err(Error::not_supported(format!("the compression LZO ({place}, column {column})")));
             }
@@ -146,7 +155,8 @@ impl Inner {
         })
     }
 
-    /// Bounds of a column in each row group of a file. What is not known, not comparable or not to be trusted is absent.
+    /// Bounds of a column in each row group of a file. What is not known, not comparable or not to be trusted
+    /// is absent.
     fn file_bounds(&self, file_index: usize, column: usize) -> Vec<Bounds> {
         let file = &self.files[file_index];
         let metadata = file.metadata.metadata();
@@ -169,11 +179,13 @@ impl Inner {
             || {
                 let groups = metadata.row_groups();
                 let schema = file.metadata.schema();
-                let converter = StatisticsConverter::try_new(field.name(), schema, file.metadata.parquet_schema())?;
+                let converter =
+                    StatisticsConverter::try_new(field.name(), schema, file.metadata.parquet_schema())?;
                 let index = converter.parquet_column_index();
                 let mins = converter.row_group_mins(groups)?;
                 let maxs = converter.row_group_maxes(groups)?;
-                let nulls = converter.with_missing_null_counts_as_zero(false).row_group_null_counts(groups)?;
+                let nulls =
+                    converter.with_missing_null_counts_as_zero(false).row_group_null_counts(groups)?;
                 Ok::<_, parquet::errors::ParquetError>((index, mins, maxs, nulls))
             },
         );
@@ -186,7 +198,10 @@ impl Inner {
             // Old writers compared the bytes of strings as signed numbers.
             let chunk = metadata.row_group(group).column(index);
             let dubious = chunk.statistics().is_some_and(|s| s.is_min_max_deprecated())
-                && matches!(chunk.column_type(), PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY);
+                && matches!(
+                    chunk.column_type(),
+                    PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY
+                );
             if !dubious {
                 bounds.min = mins.get(group).filter(|value| !value.is_null()).cloned();
                 bounds.max = maxs.get(group).filter(|value| !value.is_null()).cloned();
@@ -238,10 +253,12 @@ impl Relation for ParquetRelation {
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
         let inner = &self.0;
-        if let Some(problem) = request.columns.iter().find_map(|(_, column)| inner.problems[*column].clone()) {
+        if let Some(problem) = request.columns.iter().find_map(|(_, column)| inner.problems[*column].clone())
+        {
             return Err(problem);
         }
-        let column_of = |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
+        let column_of =
+            |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
         let mut morsels = Vec::new();
         for (index, (file, group)) in inner.row_groups().enumerate() {
             let bounds = |id: ColumnId| column_of(id).map(|column| inner.bounds(column)[index].clone());
@@ -269,7 +286,9 @@ mod tests {
     use crate::files::{Options, open};
     use arrow_array::RecordBatch;
     use arrow_array::types::Int64Type;
-    use arrow_array::{Date32Array, Float64Array, Int32Array, Int64Array, ListArray, StringArray, StructArray};
+    use arrow_array::{
+        Date32Array, Float64Array, Int32Array, Int64Array, ListArray, StringArray, StructArray,
+    };
     use arrow_cast::cast;
     use arrow_schema::DataType as ArrowType;
     use arrow_schema::Field as ArrowField;
@@ -285,7 +304,8 @@ mod tests {
     fn write(path: &str, columns: Vec<(&str, ArrayRef)>, group_rows: usize) {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
-        let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
     }
@@ -340,7 +360,8 @@ mod tests {
         write(&path, vec![("few", few), ("many", many)], 4000);
         let file = load(Path::new(&path)).unwrap();
         let reading = as_they_stand(&file).unwrap();
-        let types: Vec<&ArrowType> = reading.schema().fields().iter().map(|field| field.data_type()).collect();
+        let types: Vec<&ArrowType> =
+            reading.schema().fields().iter().map(|field| field.data_type()).collect();
         assert!(matches!(types[..], [ArrowType::Dictionary(..), ArrowType::Utf8View]), "{types:?}");
         for chunk_rows in [3, 2048] {
             let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], chunk_rows).unwrap();
@@ -426,7 +447,9 @@ mod tests {
         assert!(worker.next(&mut chunk).unwrap());
         assert_eq!(chunk.value(1, 0, DataType::Varchar), Value::Text("y".into()));
         assert_eq!(chunk.value(1, 1, DataType::Int64), Value::Integer(2));
-        for (column, what) in [(0, "nested types"), (1, "nested types"), (2, "decimals of more than 38 digits")] {
+        for (column, what) in
+            [(0, "nested types"), (1, "nested types"), (2, "decimals of more than 38 digits")]
+        {
             let error = columns(&[3, column]).err().unwrap();
             let name = relation.schema()[column].name.clone();
             assert_eq!(error.kind(), ErrorKind::NotSupported);

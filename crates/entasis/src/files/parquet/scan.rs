@@ -1,7 +1,8 @@
-//! The scan of Parquet files: workers take row groups or parts of them, and decode the columns that are asked for.
+//! The scan of Parquet files: workers take row groups or parts of them, and decode the columns that are asked
+//! for.
 //!
-//! A column of another type in the file than in the relation is converted, exactly or with an error. One that the file lacks,
-//! or that its path gives, is a constant.
+//! A column of another type in the file than in the relation is converted, exactly or with an error. One that
+//! the file lacks, or that its path gives, is a constant.
 
 use super::Inner;
 use super::footer::{self, guarded};
@@ -48,7 +49,12 @@ pub(super) struct ParquetSource {
 
 impl ParquetSource {
     /// A scan of `morsels`, in that order, for `columns` of the relation.
-    pub(super) fn new(relation: Arc<Inner>, columns: Vec<usize>, chunk_rows: usize, morsels: Vec<Morsel>) -> Self {
+    pub(super) fn new(
+        relation: Arc<Inner>,
+        columns: Vec<usize>,
+        chunk_rows: usize,
+        morsels: Vec<Morsel>,
+    ) -> Self {
         let shared = Arc::new(Shared { morsels, next: AtomicUsize::new(0) });
         ParquetSource { relation, columns, chunk_rows, shared }
     }
@@ -64,7 +70,11 @@ impl Source for ParquetSource {
             morsel: 0,
             state: State::Between,
             importers: self.columns.iter().map(|_| Importer::default()).collect(),
-            vectors: self.columns.iter().map(|&c| Vector::new(self.relation.schema[c].ty.physical())).collect(),
+            vectors: self
+                .columns
+                .iter()
+                .map(|&c| Vector::new(self.relation.schema[c].ty.physical()))
+                .collect(),
         }))
     }
 
@@ -129,14 +139,16 @@ impl ParquetWorker {
         order.sort_unstable();
         order.dedup();
         let places = wanted.iter().map(|column| order.binary_search(&(*column)?).ok()).collect();
-        let handle = File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
+        let handle =
+            File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
         let reader = guarded(
             || file.place(morsel.group),
             || {
-                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
-                    .with_row_groups(vec![morsel.group])
-                    .with_projection(mask)
-                    .with_batch_size(self.chunk_rows);
+                let builder =
+                    ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
+                        .with_row_groups(vec![morsel.group])
+                        .with_projection(mask)
+                        .with_batch_size(self.chunk_rows);
                 // PERF: readers of whole row groups do not keep a list of rows.
                 if rows == relation.rows(morsel.file, morsel.group) {
                     return builder.build();
@@ -193,9 +205,15 @@ impl SourceWorker for ParquetWorker {
                         if let Some(place) = place {
                             let field = &self.relation.schema[self.columns[slot]];
                             let importer = &mut self.importers[slot];
-                            importer.import(&**batch.column(*place), *offset, rows, field.ty, vector).map_err(|e| {
-                                e.with_context(format!("{}, column \"{}\"", footer::place(&file.path), field.name))
-                            })?;
+                            importer
+                                .import(&**batch.column(*place), *offset, rows, field.ty, vector)
+                                .map_err(|e| {
+                                    e.with_context(format!(
+                                        "{}, column \"{}\"",
+                                        footer::place(&file.path),
+                                        field.name
+                                    ))
+                                })?;
                         }
                         chunk.push_column(vector.clone(), group);
                     }

@@ -1,11 +1,11 @@
 //! The columns of several Parquet files as those of one relation.
 //!
-//! Columns go by name, in any order; those of the first file, or of all with `union_by_name`, where a file that lacks one
-//! has NULL. Without it, a type holds the values of the other files' columns or they do not go together; with it, the type
-//! becomes one that holds them all.
+//! Columns go by name, in any order; those of the first file, or of all with `union_by_name`, where a file
+//! that lacks one has NULL. Without it, a type holds the values of the other files' columns or they do not go
+//! together; with it, the type becomes one that holds them all.
 //!
-//! What cannot be read (nested types, decimals of more than 38 digits) and what does not go together is an error only of
-//! a query that reads that column.
+//! What cannot be read (nested types, decimals of more than 38 digits) and what does not go together is an
+//! error only of a query that reads that column.
 
 use crate::files::columns::{Origin, joined, place_of};
 use arrow_schema::SchemaRef;
@@ -33,7 +33,8 @@ pub(super) fn unite(files: &[(&Path, SchemaRef)], union_by_name: bool) -> United
             }
         }
     }
-    let mut united = United { schema: Schema::new(), problems: Vec::new(), origins: vec![Vec::new(); files.len()] };
+    let mut united =
+        United { schema: Schema::new(), problems: Vec::new(), origins: vec![Vec::new(); files.len()] };
     for name in names {
         let (ty, problem) = unite_column(name, files, union_by_name, &mut united.origins);
         // Files may hold NULL even where the first one says that it does not.
@@ -84,7 +85,8 @@ fn unite_column(
             both => {
                 let hint = match both {
                     Some(both) => format!("read both as {both}: union_by_name => true"),
-                    None => "read the files apart, CAST the column and put them together with UNION ALL".to_owned(),
+                    None => "read the files apart, CAST the column and put them together with UNION ALL"
+                        .to_owned(),
                 };
                 let first = first.display();
                 let text = format!("column \"{name}\" is {so_far} in '{first}' and {ty} in '{shown}'");

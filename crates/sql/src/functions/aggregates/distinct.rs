@@ -1,5 +1,5 @@
-//! An estimate of the number of distinct values: HyperLogLog (Flajolet et al., AofA 2007) with 4,096 registers, whose
-//! standard error is 1.6 %; of few values the empty registers say the number nearly exactly.
+//! An estimate of the number of distinct values: HyperLogLog (Flajolet et al., AofA 2007) with 4,096
+//! registers, whose standard error is 1.6 %; of few values the empty registers say the number nearly exactly.
 
 use super::states::{Accumulator, Call};
 use crate::functions::catalog::row::Row;
@@ -45,7 +45,8 @@ impl Accumulator for Registers {
         if fresh {
             self.0.resize(REGISTERS, 0);
         }
-        // Mixed once more: the hash of a number may be a product, whose upper bits are better than its lower ones.
+        // Mixed once more: the hash of a number may be a product, whose upper bits are better than its lower
+        // ones.
         let hash = hash(row);
         let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let hash = hash ^ (hash >> 32);

@@ -1,8 +1,9 @@
-//! Aggregate functions with states of ours, in the binder and in the engine; and the page's entries of all aggregates.
+//! Aggregate functions with states of ours, in the binder and in the engine; and the page's entries of all
+//! aggregates.
 //!
-//! A function is a [`Kind`]: what it takes and gives ([`Kind::types`]), and one of the accumulators of [`order`],
-//! [`statistics`], [`pairs`], [`distinct`] or [`simple`]. [`states`] keeps one accumulator for each group. Rows in which an argument is NULL do not
-//! count, unless the accumulator says so.
+//! A function is a [`Kind`]: what it takes and gives ([`Kind::types`]), and one of the accumulators of
+//! [`order`], [`statistics`], [`pairs`], [`distinct`] or [`simple`]. [`states`] keeps one accumulator for
+//! each group. Rows in which an argument is NULL do not count, unless the accumulator says so.
 
 mod distinct;
 mod order;
@@ -92,7 +93,13 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<AggregateUDF>)> {
         (&["mode"], Kind::Mode),
         (&["quantile_disc", "percentile_disc", "quantile"], Kind::Quantile { continuous: false }),
         (
-            &["quantile_cont", "percentile_cont", "approx_quantile", "approx_percentile_cont", "reservoir_quantile"],
+            &[
+                "quantile_cont",
+                "percentile_cont",
+                "approx_quantile",
+                "approx_percentile_cont",
+                "reservoir_quantile",
+            ],
             Kind::Quantile { continuous: true },
         ),
         (&["median", "approx_median"], Kind::Median),
@@ -164,14 +171,18 @@ impl Kind {
         match (self, given) {
             (Kind::First | Kind::Last | Kind::Mode, &[ty]) => Ok((vec![ty], ty)),
             (Kind::Extreme { .. }, &[ty, by]) => Ok((vec![ty, by], ty)),
-            (Kind::Median, &[ty]) => between(ty).map(|(arg, result)| (vec![arg], result)).ok_or_else(no_such_call),
+            (Kind::Median, &[ty]) => {
+                between(ty).map(|(arg, result)| (vec![arg], result)).ok_or_else(no_such_call)
+            }
             (Kind::Deviation, &[ty]) => {
                 let (arg, result) = between(ty).ok_or_else(no_such_call)?;
                 let spans = matches!(result, T::Timestamp | T::TimestampTz | T::Time);
                 Ok((vec![arg], if spans { T::Interval } else { result }))
             }
             // The last argument says that the order is descending.
-            (Kind::Quantile { continuous }, &[ty, share] | &[ty, share, T::Boolean]) if fits(share, T::Float64) => {
+            (Kind::Quantile { continuous }, &[ty, share] | &[ty, share, T::Boolean])
+                if fits(share, T::Float64) =>
+            {
                 let (arg, result) = if continuous { between(ty).ok_or_else(no_such_call)? } else { (ty, ty) };
                 let mut args = vec![arg, T::Float64];
                 args.extend(given.get(2));
@@ -209,7 +220,9 @@ impl Kind {
                 _ => Err(no_such_call()),
             },
             (Kind::Join, &[ty]) if ty != T::Blob => Ok((vec![T::Varchar], T::Varchar)),
-            (Kind::Join, &[ty, T::Varchar | T::Null]) if ty != T::Blob => Ok((vec![T::Varchar; 2], T::Varchar)),
+            (Kind::Join, &[ty, T::Varchar | T::Null]) if ty != T::Blob => {
+                Ok((vec![T::Varchar; 2], T::Varchar))
+            }
             (Kind::Join, [T::Blob, T::Blob]) => Ok((vec![T::Blob; 2], T::Blob)),
             _ => Err(no_such_call()),
         }
@@ -265,7 +278,8 @@ impl AggregateUDFImpl for Aggregate {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the result's type.
+        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the
+        // result's type.
         Ok(args.to_vec())
     }
 

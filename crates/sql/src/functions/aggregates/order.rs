@@ -144,7 +144,8 @@ impl Accumulator for Counts {
     fn result(&mut self, call: &Call) -> Result<Value> {
         if call.kind == Kind::Entropy {
             let share = |count: u64| count as f64 / self.rows as f64;
-            let entropy: f64 = self.values.values().map(|(count, _)| -share(*count) * share(*count).log2()).sum();
+            let entropy: f64 =
+                self.values.values().map(|(count, _)| -share(*count) * share(*count).log2()).sum();
             return Ok(Value::Float(entropy.max(0.0)));
         }
         // Of equally frequent ones that which came first.
@@ -240,7 +241,9 @@ fn interpolated(a: &Value, b: &Value, fraction: f64, call: &Call) -> Value {
             let (a, b) = (*a as f64, *b as f64);
             Value::Float(a + (b - a) * fraction)
         }
-        (Value::Integer(a), Value::Integer(b)) => Value::Integer(a + ((b - a) as f64 * fraction).round() as i128),
+        (Value::Integer(a), Value::Integer(b)) => {
+            Value::Integer(a + ((b - a) as f64 * fraction).round() as i128)
+        }
         (Value::Interval(a), Value::Interval(b)) => {
             let parts = scale_interval(*a, 1.0 - fraction).zip(scale_interval(*b, fraction));
             parts.and_then(|(a, b)| add_intervals(a, b)).map_or(Value::Null, Value::Interval)
@@ -328,9 +331,11 @@ impl Sorted {
         };
         let median = Sorted::Values(distances, Wanted::default()).quantile(&inner, 0.5, true)?;
         Ok(match median {
-            Value::Integer(micros) if span => {
-                Value::Interval(Interval { months: 0, days: 0, micros: i64::try_from(micros).unwrap_or(i64::MAX) })
-            }
+            Value::Integer(micros) if span => Value::Interval(Interval {
+                months: 0,
+                days: 0,
+                micros: i64::try_from(micros).unwrap_or(i64::MAX),
+            }),
             other => other,
         })
     }

@@ -1,5 +1,5 @@
-//! Aggregates of pairs of floats, (y, x) in the order of their arguments: covariance, correlation, the line of least
-//! squares. Rows in which either is NULL do not count.
+//! Aggregates of pairs of floats, (y, x) in the order of their arguments: covariance, correlation, the line
+//! of least squares. Rows in which either is NULL do not count.
 
 use super::Kind;
 use super::states::{Accumulator, Call};

@@ -141,7 +141,8 @@ impl Accumulator for Bits {
     }
 }
 
-/// `string_agg`: texts or bytes, with a separator between them, which is that of the later one; a comma if there is none.
+/// `string_agg`: texts or bytes, with a separator between them, which is that of the later one; a comma if
+/// there is none.
 #[derive(Default, Clone)]
 pub(super) struct Join {
     /// The separator in front of the first, which counts where another text comes before it.

@@ -59,9 +59,11 @@ impl ExternalAggregate for Call {
             Kind::Join => of::<simple::Join>(self),
             Kind::ExactSum | Kind::ExactMean | Kind::WeightedMean => of::<statistics::Sums>(self),
             Kind::GeometricMean => of::<statistics::Logarithms>(self),
-            Kind::Skewness | Kind::Kurtosis | Kind::KurtosisOfAll | Kind::StandardError | Kind::Variance { .. } => {
-                of::<statistics::Moments>(self)
-            }
+            Kind::Skewness
+            | Kind::Kurtosis
+            | Kind::KurtosisOfAll
+            | Kind::StandardError
+            | Kind::Variance { .. } => of::<statistics::Moments>(self),
             Kind::Covariance { .. } | Kind::Correlation | Kind::Line(_) => of::<pairs::Pairs>(self),
             Kind::Distinct => of::<distinct::Registers>(self),
         })
@@ -87,7 +89,8 @@ impl<A: Accumulator> GroupStates for States<A> {
     fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()> {
         self.has(group_count);
         let call = self.call.clone();
-        let args: Vec<Argument<'_>> = args.iter().zip(&call.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
+        let args: Vec<Argument<'_>> =
+            args.iter().zip(&call.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
         for (at, group) in groups[..rows].iter().enumerate() {
             let row = Row { args: &args, at, result: call.result };
             if A::TAKES_NULLS || !row.has_null() {
@@ -108,7 +111,13 @@ impl<A: Accumulator> GroupStates for States<A> {
         Ok(())
     }
 
-    fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32], group_count: usize) -> Result<bool> {
+    fn add_copies(
+        &mut self,
+        other: &dyn GroupStates,
+        ids: &[u32],
+        map: &[u32],
+        group_count: usize,
+    ) -> Result<bool> {
         self.has(group_count);
         let other = other.as_any().and_then(|other| other.downcast_ref::<States<A>>());
         let other = other.ok_or_else(|| Error::internal("states of two different aggregates were merged"))?;
@@ -141,7 +150,9 @@ impl<A: Accumulator> GroupStates for States<A> {
                 None => A::default().result(&call)?,
             };
             match (value, call.result) {
-                (Value::Integer(v), DataType::Uuid) => out.write_value(at, &Value::Integer(uuid_to_ordered(v)))?,
+                (Value::Integer(v), DataType::Uuid) => {
+                    out.write_value(at, &Value::Integer(uuid_to_ordered(v)))?
+                }
                 (value, _) => out.write_value(at, &value)?,
             }
         }

@@ -88,7 +88,11 @@ impl Accumulator for Logarithms {
     }
 
     fn result(&mut self, _: &Call) -> Result<Value> {
-        Ok(if self.count == 0 { Value::Null } else { Value::Float((self.sum.value() / self.count as f64).exp()) })
+        Ok(if self.count == 0 {
+            Value::Null
+        } else {
+            Value::Float((self.sum.value() / self.count as f64).exp())
+        })
     }
 }
 
@@ -116,8 +120,10 @@ impl Moments {
             + delta * d1 * d2 * n * m * (n * n - n * m + m * m)
             + 6.0 * d2 * (n * n * other.second + m * m * self.second)
             + 4.0 * d1 * (n * other.third - m * self.third);
-        let third =
-            self.third + other.third + delta * d2 * n * m * (n - m) + 3.0 * d1 * (n * other.second - m * self.second);
+        let third = self.third
+            + other.third
+            + delta * d2 * n * m * (n - m)
+            + 3.0 * d1 * (n * other.second - m * self.second);
         self.second += other.second + delta * d1 * n * m;
         (self.third, self.fourth) = (third, fourth);
         self.mean += d1 * m;
@@ -158,7 +164,9 @@ impl Accumulator for Moments {
                 let of_all = fourth / n / (variance * variance);
                 Value::Float((n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * of_all - 3.0 * (n - 1.0)))
             }
-            Kind::KurtosisOfAll if n > 1.0 && second > 0.0 => Value::Float(fourth / n / (variance * variance) - 3.0),
+            Kind::KurtosisOfAll if n > 1.0 && second > 0.0 => {
+                Value::Float(fourth / n / (variance * variance) - 3.0)
+            }
             _ => Value::Null,
         })
     }

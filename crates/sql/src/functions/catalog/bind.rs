@@ -1,12 +1,13 @@
-//! A catalog function as DataFusion's binder sees it: a name, argument types and a result type. It is lowered to a
-//! [`Call`](super::call::Call), never invoked.
+//! A catalog function as DataFusion's binder sees it: a name, argument types and a result type. It is lowered
+//! to a [`Call`](super::call::Call), never invoked.
 
 use super::types::resolve;
 use super::{Body, Definition, Overload, Signature};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature as DfSignature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature as DfSignature,
+    Volatility,
 };
 use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_vector::{DataType, Error, Result, Value};
@@ -26,7 +27,9 @@ pub(crate) fn udf(name: &'static str, definition: &'static Definition) -> Arc<Sc
     // The binder asks a user-defined signature only where there are arguments.
     let is_nullary = |overload: &Overload| overload.args.is_empty() && overload.rest.is_none();
     let signature = match definition.body {
-        Body::Overloads(overloads) if overloads.iter().all(is_nullary) => DfSignature::nullary(Volatility::Immutable),
+        Body::Overloads(overloads) if overloads.iter().all(is_nullary) => {
+            DfSignature::nullary(Volatility::Immutable)
+        }
         _ => DfSignature::user_defined(Volatility::Immutable),
     };
     Arc::new(ScalarUDF::from(Function { name, definition, signature }))
@@ -86,7 +89,8 @@ impl ScalarUDFImpl for Function {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the result's type.
+        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the
+        // result's type.
         Ok(args.to_vec())
     }
 

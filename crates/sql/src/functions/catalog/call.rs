@@ -42,7 +42,8 @@ impl ExternalFunction for Call {
     }
 
     fn evaluate(&self, args: &[Vector], rows: usize, out: &mut Vector) -> Result<()> {
-        let args: Vec<Argument<'_>> = args.iter().zip(&self.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
+        let args: Vec<Argument<'_>> =
+            args.iter().zip(&self.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
         out.begin(rows.max(CHUNK_ROWS));
         let row = |at| Row { args: &args, at, result: self.result };
         match self.kernel {
@@ -74,7 +75,9 @@ impl Call {
         let (ty, name) = (self.result, self.name);
         let range = ty.integer_range().unwrap_or((i128::MIN, i128::MAX));
         let checked = |row: &Row<'_>| match f(row)? {
-            Some(v) if v < range.0 || v > range.1 => Err(Error::input(format!("{name}: the result is no {ty}"))),
+            Some(v) if v < range.0 || v > range.1 => {
+                Err(Error::input(format!("{name}: the result is no {ty}")))
+            }
             v => Ok(v),
         };
         macro_rules! fill {
@@ -186,7 +189,9 @@ fn choices<'a>(
             None => Value::Null,
         };
         match (value, row.result) {
-            (Value::Integer(v), DataType::Uuid) => out.write_value(at, &Value::Integer(uuid_to_ordered(v)))?,
+            (Value::Integer(v), DataType::Uuid) => {
+                out.write_value(at, &Value::Integer(uuid_to_ordered(v)))?
+            }
             (value, _) => out.write_value(at, &value)?,
         }
     }

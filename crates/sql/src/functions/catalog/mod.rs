@@ -1,10 +1,11 @@
-//! The catalog of functions: every name that there is, with what it takes and gives, a line on what it does, and
-//! examples that a test runs. `docs/functions.md` is written from it.
+//! The catalog of functions: every name that there is, with what it takes and gives, a line on what it does,
+//! and examples that a test runs. `docs/functions.md` is written from it.
 //!
-//! A scalar function whose kernel is ours has [`Overload`]s: argument types, a result type and a kernel over one row
-//! ([`row`]). [`bind`] is how the binder sees it, [`call`] how the engine does, and [`types`] chooses the overload.
-//! The kernels are in [`super::kernels`], a file for each subject, beside their definitions; they know nothing of the
-//! binder. The others ([`Body::Elsewhere`]) are in [`super::native`], [`super::aggregates`] or DataFusion's library.
+//! A scalar function whose kernel is ours has [`Overload`]s: argument types, a result type and a kernel over
+//! one row ([`row`]). [`bind`] is how the binder sees it, [`call`] how the engine does, and [`types`] chooses
+//! the overload. The kernels are in [`super::kernels`], a file for each subject, beside their definitions;
+//! they know nothing of the binder. The others ([`Body::Elsewhere`]) are in [`super::native`],
+//! [`super::aggregates`] or DataFusion's library.
 
 pub(crate) mod bind;
 pub(crate) mod call;
@@ -109,7 +110,8 @@ pub(crate) const fn elsewhere(
 
 /// All scalar functions with kernels of ours, by name.
 pub(crate) fn scalars() -> impl Iterator<Item = (&'static str, &'static Definition)> {
-    let definitions = kernels::SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
+    let definitions =
+        kernels::SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
     let ours = definitions.filter(|definition| !matches!(definition.body, Body::Elsewhere));
     ours.flat_map(|definition| definition.names.iter().map(move |name| (*name, definition)))
 }
@@ -118,8 +120,11 @@ pub(crate) fn scalars() -> impl Iterator<Item = (&'static str, &'static Definiti
 pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
     static BY_NAME: OnceLock<HashMap<&'static str, &'static Definition>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
-        let definitions = kernels::SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
-        definitions.flat_map(|definition| definition.names.iter().map(move |name| (*name, definition))).collect()
+        let definitions =
+            kernels::SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
+        definitions
+            .flat_map(|definition| definition.names.iter().map(move |name| (*name, definition)))
+            .collect()
     });
     by_name.get(name).copied()
 }

@@ -87,8 +87,11 @@ fn line(definition: &Definition, out: &mut String) {
     let call = code(&format!("{}({})", definition.names[0], definition.arguments));
     let others: Vec<String> = definition.names[1..].iter().map(|name| code(name)).collect();
     let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
-    let examples: Vec<String> =
-        definition.examples.iter().map(|(call, result)| format!("{} → {}", code(call), code(result))).collect();
+    let examples: Vec<String> = definition
+        .examples
+        .iter()
+        .map(|(call, result)| format!("{} → {}", code(call), code(result)))
+        .collect();
     let (gives, does) = (cell(definition.gives), cell(definition.does));
     let _ = writeln!(out, "| {call}{others} | {gives} | {does} | {} |", examples.join("<br>"));
 }

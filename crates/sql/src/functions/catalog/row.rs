@@ -6,8 +6,8 @@ use entasis_vector::vector::uuid_from_ordered;
 use entasis_vector::{DataType, PhysicalType, Result, StringHeap, StringView, Value, Vector};
 use std::fmt;
 
-/// A function of one row. A NULL argument makes the result NULL, without a call, unless the kernel says that it looks at
-/// NULLs itself.
+/// A function of one row. A NULL argument makes the result NULL, without a call, unless the kernel says that
+/// it looks at NULLs itself.
 #[derive(Clone, Copy)]
 pub(crate) enum Kernel {
     /// BOOLEAN
@@ -171,7 +171,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Where a kernel writes text or bytes. What may be far longer than the arguments is asked for first ([`Writer::room`]).
+/// Where a kernel writes text or bytes. What may be far longer than the arguments is asked for first
+/// ([`Writer::room`]).
 pub(crate) struct Writer<'a> {
     pub(crate) buffer: &'a mut Vec<u8>,
     pub(crate) meter: &'a mut Meter,

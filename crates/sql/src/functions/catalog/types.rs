@@ -1,8 +1,9 @@
 //! Which overload a call means: the one whose argument types are nearest to the given ones.
 //!
-//! A type may become another without a cast where nothing is lost, or where the text of a constant is meant: integers
-//! become wider ones, decimals and floats; a DATE a TIMESTAMP; a VARCHAR anything, as in both other systems for literals
-//! (the binder has forgotten by now which they were); and anything but a BLOB a VARCHAR, where no other overload fits.
+//! A type may become another without a cast where nothing is lost, or where the text of a constant is meant:
+//! integers become wider ones, decimals and floats; a DATE a TIMESTAMP; a VARCHAR anything, as in both other
+//! systems for literals (the binder has forgotten by now which they were); and anything but a BLOB a VARCHAR,
+//! where no other overload fits.
 
 use super::{Body, Definition, Overload, Signature};
 use entasis_vector::{DataType, Error, Result, Value};
@@ -38,7 +39,8 @@ fn nearest(overloads: &[Overload], types: &[DataType]) -> Option<Signature> {
             continue;
         }
         let wanted = overload.args.iter().chain(overload.rest.iter().cycle());
-        let Some(cost) = types.iter().zip(wanted).map(|(from, to)| distance(*from, *to)).sum::<Option<u32>>() else {
+        let Some(cost) = types.iter().zip(wanted).map(|(from, to)| distance(*from, *to)).sum::<Option<u32>>()
+        else {
             continue;
         };
         if best.is_none_or(|(least, _)| cost < least) {
@@ -53,20 +55,24 @@ fn nearest(overloads: &[Overload], types: &[DataType]) -> Option<Signature> {
     })
 }
 
-/// How far a type is from another that it may become without a cast; `None` if it may not. As a target, NULL stands for
-/// any type.
+/// How far a type is from another that it may become without a cast; `None` if it may not. As a target, NULL
+/// stands for any type.
 fn distance(from: DataType, to: DataType) -> Option<u32> {
     use DataType as T;
     Some(match (from, to) {
         _ if from == to => 0,
         (_, T::Null) | (T::Null, _) => 1,
         (T::UInt64, T::Int64) => 8,
-        (from, to) if from.is_integer() && to.is_integer() => match (from.integer_range(), to.integer_range()) {
-            (Some(f), Some(t)) if t.0 <= f.0 && f.1 <= t.1 => u32::from(width(to)) - u32::from(width(from)) + 1,
-            // A literal comes as BIGINT.
-            (Some(_), Some(_)) if from == T::Int64 => 12,
-            _ => return None,
-        },
+        (from, to) if from.is_integer() && to.is_integer() => {
+            match (from.integer_range(), to.integer_range()) {
+                (Some(f), Some(t)) if t.0 <= f.0 && f.1 <= t.1 => {
+                    u32::from(width(to)) - u32::from(width(from)) + 1
+                }
+                // A literal comes as BIGINT.
+                (Some(_), Some(_)) if from == T::Int64 => 12,
+                _ => return None,
+            }
+        }
         (from, T::Decimal { .. }) if from.is_integer() => 16,
         (T::Decimal { .. }, T::Decimal { .. }) => 2,
         (T::Float32, T::Float64) => 4,
@@ -116,7 +122,8 @@ fn common_of_two(a: DataType, b: DataType) -> Option<DataType> {
         }
         (a, b) if a.is_integer() && b.is_integer() => {
             let (a, b) = (a.integer_range()?, b.integer_range()?);
-            let holds = |ty: &T| ty.integer_range().is_some_and(|r| r.0 <= a.0.min(b.0) && r.1 >= a.1.max(b.1));
+            let holds =
+                |ty: &T| ty.integer_range().is_some_and(|r| r.0 <= a.0.min(b.0) && r.1 >= a.1.max(b.1));
             let integers = [T::UInt8, T::Int8, T::UInt16, T::Int16, T::UInt32, T::Int32, T::UInt64, T::Int64];
             integers.into_iter().find(holds).unwrap_or(T::Decimal { precision: 20, scale: 0 })
         }

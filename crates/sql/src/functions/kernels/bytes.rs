@@ -191,7 +191,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                     Encoding::Utf8 => out.bytes(row.bytes(0)),
                     Encoding::Latin1 => {
                         for c in row.text(0).chars() {
-                            let byte = u8::try_from(c).map_err(|_| Error::input(format!("LATIN1 has no {c:?}")))?;
+                            let byte =
+                                u8::try_from(c).map_err(|_| Error::input(format!("LATIN1 has no {c:?}")))?;
                             out.bytes(&[byte]);
                         }
                     }
@@ -312,7 +313,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 Ok((bits >> 76 & 15 == 7).then_some((bits >> 80) as i64 * 1000))
             }),
         )],
-        &[("uuid_extract_timestamp('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)", "2025-01-20 08:46:13.057+00")],
+        &[(
+            "uuid_extract_timestamp('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)",
+            "2025-01-20 08:46:13.057+00",
+        )],
     ),
 ];
 
@@ -360,7 +364,8 @@ fn hex(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 }
 
 fn unhex(text: &str, out: &mut Writer<'_>) -> Result<bool> {
-    let digit = |c: char| c.to_digit(16).ok_or_else(|| Error::input(format!("{c:?} is no hexadecimal digit")));
+    let digit =
+        |c: char| c.to_digit(16).ok_or_else(|| Error::input(format!("{c:?} is no hexadecimal digit")));
     let mut high = None;
     // An odd number of digits lacks the first.
     if text.chars().count() % 2 == 1 {
@@ -392,7 +397,9 @@ fn unbinary(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
                 | match digit {
                     b'0' => 0,
                     b'1' => 1,
-                    other => return Err(Error::input(format!("{:?} is no binary digit", char::from(*other)))),
+                    other => {
+                        return Err(Error::input(format!("{:?} is no binary digit", char::from(*other))));
+                    }
                 };
         }
         out.bytes(&[byte]);
@@ -473,7 +480,9 @@ fn decode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
                         out.bytes(b"\\");
                         at += 2;
                     }
-                    (b'\\', Some(octal), _) if octal.iter().all(|d| (b'0'..=b'7').contains(d)) && octal[0] < b'4' => {
+                    (b'\\', Some(octal), _)
+                        if octal.iter().all(|d| (b'0'..=b'7').contains(d)) && octal[0] < b'4' =>
+                    {
                         let value = octal.iter().fold(0u8, |value, d| value << 3 | (d - b'0'));
                         out.bytes(&[value]);
                         at += 4;

@@ -1,5 +1,5 @@
-//! Functions of dates, times and intervals, other than their formats. All count microseconds, so that every year that a
-//! type holds is right.
+//! Functions of dates, times and intervals, other than their formats. All count microseconds, so that every
+//! year that a type holds is right.
 
 use super::text::written;
 use crate::functions::catalog::{Definition, Kernel, Row, Writer, define, elsewhere, takes};
@@ -49,7 +49,11 @@ macro_rules! of_day {
     ($result:expr, $kernel:ident, $f:expr) => {
         &[
             takes(&[DATE], $result, Kernel::$kernel(|row| Ok(Some($f(row.whole(0)))))),
-            takes(&[TIMESTAMP], $result, Kernel::$kernel(|row| Ok(Some($f(row.whole(0).div_euclid(MICROS_PER_DAY)))))),
+            takes(
+                &[TIMESTAMP],
+                $result,
+                Kernel::$kernel(|row| Ok(Some($f(row.whole(0).div_euclid(MICROS_PER_DAY))))),
+            ),
             takes(
                 &[TIMESTAMPTZ],
                 $result,
@@ -97,7 +101,13 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     elsewhere(&["millennium"], "date", "BIGINT", "millennium", &[("millennium(DATE '2001-01-01')", "3")]),
     elsewhere(&["era"], "date", "BIGINT", "1, or 0 before Christ", &[("era(DATE '2001-01-01')", "1")]),
     elsewhere(&["year"], "date", "BIGINT", "year", &[("year(DATE '2024-02-29')", "2024")]),
-    elsewhere(&["isoyear"], "date", "BIGINT", "year of the ISO week", &[("isoyear(DATE '2024-12-30')", "2025")]),
+    elsewhere(
+        &["isoyear"],
+        "date",
+        "BIGINT",
+        "year of the ISO week",
+        &[("isoyear(DATE '2024-12-30')", "2025")],
+    ),
     elsewhere(&["quarter"], "date", "BIGINT", "quarter", &[("quarter(DATE '2024-05-01')", "2")]),
     elsewhere(&["month"], "date", "BIGINT", "month", &[("month(DATE '2024-02-29')", "2")]),
     elsewhere(&["week", "weekofyear"], "date", "BIGINT", "ISO week", &[("week(DATE '2024-12-30')", "1")]),
@@ -108,7 +118,13 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "ISO year and week as one number",
         &[("yearweek(DATE '2024-12-30')", "202501")],
     ),
-    elsewhere(&["day", "dayofmonth"], "date", "BIGINT", "day of the month", &[("day(DATE '2024-02-29')", "29")]),
+    elsewhere(
+        &["day", "dayofmonth"],
+        "date",
+        "BIGINT",
+        "day of the month",
+        &[("day(DATE '2024-02-29')", "29")],
+    ),
     elsewhere(
         &["dayofweek", "weekday"],
         "date",
@@ -116,7 +132,13 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "day of the week, 0 is Sunday",
         &[("dayofweek(DATE '2024-02-25')", "0")],
     ),
-    elsewhere(&["isodow"], "date", "BIGINT", "day of the week, 7 is Sunday", &[("isodow(DATE '2024-02-25')", "7")]),
+    elsewhere(
+        &["isodow"],
+        "date",
+        "BIGINT",
+        "day of the week, 7 is Sunday",
+        &[("isodow(DATE '2024-02-25')", "7")],
+    ),
     elsewhere(&["dayofyear"], "date", "BIGINT", "day of the year", &[("dayofyear(DATE '2024-02-01')", "32")]),
     elsewhere(&["hour"], "time", "BIGINT", "hour", &[("hour(TIME '10:20:30')", "10")]),
     elsewhere(&["minute"], "time", "BIGINT", "minute", &[("minute(TIME '10:20:30')", "20")]),
@@ -149,9 +171,21 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "seconds with the fraction, in billionths",
         &[
             takes(&[TIME], BIGINT, Kernel::Whole(|row| Ok(Some(row.whole(0).rem_euclid(60_000_000) * 1000)))),
-            takes(&[TIMESTAMP], BIGINT, Kernel::Whole(|row| Ok(Some(row.whole(0).rem_euclid(60_000_000) * 1000)))),
-            takes(&[TIMESTAMPTZ], BIGINT, Kernel::Whole(|row| Ok(Some(row.whole(0).rem_euclid(60_000_000) * 1000)))),
-            takes(&[INTERVAL], BIGINT, Kernel::Whole(|row| Ok(Some(row.interval(0).micros % 60_000_000 * 1000)))),
+            takes(
+                &[TIMESTAMP],
+                BIGINT,
+                Kernel::Whole(|row| Ok(Some(row.whole(0).rem_euclid(60_000_000) * 1000))),
+            ),
+            takes(
+                &[TIMESTAMPTZ],
+                BIGINT,
+                Kernel::Whole(|row| Ok(Some(row.whole(0).rem_euclid(60_000_000) * 1000))),
+            ),
+            takes(
+                &[INTERVAL],
+                BIGINT,
+                Kernel::Whole(|row| Ok(Some(row.interval(0).micros % 60_000_000 * 1000))),
+            ),
         ],
         &[("nanosecond(TIME '10:20:30.5')", "30500000000")],
     ),
@@ -161,7 +195,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "BIGINT, or TIMESTAMP",
         "milliseconds since 1970; the timestamp after so many",
         EPOCH_MS,
-        &[("epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000"), ("epoch_ms(701222400000)", "1992-03-22 00:00:00")],
+        &[
+            ("epoch_ms(TIMESTAMP '1970-01-01 00:00:01')", "1000"),
+            ("epoch_ms(701222400000)", "1992-03-22 00:00:00"),
+        ],
     ),
     define(
         &["epoch_us"],
@@ -209,8 +246,16 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "VARCHAR",
         "name of the month",
         &[
-            takes(&[DATE], TEXT, Kernel::Text(|row, out| named(month_name(civil_from_days(row.whole(0)).1), out))),
-            takes(&[TIMESTAMP], TEXT, Kernel::Text(|row, out| named(month_name(civil_from_days(day_of(row)).1), out))),
+            takes(
+                &[DATE],
+                TEXT,
+                Kernel::Text(|row, out| named(month_name(civil_from_days(row.whole(0)).1), out)),
+            ),
+            takes(
+                &[TIMESTAMP],
+                TEXT,
+                Kernel::Text(|row, out| named(month_name(civil_from_days(day_of(row)).1), out)),
+            ),
             takes(
                 &[TIMESTAMPTZ],
                 TEXT,
@@ -293,7 +338,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "INTERVAL",
         "years, months, days and time between two timestamps",
         &[
-            takes(&[TIMESTAMP, TIMESTAMP], INTERVAL, Kernel::Interval(|row| age(row.whole(0), row.whole(1)).map(Some))),
+            takes(
+                &[TIMESTAMP, TIMESTAMP],
+                INTERVAL,
+                Kernel::Interval(|row| age(row.whole(0), row.whole(1)).map(Some)),
+            ),
             takes(
                 &[TIMESTAMPTZ, TIMESTAMPTZ],
                 INTERVAL,
@@ -350,7 +399,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "TIMESTAMPTZ",
         "the instant of its parts in UTC, or so many microseconds after 1970",
         &[
-            takes(&[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE], TIMESTAMPTZ, Kernel::Whole(timestamp_of)),
+            takes(
+                &[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE],
+                TIMESTAMPTZ,
+                Kernel::Whole(timestamp_of),
+            ),
             takes(&[BIGINT], TIMESTAMPTZ, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
         ],
         &[("make_timestamptz(2024, 2, 29, 13, 34, 0)", "2024-02-29 13:34:00+00")],
@@ -366,8 +419,16 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             takes(&[BIGINT, BIGINT, BIGINT], INTERVAL, Kernel::Interval(make_interval)),
             takes(&[BIGINT, BIGINT, BIGINT, BIGINT], INTERVAL, Kernel::Interval(make_interval)),
             takes(&[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT], INTERVAL, Kernel::Interval(make_interval)),
-            takes(&[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT], INTERVAL, Kernel::Interval(make_interval)),
-            takes(&[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE], INTERVAL, Kernel::Interval(make_interval)),
+            takes(
+                &[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT],
+                INTERVAL,
+                Kernel::Interval(make_interval),
+            ),
+            takes(
+                &[BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE],
+                INTERVAL,
+                Kernel::Interval(make_interval),
+            ),
         ],
         &[("make_interval(1, 2, 0, 3)", "1 year 2 months 3 days")],
     ),
@@ -403,7 +464,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "interval",
         "INTERVAL",
         "30 days as a month",
-        &[takes(&[INTERVAL], INTERVAL, Kernel::Interval(|row| justify(row.interval(0), true, false).map(Some)))],
+        &[takes(
+            &[INTERVAL],
+            INTERVAL,
+            Kernel::Interval(|row| justify(row.interval(0), true, false).map(Some)),
+        )],
         &[("justify_days(INTERVAL '35 days')", "1 month 5 days")],
     ),
     define(
@@ -411,7 +476,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "interval",
         "INTERVAL",
         "24 hours as a day",
-        &[takes(&[INTERVAL], INTERVAL, Kernel::Interval(|row| justify(row.interval(0), false, true).map(Some)))],
+        &[takes(
+            &[INTERVAL],
+            INTERVAL,
+            Kernel::Interval(|row| justify(row.interval(0), false, true).map(Some)),
+        )],
         &[("justify_hours(INTERVAL '27 hours')", "1 day 03:00:00")],
     ),
     define(
@@ -419,7 +488,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "interval",
         "INTERVAL",
         "24 hours as a day, 30 days as a month",
-        &[takes(&[INTERVAL], INTERVAL, Kernel::Interval(|row| justify(row.interval(0), true, true).map(Some)))],
+        &[takes(
+            &[INTERVAL],
+            INTERVAL,
+            Kernel::Interval(|row| justify(row.interval(0), true, true).map(Some)),
+        )],
         &[("justify_interval(INTERVAL '1 month -1 hour')", "29 days 23:00:00")],
     ),
     define(
@@ -502,11 +575,21 @@ macro_rules! epoch {
     ($name:ident, $factor:expr, $divisor:expr $(, $more:expr)?) => {
         const $name: &[crate::functions::catalog::Overload] = &[
             $($more,)?
-            takes(&[DATE], BIGINT, Kernel::Wide(|row| Ok(Some(row.wide(0) * i128::from(MICROS_PER_DAY) * $factor / $divisor)))),
-            takes(&[TIME], BIGINT, Kernel::Wide(|row| Ok(Some((row.wide(0) * $factor).div_euclid($divisor))))),
-            takes(&[TIMESTAMP], BIGINT, Kernel::Wide(|row| Ok(Some((row.wide(0) * $factor).div_euclid($divisor))))),
-            takes(&[TIMESTAMPTZ], BIGINT, Kernel::Wide(|row| Ok(Some((row.wide(0) * $factor).div_euclid($divisor))))),
-            takes(&[INTERVAL], BIGINT, Kernel::Wide(|row| Ok(Some(row.interval(0).estimate() * $factor / $divisor)))),
+            takes(&[DATE], BIGINT, Kernel::Wide(|row| {
+                Ok(Some(row.wide(0) * i128::from(MICROS_PER_DAY) * $factor / $divisor))
+            })),
+            takes(&[TIME], BIGINT, Kernel::Wide(|row| {
+                Ok(Some((row.wide(0) * $factor).div_euclid($divisor)))
+            })),
+            takes(&[TIMESTAMP], BIGINT, Kernel::Wide(|row| {
+                Ok(Some((row.wide(0) * $factor).div_euclid($divisor)))
+            })),
+            takes(&[TIMESTAMPTZ], BIGINT, Kernel::Wide(|row| {
+                Ok(Some((row.wide(0) * $factor).div_euclid($divisor)))
+            })),
+            takes(&[INTERVAL], BIGINT, Kernel::Wide(|row| {
+                Ok(Some(row.interval(0).estimate() * $factor / $divisor))
+            })),
         ];
     };
 }
@@ -544,7 +627,9 @@ pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<i64> {
     let month_of = u32::try_from(month).ok().filter(|month| (1..=12).contains(month));
     let fits = month_of.filter(|_| (-5_900_000..=5_900_000).contains(&year));
     match fits.and_then(|month| Some((month, u32::try_from(day).ok()?))) {
-        Some((month, day)) if day >= 1 && day <= days_in_month(year, month) => Ok(days_from_civil(year, month, day)),
+        Some((month, day)) if day >= 1 && day <= days_in_month(year, month) => {
+            Ok(days_from_civil(year, month, day))
+        }
         _ => Err(Error::input(format!("there is no date {year}-{month}-{day}"))),
     }
 }
@@ -579,14 +664,15 @@ fn timestamp_of(row: &Row<'_>) -> Result<Option<i64>> {
     at(date_of(row.whole(0), row.whole(1), row.whole(2))?, time_of(row, 3)?).map(Some)
 }
 
-// ---- differences -------------------------------------------------------------------------------------------------
+// ---- differences ------------------------------------------------------------------------------------------
 
 /// A date part by name.
 ///
 /// # Errors
 /// Input, if there is none.
 fn part_of(name: &str) -> Result<DatePart> {
-    crate::functions::native::date_part(name).ok_or_else(|| Error::input(format!("there is no date part '{name}'")))
+    crate::functions::native::date_part(name)
+        .ok_or_else(|| Error::input(format!("there is no date part '{name}'")))
 }
 
 fn days_apart(row: &Row<'_>, f: fn(&str, i64, i64) -> Result<i64>) -> Result<i64> {
@@ -676,7 +762,8 @@ fn whole_months(from: i64, to: i64) -> Result<i64> {
     Ok(months)
 }
 
-/// The difference in calendar parts, as PostgreSQL counts it: days that are missing come from the earlier month.
+/// The difference in calendar parts, as PostgreSQL counts it: days that are missing come from the earlier
+/// month.
 fn age(to: i64, from: i64) -> Result<Interval> {
     if to < from {
         let span = age(from, to)?;
@@ -724,7 +811,7 @@ fn truncate_interval(row: &Row<'_>) -> Result<Option<Interval>> {
     }))
 }
 
-// ---- intervals ---------------------------------------------------------------------------------------------------
+// ---- intervals --------------------------------------------------------------------------------------------
 
 fn too_long() -> Error {
     Error::input("the interval is out of range")
@@ -741,7 +828,11 @@ fn scaled(n: i64, months: i64, days: i64, micros: i64) -> Result<Interval> {
 
 fn micros(n: f64, unit: f64) -> Result<Interval> {
     let micros = (n * unit).round();
-    if micros.abs() < 9.2e18 { Ok(Interval { months: 0, days: 0, micros: micros as i64 }) } else { Err(too_long()) }
+    if micros.abs() < 9.2e18 {
+        Ok(Interval { months: 0, days: 0, micros: micros as i64 })
+    } else {
+        Err(too_long())
+    }
 }
 
 fn make_interval(row: &Row<'_>) -> Result<Option<Interval>> {

@@ -1,4 +1,5 @@
-//! Functions that write values by a format and read them: definitions; what they do is in a file for each format.
+//! Functions that write values by a format and read them: definitions; what they do is in a file for each
+//! format.
 
 use super::number_patterns::{self, Number};
 use super::to_char::{self, Moment};
@@ -31,7 +32,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "DATE",
         "a date, read by a pattern of PostgreSQL's",
         &[
-            takes(&[TEXT, TEXT], DATE, Kernel::Whole(|row| to_char::read_date(row.text(0), row.text(1)).map(Some))),
+            takes(
+                &[TEXT, TEXT],
+                DATE,
+                Kernel::Whole(|row| to_char::read_date(row.text(0), row.text(1)).map(Some)),
+            ),
             takes(&[DATE], DATE, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
             takes(&[TIMESTAMP], DATE, Kernel::Whole(|row| Ok(Some(row.whole(0).div_euclid(MICROS_PER_DAY))))),
         ],
@@ -43,7 +48,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "TIMESTAMPTZ",
         "an instant, read by a pattern of PostgreSQL's, or so many seconds after 1970",
         &[
-            takes(&[TEXT, TEXT], TIMESTAMPTZ, Kernel::Whole(|row| to_char::read(row.text(0), row.text(1)).map(Some))),
+            takes(
+                &[TEXT, TEXT],
+                TIMESTAMPTZ,
+                Kernel::Whole(|row| to_char::read(row.text(0), row.text(1)).map(Some)),
+            ),
             takes(&[TIMESTAMPTZ], TIMESTAMPTZ, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
             takes(&[DataType::Int64], TIMESTAMPTZ, Kernel::Wide(|row| Ok(Some(row.wide(0) * 1_000_000)))),
             takes(&[DataType::Float64], TIMESTAMPTZ, Kernel::Wide(seconds)),
@@ -81,7 +90,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "text, format",
         "TIMESTAMP",
         "a timestamp, read by a format with codes like %Y-%m-%d",
-        &[takes(&[TEXT, TEXT], TIMESTAMP, Kernel::Whole(|row| strftime::read(row.text(0), row.text(1)).map(Some)))],
+        &[takes(
+            &[TEXT, TEXT],
+            TIMESTAMP,
+            Kernel::Whole(|row| strftime::read(row.text(0), row.text(1)).map(Some)),
+        )],
         &[("strptime('Wed, 1 January 1992', '%a, %-d %B %Y')", "1992-01-01 00:00:00")],
     ),
     define(
@@ -89,7 +102,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "text, format",
         "TIMESTAMP",
         "as strptime, and NULL if the text does not fit",
-        &[takes(&[TEXT, TEXT], TIMESTAMP, Kernel::Whole(|row| Ok(strftime::read(row.text(0), row.text(1)).ok())))],
+        &[takes(
+            &[TEXT, TEXT],
+            TIMESTAMP,
+            Kernel::Whole(|row| Ok(strftime::read(row.text(0), row.text(1)).ok())),
+        )],
         &[("try_strptime('nope', '%Y')", "NULL")],
     ),
     define(
@@ -97,7 +114,12 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "format, value, …",
         "VARCHAR",
         "with the values in place of the conversions of C",
-        &[Overload { args: &[TEXT], rest: Some(DataType::Null), result: TEXT, kernel: Kernel::Text(printf::printf) }],
+        &[Overload {
+            args: &[TEXT],
+            rest: Some(DataType::Null),
+            result: TEXT,
+            kernel: Kernel::Text(printf::printf),
+        }],
         &[("printf('%s is %05.1f', 'x', 2.25)", "x is 002.2"), ("printf('%,d', 1234567)", "1,234,567")],
     ),
     define(
@@ -119,11 +141,17 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
 ];
 
 fn to_char_of(types: &[DataType]) -> Result<Signature> {
-    let &[x, TEXT | DataType::Null] = types else { return Err(Error::input("to_char takes a value and a pattern")) };
+    let &[x, TEXT | DataType::Null] = types else {
+        return Err(Error::input("to_char takes a value and a pattern"));
+    };
     let (x, kernel) = match x {
         DATE => (DATE, Kernel::Text(|row, out| moment(row, out, Moment::Date(row.whole(0))))),
-        TIMESTAMP => (TIMESTAMP, Kernel::Text(|row, out| moment(row, out, Moment::Timestamp(row.whole(0), false)))),
-        TIMESTAMPTZ => (TIMESTAMPTZ, Kernel::Text(|row, out| moment(row, out, Moment::Timestamp(row.whole(0), true)))),
+        TIMESTAMP => {
+            (TIMESTAMP, Kernel::Text(|row, out| moment(row, out, Moment::Timestamp(row.whole(0), false))))
+        }
+        TIMESTAMPTZ => {
+            (TIMESTAMPTZ, Kernel::Text(|row, out| moment(row, out, Moment::Timestamp(row.whole(0), true))))
+        }
         DataType::Time => (
             DataType::Time,
             Kernel::Text(|row, out| {

@@ -1,7 +1,9 @@
 //! Functions of values of any type.
 
 use super::numbers::unified;
-use crate::functions::catalog::{Body, Definition, Kernel, Overload, Row, Signature, define, elsewhere, takes};
+use crate::functions::catalog::{
+    Body, Definition, Kernel, Overload, Row, Signature, define, elsewhere, takes,
+};
 use entasis_vector::hash::{hash_bytes, hash_u64};
 use entasis_vector::{DataType, Error, Result};
 use std::cmp::Ordering;
@@ -10,7 +12,13 @@ use std::fmt::Write;
 const TEXT: DataType = DataType::Varchar;
 
 pub(crate) const FUNCTIONS: &[Definition] = &[
-    elsewhere(&["coalesce"], "value, …", "common type", "the first that is not NULL", &[("coalesce(NULL, 2, 3)", "2")]),
+    elsewhere(
+        &["coalesce"],
+        "value, …",
+        "common type",
+        "the first that is not NULL",
+        &[("coalesce(NULL, 2, 3)", "2")],
+    ),
     elsewhere(
         &["ifnull", "nvl"],
         "value, other",

@@ -1,7 +1,8 @@
 //! PostgreSQL's number patterns: `to_char` of numbers, `to_number` of text.
 //!
-//! The number is rounded to the digits that the pattern has behind the point. Its digits then fill the pattern's places
-//! from the right: places in front of the first digit are blanks, or zeros from the first `0` on.
+//! The number is rounded to the digits that the pattern has behind the point. Its digits then fill the
+//! pattern's places from the right: places in front of the first digit are blanks, or zeros from the first
+//! `0` on.
 
 use crate::functions::catalog::Writer;
 use entasis_vector::types::pow10;
@@ -78,14 +79,16 @@ fn parse(pattern: &str) -> Pattern {
     while let Some(c) = rest.chars().next() {
         if c == '"' || c == '\\' {
             rest = &rest[1..];
-            let quoted = if c == '"' { rest.split('"').next().unwrap_or("") } else { rest.get(..1).unwrap_or("") };
+            let quoted =
+                if c == '"' { rest.split('"').next().unwrap_or("") } else { rest.get(..1).unwrap_or("") };
             found.parts.extend(quoted.chars().map(Part::Char));
             rest = &rest[quoted.len()..];
             rest = if c == '"' { rest.strip_prefix('"').unwrap_or(rest) } else { rest };
             continue;
         }
-        let known =
-            KEYWORDS.iter().find(|(name, _)| rest.get(..name.len()).is_some_and(|t| t.eq_ignore_ascii_case(name)));
+        let known = KEYWORDS
+            .iter()
+            .find(|(name, _)| rest.get(..name.len()).is_some_and(|t| t.eq_ignore_ascii_case(name)));
         let (part, length) = match known {
             Some((name, Part::Roman(_))) => (Part::Roman(rest.starts_with('R')), name.len()),
             Some((name, Part::Ordinal(_))) => (Part::Ordinal(rest.starts_with('T')), name.len()),
@@ -201,7 +204,14 @@ pub(super) fn write(number: &Number, pattern: &str, out: &mut Writer<'_>) -> Res
 }
 
 /// Puts the digits into the places.
-fn fill(pattern: &Pattern, negative: bool, whole: &str, fraction: &str, overflow: bool, out: &mut Writer<'_>) {
+fn fill(
+    pattern: &Pattern,
+    negative: bool,
+    whole: &str,
+    fraction: &str,
+    overflow: bool,
+    out: &mut Writer<'_>,
+) {
     let bare = pattern.bare;
     let has = |wanted: &[Part]| pattern.parts.iter().any(|part| wanted.contains(part));
     let own_sign = has(&[Part::Sign, Part::Minus, Part::PlusMinus, Part::Angles]);
@@ -384,7 +394,7 @@ fn write_roman(number: &Number, bare: bool, upper: bool, out: &mut Writer<'_>) -
     Ok(())
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------------------
 
 /// Digits behind the point that a pattern has, those behind a `V` included.
 pub(super) fn scale(pattern: &str) -> u8 {

@@ -1,6 +1,7 @@
 //! Functions of numbers.
 //!
-//! Results out of range are errors or infinities as in DuckDB: what is not defined at all (`ln(0)`, `asin(2)`) is an error.
+//! Results out of range are errors or infinities as in DuckDB: what is not defined at all (`ln(0)`,
+//! `asin(2)`) is an error.
 
 use super::special::{gamma, ln_gamma};
 use crate::functions::catalog::types::{common, digits};
@@ -92,7 +93,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         does: "quotient without its fraction",
         examples: &[("div(9, 4)", "2"), ("div(-9.5, 4)", "-2")],
         body: Body::Typed(|types| {
-            let ty = unified(types).filter(|ty| types.len() == 2 && (ty.is_numeric() || *ty == DataType::Null));
+            let ty =
+                unified(types).filter(|ty| types.len() == 2 && (ty.is_numeric() || *ty == DataType::Null));
             let (ty, result, kernel) = match ty {
                 Some(ty) if ty.is_decimal() => (ty, WIDE, Kernel::Wide(quotient)),
                 Some(ty) if ty.is_integer() => (ty, ty, Kernel::Wide(quotient)),
@@ -113,7 +115,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "a, b",
         "DOUBLE",
         "largest integer not above a / b",
-        &[takes(&[DOUBLE, DOUBLE], DOUBLE, Kernel::Float(|row| Ok(Some((row.float(0) / row.float(1)).floor()))))],
+        &[takes(
+            &[DOUBLE, DOUBLE],
+            DOUBLE,
+            Kernel::Float(|row| Ok(Some((row.float(0) / row.float(1)).floor()))),
+        )],
         &[("fdiv(-5, 2)", "-3.0")],
     ),
     Definition {
@@ -121,16 +127,28 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         arguments: "x [, digits]",
         gives: "type of x",
         does: "rounded, half away from zero; negative digits are those before the point",
-        examples: &[("round(42.4332, 2)", "42.43"), ("round(-1234, -2)", "-1200"), ("round(2.5::DOUBLE)", "3.0")],
-        body: Body::TypedByConstants(|types, constants| cut(types, constants, Kernel::Float(round_float), round_wide)),
+        examples: &[
+            ("round(42.4332, 2)", "42.43"),
+            ("round(-1234, -2)", "-1200"),
+            ("round(2.5::DOUBLE)", "3.0"),
+        ],
+        body: Body::TypedByConstants(|types, constants| {
+            cut(types, constants, Kernel::Float(round_float), round_wide)
+        }),
     },
     Definition {
         names: &["trunc", "truncate"],
         arguments: "x [, digits]",
         gives: "type of x",
         does: "without the digits that follow",
-        examples: &[("trunc(42.4382, 2)", "42.43"), ("trunc(-1299, -2)", "-1200"), ("trunc(-2.5::DOUBLE)", "-2.0")],
-        body: Body::TypedByConstants(|types, constants| cut(types, constants, Kernel::Float(trunc_float), trunc_wide)),
+        examples: &[
+            ("trunc(42.4382, 2)", "42.43"),
+            ("trunc(-1299, -2)", "-1200"),
+            ("trunc(-2.5::DOUBLE)", "-2.0"),
+        ],
+        body: Body::TypedByConstants(|types, constants| {
+            cut(types, constants, Kernel::Float(trunc_float), trunc_wide)
+        }),
     },
     define(
         &["round_even", "roundbankers"],
@@ -165,7 +183,14 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[takes(&[DOUBLE, DOUBLE], DOUBLE, Kernel::Float(|row| Ok(Some(row.float(0).powf(row.float(1))))))],
         &[("power(2, 10)", "1024.0"), ("pow(4, 0.5)", "2.0")],
     ),
-    define(&["ln"], "x", "DOUBLE", "natural logarithm", partial!("ln", |x| x > 0.0, f64::ln), &[("ln(1)", "0.0")]),
+    define(
+        &["ln"],
+        "x",
+        "DOUBLE",
+        "natural logarithm",
+        partial!("ln", |x| x > 0.0, f64::ln),
+        &[("ln(1)", "0.0")],
+    ),
     define(
         &["log"],
         "[b,] x",
@@ -211,8 +236,22 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[("log10(1000)", "3.0")],
     ),
     define(&["sin"], "x", "DOUBLE", "sine", partial!("sin", f64::is_finite, f64::sin), &[("sin(0)", "0.0")]),
-    define(&["cos"], "x", "DOUBLE", "cosine", partial!("cos", f64::is_finite, f64::cos), &[("cos(0)", "1.0")]),
-    define(&["tan"], "x", "DOUBLE", "tangent", partial!("tan", f64::is_finite, f64::tan), &[("tan(0)", "0.0")]),
+    define(
+        &["cos"],
+        "x",
+        "DOUBLE",
+        "cosine",
+        partial!("cos", f64::is_finite, f64::cos),
+        &[("cos(0)", "1.0")],
+    ),
+    define(
+        &["tan"],
+        "x",
+        "DOUBLE",
+        "tangent",
+        partial!("tan", f64::is_finite, f64::tan),
+        &[("tan(0)", "0.0")],
+    ),
     define(
         &["cot"],
         "x",
@@ -334,7 +373,14 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         )],
         &[("atan2d(1, 0)", "90.0")],
     ),
-    define(&["degrees"], "x", "DOUBLE", "radians to degrees", float!(f64::to_degrees), &[("degrees(pi())", "180.0")]),
+    define(
+        &["degrees"],
+        "x",
+        "DOUBLE",
+        "radians to degrees",
+        float!(f64::to_degrees),
+        &[("degrees(pi())", "180.0")],
+    ),
     define(
         &["radians"],
         "x",
@@ -417,14 +463,26 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "INTEGER",
         "bits that are set; of a BLOB in all of its bytes",
         &[
-            takes(&[DataType::Int8], INTEGER, Kernel::Whole(|row| Ok(Some((row.whole(0) as u8).count_ones().into())))),
+            takes(
+                &[DataType::Int8],
+                INTEGER,
+                Kernel::Whole(|row| Ok(Some((row.whole(0) as u8).count_ones().into()))),
+            ),
             takes(
                 &[DataType::Int16],
                 INTEGER,
                 Kernel::Whole(|row| Ok(Some((row.whole(0) as u16).count_ones().into()))),
             ),
-            takes(&[INTEGER], INTEGER, Kernel::Whole(|row| Ok(Some((row.whole(0) as u32).count_ones().into())))),
-            takes(&[BIGINT], INTEGER, Kernel::Whole(|row| Ok(Some((row.whole(0) as u64).count_ones().into())))),
+            takes(
+                &[INTEGER],
+                INTEGER,
+                Kernel::Whole(|row| Ok(Some((row.whole(0) as u32).count_ones().into()))),
+            ),
+            takes(
+                &[BIGINT],
+                INTEGER,
+                Kernel::Whole(|row| Ok(Some((row.whole(0) as u64).count_ones().into()))),
+            ),
             takes(
                 &[DataType::Blob],
                 INTEGER,
@@ -577,7 +635,13 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             one_decimal(types, INTEGER, kernel)
         }),
     },
-    elsewhere(&["random"], "", "DOUBLE", "a random number from 0 to 1, 1 excluded", &[("random() < 1", "true")]),
+    elsewhere(
+        &["random"],
+        "",
+        "DOUBLE",
+        "a random number from 0 to 1, 1 excluded",
+        &[("random() < 1", "true")],
+    ),
 ];
 
 fn quotient(row: &Row<'_>) -> Result<Option<i128>> {
@@ -619,10 +683,15 @@ fn logarithm(base: f64, x: f64) -> f64 {
     }
     let quotient = x.log10() / base.log10();
     let whole = quotient.round();
-    if (quotient - whole).abs() < 1e-9 && whole.abs() < 1024.0 && base.powf(whole) == x { whole } else { quotient }
+    if (quotient - whole).abs() < 1e-9 && whole.abs() < 1024.0 && base.powf(whole) == x {
+        whole
+    } else {
+        quotient
+    }
 }
 
-/// A function of an angle in degrees; exact where the angle is a multiple of 15 and the result a simple number.
+/// A function of an angle in degrees; exact where the angle is a multiple of 15 and the result a simple
+/// number.
 fn of_degrees(x: f64, f: fn(f64) -> f64) -> f64 {
     let y = f((x % 360.0).to_radians());
     let halves = (y * 2.0).round() / 2.0;
@@ -650,17 +719,19 @@ fn width_bucket(row: &Row<'_>) -> Result<Option<i64>> {
     }))
 }
 
-// ---- round and trunc ---------------------------------------------------------------------------------------------
+// ---- round and trunc --------------------------------------------------------------------------------------
 
-/// The signature of `round` and `trunc`: integers and floats stay what they are, a decimal keeps as many digits after the
-/// point as are asked for, if that is known.
+/// The signature of `round` and `trunc`: integers and floats stay what they are, a decimal keeps as many
+/// digits after the point as are asked for, if that is known.
 fn cut(
     types: &[DataType],
     constants: &[Option<Value>],
     float: Kernel,
     wide: fn(&Row<'_>) -> Result<Option<i128>>,
 ) -> Result<Signature> {
-    let (Some(&x), 1..=2) = (types.first(), types.len()) else { return Err(Error::input("one or two numbers")) };
+    let (Some(&x), 1..=2) = (types.first(), types.len()) else {
+        return Err(Error::input("one or two numbers"));
+    };
     let mut args = vec![x];
     if let Some(&count) = types.get(1) {
         if !(count.is_integer() || matches!(count, DataType::Null | DataType::Varchar)) {
@@ -720,7 +791,8 @@ fn at_digits(x: f64, digits: i64, f: fn(f64) -> f64) -> f64 {
     let power = power_of_ten(digits.unsigned_abs().min(350) as u32);
     if !power.is_finite() || !(x * power).is_finite() {
         // A tiny number with digits that are far behind the point: two steps.
-        let (first, second) = (power_of_ten(300), power_of_ten(digits.saturating_sub(300).clamp(0, 350) as u32));
+        let (first, second) =
+            (power_of_ten(300), power_of_ten(digits.saturating_sub(300).clamp(0, 350) as u32));
         return f(x * first * second) / second / first;
     }
     if digits >= 0 { f(x * power) / power } else { f(x / power) * power }

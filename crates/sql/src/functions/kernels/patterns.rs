@@ -1,7 +1,7 @@
 //! Functions of regular expressions.
 //!
-//! Patterns are those of the crate `regex`, without references back and looks around, in linear time. As in PostgreSQL,
-//! `.` matches a line feed, `\y \m \M` are the ends of words, and the letters of `flags` are:
+//! Patterns are those of the crate `regex`, without references back and looks around, in linear time. As in
+//! PostgreSQL, `.` matches a line feed, `\y \m \M` are the ends of words, and the letters of `flags` are:
 //!
 //! | letters | meaning |
 //! |---|---|
@@ -57,7 +57,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "with the first match, or all under 'g', replaced; from a character on; \\1 to \\9 stand for groups, \\& for the match, \\\\ for a backslash",
         &[
             takes(&[TEXT, TEXT, TEXT], TEXT, Kernel::Text(|row, out| replace(row, out, 1, None, ""))),
-            takes(&[TEXT, TEXT, TEXT, TEXT], TEXT, Kernel::Text(|row, out| replace(row, out, 1, None, row.text(3)))),
+            takes(
+                &[TEXT, TEXT, TEXT, TEXT],
+                TEXT,
+                Kernel::Text(|row, out| replace(row, out, 1, None, row.text(3))),
+            ),
             takes(
                 &[TEXT, TEXT, TEXT, BIGINT],
                 TEXT,
@@ -146,7 +150,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             takes(&[TEXT], TEXT, Kernel::Text(|row, out| similar(row, out, "\\"))),
             takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| similar(row, out, row.text(1)))),
         ],
-        &[("similar_to_escape('a_(b|c)%')", "^(?:a.(?:b|c).*)$"), ("similar_to_escape('10!%', '!')", "^(?:10%)$")],
+        &[
+            ("similar_to_escape('a_(b|c)%')", "^(?:a.(?:b|c).*)$"),
+            ("similar_to_escape('10!%', '!')", "^(?:10%)$"),
+        ],
     ),
     define(
         &["regexp_escape"],
@@ -176,7 +183,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "text, pattern, escape",
         "BOOLEAN",
         "text NOT LIKE pattern ESCAPE escape",
-        &[takes(&[TEXT, TEXT, TEXT], BOOLEAN, Kernel::Test(|row| like(row, false).map(|found| Some(!found))))],
+        &[takes(
+            &[TEXT, TEXT, TEXT],
+            BOOLEAN,
+            Kernel::Test(|row| like(row, false).map(|found| Some(!found))),
+        )],
         &[("not_like_escape('a%c', 'a$%c', '$')", "false")],
     ),
     define(
@@ -202,7 +213,7 @@ fn like(row: &Row<'_>, case_insensitive: bool) -> Result<bool> {
     Ok(pattern.matches(row.bytes(0)))
 }
 
-// ---- patterns ----------------------------------------------------------------------------------------------------
+// ---- patterns ---------------------------------------------------------------------------------------------
 
 /// A compiled pattern and what it was made of.
 struct Compiled {
@@ -302,7 +313,7 @@ fn byte_of(text: &str, start: i64) -> Result<usize> {
     Ok(text.char_indices().nth(before).map_or(text.len(), |(at, _)| at))
 }
 
-// ---- kernels -----------------------------------------------------------------------------------------------------
+// ---- kernels ----------------------------------------------------------------------------------------------
 
 fn matches(row: &Row<'_>, flags: &str, whole: bool) -> Result<Option<bool>> {
     Ok(Some(compiled(row.text(1), flags, whole)?.is_match(row.text(0))))
@@ -444,7 +455,9 @@ fn expand(by: &str, groups: &Captures<'_>, out: &mut Writer<'_>) -> Result<()> {
 fn extract(row: &Row<'_>, out: &mut Writer<'_>, group: i64, flags: &str) -> Result<bool> {
     let regex = compiled(row.text(1), flags, false)?;
     let group = usize::try_from(group).ok().filter(|group| *group < regex.captures_len());
-    let Some(group) = group else { return Err(Error::input("regexp_extract: the pattern has no such group")) };
+    let Some(group) = group else {
+        return Err(Error::input("regexp_extract: the pattern has no such group"));
+    };
     let found = regex.captures(row.text(0)).and_then(|groups| groups.get(group));
     out.text(found.map_or("", |m| m.as_str()));
     Ok(true)

@@ -1,4 +1,5 @@
-//! `printf`, `format` with `{}`, and PostgreSQL's `format` with `%s`, `%I` and `%L`: three syntaxes for one [`Spec`].
+//! `printf`, `format` with `{}`, and PostgreSQL's `format` with `%s`, `%I` and `%L`: three syntaxes for one
+//! [`Spec`].
 
 use super::text::{quote, quote_ident};
 use crate::functions::catalog::{Row, Writer};
@@ -44,7 +45,7 @@ fn digits(rest: &mut &str) -> Option<usize> {
     number.parse().ok()
 }
 
-// ---- arguments ---------------------------------------------------------------------------------------------------
+// ---- arguments --------------------------------------------------------------------------------------------
 
 fn argument(row: &Row<'_>, format: &str, i: usize) -> Result<usize> {
     if i < row.len() { Ok(i) } else { Err(invalid(format, &format!("it needs {i} arguments"))) }
@@ -142,7 +143,9 @@ fn whole(value: &Value, ty: DataType) -> Option<i128> {
 fn float(value: &Value, ty: DataType) -> Option<f64> {
     match (value, ty) {
         (Value::Float(v), _) => Some(*v),
-        (Value::Integer(_), ty) if ty.is_integer() || ty.is_decimal() => value.display(ty).to_string().parse().ok(),
+        (Value::Integer(_), ty) if ty.is_integer() || ty.is_decimal() => {
+            value.display(ty).to_string().parse().ok()
+        }
         _ => None,
     }
 }
@@ -198,7 +201,7 @@ fn grouped(text: &str, separator: char) -> String {
     out
 }
 
-// ---- the three syntaxes ------------------------------------------------------------------------------------------
+// ---- the three syntaxes -----------------------------------------------------------------------------------
 
 /// `printf(format, …)`, as in C; `'`, `,` and `_` among the flags put themselves between thousands.
 pub(super) fn printf(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -359,7 +362,8 @@ fn is_percent(format: &str) -> bool {
     })
 }
 
-/// `%[position$][-][width]type`, where the type is `s`, `I` for a name or `L` for a literal. NULL is empty, or `NULL`.
+/// `%[position$][-][width]type`, where the type is `s`, `I` for a name or `L` for a literal. NULL is empty,
+/// or `NULL`.
 fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let format = row.text(0);
     let mut rest = format;
@@ -406,7 +410,8 @@ fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         }
         let mut piece = Vec::new();
         {
-            let mut written = Writer { buffer: &mut piece, meter: &mut *out.meter, heap: &mut *out.heap, asked: 0 };
+            let mut written =
+                Writer { buffer: &mut piece, meter: &mut *out.meter, heap: &mut *out.heap, asked: 0 };
             match (kind, row.is_null(i)) {
                 ('s', true) => {}
                 ('L', true) => written.text("NULL"),

@@ -81,7 +81,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             DOUBLE,
             Kernel::Float(|row| {
                 let jaro = jaro(row)?;
-                let start = row.text(0).chars().zip(row.text(1).chars()).take(4).take_while(|(a, b)| a == b).count();
+                let start =
+                    row.text(0).chars().zip(row.text(1).chars()).take(4).take_while(|(a, b)| a == b).count();
                 Ok(Some(if jaro > 0.7 { jaro + start as f64 * 0.1 * (1.0 - jaro) } else { jaro }))
             }),
         )],
@@ -89,7 +90,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     ),
 ];
 
-/// Edits between the two texts, row by row of the matrix; of swaps, those of neighbours that are not edited again.
+/// Edits between the two texts, row by row of the matrix; of swaps, those of neighbours that are not edited
+/// again.
 fn edits(row: &Row<'_>, swaps: bool) -> Result<Option<i64>> {
     let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
     let mut before: Vec<usize> = Vec::new();

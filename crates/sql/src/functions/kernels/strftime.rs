@@ -1,4 +1,5 @@
-//! `strftime` and `strptime`, with DuckDB's codes: those of C, a `-` after the percent sign for numbers without padding.
+//! `strftime` and `strptime`, with DuckDB's codes: those of C, a `-` after the percent sign for numbers
+//! without padding.
 
 use super::calendar::{at, date_of, day_name, month_name};
 use crate::functions::catalog::Writer;
@@ -65,7 +66,8 @@ pub(super) fn write(micros: i64, format: &str, zone: bool, out: &mut Writer<'_>)
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     let hour12 = if hour % 12 == 0 { 12 } else { hour % 12 };
     let day_of_year = extract_date(DatePart::DayOfYear, days);
-    let (sunday, monday) = (extract_date(DatePart::DayOfWeek, days), extract_date(DatePart::IsoDayOfWeek, days) - 1);
+    let (sunday, monday) =
+        (extract_date(DatePart::DayOfWeek, days), extract_date(DatePart::IsoDayOfWeek, days) - 1);
     for piece in pieces(format)? {
         let (code, bare) = match piece {
             Piece::Char(c) => {
@@ -182,7 +184,9 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
         };
         let mut number = |width: usize| {
             let digits = rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
-            let value = rest[..digits].parse::<i64>().map_err(|_| Reason::Text(format!("%{code} finds no number")))?;
+            let value = rest[..digits]
+                .parse::<i64>()
+                .map_err(|_| Reason::Text(format!("%{code} finds no number")))?;
             rest = &rest[digits..];
             Ok::<(i64, usize), Reason>((value, digits))
         };
@@ -242,8 +246,8 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
                 rest = after;
             }
             'b' | 'h' | 'B' => {
-                let (at, after) =
-                    named(rest, (1..13).map(month_name), code != 'B').ok_or("the name of a month is missing")?;
+                let (at, after) = named(rest, (1..13).map(month_name), code != 'B')
+                    .ok_or("the name of a month is missing")?;
                 month = at as i64 + 1;
                 rest = after;
             }
@@ -259,7 +263,9 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
                 };
                 rest = &rest[1..];
                 let digits = |text: &str| {
-                    text.get(..2).filter(|d| d.bytes().all(|b| b.is_ascii_digit())).and_then(|d| d.parse::<i64>().ok())
+                    text.get(..2)
+                        .filter(|d| d.bytes().all(|b| b.is_ascii_digit()))
+                        .and_then(|d| d.parse::<i64>().ok())
                 };
                 let hours = digits(rest).ok_or("an offset is missing")?;
                 rest = rest[2..].strip_prefix(':').unwrap_or(&rest[2..]);
@@ -312,7 +318,8 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
         }
         (_, _, Some((code, week))) => {
             let start = date_of(year, 1, 1).map_err(reason)?;
-            let first = extract_date(if code == 'U' { DatePart::DayOfWeek } else { DatePart::IsoDayOfWeek }, start);
+            let first =
+                extract_date(if code == 'U' { DatePart::DayOfWeek } else { DatePart::IsoDayOfWeek }, start);
             let first = if code == 'W' { first - 1 } else { first };
             // Week 1 begins with the first Sunday, or Monday.
             let day = week_day.unwrap_or(if code == 'U' { 6 } else { 0 });
@@ -343,7 +350,10 @@ mod tests {
         let read = |text: &str, format: &str| read(text, format).ok();
         assert_eq!(read("2024 100", "%Y %j"), Some(days_from_civil(2024, 4, 9) * MICROS_PER_DAY));
         assert_eq!(read("nope", "%Y"), None);
-        assert_eq!(read("9:05 PM", "%I:%M %p"), Some(days_from_civil(1900, 1, 1) * MICROS_PER_DAY + 75_900_000_000));
+        assert_eq!(
+            read("9:05 PM", "%I:%M %p"),
+            Some(days_from_civil(1900, 1, 1) * MICROS_PER_DAY + 75_900_000_000)
+        );
         assert_eq!(read("2024-01-01 00:00:00 +02:30", "%Y-%m-%d %H:%M:%S %z"), Some(1_704_058_200_000_000));
         assert_eq!(read("2024-01-01x", "%Y-%m-%d"), None);
     }

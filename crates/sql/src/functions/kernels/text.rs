@@ -75,8 +75,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             Kernel::Text(|row, out| {
                 let (text, n) = (row.text(0), row.whole(1));
                 // What is left out is what `left` takes of the rest.
-                let skip =
-                    if n < 0 { n.saturating_neg() } else { (text.chars().count() as i64).saturating_sub(n).max(0) };
+                let skip = if n < 0 {
+                    n.saturating_neg()
+                } else {
+                    (text.chars().count() as i64).saturating_sub(n).max(0)
+                };
                 out.text(&text[cut(text, skip)..]);
                 Ok(true)
             }),
@@ -112,7 +115,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "without the characters, by default blanks, at both ends; also trim(BOTH characters FROM text)",
         &[
             takes(&[TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, " ", true, true))),
-            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), true, true))),
+            takes(
+                &[TEXT, TEXT],
+                TEXT,
+                Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), true, true)),
+            ),
             takes(&[BLOB, BLOB], BLOB, Kernel::Text(|row, out| trim_bytes(row, out, true, true))),
         ],
         &[("trim('  a ')", "a"), ("trim('xxaxy', 'xy')", "a")],
@@ -124,7 +131,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "without the characters at the start",
         &[
             takes(&[TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, " ", true, false))),
-            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), true, false))),
+            takes(
+                &[TEXT, TEXT],
+                TEXT,
+                Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), true, false)),
+            ),
             takes(&[BLOB, BLOB], BLOB, Kernel::Text(|row, out| trim_bytes(row, out, true, false))),
         ],
         &[("ltrim('xxaxx', 'x')", "axx")],
@@ -136,7 +147,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "without the characters at the end",
         &[
             takes(&[TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, " ", false, true))),
-            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), false, true))),
+            takes(
+                &[TEXT, TEXT],
+                TEXT,
+                Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), false, true)),
+            ),
             takes(&[BLOB, BLOB], BLOB, Kernel::Text(|row, out| trim_bytes(row, out, false, true))),
         ],
         &[("rtrim('xxaxx', 'x')", "xxa")],
@@ -147,7 +162,12 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "VARCHAR, or BLOB of BLOBs",
         "all as one text; NULLs count as empty",
         &[
-            Overload { args: &[], rest: Some(DataType::Null), result: TEXT, kernel: Kernel::TextOfNulls(concat) },
+            Overload {
+                args: &[],
+                rest: Some(DataType::Null),
+                result: TEXT,
+                kernel: Kernel::TextOfNulls(concat),
+            },
             Overload { args: &[], rest: Some(BLOB), result: BLOB, kernel: Kernel::TextOfNulls(concat) },
         ],
         &[("concat('a', NULL, 1, true)", "a1true")],
@@ -157,7 +177,12 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "separator, value, …",
         "VARCHAR",
         "all that are not NULL as one text, with the separator between them",
-        &[Overload { args: &[TEXT], rest: Some(DataType::Null), result: TEXT, kernel: Kernel::TextOfNulls(concat_ws) }],
+        &[Overload {
+            args: &[TEXT],
+            rest: Some(DataType::Null),
+            result: TEXT,
+            kernel: Kernel::TextOfNulls(concat_ws),
+        }],
         &[("concat_ws(', ', 'a', NULL, 1)", "a, 1")],
     ),
     define(
@@ -165,7 +190,10 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "text or blob, n",
         "type of the first",
         "n times",
-        &[takes(&[TEXT, BIGINT], TEXT, Kernel::Text(repeat)), takes(&[BLOB, BIGINT], BLOB, Kernel::Text(repeat))],
+        &[
+            takes(&[TEXT, BIGINT], TEXT, Kernel::Text(repeat)),
+            takes(&[BLOB, BIGINT], BLOB, Kernel::Text(repeat)),
+        ],
         &[("repeat('ab', 3)", "ababab")],
     ),
     define(
@@ -231,15 +259,24 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 BIGINT,
                 Kernel::Whole(|row| {
                     let (bytes, part) = (row.bytes(0), row.bytes(1));
-                    let place =
-                        if part.is_empty() { Some(0) } else { bytes.windows(part.len()).position(|w| w == part) };
+                    let place = if part.is_empty() {
+                        Some(0)
+                    } else {
+                        bytes.windows(part.len()).position(|w| w == part)
+                    };
                     Ok(Some(place.map_or(0, |at| at as i64 + 1)))
                 }),
             ),
         ],
         &[("strpos('high', 'ig')", "2"), ("position('x' IN 'abc')", "0")],
     ),
-    elsewhere(&["contains"], "text, part", "BOOLEAN", "whether the part is in it", &[("contains('abc', 'b')", "true")]),
+    elsewhere(
+        &["contains"],
+        "text, part",
+        "BOOLEAN",
+        "whether the part is in it",
+        &[("contains('abc', 'b')", "true")],
+    ),
     elsewhere(
         &["starts_with", "prefix"],
         "text, part",
@@ -365,7 +402,9 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[takes(
             &[BIGINT],
             TEXT,
-            Kernel::Text(|row, out| size(row.whole(0), out, 1024, &["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])),
+            Kernel::Text(|row, out| {
+                size(row.whole(0), out, 1024, &["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+            }),
         )],
         &[("format_bytes(16384)", "16.0 KiB"), ("format_bytes(100)", "100 bytes")],
     ),
@@ -419,7 +458,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "the last part of a path",
         &[
             takes(&[TEXT], TEXT, Kernel::Text(|row, out| file_name(row, out, false))),
-            takes(&[TEXT, DataType::Boolean], TEXT, Kernel::Text(|row, out| file_name(row, out, row.test(1)))),
+            takes(
+                &[TEXT, DataType::Boolean],
+                TEXT,
+                Kernel::Text(|row, out| file_name(row, out, row.test(1))),
+            ),
         ],
         &[("parse_filename('a/b/c.csv')", "c.csv"), ("parse_filename('a/b/c.csv', true)", "c")],
     ),
@@ -472,7 +515,9 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             &[TEXT, TEXT],
             BIGINT,
             Kernel::Whole(|row| {
-                Ok(Some(row.text(1).split(',').position(|item| item == row.text(0)).map_or(0, |at| at as i64 + 1)))
+                Ok(Some(
+                    row.text(1).split(',').position(|item| item == row.text(0)).map_or(0, |at| at as i64 + 1),
+                ))
             }),
         )],
         &[("find_in_set('b', 'a,b,c')", "2")],
@@ -714,7 +759,9 @@ fn substring_index(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     }
     out.text(match n > 0 {
         true => text.match_indices(separator).nth(place - 1).map_or(text, |(at, _)| &text[..at]),
-        false => text.rmatch_indices(separator).nth(place - 1).map_or(text, |(at, part)| &text[at + part.len()..]),
+        false => {
+            text.rmatch_indices(separator).nth(place - 1).map_or(text, |(at, part)| &text[at + part.len()..])
+        }
     });
     Ok(true)
 }
@@ -829,8 +876,9 @@ fn url_decode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let mut at = 0;
     while at < text.len() {
         let coded = (text[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        let code =
-            coded.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|d| u8::from_str_radix(d, 16).ok());
+        let code = coded
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|d| u8::from_str_radix(d, 16).ok());
         match code {
             Some(byte) => {
                 bytes.push(byte);

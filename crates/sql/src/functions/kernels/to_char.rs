@@ -1,8 +1,9 @@
 //! PostgreSQL's date patterns: `to_char` of dates, times and intervals, `to_date` and `to_timestamp` of text.
 //!
-//! A pattern is cut into fields, each with its modifiers (`FM`, `TH`), separators and text ([`parts`]). Writing goes
-//! through them once. Reading takes as many digits as a field has, or all if no digit follows in the pattern; separators
-//! match each other, and blanks are skipped, unless the pattern begins with `FX`. What was read is put together at the end.
+//! A pattern is cut into fields, each with its modifiers (`FM`, `TH`), separators and text ([`parts`]).
+//! Writing goes through them once. Reading takes as many digits as a field has, or all if no digit follows in
+//! the pattern; separators match each other, and blanks are skipped, unless the pattern begins with `FX`.
+//! What was read is put together at the end.
 
 use super::calendar::{JULIAN_1970, at, date_of, day_name, month_name};
 use crate::functions::catalog::Writer;
@@ -149,7 +150,8 @@ fn parts(pattern: &str) -> Vec<Part> {
         let mut bare = false;
         let mut after = rest;
         // Prefixes: FM counts, TM is of locales and says nothing here.
-        while let Some(prefix) = ["FM", "fm", "TM", "tm"].into_iter().find(|prefix| after.starts_with(prefix)) {
+        while let Some(prefix) = ["FM", "fm", "TM", "tm"].into_iter().find(|prefix| after.starts_with(prefix))
+        {
             bare |= prefix.eq_ignore_ascii_case("fm");
             after = &after[2..];
         }
@@ -220,7 +222,7 @@ fn keyword(text: &str) -> Option<(Field, Case, usize)> {
     })
 }
 
-// ---- writing -----------------------------------------------------------------------------------------------------
+// ---- writing ----------------------------------------------------------------------------------------------
 
 /// What is written.
 pub(super) enum Moment {
@@ -484,7 +486,7 @@ fn iso_start(year: i64) -> i64 {
     fourth - (fourth + 3).rem_euclid(7)
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------------------
 
 /// What has been read.
 #[derive(Default)]
@@ -573,7 +575,8 @@ fn read_fields(text: &str, pattern: &str) -> Result<(i64, i64, i64)> {
             Part::Field { field, bare, ordinal, .. } => {
                 skipped = 0;
                 let open = bare || is_open(&parts[i + 1..], ordinal.is_some());
-                rest = read_field(field, rest, open, &mut fields).map_err(|reason| mismatch(text, pattern, &reason))?;
+                rest = read_field(field, rest, open, &mut fields)
+                    .map_err(|reason| mismatch(text, pattern, &reason))?;
                 if ordinal.is_some() {
                     rest = rest.get(2..).unwrap_or("");
                 }
@@ -697,7 +700,8 @@ fn read_field<'t>(field: Field, text: &'t str, open: bool, fields: &mut Fields) 
         }
         F::Roman => {
             let upper = text.to_ascii_uppercase();
-            let longest = (1..13).filter(|m| upper.starts_with(ROMAN[m - 1])).max_by_key(|m| ROMAN[m - 1].len());
+            let longest =
+                (1..13).filter(|m| upper.starts_with(ROMAN[m - 1])).max_by_key(|m| ROMAN[m - 1].len());
             let month = longest.ok_or("a month in Roman numerals is missing")?;
             fields.month = Some(month as i64);
             return Ok(&text[ROMAN[month - 1].len()..]);
@@ -856,7 +860,10 @@ mod tests {
             let text = format!("{}-{month:02}-{day:02} {era}", shown(year, true));
             assert_eq!(read_date(&text, "YYYY-MM-DD AD").unwrap(), days, "{text}");
         }
-        assert_eq!(read("2024-02-29 23:59:59.25", "YYYY-MM-DD HH24:MI:SS.US").unwrap(), 1_709_251_199_250_000);
+        assert_eq!(
+            read("2024-02-29 23:59:59.25", "YYYY-MM-DD HH24:MI:SS.US").unwrap(),
+            1_709_251_199_250_000
+        );
         assert!(read_date("2023-02-29", "YYYY-MM-DD").is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! Unpacking with vectors of 64 and of 32 bytes: to memory, or straight into a comparison.
 //!
-//! A row is two or four vectors. For each: what a word has of it is shifted down, what the next word has is shifted up, and the
-//! rest is cut off. What comes out is stored, or compared with a range as it stands in the register, which leaves a bit a code. Rows
-//! are unrolled, and kernels compiled for every width, so that the compiler knows all shift counts and masks.
+//! A row is two or four vectors. For each: what a word has of it is shifted down, what the next word has is
+//! shifted up, and the rest is cut off. What comes out is stored, or compared with a range as it stands in
+//! the register, which leaves a bit a code. Rows are unrolled, and kernels compiled for every width, so that
+//! the compiler knows all shift counts and masks.
 //!
 //! This is a leaf module with `unsafe`: vector instructions. The slow twins are [`super::unpack_rows`] and
 //! comparing what it gives.
@@ -41,12 +42,14 @@ macro_rules! kernel {
 
             const PARTS: usize = 128 / size_of::<$vector>();
 
-            /// Calls `each` with every vector of codes of a packed block and the slot of the first one, in their order. The width
-            /// is one that the compiler knows, or any if `WIDTH` is 0.
+            /// Calls `each` with every vector of codes of a packed block and the slot of the first one, in
+            /// their order. The width is one that the compiler knows, or any if `WIDTH` is 0.
             ///
             /// # Safety
-            /// `words` has `width` words of all lanes, and `width` is at least 1 and at most the bits of a lane.
-            // PERF: the compiler does not make vectors of a plain loop; sums of 17 bits took three times as long with one.
+            /// `words` has `width` words of all lanes, and `width` is at least 1 and at most the bits of a
+            /// lane.
+            // PERF: the compiler does not make vectors of a plain loop; sums of 17 bits took three times as
+            // long with one.
             #[target_feature(enable = $features)]
             #[inline]
             unsafe fn each<T: Lane, const WIDTH: usize>(
@@ -81,8 +84,8 @@ macro_rules! kernel {
                 each_row!(T::ROWS, row => {
                     let (word, bit) = place::<T>(row, width);
                     for part in 0..PARTS {
-                        // SAFETY: `word` is below `width`, and so is the next one if the row goes on there; a word of all
-                        // lanes has `PARTS` vectors.
+                        // SAFETY: `word` is below `width`, and so is the next one if the row goes on there; a
+                        // word of all lanes has `PARTS` vectors.
                         let load = |word: usize| unsafe { $load(from.add(word * PARTS + part).cast()) };
                         let mut codes = right(load(word), bit);
                         if bit + width > T::LANE_BITS {
@@ -108,11 +111,13 @@ macro_rules! kernel {
                 unsafe { each::<T, WIDTH>(words, width, |slot, codes| $store(to.add(slot).cast(), codes)) };
             }
 
-            /// Narrows `masks` to slots whose code lies within `low` and `low + span`; all of their bits, or-ed.
+            /// Narrows `masks` to slots whose code lies within `low` and `low + span`; all of their bits,
+            /// or-ed.
             ///
             /// # Safety
             /// As for [`each`].
-            // PERF: a mask is written as soon as it is known, and read no more: what is stored in parts and loaded as a whole waits.
+            // PERF: a mask is written as soon as it is known, and read no more: what is stored in parts and
+            // loaded as a whole waits.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn narrow<T: Lane, const WIDTH: usize>(
                 words: &[T],
@@ -170,8 +175,8 @@ pub(super) fn unpack<'a, T: Lane, const WIDTH: usize>(
     }
 }
 
-/// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, as [`unpack`] does it. All of their
-/// bits, or-ed.
+/// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, as [`unpack`]
+/// does it. All of their bits, or-ed.
 pub(super) fn narrow<T: Lane, const WIDTH: usize>(
     vectors: Vectors,
     words: &[T],
@@ -191,5 +196,7 @@ pub(super) fn narrow<T: Lane, const WIDTH: usize>(
 }
 
 fn check<T: Lane, const WIDTH: usize>(words: &[T], width: usize) {
-    assert!(words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width) && [0, width].contains(&WIDTH));
+    assert!(
+        words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width) && [0, width].contains(&WIDTH)
+    );
 }

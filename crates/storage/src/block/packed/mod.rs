@@ -1,9 +1,10 @@
 //! Codes of any number of bits, packed so that they are unpacked in their own order.
 //!
-//! A block of 1024 codes is packed into *lanes*: unsigned integers of the narrowest type that holds a code. A row is as many codes
-//! as there are lanes in 1024 bits. Code `i` stands in lane `i % LANES`, at bit `(i / LANES) · width` of what its lane holds; word
-//! `k` of all lanes stands together. So a row is two loads, two shifts by the same count for all lanes, and an "and", without a
-//! permutation; and one code is two loads and shifts as well.
+//! A block of 1024 codes is packed into *lanes*: unsigned integers of the narrowest type that holds a code. A
+//! row is as many codes as there are lanes in 1024 bits. Code `i` stands in lane `i % LANES`, at bit
+//! `(i / LANES) · width` of what its lane holds; word `k` of all lanes stands together. So a row is two
+//! loads, two shifts by the same count for all lanes, and an "and", without a permutation; and one code is
+//! two loads and shifts as well.
 //!
 //! | function | does | its slow twin |
 //! |---|---|---|
@@ -58,8 +59,8 @@ pub(crate) trait Lane:
         width: usize,
         out: &'a mut MaybeUninit<[Self; BLOCK_ROWS]>,
     ) -> &'a [Self; BLOCK_ROWS];
-    /// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, with the help of such vectors. All
-    /// of their bits, or-ed.
+    /// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, with the
+    /// help of such vectors. All of their bits, or-ed.
     fn narrow(
         vectors: Option<Vectors>,
         words: &[Self],
@@ -115,7 +116,9 @@ macro_rules! lane {
                     (None, _) => search::narrow_by(None, &unpack_rows(words, width)[..], masks, low, span),
                     $(
                         #[cfg(target_arch = "x86_64")]
-                        (Some(vectors), $width) => kernels::narrow::<$t, $width>(vectors, words, width, low, span, masks),
+                        (Some(vectors), $width) => {
+                            kernels::narrow::<$t, $width>(vectors, words, width, low, span, masks)
+                        }
                     )*
                     #[cfg(target_arch = "x86_64")]
                     (Some(vectors), _) => kernels::narrow::<$t, 0>(vectors, words, width, low, span, masks),
@@ -138,7 +141,8 @@ fn place<T: Lane>(row: usize, width: usize) -> (usize, usize) {
 }
 
 /// All codes, row by row: what machines without our vectors run, and the twin of those kernels.
-// PERF: each row is a plain loop over lanes, of which the compiler makes vectors of 16 bytes; code by code takes ten times as long.
+// PERF: each row is a plain loop over lanes, of which the compiler makes vectors of 16 bytes; code by code
+// takes ten times as long.
 fn unpack_rows<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
     let mut codes = [T::of(0); BLOCK_ROWS];
     for (row, codes) in codes.chunks_exact_mut(T::LANES).enumerate() {
@@ -146,7 +150,10 @@ fn unpack_rows<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
         let lanes = |word: usize| &words[word * T::LANES..][..T::LANES];
         let rest = if bit + width > T::LANE_BITS { word + 1 } else { word };
         let words = lanes(word).iter().zip(lanes(rest));
-        codes.iter_mut().zip(words).for_each(|(code, (&first, &rest))| *code = T::joined(first, rest, bit, width));
+        codes
+            .iter_mut()
+            .zip(words)
+            .for_each(|(code, (&first, &rest))| *code = T::joined(first, rest, bit, width));
     }
     codes
 }
@@ -223,7 +230,8 @@ impl Packed {
         Packed { width: width as u8, words }
     }
 
-    /// Codes of `width` bits, 1 to 63, as they stand in memory; `None` if these are not as many bytes as there must be.
+    /// Codes of `width` bits, 1 to 63, as they stand in memory; `None` if these are not as many bytes as
+    /// there must be.
     pub(crate) fn of_bytes(width: usize, bytes: &[u8]) -> Option<Packed> {
         let is_right = (1..64).contains(&width) && bytes.len() == Packed::size(width);
         is_right.then(|| Packed { width: width as u8, words: Buffer::from_slice(bytes) })
@@ -266,7 +274,8 @@ impl Packed {
         with_lanes!(width, T => get(self.words.as_slice::<T>(), width, slot).code())
     }
 
-    /// Calls `each` with the codes of some slots, one after the other: each by itself, or picked from all if they are not few.
+    /// Calls `each` with the codes of some slots, one after the other: each by itself, or picked from all if
+    /// they are not few.
     // PERF: the width is looked at once.
     #[inline(always)]
     pub(crate) fn each_of(&self, slots: impl ExactSizeIterator<Item = usize>, each: impl FnMut(u64)) {
@@ -328,7 +337,9 @@ fn pack<T: Lane>(codes: &[T; BLOCK_ROWS], width: usize, words: &mut [T]) {
             let (words, rest) = words[word * T::LANES..].split_at_mut(T::LANES);
             words.iter_mut().zip(codes).for_each(|(word, &code)| *word = *word | code << bit);
             if bit + width > T::LANE_BITS {
-                rest.iter_mut().zip(codes).for_each(|(word, &code)| *word = *word | code >> (T::LANE_BITS - bit));
+                rest.iter_mut()
+                    .zip(codes)
+                    .for_each(|(word, &code)| *word = *word | code >> (T::LANE_BITS - bit));
             }
         }
     });
@@ -360,12 +371,14 @@ mod tests {
                 [(0, greatest), (a, a), (0, a), (b, greatest), (a.min(b), a.max(b)), (greatest, greatest)]
             {
                 let is_in = |slot: usize| u64::from((low..=high).contains(&codes[slot]));
-                let twin: Vec<u64> =
-                    (0..BLOCK_ROWS / 64).map(|word| (0..64).map(|bit| is_in(word * 64 + bit) << bit).sum()).collect();
+                let twin: Vec<u64> = (0..BLOCK_ROWS / 64)
+                    .map(|word| (0..64).map(|bit| is_in(word * 64 + bit) << bit).sum())
+                    .collect();
                 each_twin(|vectors| {
                     let mut masks = [!0x100; BLOCK_ROWS / 64];
                     let any = with_lanes!(width, T => {
-                        T::narrow(vectors, packed.words.as_slice(), width, T::of(low), T::of(high - low), &mut masks)
+                        let words = packed.words.as_slice();
+                        T::narrow(vectors, words, width, T::of(low), T::of(high - low), &mut masks)
                     });
                     let twin: Vec<u64> = twin.iter().map(|mask| mask & !0x100).collect();
                     assert_eq!(masks[..], twin, "{width} bits, {low} to {high}, {vectors:?}");
@@ -373,7 +386,10 @@ mod tests {
                 });
                 let mut masks = [!0x10; 9];
                 packed.narrow(low, high, &mut masks);
-                assert!(masks.iter().zip(&twin).all(|(mask, twin)| *mask == twin & !0x10), "{width} bits, part");
+                assert!(
+                    masks.iter().zip(&twin).all(|(mask, twin)| *mask == twin & !0x10),
+                    "{width} bits, part"
+                );
             }
         }
     }
@@ -383,7 +399,8 @@ mod tests {
         let mut random = Random(88_172_645_463_325_252);
         for width in 1..64 {
             for slots in [BLOCK_ROWS, 1000, 1] {
-                let codes: Vec<u64> = (0..slots).map(|_| random.next() & (u64::MAX >> (64 - width))).collect();
+                let codes: Vec<u64> =
+                    (0..slots).map(|_| random.next() & (u64::MAX >> (64 - width))).collect();
                 let packed = Packed::new(width, codes.iter().copied());
                 assert_eq!(packed.bytes(), Packed::size(width));
                 let unpacked: Vec<u64> = with_lanes!(width, T => {

@@ -1,8 +1,9 @@
-//! Blocks as bytes, and back: the form in which a checkpoint stores them (docs/design/file-format.md, "Blocks").
+//! Blocks as bytes, and back: the form in which a checkpoint stores them (docs/design/file-format.md,
+//! "Blocks").
 //!
-//! The bytes are those of memory, so that a block that was read has the encoding and the size of the one that was written, and nothing is
-//! encoded or decoded on the way. What blocks of a row group share, a dictionary or a table of symbols, is written once beside them
-//! ([`Shared`]).
+//! The bytes are those of memory, so that a block that was read has the encoding and the size of the one that
+//! was written, and nothing is encoded or decoded on the way. What blocks of a row group share, a dictionary
+//! or a table of symbols, is written once beside them ([`Shared`]).
 //!
 //! | module | |
 //! |---|---|
@@ -10,9 +11,10 @@
 //! | `read` | bytes to a block, of which nothing is believed |
 //! | `shared`, `read_shared` | dictionaries and symbols |
 //!
-//! Reading never panics, whatever the bytes are, nor does reading the values of the block that comes of it: lengths, codes, ends and patches
-//! are within what there is, texts are UTF-8, and no number leaves its type's range. Memory that is taken is no more than a small multiple of the
-//! bytes. What is not found out here is that a value is another one: the checksum of whoever stores the bytes says that.
+//! Reading never panics, whatever the bytes are, nor does reading the values of the block that comes of it:
+//! lengths, codes, ends and patches are within what there is, texts are UTF-8, and no number leaves its
+//! type's range. Memory that is taken is no more than a small multiple of the bytes. What is not found out
+//! here is that a value is another one: the checksum of whoever stores the bytes says that.
 //!
 //! A block of views is compact when it is read; it has lost what its strings were before.
 

@@ -96,7 +96,9 @@ impl<'a> Reader<'a> {
                 Ok(Values::Flat(self.buffer(slots * physical.width())?))
             }
             3 => {
-                let Shared::Dictionary(dictionary) = self.shared else { return Err("its dictionary is missing") };
+                let Shared::Dictionary(dictionary) = self.shared else {
+                    return Err("its dictionary is missing");
+                };
                 let codes = self.codes(slots)?;
                 let all = if codes.are_plain() { slots } else { BLOCK_ROWS };
                 let is_entry = |slot| codes.get(slot) < dictionary.len() as u64;
@@ -202,7 +204,9 @@ impl<'a> Reader<'a> {
             }
             6 => cursor.counted().map(|bytes| Value::Bytes(bytes.into())),
             7 => match (cursor.i32(), cursor.i32(), cursor.i64()) {
-                (Some(months), Some(days), Some(micros)) => Some(Value::Interval(Interval { months, days, micros })),
+                (Some(months), Some(days), Some(micros)) => {
+                    Some(Value::Interval(Interval { months, days, micros }))
+                }
                 _ => None,
             },
             _ => return Err("a value of no type"),
@@ -236,7 +240,8 @@ impl<'a> Reader<'a> {
             2 => Ok(Codes::U16(self.buffer(slots * 2)?)),
             4 => Ok(Codes::U32(self.buffer(slots * 4)?)),
             width => {
-                let width = width.checked_sub(PACKED).filter(|width| (1..64).contains(width)).ok_or("its codes")?;
+                let width =
+                    width.checked_sub(PACKED).filter(|width| (1..64).contains(width)).ok_or("its codes")?;
                 let bytes = self.cursor.take(Packed::size(width.into())).ok_or(SHORT)?;
                 Ok(Codes::Packed(Packed::of_bytes(width.into(), bytes).ok_or("its codes")?))
             }
@@ -281,7 +286,8 @@ impl<'a> Reader<'a> {
     /// So many numbers that ascend.
     fn ascending(&mut self, count: usize) -> Result<Vec<u16>, Flaw> {
         let bytes = self.cursor.take(count * 2).ok_or(SHORT)?;
-        let numbers: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+        let numbers: Vec<u16> =
+            bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
         check(numbers.windows(2).all(|pair| pair[0] < pair[1]), "what is to ascend does not")?;
         Ok(numbers)
     }

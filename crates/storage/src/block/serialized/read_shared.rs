@@ -13,7 +13,8 @@ impl Shared {
     /// # Errors
     /// Corruption, if they are none.
     pub fn read(bytes: &[u8], ty: DataType) -> Result<Shared> {
-        let mut reader = Reader { cursor: Cursor::new(bytes), column: Column::of(ty), shared: &Shared::Nothing };
+        let mut reader =
+            Reader { cursor: Cursor::new(bytes), column: Column::of(ty), shared: &Shared::Nothing };
         let shared = reader.shared().map_err(damaged)?;
         match reader.cursor.left() {
             0 => Ok(shared),
@@ -31,7 +32,8 @@ impl Reader<'_> {
                 let mut symbols = Vec::new();
                 for _ in 0..self.u8()? {
                     let length = self.u8()?;
-                    let bytes = self.cursor.take(length.into()).filter(|bytes| bytes.len() <= 8).ok_or("a symbol")?;
+                    let bytes =
+                        self.cursor.take(length.into()).filter(|bytes| bytes.len() <= 8).ok_or("a symbol")?;
                     let mut word = [0; 8];
                     word[..bytes.len()].copy_from_slice(bytes);
                     symbols.push((u64::from_le_bytes(word), length));
@@ -44,8 +46,10 @@ impl Reader<'_> {
     }
 
     fn dictionary(&mut self) -> Result<Shared, Flaw> {
-        let count = self.cursor.varint().and_then(|count| usize::try_from(count).ok()).ok_or("its dictionary")?;
-        let bytes = count.checked_mul(4).filter(|bytes| *bytes <= self.cursor.left()).ok_or("its dictionary")?;
+        let count =
+            self.cursor.varint().and_then(|count| usize::try_from(count).ok()).ok_or("its dictionary")?;
+        let bytes =
+            count.checked_mul(4).filter(|bytes| *bytes <= self.cursor.left()).ok_or("its dictionary")?;
         let mut ends = Cursor::new(self.cursor.take(bytes).ok_or("its dictionary")?);
         let (mut texts, mut start, mut last) = (Vector::new(PhysicalType::Str), 0, None);
         let strings = texts.begin_strings(count);

@@ -6,13 +6,15 @@ use crate::block::{Block, Codes, StringBytes, Values, cells, with_fixed};
 use entasis_vector::{Buffer, Native, Value, bitmap};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Appends a block of a column. Slots whose bit in `live` is not set, and those beyond the bits, come back as zeros wherever others may write
-/// them while this looks: so the bytes, and their checksum, are those of the version that the bits belong to.
+/// Appends a block of a column. Slots whose bit in `live` is not set, and those beyond the bits, come back as
+/// zeros wherever others may write them while this looks: so the bytes, and their checksum, are those of the
+/// version that the bits belong to.
 pub fn write(block: &Block, column: Column, live: &[u64], out: &mut Vec<u8>) {
     let is_held = |physical: &_| *physical == column.physical;
     let physical = PHYSICAL.iter().position(is_held).unwrap_or_default() as u8;
     let (validity, slots) = (block.validity.as_ref(), block.slots());
-    let flags = if validity.is_some() { HAS_VALIDITY } else { 0 } | if block.ascending { IS_ASCENDING } else { 0 };
+    let flags =
+        if validity.is_some() { HAS_VALIDITY } else { 0 } | if block.ascending { IS_ASCENDING } else { 0 };
     out.extend([VERSION, code_of(&block.values), flags, physical]);
     out.extend((slots as u16).to_le_bytes());
     write_value(&block.zone.min, out);
@@ -73,7 +75,8 @@ impl Slots<'_> {
                 out.extend((ends.len() as u16).to_le_bytes());
                 ends.iter().for_each(|end| out.extend(end.to_le_bytes()));
                 out.push(code_of(heads));
-                Slots { slots: ends.len(), live: &[u64::MAX; crate::BLOCK_ROWS / 64], ..*self }.write(heads, out);
+                Slots { slots: ends.len(), live: &[u64::MAX; crate::BLOCK_ROWS / 64], ..*self }
+                    .write(heads, out);
             }
             Values::Patched(patched) => {
                 let (least, patches) = patched.patches();
@@ -147,7 +150,11 @@ pub(super) fn write_strings(strings: &StringBytes, out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn write_patches<V: Copy>(patches: impl Iterator<Item = (usize, V)>, bytes: impl Fn(V) -> [u8; 8], out: &mut Vec<u8>) {
+fn write_patches<V: Copy>(
+    patches: impl Iterator<Item = (usize, V)>,
+    bytes: impl Fn(V) -> [u8; 8],
+    out: &mut Vec<u8>,
+) {
     let patches: Vec<(usize, V)> = patches.collect();
     out.extend((patches.len() as u16).to_le_bytes());
     patches.iter().for_each(|(slot, _)| out.extend((*slot as u16).to_le_bytes()));

@@ -1,16 +1,20 @@
 //! What every encoding must do, over data that is made to break it: a new one is in with its name.
 //!
-//! A table of one column whose compression is forced gets rows, with NULLs and without; then all ways to read it are held against
-//! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes; and the bytes that blocks take against
-//! those that were promised. Then rows are changed while a snapshot shows the old ones. Tables of every layout come to rest,
-//! are changed, and come to rest again.
+//! A table of one column whose compression is forced gets rows, with NULLs and without; then all ways to read
+//! it are held against the rows: decoding whole, in part and at single positions, ranges, counts, sums and
+//! extremes; and the bytes that blocks take against those that were promised. Then rows are changed while a
+//! snapshot shows the old ones. Tables of every layout come to rest, are changed, and come to rest again.
 
 use crate::block::{Form, Values, choose, range_of, with_fixed};
 use crate::scan::tests::reading::{check_every_way, rest};
 use crate::tests::random::Random;
-use crate::{Compression, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
+use crate::{
+    Compression, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange,
+};
 use entasis_vector::value::float_ordinal;
-use entasis_vector::{CHUNK_ROWS, DataType, Encoding, Field, Native, PhysicalType, StringView, Value, Vector};
+use entasis_vector::{
+    CHUNK_ROWS, DataType, Encoding, Field, Native, PhysicalType, StringView, Value, Vector,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,8 +29,8 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
     let mut data: Vec<(String, Vec<Value>)> = Vec::new();
     let bits = 64usize.min((greatest.wrapping_sub(least) as u128).count_ones() as usize);
     // All widths of the widest type; of the others those at the ends and in the middle.
-    let widths =
-        (0..=bits).filter(|width| ty == DataType::Int64 || [0, 1, bits / 2 + 1, bits - 1, bits].contains(width));
+    let widths = (0..=bits)
+        .filter(|width| ty == DataType::Int64 || [0, 1, bits / 2 + 1, bits - 1, bits].contains(width));
     for width in widths {
         let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
         let values = (0..ROWS).map(|_| clamp(least.saturating_add(i128::from(random.next() & mask))));
@@ -52,7 +56,9 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
         if i % 2 == 0 { least + i * 64 } else { greatest - greatest.rem_euclid(64) - i * 64 }
     });
     add("the ends of the numbers", &mut |i| if i * i % 7 == 1 { least } else { greatest });
-    add("multiples and outliers", &mut |i| i * 7919 % 100 * 100 + if i % 100 == 7 { 1_000_000_000_000 } else { 0 });
+    add("multiples and outliers", &mut |i| {
+        i * 7919 % 100 * 100 + if i % 100 == 7 { 1_000_000_000_000 } else { 0 }
+    });
     add("multiples in one block", &mut |i| if i < 1100 { i * 7919 % 100 * 12 } else { i });
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
@@ -84,9 +90,12 @@ fn doubles() -> Vec<(String, Vec<Value>)> {
     add("any bits", &mut |_| f64::from_bits(random.next()));
     let mut random = Random(3);
     add("floats", &mut |_| f64::from(f32::from_bits(random.next() as u32 & 0x7F7F_FFFF)));
-    let odd = [f64::NAN, -f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE / 4.0, f64::MAX];
+    let odd =
+        [f64::NAN, -f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE / 4.0, f64::MAX];
     add("what is no number", &mut |i| odd[i % odd.len()]);
-    add("prices but for a few", &mut |i| if i % 100 == 9 { odd[i / 100 % odd.len()] } else { i as f64 / 10.0 });
+    add("prices but for a few", &mut |i| {
+        if i % 100 == 9 { odd[i / 100 % odd.len()] } else { i as f64 / 10.0 }
+    });
     add("runs", &mut |i| (i / 50) as f64 / 8.0);
     add("-0.0 among 0.0", &mut |i| if i == 5 { -0.0 } else { 0.0 });
     data
@@ -104,8 +113,9 @@ fn strings() -> Vec<(String, Vec<Value>)> {
         "a long one".to_string(),
         (0..40).map(|i| text("ab".repeat(if i == 7 { 5 << 20 } else { i }))).collect(),
     ));
-    let carried =
-        |i: usize| text(format!("{} of the quick foxes, {} of the lazy dogs", "over many ".repeat(i % 9 + 3), i));
+    let carried = |i: usize| {
+        text(format!("{} of the quick foxes, {} of the lazy dogs", "over many ".repeat(i % 9 + 3), i))
+    };
     data.push(("long".to_string(), (0..ROWS).map(carried).collect()));
     data
 }
@@ -113,7 +123,11 @@ fn strings() -> Vec<(String, Vec<Value>)> {
 /// With no NULL, some, runs of them, and all.
 fn with_nulls(values: &[Value]) -> Vec<Vec<Value>> {
     let null = |is_null: &dyn Fn(usize) -> bool| {
-        values.iter().enumerate().map(|(i, v)| if is_null(i) { Value::Null } else { v.clone() }).collect::<Vec<_>>()
+        values
+            .iter()
+            .enumerate()
+            .map(|(i, v)| if is_null(i) { Value::Null } else { v.clone() })
+            .collect::<Vec<_>>()
     };
     vec![
         values.to_vec(),
@@ -147,7 +161,8 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Encodings of numbers take the bytes that were promised when they were chosen, give or take a twentieth. How many blocks it were.
+/// Encodings of numbers take the bytes that were promised when they were chosen, give or take a twentieth.
+/// How many blocks it were.
 fn check_promises(group: &RowGroup, ty: DataType, compression: Compression, what: &str) -> usize {
     let mut checked = 0;
     for slice in &group.slices {
@@ -188,7 +203,11 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
         let mut datums = Vec::new();
         snapshot.read(RowId { group: 0, slot: row as u32 }, &[1], &mut datums);
         let found = datums[0].value(ty);
-        assert!(is_same(&found, &expected[row]), "{what}: row {row} by itself is {found:?}, not {:?}", expected[row]);
+        assert!(
+            is_same(&found, &expected[row]),
+            "{what}: row {row} by itself is {found:?}, not {:?}",
+            expected[row]
+        );
     }
     // As the column is held, and as narrower integers that hold all of it.
     let holds_all = |physical: &PhysicalType| {
@@ -207,7 +226,8 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
     }
 }
 
-/// Reads runs of a column that is held as `held` to vectors of `physical`; `check` compares a position with a row.
+/// Reads runs of a column that is held as `held` to vectors of `physical`; `check` compares a position with a
+/// row.
 fn check_vectors(
     group: &RowGroup,
     held: PhysicalType,
@@ -229,7 +249,8 @@ fn check_vectors(
                 positions.iter().for_each(|&at| check(&out, at as usize, first + at as usize));
                 if every == 3 && physical == PhysicalType::Str && out.encoding() == Encoding::Flat {
                     // Kernels may look at the others too.
-                    let is_there = |at: &usize| out.is_valid(*at) && !out.values::<StringView>()[*at].is_empty();
+                    let is_there =
+                        |at: &usize| out.is_valid(*at) && !out.values::<StringView>()[*at].is_empty();
                     (0..rows).filter(is_there).for_each(|at| check(&out, at, first + at));
                 }
                 group.gather_runs(1, held, window, &positions, &mut out);
@@ -294,7 +315,8 @@ fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str)
             let mut positions = Vec::new();
             group.select_runs(&range, std::slice::from_ref(&window), &mut positions);
             let is_in = |row: &usize| number(&expected[*row]).is_some_and(|v| low <= v && v <= high);
-            let twin: Vec<u16> = window.clone().filter(is_in).map(|row| (row - window.start) as u16).collect();
+            let twin: Vec<u16> =
+                window.clone().filter(is_in).map(|row| (row - window.start) as u16).collect();
             assert_eq!(positions, twin, "{what}: from {low} to {high}");
         }
     }
@@ -319,7 +341,8 @@ fn check_writing(table: &Arc<Table>, ty: DataType, expected: &[Value], what: &st
     {
         let mut writer = table.write();
         for _ in 0..40 {
-            let (row, from) = (random.next() as usize % expected.len(), random.next() as usize % expected.len());
+            let (row, from) =
+                (random.next() as usize % expected.len(), random.next() as usize % expected.len());
             changed[row] = if row % 5 == 0 { Value::Null } else { expected[from].clone() };
             let id = writer.find(&[Datum::Integer(row as i128)]).expect("the row is there");
             writer.update(id, &[(1, Datum::of_value(&changed[row], ty))]);
@@ -357,7 +380,10 @@ fn check_resting(ty: DataType, values: &[Value], compression: Compression, what:
             assert_eq!(found.len(), rows.len(), "{what}, {layout:?}, round {round}");
             for ((key, value), (own, expected)) in found.iter().zip(&rows) {
                 let is_it = key == own && is_same(value, expected);
-                assert!(is_it, "{what}, {layout:?}, round {round}: row {key} is {value:?}, not {expected:?} of {own}");
+                assert!(
+                    is_it,
+                    "{what}, {layout:?}, round {round}: row {key} is {value:?}, not {expected:?} of {own}"
+                );
             }
             check_every_way(&snapshot, &mut Random(round + 1));
             let ids: Vec<RowId> = snapshot.row_ids().collect();
@@ -404,7 +430,8 @@ fn conformance(compression: Compression, name: &str) {
             // Few rows once, as they take as long to make.
             let counts = if nulls == 0 { vec![values.len(), 3, 1] } else { vec![values.len()] };
             for rows in counts.into_iter().filter(|&rows| rows > 0) {
-                let (what, values) = (format!("{name}, {ty}, {what}, NULLs {nulls}, {rows} rows"), &values[..rows]);
+                let (what, values) =
+                    (format!("{name}, {ty}, {what}, NULLs {nulls}, {rows} rows"), &values[..rows]);
                 let flat = table(ty, values, compression, false);
                 let snapshot = flat.snapshot();
                 let group = snapshot.row_group(0).expect("it has rows");
@@ -510,7 +537,8 @@ fn the_choice_conforms_and_is_near_the_smallest() {
     let data = integers(DataType::Int64).into_iter().map(|(what, values)| (DataType::Int64, what, values));
     let data = data.chain(doubles().into_iter().map(|(what, values)| (DataType::Float64, what, values)));
     for (ty, what, values) in data {
-        let least = Compression::NAMES.into_iter().map(|(_, compression)| size(ty, &values, compression)).min();
+        let least =
+            Compression::NAMES.into_iter().map(|(_, compression)| size(ty, &values, compression)).min();
         let (auto, least) = (size(ty, &values, Compression::Auto), least.expect("there are encodings"));
         // The margins by which what reads more slowly must be smaller.
         assert!(auto * 2 <= least * 3, "{ty}, {what}: {auto} bytes chosen, {least} are possible");

@@ -1,11 +1,14 @@
-//! Every encoding comes back as it was, over data that each is made for; and bytes that are none are refused, or give a block that can be read.
+//! Every encoding comes back as it was, over data that each is made for; and bytes that are none are refused,
+//! or give a block that can be read.
 
 use crate::block::masks::WORDS;
 use crate::block::serialized::{Column, PHYSICAL, Shared, VERSION, code_of, read, write};
 use crate::block::{Block, Fixed, Values, with_fixed};
 use crate::tests::random::Random;
 use crate::{Compression, Layout, Table, TableOptions};
-use entasis_vector::{DataType, ErrorKind, Field, Interval, PhysicalType, StringHeap, StringView, Value, Vector};
+use entasis_vector::{
+    DataType, ErrorKind, Field, Interval, PhysicalType, StringHeap, StringView, Value, Vector,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,7 +40,9 @@ fn cases() -> Vec<Case> {
         add(ty, numbers, &mut |i| clamp(i as i128 * 3));
         add(ty, numbers, &mut |_| clamp(least + i128::from(random.next() >> 1)));
         add(ty, numbers, &mut |i| clamp((i * i % 300) as i128 * 100));
-        add(ty, numbers, &mut |i| if i % 200 == 7 { clamp(greatest - i as i128) } else { clamp((i * i % 90) as i128) });
+        add(ty, numbers, &mut |i| {
+            if i % 200 == 7 { clamp(greatest - i as i128) } else { clamp((i * i % 90) as i128) }
+        });
         add(ty, numbers, &mut |i| clamp((i / 97 % 5) as i128 * 1000));
         add(ty, numbers, &mut |i| if i % 2 == 0 { integer(least) } else { integer(greatest) });
     }
@@ -47,16 +52,21 @@ fn cases() -> Vec<Case> {
     add(wide, numbers, &mut |i| integer(10_i128.pow(30) + (i * i % 50) as i128 * 1000));
     add(wide, numbers, &mut |i| integer(if i % 2 == 0 { -10_i128.pow(37) } else { 10_i128.pow(37) }));
     add(DataType::Float64, doubles, &mut |i| Value::Float((i * 7919 % 100_000) as f64 / 100.0));
-    add(DataType::Float64, doubles, &mut |i| Value::Float(if i % 100 == 9 { f64::NAN } else { i as f64 / 10.0 }));
+    add(DataType::Float64, doubles, &mut |i| {
+        Value::Float(if i % 100 == 9 { f64::NAN } else { i as f64 / 10.0 })
+    });
     add(DataType::Float64, doubles, &mut |i| Value::Float(f64::from((i as f32).sqrt())));
     add(DataType::Float64, doubles, &mut |i| Value::Float((i / 50) as f64 / 8.0));
     add(DataType::Float32, doubles, &mut |i| Value::Float(f64::from((i as f32).sqrt())));
-    let interval = |i: usize| Value::Interval(Interval { months: i as i32 % 7, days: -(i as i32), micros: i as i64 });
+    let interval =
+        |i: usize| Value::Interval(Interval { months: i as i32 % 7, days: -(i as i32), micros: i as i64 });
     add(DataType::Interval, &[C::Auto], &mut |i| interval(i));
     let text = |text: String| Value::Text(text.into());
     add(DataType::Varchar, strings, &mut |i| text(format!("value {}", i % 5)));
     add(DataType::Varchar, strings, &mut |i| text(format!("{i:x} und {} Größen ☃", i * 7919 % 1000)));
-    add(DataType::Varchar, strings, &mut |i| text(format!("{}{i}", "the quick brown foxes ".repeat(i % 9 + 3))));
+    add(DataType::Varchar, strings, &mut |i| {
+        text(format!("{}{i}", "the quick brown foxes ".repeat(i % 9 + 3)))
+    });
     add(DataType::Varchar, strings, &mut |i| text("x".repeat(i % 3 / 2)));
     add(DataType::Blob, strings, &mut |i| Value::Bytes(vec![i as u8; i % 40].into()));
     cases
@@ -74,7 +84,9 @@ fn table(case: &Case, compression: Compression, layout: Layout, nulls: fn(usize)
     let rows: Vec<Vec<Value>> = case.values.iter().enumerate().map(value).collect();
     let mut appender = table.appender();
     for rows in rows.chunks(entasis_vector::CHUNK_ROWS) {
-        appender.append(&crate::table::tests::rows::column_chunk(rows, table.schema(), false), 0).expect("it fits");
+        appender
+            .append(&crate::table::tests::rows::column_chunk(rows, table.schema(), false), 0)
+            .expect("it fits");
     }
     table.commit(vec![appender.finish()]).expect("nobody else writes");
     table
@@ -92,7 +104,8 @@ fn each_block(mut each: impl FnMut(&Block, Column, &[u64; WORDS], &str)) {
                     if layout == Layout::EquiGhost && case.ty == DataType::Varchar {
                         let mut writer = table.write();
                         let row = writer.find(&[crate::Datum::Integer(40)]).expect("it is there");
-                        writer.update(row, &[(1, crate::Datum::Bytes(b"a string that was not there before"))]);
+                        writer
+                            .update(row, &[(1, crate::Datum::Bytes(b"a string that was not there before"))]);
                     }
                     let snapshot = table.snapshot();
                     for slice in snapshot.row_groups().flat_map(|group| &group.slices) {
@@ -108,7 +121,10 @@ fn each_block(mut each: impl FnMut(&Block, Column, &[u64; WORDS], &str)) {
 /// All slots of a block, as values that can be told apart.
 fn values(block: &Block, column: Column, live: &[u64]) -> Vec<String> {
     let is_live = |slot: &usize| live[slot / 64] >> (slot % 64) & 1 != 0;
-    (0..block.slots()).filter(is_live).map(|slot| format!("{:?}", block.datum(slot, column.physical))).collect()
+    (0..block.slots())
+        .filter(is_live)
+        .map(|slot| format!("{:?}", block.datum(slot, column.physical)))
+        .collect()
 }
 
 fn again(block: &Block, column: Column, live: &[u64]) -> Block {
@@ -126,10 +142,17 @@ fn every_encoding_comes_back_as_it_was() {
         assert_eq!(read.values.name(), block.values.name(), "{what}");
         assert_eq!((read.slots(), read.ascending), (block.slots(), block.ascending), "{what}");
         assert_eq!(read.zone(), block.zone(), "{what}");
-        assert_eq!(values(&read, column, live), values(block, column, live), "{what}, {}", block.values.name());
+        assert_eq!(
+            values(&read, column, live),
+            values(block, column, live),
+            "{what}, {}",
+            block.values.name()
+        );
         match &block.values {
             // Compact, as every copy is.
-            Values::Views(views) => assert_eq!(read.values.bytes(), views.copy(block.slots(), live).bytes(), "{what}"),
+            Values::Views(views) => {
+                assert_eq!(read.values.bytes(), views.copy(block.slots(), live).bytes(), "{what}")
+            }
             // Without the share of the table.
             Values::Fsst(fsst) => assert_eq!(read.values.bytes(), fsst.codes().bytes(), "{what}"),
             _ => assert_eq!(read.bytes(), block.bytes(), "{what}, {}", block.values.name()),
@@ -213,7 +236,8 @@ fn damaged_bytes_are_refused_or_can_be_read() {
     let (mut random, mut refused, mut accepted, mut done) = (Random(11), 0u32, 0u32, BTreeSet::new());
     each_block(|block, column, live, _| {
         // A few blocks of each encoding and type.
-        if !done.insert((code_of(&block.values), column.physical as u8, block.may_be_null(), random.below(3))) {
+        if !done.insert((code_of(&block.values), column.physical as u8, block.may_be_null(), random.below(3)))
+        {
             return;
         }
         let (mut bytes, shared) = (Vec::new(), block.shared());
@@ -263,7 +287,16 @@ fn random_bytes_are_no_block() {
         let mut bytes: Vec<u8> = (0..random.below(120)).map(|_| random.next() as u8 & 0x0F).collect();
         let physical = random.below(PHYSICAL.len() as u64) as u8;
         // As blocks begin, so that something is looked at.
-        let head = [VERSION, random.below(13) as u8, random.below(4) as u8, physical, random.below(40) as u8, 0, 0, 0];
+        let head = [
+            VERSION,
+            random.below(13) as u8,
+            random.below(4) as u8,
+            physical,
+            random.below(40) as u8,
+            0,
+            0,
+            0,
+        ];
         bytes.iter_mut().zip(head).for_each(|(byte, head)| *byte = head);
         let column = Column { physical: PHYSICAL[usize::from(physical)], is_text: random.below(2) == 0 };
         if let Ok(block) = read(&bytes, column, &Shared::Dictionary(dictionary.clone())) {

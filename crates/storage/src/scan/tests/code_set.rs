@@ -76,9 +76,13 @@ fn rows_of_a_set_are_those_whose_entries_are_in_it() {
                             group.is_live(slot).then(|| snapshot.read(id, &[1], &mut datums));
                             datums.first().map(|datum| datum.value(DataType::Varchar))
                         };
-                        let twin = (0..slots.len()).filter(|&at| value(slots[at]).is_some_and(|v| passes(&v)));
+                        let twin =
+                            (0..slots.len()).filter(|&at| value(slots[at]).is_some_and(|v| passes(&v)));
                         let twin: Vec<u16> = twin.map(|at| at as u16).collect();
-                        assert_eq!(found, twin, "{what} of {distinct}, null {null}, {compression:?}, {keyed}");
+                        assert_eq!(
+                            found, twin,
+                            "{what} of {distinct}, null {null}, {compression:?}, {keyed}"
+                        );
                     }
                 }
             }

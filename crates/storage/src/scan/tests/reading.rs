@@ -1,12 +1,14 @@
 //! Every way to read a table, against single values.
 //!
-//! A scan reads runs of live slots one behind the other, so that the positions of a vector go from block to block at any
-//! bit. So runs are taken as a scan takes them, and cut at random, with some left out and some dead slots among them. Of
-//! these, columns are decoded whole, at some positions, and gathered, as they are held and narrower; they are counted,
-//! summed, and compared with ranges and with codes of dictionaries.
+//! A scan reads runs of live slots one behind the other, so that the positions of a vector go from block to
+//! block at any bit. So runs are taken as a scan takes them, and cut at random, with some left out and some
+//! dead slots among them. Of these, columns are decoded whole, at some positions, and gathered, as they are
+//! held and narrower; they are counted, summed, and compared with ranges and with codes of dictionaries.
 
 use crate::tests::random::Random;
-use crate::{CodeSet, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
+use crate::{
+    CodeSet, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange,
+};
 use entasis_vector::{CHUNK_ROWS, DataType, Field, PhysicalType, Value, Vector};
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ pub(crate) fn check_every_way(snapshot: &TableSnapshot, random: &mut Random) {
     for (number, group) in snapshot.row_groups().enumerate() {
         let windows = windows(group, random);
         for (column, field) in snapshot.schema().iter().enumerate() {
-            let single = |slot: usize| snapshot.datum(RowId { group: number as u32, slot: slot as u32 }, column);
+            let single =
+                |slot: usize| snapshot.datum(RowId { group: number as u32, slot: slot as u32 }, column);
             let column = Column { group, column, ty: field.ty, single: &single };
             for runs in &windows {
                 column.check_vectors(runs, random);
@@ -84,7 +87,10 @@ impl Column<'_> {
     fn check(&self, vector: &Vector, position: usize, slot: usize, how: &str) {
         let (found, expected) = (Datum::of_vector(vector, position), (self.single)(slot));
         let Column { column, ty, .. } = self;
-        assert!(found.is_same(expected), "{how}: column {column}, {ty}, slot {slot}: {found:?} is not {expected:?}");
+        assert!(
+            found.is_same(expected),
+            "{how}: column {column}, {ty}, slot {slot}: {found:?} is not {expected:?}"
+        );
     }
 
     /// Runs decoded whole, at some positions, and gathered.
@@ -97,19 +103,26 @@ impl Column<'_> {
                 _ => true,
             };
             let is_narrower = self.ty.is_integer() && physical.width() < held.width();
-            is_narrower && (0..self.group.slots()).filter(|slot| self.group.is_live(*slot)).all(|slot| holds(&slot))
+            is_narrower
+                && (0..self.group.slots()).filter(|slot| self.group.is_live(*slot)).all(|slot| holds(&slot))
         };
         let narrower = [PhysicalType::I32, PhysicalType::I64].into_iter().find(fits);
         for physical in std::iter::once(held).chain(narrower) {
             let mut out = Vector::new(physical);
             self.group.decode_runs(self.column, held, runs, &mut out);
             let live = |(_, slot): &(usize, &usize)| self.group.is_live(**slot);
-            slots.iter().enumerate().filter(live).for_each(|(at, slot)| self.check(&out, at, *slot, "decoded"));
+            slots
+                .iter()
+                .enumerate()
+                .filter(live)
+                .for_each(|(at, slot)| self.check(&out, at, *slot, "decoded"));
             for every in [1, 3, 40] {
                 let positions = slots.iter().enumerate().filter(live).filter(|_| random.below(every) == 0);
                 let positions: Vec<u16> = positions.map(|(at, _)| at as u16).collect();
                 self.group.decode_selected_runs(self.column, held, runs, &positions, &mut out);
-                positions.iter().for_each(|&at| self.check(&out, at.into(), slots[usize::from(at)], "selected"));
+                positions
+                    .iter()
+                    .for_each(|&at| self.check(&out, at.into(), slots[usize::from(at)], "selected"));
                 self.group.gather_runs(self.column, held, runs, &positions, &mut out);
                 let gathered = positions.iter().enumerate();
                 gathered.for_each(|(i, &at)| self.check(&out, i, slots[usize::from(at)], "gathered"));
@@ -118,7 +131,12 @@ impl Column<'_> {
     }
 
     /// Positions in runs where a condition holds.
-    fn check_condition(&self, runs: &[Range<usize>], condition: Condition, holds: impl Fn(Datum<'_>) -> bool) {
+    fn check_condition(
+        &self,
+        runs: &[Range<usize>],
+        condition: Condition,
+        holds: impl Fn(Datum<'_>) -> bool,
+    ) {
         let mut selected = Vec::new();
         self.group.select_runs(std::slice::from_ref(&condition), runs, &mut selected);
         let slots = runs.iter().flat_map(Range::clone).enumerate();
@@ -137,7 +155,8 @@ impl Column<'_> {
             let ordinal = |datum: Datum<'_>| datum.value(self.ty).ordinal();
             let middle = first.and_then(|slot| ordinal((self.single)(slot))).unwrap_or(0);
             let low = middle - i128::from(random.below(3));
-            let (low, high) = [(low, middle + 2), (i128::MIN, middle), (low, i128::MAX)][random.below(3) as usize];
+            let (low, high) =
+                [(low, middle + 2), (i128::MIN, middle), (low, i128::MAX)][random.below(3) as usize];
             let range = ValueRange { column: self.column, physical, low, high };
             self.check_condition(runs, Condition::Range(range), |datum| {
                 ordinal(datum).is_some_and(|value| (low..=high).contains(&value))
@@ -172,11 +191,24 @@ impl Column<'_> {
         let values: Vec<i128> = values.collect();
         let what = format!("column {}, {} in {live:?}", self.column, self.ty);
         assert_eq!(self.group.count_runs(self.column, &live), values.len(), "count of {what}");
-        assert_eq!(self.group.sum_runs(self.column, physical, &live), values.iter().sum::<i128>(), "sum of {what}");
+        assert_eq!(
+            self.group.sum_runs(self.column, physical, &live),
+            values.iter().sum::<i128>(),
+            "sum of {what}"
+        );
         let start = i128::from(random.below(50));
-        let (least, most) = values.iter().fold((start, start), |(least, most), &v| (least.min(v), most.max(v)));
-        assert_eq!(self.group.extreme_runs(self.column, physical, &live, false, start), least, "least of {what}");
-        assert_eq!(self.group.extreme_runs(self.column, physical, &live, true, start), most, "greatest of {what}");
+        let (least, most) =
+            values.iter().fold((start, start), |(least, most), &v| (least.min(v), most.max(v)));
+        assert_eq!(
+            self.group.extreme_runs(self.column, physical, &live, false, start),
+            least,
+            "least of {what}"
+        );
+        assert_eq!(
+            self.group.extreme_runs(self.column, physical, &live, true, start),
+            most,
+            "greatest of {what}"
+        );
     }
 }
 
@@ -200,7 +232,8 @@ fn pairs(layout: Layout) -> Arc<Table> {
 
 #[test]
 fn a_block_that_ends_in_null_says_nothing_of_the_next_one() {
-    // Two slices, of which the first has a row or more and then NULL: dead slots are filled with it when the table rests.
+    // Two slices, of which the first has a row or more and then NULL: dead slots are filled with it when the
+    // table rests.
     let table = pairs(Layout::Equi);
     crate::table::tests::rows::insert(&table, &[pair(1, Some("a"))], false);
     crate::table::tests::rows::insert(&table, &vec![pair(1, Some("a")); 3], false);
@@ -221,7 +254,8 @@ fn a_block_that_ends_in_null_says_nothing_of_the_next_one() {
 
 #[test]
 fn a_null_that_was_deleted_says_nothing_of_the_next_block() {
-    // The same without upkeep: the slot of a deleted row keeps its NULL, and a scan goes on to the next slice.
+    // The same without upkeep: the slot of a deleted row keeps its NULL, and a scan goes on to the next
+    // slice.
     let table = pairs(Layout::Equi);
     let text = |key: i128| if (1..1024).contains(&key) { None } else { Some("b") };
     let rows: Vec<Vec<Value>> = (0..2048).map(|key| pair(key, text(key))).collect();
@@ -236,17 +270,26 @@ fn a_null_that_was_deleted_says_nothing_of_the_next_block() {
 
 #[test]
 fn tables_that_rest_are_read_alike_in_every_layout() {
-    let layouts = [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost, Layout::Casper];
+    let layouts =
+        [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost, Layout::Casper];
     for layout in layouts {
         let table = pairs(layout);
         let rows: Vec<Vec<Value>> = (0..1000).map(|i| pair(i * 10, Some("a"))).collect();
         crate::table::tests::rows::insert(&table, &rows, false);
-        crate::table::tests::rows::insert(&table, &[pair(-2, None), pair(-1, Some("abc")), pair(-1, None)], false);
+        crate::table::tests::rows::insert(
+            &table,
+            &[pair(-2, None), pair(-1, Some("abc")), pair(-1, None)],
+            false,
+        );
         for round in 0..3 {
             rest(&table);
             check_every_way(&table.snapshot(), &mut Random(round + 1));
             let text = format!("a text that is longer, {round}");
-            crate::table::tests::rows::insert(&table, &[pair(i128::from(round), None), pair(7777, Some(&text))], false);
+            crate::table::tests::rows::insert(
+                &table,
+                &[pair(i128::from(round), None), pair(7777, Some(&text))],
+                false,
+            );
         }
         assert_eq!(table.rows(), 1009);
     }

@@ -1,6 +1,7 @@
-//! The model test: random operations over every layout against rows in a list, with snapshots, forks and savepoints held
-//! across them, in tiny row groups, blocks and partitions or in blocks of full size, under every encoding. The invariants of
-//! the tree are checked as it goes. Every other run has upkeep between any two steps, until the table rests.
+//! The model test: random operations over every layout against rows in a list, with snapshots, forks and
+//! savepoints held across them, in tiny row groups, blocks and partitions or in blocks of full size, under
+//! every encoding. The invariants of the tree are checked as it goes. Every other run has upkeep between any
+//! two steps, until the table rests.
 //!
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
@@ -8,8 +9,8 @@ use crate::scan::tests::reading::check_every_way;
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{
-    BLOCK_ROWS, ColumnSource, Compression, Condition, Layout, RowGroup, RowId, SlotRange, Table, TableOptions,
-    TableSnapshot, TableWriter, Upkeep, ValueRange,
+    BLOCK_ROWS, ColumnSource, Compression, Condition, Layout, RowGroup, RowId, SlotRange, Table,
+    TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -46,7 +47,9 @@ fn random_value(ty: DataType, random: &mut Random, nulls: bool) -> Value {
     let raw = if random.below(20) == 0 { random.next() >> random.below(64) } else { random.below(40) };
     match ty {
         DataType::Boolean => Value::Boolean(raw.is_multiple_of(2)),
-        DataType::Varchar if raw.is_multiple_of(3) => Value::Text(format!("a text that is longer, {raw}").into()),
+        DataType::Varchar if raw.is_multiple_of(3) => {
+            Value::Text(format!("a text that is longer, {raw}").into())
+        }
         DataType::Varchar => Value::Text(format!("t{}", raw % 50).into()),
         DataType::Float64 => Value::Float([raw as f64 / 3.0, -0.0, 0.0, f64::NAN][random.below(4) as usize]),
         DataType::Interval => Value::Interval(Interval { months: raw as i32 % 3, days: 30, micros: 5 }),
@@ -91,7 +94,8 @@ fn scan(snapshot: &TableSnapshot) -> Vec<(RowId, Row)> {
     let schema = snapshot.schema();
     let mut rows = Vec::new();
     for (number, group) in snapshot.row_groups().enumerate() {
-        let mut vectors: Vec<_> = schema.iter().map(|field| entasis_vector::Vector::new(field.ty.physical())).collect();
+        let mut vectors: Vec<_> =
+            schema.iter().map(|field| entasis_vector::Vector::new(field.ty.physical())).collect();
         let mut first = 0;
         while first < group.slots() {
             let count = (group.slots() - first).min(37);
@@ -109,7 +113,11 @@ fn scan(snapshot: &TableSnapshot) -> Vec<(RowId, Row)> {
 
 fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     let order = |a: &Row, b: &Row| {
-        a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| a.total_cmp(b))
+            .find(|order| order.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
     };
     rows.sort_by(order);
     rows
@@ -135,7 +143,11 @@ fn check_folds(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
             sum += group.sum_runs(column, physical, &runs);
             most = group.extreme_runs(column, physical, &runs, true, most);
             // Dead slots are left out by themselves.
-            group.select_runs(&[Condition::Range(range)], std::slice::from_ref(&(0..group.slots())), &mut selected);
+            group.select_runs(
+                &[Condition::Range(range)],
+                std::slice::from_ref(&(0..group.slots())),
+                &mut selected,
+            );
         }
         let within = values.iter().filter(|v| (low..=low + 2).contains(*v)).count();
         assert_eq!((count, sum, selected.len()), (values.len(), values.iter().sum(), within), "{}", field.ty);
@@ -219,7 +231,10 @@ fn check(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
         for (id, row) in ids.iter().zip(&rows) {
             let range = ranges.iter().find(|range| covers(range, id));
             assert!(range.is_some() || !inside(row), "a row of the range is not covered");
-            assert!(range.is_none_or(|range| !range.is_whole) || inside(row), "a whole range holds only its rows");
+            assert!(
+                range.is_none_or(|range| !range.is_whole) || inside(row),
+                "a whole range holds only its rows"
+            );
         }
     }
 }
@@ -254,7 +269,8 @@ fn step(writer: &mut TableWriter<'_>, model: &mut Model, random: &mut Random, sc
                     let column = random.below(schema.len() as u64) as usize;
                     changes.push((column, random_value(schema[column].ty, random, schema[column].nullable)));
                 }
-                let datums: Vec<_> = changes.iter().map(|(c, v)| (*c, Datum::of_value(v, schema[*c].ty))).collect();
+                let datums: Vec<_> =
+                    changes.iter().map(|(c, v)| (*c, Datum::of_value(v, schema[*c].ty))).collect();
                 let to = writer.update(id, &datums);
                 changes.iter().for_each(|(column, value)| model.rows[number][*column] = value.clone());
                 assert!(same(&Reads::read(&*writer, to, schema), &model.rows[number], schema));
@@ -372,17 +388,20 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                 let mut statement = table.statement();
                 let mut writer = statement.write();
                 if random.below(2) == 0 {
-                    let removed: Vec<RowId> = rows.extract_if(.., |_| random.below(10) < share).map(|r| r.0).collect();
+                    let removed: Vec<RowId> =
+                        rows.extract_if(.., |_| random.below(10) < share).map(|r| r.0).collect();
                     writer.delete_many(&removed);
                 } else {
-                    let columns: Vec<usize> = (0..schema.len()).filter(|column| !key.contains(column)).collect();
+                    let columns: Vec<usize> =
+                        (0..schema.len()).filter(|column| !key.contains(column)).collect();
                     let columns: Vec<usize> = columns.into_iter().filter(|_| random.below(3) == 0).collect();
                     for part in rows.chunks_mut(1 + random.below(200) as usize) {
                         let mut chosen: Vec<&mut (RowId, Row)> =
                             part.iter_mut().filter(|_| random.below(10) < share).collect();
                         for (_, row) in &mut chosen {
                             for &column in &columns {
-                                row[column] = random_value(schema[column].ty, random, schema[column].nullable);
+                                row[column] =
+                                    random_value(schema[column].ty, random, schema[column].nullable);
                             }
                         }
                         let ids: Vec<RowId> = chosen.iter().map(|(id, _)| *id).collect();
@@ -390,8 +409,10 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                         // Their columns in another order, and through a selection.
                         new.iter_mut().for_each(|row| row.reverse());
                         let reversed: Schema = schema.iter().rev().cloned().collect();
-                        let chunk = crate::table::tests::rows::column_chunk(&new, &reversed, random.below(2) == 0);
-                        let pairs: Vec<_> = columns.iter().map(|&column| (column, schema.len() - 1 - column)).collect();
+                        let chunk =
+                            crate::table::tests::rows::column_chunk(&new, &reversed, random.below(2) == 0);
+                        let pairs: Vec<_> =
+                            columns.iter().map(|&column| (column, schema.len() - 1 - column)).collect();
                         writer.update_chunk(&ids, &pairs, &chunk);
                         writer.check();
                     }
@@ -415,7 +436,8 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
             2 if random.below(3) == 0 => {
                 // Rows in order, part by part, behind none or few.
                 let keep = random.below(2) as usize;
-                let mut rows: Vec<Row> = (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
+                let mut rows: Vec<Row> =
+                    (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
                 rows.sort_by(by_key);
                 table.write().clear();
                 model.rows.clear();
@@ -481,8 +503,8 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
     drop(table);
 }
 
-/// Does upkeep. If `all`, until nothing is left to do; then what is known of the columns is exact. False if there were
-/// dictionaries meanwhile, whose bytes are counted by shares.
+/// Does upkeep. If `all`, until nothing is left to do; then what is known of the columns is exact. False if
+/// there were dictionaries meanwhile, whose bytes are counted by shares.
 fn keep_up(table: &Arc<Table>, model: &Model, all: bool) -> bool {
     let budget = Duration::from_secs(60);
     let has_none = || !table.snapshot().row_groups().any(RowGroup::has_dictionaries);
@@ -504,19 +526,27 @@ fn keep_up(table: &Arc<Table>, model: &Model, all: bool) -> bool {
     let snapshot = table.snapshot();
     for (column, field) in table.schema().iter().enumerate().filter(|(_, field)| field.ty != DataType::Uuid) {
         let of_model = |row: &Row| Datum::of_value(&row[column], field.ty).value(field.ty);
-        let mut values: Vec<Value> = model.rows.iter().map(of_model).filter(|value| !value.is_null()).collect();
+        let mut values: Vec<Value> =
+            model.rows.iter().map(of_model).filter(|value| !value.is_null()).collect();
         values.sort_by(|a, b| a.total_cmp(b));
         let summary = snapshot.column_statistics(column);
         let is_same = |a: &Option<Value>, b: Option<&Value>| match (a, b) {
             (Some(a), Some(b)) => a.total_cmp(b).is_eq(),
             (a, b) => a.is_none() && b.is_none(),
         };
-        assert!(is_same(&summary.min, values.first()) && is_same(&summary.max, values.last()), "exact bounds");
+        assert!(
+            is_same(&summary.min, values.first()) && is_same(&summary.max, values.last()),
+            "exact bounds"
+        );
         for group in snapshot.row_groups() {
             assert_eq!(group.digests.is_some(), group.partitions.is_empty(), "digests of what rests");
             assert!(!group.is_hot && group.slices.iter().all(|slice| !slice.is_hot()));
             let nulls = |number: usize| u64::from(group.zone(column, number).nulls);
-            assert_eq!((0..group.blocks()).map(nulls).sum::<u64>(), group.nulls(column), "exact counts of NULLs");
+            assert_eq!(
+                (0..group.blocks()).map(nulls).sum::<u64>(),
+                group.nulls(column),
+                "exact counts of NULLs"
+            );
         }
     }
     is_exact
@@ -582,7 +612,11 @@ fn tables_are_made_of_others() {
     for round in 0..60 {
         let layout = layouts[random.below(5) as usize];
         let options = |layout: Layout, key: usize, random: &mut Random| {
-            tiny(layout, if layout.is_keyed() { std::slice::from_ref(&key) } else { &[] }.to_vec().as_slice(), random)
+            tiny(
+                layout,
+                if layout.is_keyed() { std::slice::from_ref(&key) } else { &[] }.to_vec().as_slice(),
+                random,
+            )
         };
         let table = Table::with_options("t", schema.clone(), options(layout, 0, random));
         let mut model = Model::default();
@@ -597,8 +631,9 @@ fn tables_are_made_of_others() {
             assert_eq!(new.options().layout, to);
             check(&new.snapshot(), &model, random);
             if !to.is_keyed() {
-                let values =
-                    |snapshot: &TableSnapshot| scan(snapshot).into_iter().map(|(_, row)| row).collect::<Vec<_>>();
+                let values = |snapshot: &TableSnapshot| {
+                    scan(snapshot).into_iter().map(|(_, row)| row).collect::<Vec<_>>()
+                };
                 let pairs = values(&old).into_iter().zip(values(&new.snapshot()));
                 pairs.for_each(|(old, new)| assert!(same(&old, &new, &schema), "rows keep their order"));
             }
@@ -608,7 +643,8 @@ fn tables_are_made_of_others() {
         let mut columns: Vec<usize> = (0..9).filter(|&c| c == 0 || random.below(4) > 0).collect();
         random.shuffle(&mut columns);
         let at = columns.iter().position(|&column| column == 0).unwrap();
-        let mut sources: Vec<ColumnSource> = columns.iter().map(|&column| ColumnSource::Old(column)).collect();
+        let mut sources: Vec<ColumnSource> =
+            columns.iter().map(|&column| ColumnSource::Old(column)).collect();
         let mut new_schema: Schema = columns.iter().map(|&column| schema[column].clone()).collect();
         for field in &schema[1..9] {
             sources.push(ColumnSource::Constant(random_value(field.ty, random, true)));

@@ -5,7 +5,8 @@ use crate::tests::random::Random;
 use crate::write::Writer;
 use crate::{BLOCK_ROWS, Condition, ROW_GROUP_ROWS, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::{
-    Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection, Value, Vector,
+    Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection,
+    Value, Vector,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,9 +50,13 @@ fn value(ty: DataType, spread: u64, random: &mut Random) -> Value {
         DataType::Varchar if spread == 2 => Value::Text(format!("text number {raw}").into()),
         DataType::Varchar => Value::Text("é".repeat(raw as usize % 40).into()),
         DataType::Blob => Value::Bytes(raw.to_le_bytes()[..raw as usize % 8].into()),
-        DataType::Interval => Value::Interval(Interval { months: raw as i32 % 100, days: 30, micros: raw as i64 }),
+        DataType::Interval => {
+            Value::Interval(Interval { months: raw as i32 % 100, days: 30, micros: raw as i64 })
+        }
         DataType::Uuid => Value::Integer((i128::from(raw) << 64) ^ i128::from(random.below(3)) ^ i128::MIN),
-        DataType::Decimal { precision: 38, .. } => Value::Integer(i128::from(raw) * i128::from(raw >> 2) / 1000 - 5),
+        DataType::Decimal { precision: 38, .. } => {
+            Value::Integer(i128::from(raw) * i128::from(raw >> 2) / 1000 - 5)
+        }
         DataType::UInt64 => Value::Integer(raw.into()),
         _ => {
             let (min, max) = ty.integer_range().expect("an integer inside");
@@ -68,16 +73,15 @@ fn schema() -> Schema {
 fn random_rows(count: usize, random: &mut Random) -> Rows {
     let spreads: Vec<u64> = TYPES.iter().map(|_| random.below(3)).collect();
     let null_every: Vec<u64> = TYPES.iter().map(|_| [0, 1, 3, 50][random.below(4) as usize]).collect();
-    let row = |random: &mut Random| {
-        let columns = TYPES.iter().zip(&spreads).zip(&null_every);
-        columns
-            .map(
-                |((&ty, &spread), &null)| {
+    let row =
+        |random: &mut Random| {
+            let columns = TYPES.iter().zip(&spreads).zip(&null_every);
+            columns
+                .map(|((&ty, &spread), &null)| {
                     if null > 0 && random.below(null) == 0 { Value::Null } else { value(ty, spread, random) }
-                },
-            )
-            .collect()
-    };
+                })
+                .collect()
+        };
     (0..count).map(|_| row(random)).collect()
 }
 
@@ -146,10 +150,13 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
         group.each_run(0..group.slots(), |run| {
             let cut = run.start + random_runs.below(run.len() as u64 + 1) as usize;
             runs.extend(
-                [run.start..cut, cut..run.end].into_iter().filter(|run| !run.is_empty() && random_runs.below(4) > 0),
+                [run.start..cut, cut..run.end]
+                    .into_iter()
+                    .filter(|run| !run.is_empty() && random_runs.below(4) > 0),
             );
         });
-        for (column, field) in schema.iter().enumerate().filter(|(_, field)| field.ty.physical().is_integer()) {
+        for (column, field) in schema.iter().enumerate().filter(|(_, field)| field.ty.physical().is_integer())
+        {
             let physical = field.ty.physical();
             let values = runs.iter().flat_map(Range::clone).map(|slot| match &rows[number(slot)][column] {
                 Value::Boolean(v) => Some(i128::from(*v)),
@@ -160,7 +167,8 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
             assert_eq!(group.count_runs(column, &runs), values.len(), "{}", field.ty);
             assert_eq!(group.sum_runs(column, physical, &runs), values.iter().sum::<i128>(), "{}", field.ty);
             let start = i128::from(random_runs.below(100));
-            let (least, most) = values.iter().fold((start, start), |(least, most), &v| (least.min(v), most.max(v)));
+            let (least, most) =
+                values.iter().fold((start, start), |(least, most), &v| (least.min(v), most.max(v)));
             assert_eq!(group.extreme_runs(column, physical, &runs, false, start), least, "{}", field.ty);
             assert_eq!(group.extreme_runs(column, physical, &runs, true, start), most, "{}", field.ty);
             if field.ty == DataType::Boolean {
@@ -169,7 +177,8 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
             // Chunks of them, narrowed to a range around one of the values, or beside all.
             for chunk in runs.chunks(3).filter(|chunk| chunk.iter().map(Range::len).sum::<usize>() < 4096) {
                 let low = values.get(random_runs.below(50) as usize).copied().unwrap_or(0) - 2;
-                let (low, high) = [(low, low + 3), (i128::MIN, low), (low, i128::MAX)][random_runs.below(3) as usize];
+                let (low, high) =
+                    [(low, low + 3), (i128::MIN, low), (low, i128::MAX)][random_runs.below(3) as usize];
                 let mut selected = vec![7];
                 let range = ValueRange { column, physical, low, high };
                 group.select_runs(&[Condition::Range(range), Condition::Range(range)], chunk, &mut selected);
@@ -178,7 +187,8 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
                     Value::Integer(v) => (low..=high).contains(v),
                     _ => false,
                 });
-                let twin: Vec<u16> = [7].into_iter().chain(twin.map(|(position, _)| position as u16)).collect();
+                let twin: Vec<u16> =
+                    [7].into_iter().chain(twin.map(|(position, _)| position as u16)).collect();
                 assert_eq!(selected, twin, "{} from {low} to {high}", field.ty);
             }
         }
@@ -192,9 +202,14 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
                 for position in (0..window).filter(|position| group.is_live(first + position)) {
                     let expected = &rows[number(first + position)][column];
                     let got = out.value(position, field.ty);
-                    assert!(same(&got, expected), "{} slot {position}: {got:?} is not {expected:?}", field.ty);
+                    assert!(
+                        same(&got, expected),
+                        "{} slot {position}: {got:?} is not {expected:?}",
+                        field.ty
+                    );
                 }
-                let positions = (0..window as u16).filter(|&position| group.is_live(first + position as usize));
+                let positions =
+                    (0..window as u16).filter(|&position| group.is_live(first + position as usize));
                 let positions: Vec<u16> = positions.filter(|_| random.below(5) == 0).collect();
                 group.decode_selected(column, first, &positions, window, &mut out);
                 for &position in &positions {
@@ -241,7 +256,13 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
         }
         values.dedup();
         let error = summary.distinct.abs_diff(values.len() as u64) as f64;
-        assert!(error <= values.len() as f64 * 0.08, "{}: {} of {}", field.ty, summary.distinct, values.len());
+        assert!(
+            error <= values.len() as f64 * 0.08,
+            "{}: {} of {}",
+            field.ty,
+            summary.distinct,
+            values.len()
+        );
     }
 }
 
@@ -288,7 +309,10 @@ fn rows_of_several_workers_stand_in_the_order_of_their_morsels() {
         for morsel in 0..12u64 {
             let rows: Rows = (0..morsel_rows)
                 .map(|i| {
-                    vec![Value::Integer((morsel * 1_000_000 + i) as i128), Value::Text(format!("s{}", i % 9).into())]
+                    vec![
+                        Value::Integer((morsel * 1_000_000 + i) as i128),
+                        Value::Text(format!("s{}", i % 9).into()),
+                    ]
                 })
                 .collect();
             let worker = &mut workers[(morsel * morsel % 3) as usize];
@@ -384,7 +408,8 @@ fn dictionary_constant_and_wide_vectors_are_taken() {
     }
     table.commit(vec![appender.finish()]).unwrap();
     let row = |d: Value, w: i128| vec![d, Value::Integer(-3), Value::Integer(w)];
-    let four = [row(texts[1].clone(), 5), row(texts[0].clone(), -6), row(texts[1].clone(), 7), row(Value::Null, 8)];
+    let four =
+        [row(texts[1].clone(), 5), row(texts[0].clone(), -6), row(texts[1].clone(), 7), row(Value::Null, 8)];
     let rows: Rows = (0..1000).flat_map(|_| four.clone()).collect();
     check(&table.snapshot(), &rows, &mut Random(9));
 }
@@ -408,7 +433,9 @@ fn sparse_windows_in_the_order_of_insertion_are_laid_anew() {
     let is_left = |slot: u32| slot >= 8 * 1024 || slot.is_multiple_of(8);
     {
         let mut writer = table.write();
-        (0..16 * 1024).filter(|&slot| !is_left(slot)).for_each(|slot| writer.delete(RowId { group: 0, slot }));
+        (0..16 * 1024)
+            .filter(|&slot| !is_left(slot))
+            .for_each(|slot| writer.delete(RowId { group: 0, slot }));
     }
     let spread: usize = (0..4).map(|_| table.upkeep(std::time::Duration::from_secs(60)).spread).sum();
     assert!(spread > 0, "the window is laid anew");

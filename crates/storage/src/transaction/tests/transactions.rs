@@ -2,7 +2,9 @@
 
 use crate::value::Datum;
 use crate::{Among, AppendedRows, Layout, Table, TableOptions, TableSnapshot, Transaction};
-use entasis_vector::{Chunk, DataType, Error, ErrorKind, Field, PhysicalType, Schema, Selection, Value, Vector};
+use entasis_vector::{
+    Chunk, DataType, Error, ErrorKind, Field, PhysicalType, Schema, Selection, Value, Vector,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,8 +25,13 @@ fn schema() -> Schema {
 }
 
 fn table(name: &str) -> Arc<Table> {
-    let options =
-        TableOptions { unique: true, block_slots: 8, group_slots: 32, partitions: 4, ..TableOptions::keyed(vec![0]) };
+    let options = TableOptions {
+        unique: true,
+        block_slots: 8,
+        group_slots: 32,
+        partitions: 4,
+        ..TableOptions::keyed(vec![0])
+    };
     Table::with_options(name, schema(), options)
 }
 
@@ -143,7 +150,8 @@ impl Done {
                 }
             }
             26..=28 => {
-                let mut added: Vec<(i64, i64)> = (0..random.below(40)).map(|_| (random.below(200), step)).collect();
+                let mut added: Vec<(i64, i64)> =
+                    (0..random.below(40)).map(|_| (random.below(200), step)).collect();
                 added.sort_unstable();
                 added.dedup();
                 added.retain(|(key, _)| !rows.contains_key(key));
@@ -160,7 +168,8 @@ impl Done {
                 keys.dedup();
                 keys.retain(|key| rows.contains_key(key));
                 let mut writer = transaction.write(table);
-                let ids: Vec<_> = keys.iter().map(|&key| writer.find(&[Datum::Integer(key.into())]).unwrap()).collect();
+                let ids: Vec<_> =
+                    keys.iter().map(|&key| writer.find(&[Datum::Integer(key.into())]).unwrap()).collect();
                 if random.below(2) == 0 {
                     writer.delete_many(&ids);
                     rows.retain(|key, _| !keys.contains(key));
@@ -210,7 +219,13 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
         if sessions.len() < 4 {
             let transaction = Transaction::begin(&tables);
             let now = Done { rows: committed.clone(), ..Done::default() };
-            sessions.push(Session { transaction, began: committed.clone(), versions, now, saved: Vec::new() });
+            sessions.push(Session {
+                transaction,
+                began: committed.clone(),
+                versions,
+                now,
+                saved: Vec::new(),
+            });
         }
         let number = random.below(sessions.len() as u64) as usize;
         let session = &mut sessions[number];
@@ -322,7 +337,8 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
 
 #[test]
 fn what_is_relied_on_holds_when_it_is_committed() {
-    // A child needs a parent with its key. Either is written by several threads, in transactions of both kinds.
+    // A child needs a parent with its key. Either is written by several threads, in transactions of both
+    // kinds.
     let (parents, children) = (table("parents"), table("children"));
     let has = |transaction: &mut Transaction, table: &Arc<Table>, key: i64| {
         transaction.snapshot(table).find(&[Datum::Integer(key.into())]).is_some()
@@ -335,13 +351,18 @@ fn what_is_relied_on_holds_when_it_is_committed() {
                 let random = &mut Random(88_172_645_463_325_252 + thread * 7919);
                 for step in 0..1500 {
                     let mut seen = Transaction::begin(&[parents.clone(), children.clone()]);
-                    let (parent_rows, child_rows) = (rows_of(&mut seen, parents), rows_of(&mut seen, children));
-                    assert!(child_rows.keys().all(|key| parent_rows.contains_key(key)), "a child without a parent");
+                    let (parent_rows, child_rows) =
+                        (rows_of(&mut seen, parents), rows_of(&mut seen, children));
+                    assert!(
+                        child_rows.keys().all(|key| parent_rows.contains_key(key)),
+                        "a child without a parent"
+                    );
                     drop(seen);
                     let key = random.below(6);
                     let adds = random.below(2) == 0;
                     let writes_child = random.below(2) == 0;
-                    let (written, other) = if writes_child { (children, parents) } else { (parents, children) };
+                    let (written, other) =
+                        if writes_child { (children, parents) } else { (parents, children) };
                     let mut transaction = match random.below(2) {
                         0 => Transaction::alone(std::slice::from_ref(written)),
                         _ => Transaction::begin(&[parents.clone(), children.clone()]),
@@ -362,7 +383,10 @@ fn what_is_relied_on_holds_when_it_is_committed() {
                     }
                     (0..random.below(4)).for_each(|_| std::thread::yield_now());
                     if let Err(error) = transaction.commit(judge) {
-                        assert!(matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Constraint), "{error}");
+                        assert!(
+                            matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Constraint),
+                            "{error}"
+                        );
                     }
                 }
             });
@@ -543,11 +567,17 @@ fn duplicates_are_found_wherever_they_stand() {
         let key_type = [DataType::Int64, DataType::Varchar][round % 2];
         let schema = vec![Field::new("k", key_type), Field::new("v", DataType::Int64)];
         let layout = [Layout::Equi, Layout::EquiGhost][random.below(2) as usize];
-        let options =
-            TableOptions { layout, block_slots: 8, group_slots: 32, partitions: 4, ..TableOptions::keyed(vec![0]) };
+        let options = TableOptions {
+            layout,
+            block_slots: 8,
+            group_slots: 32,
+            partitions: 4,
+            ..TableOptions::keyed(vec![0])
+        };
         let table = Table::with_options("t", schema, options);
         let distinct = [5, 100, 20_000][random.below(3) as usize];
-        let mut keys: Vec<Option<i64>> = (0..random.below(160)).map(|_| Some(random.below(distinct))).collect();
+        let mut keys: Vec<Option<i64>> =
+            (0..random.below(160)).map(|_| Some(random.below(distinct))).collect();
         (0..random.below(3)).for_each(|_| keys.push(None));
         let mut writer = table.write();
         for key in &keys {
@@ -621,7 +651,12 @@ fn rows_without_a_key_are_told_by_place_and_values() {
     let table = Table::with_options(
         "log",
         schema(),
-        TableOptions { layout: Layout::Insertion, block_slots: 8, group_slots: 32, ..TableOptions::default() },
+        TableOptions {
+            layout: Layout::Insertion,
+            block_slots: 8,
+            group_slots: 32,
+            ..TableOptions::default()
+        },
     );
     let mut setup = Transaction::begin(&[]);
     (0..20).for_each(|key| {
@@ -654,8 +689,12 @@ fn rows_without_a_key_are_told_by_place_and_values() {
     assert!(value(3).is_same(Datum::Integer(1)) && value(4).is_same(Datum::Integer(2)));
     assert!(value(20).is_null());
     let writer = table.write();
-    let find = |key: i128| writer.find_slowly(|row, _| writer.datum(row, 0).is_same(Datum::Integer(key))).unwrap();
+    let find =
+        |key: i128| writer.find_slowly(|row, _| writer.datum(row, 0).is_same(Datum::Integer(key))).unwrap();
     let (changed, last) = (find(100), find(110));
-    assert!(writer.datum(changed, 1).is_same(Datum::Integer(8)) && writer.datum(last, 1).is_same(Datum::Integer(0)));
+    assert!(
+        writer.datum(changed, 1).is_same(Datum::Integer(8))
+            && writer.datum(last, 1).is_same(Datum::Integer(0))
+    );
     assert_eq!(snapshot.rows(), 33);
 }

@@ -1,8 +1,9 @@
-//! Fences: for each part of something ordered, the least key that may be in it. The partition index of the paper.
+//! Fences: for each part of something ordered, the least key that may be in it. The partition index of the
+//! paper.
 //!
-//! Part i holds keys from fence i to fence i + 1, *both included*: rows with equal keys may fill several parts, and
-//! then fences are equal to each other. A key so may be in the parts from the last whose fence is below it to the last whose
-//! fence is not above it; a new row goes to the latter.
+//! Part i holds keys from fence i to fence i + 1, *both included*: rows with equal keys may fill several
+//! parts, and then fences are equal to each other. A key so may be in the parts from the last whose fence is
+//! below it to the last whose fence is not above it; a new row goes to the latter.
 
 use super::Key;
 use super::search::{count_below, count_not_above, count_not_above_near};
@@ -46,7 +47,9 @@ impl Fences {
     #[inline]
     pub(crate) fn part_near(&self, key: &Key, guess: usize) -> usize {
         match (self, key) {
-            (Fences::Words(words), Key::Word(key)) => count_not_above_near(words, *key, guess + 1).saturating_sub(1),
+            (Fences::Words(words), Key::Word(key)) => {
+                count_not_above_near(words, *key, guess + 1).saturating_sub(1)
+            }
             _ => self.part_for(key),
         }
     }

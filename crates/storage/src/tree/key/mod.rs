@@ -1,12 +1,12 @@
 //! Layout keys in normal form: one word, or a string of bytes, whose order is that of the rows.
 //!
-//! A key of one column that fits is a *word*: its integer with the sign bit flipped, a float's bits made to order, NULL
-//! as the greatest where there is room above. All other keys are *bytes*: column after column a marker (0 for a value,
-//! 1 for NULL, which so is greatest), then big-endian bytes; strings end with two zeroes and have their own zeroes
-//! escaped, so that none is a prefix of another.
+//! A key of one column that fits is a *word*: its integer with the sign bit flipped, a float's bits made to
+//! order, NULL as the greatest where there is room above. All other keys are *bytes*: column after column a
+//! marker (0 for a value, 1 for NULL, which so is greatest), then big-endian bytes; strings end with two
+//! zeroes and have their own zeroes escaped, so that none is a prefix of another.
 //!
-//! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of one length), so a key says where a row may stand,
-//! and [`crate::write`] compares the columns.
+//! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of one length), so a key says where a row
+//! may stand, and [`crate::write`] compares the columns.
 
 mod fences;
 mod search;
@@ -84,7 +84,8 @@ impl LayoutKey {
         Key::Bytes(bytes.into())
     }
 
-    /// The key whose columns are `datums`. If these are fewer than the key's, one above all keys that begin so.
+    /// The key whose columns are `datums`. If these are fewer than the key's, one above all keys that begin
+    /// so.
     pub(crate) fn last_of(&self, datums: &[Datum<'_>]) -> Key {
         match self.of_datums(datums) {
             Key::Bytes(bytes) if datums.len() < self.columns.len() => {
@@ -150,12 +151,19 @@ mod tests {
             (DataType::Uuid, [i128::MIN, -9, 0, i128::MAX].map(Datum::Integer).to_vec()),
             (
                 DataType::Float64,
-                [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1e-300, f64::INFINITY, f64::NAN].map(Datum::Float).to_vec(),
+                [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1e-300, f64::INFINITY, f64::NAN]
+                    .map(Datum::Float)
+                    .to_vec(),
             ),
-            (DataType::Interval, vec![interval(-1, 0), interval(0, 5), interval(1, 0), interval(0, 86_400_000_001)]),
+            (
+                DataType::Interval,
+                vec![interval(-1, 0), interval(0, 5), interval(1, 0), interval(0, 86_400_000_001)],
+            ),
             (
                 DataType::Varchar,
-                ["", "\0", "\0\0", "\0a", "a", "a\0", "a\0b", "aa", "b"].map(|t| Datum::Bytes(t.as_bytes())).to_vec(),
+                ["", "\0", "\0\0", "\0a", "a", "a\0", "a\0b", "aa", "b"]
+                    .map(|t| Datum::Bytes(t.as_bytes()))
+                    .to_vec(),
             ),
         ];
         for (ty, mut datums) in cases {
@@ -164,7 +172,8 @@ mod tests {
             for key in [LayoutKey::new(&[0], &schema), LayoutKey::new(&[0, 1], &schema)] {
                 for &a in &datums {
                     for &b in &datums {
-                        let keyed = |datum| key.of_row(|column| if column == 0 { datum } else { Datum::Integer(3) });
+                        let keyed =
+                            |datum| key.of_row(|column| if column == 0 { datum } else { Datum::Integer(3) });
                         assert_eq!(keyed(a).cmp(&keyed(b)), a.total_cmp(b), "{ty}: {a:?} {b:?}");
                         assert!(key.least() <= keyed(a));
                         assert!(key.of_datums(&[a]) <= keyed(a) && key.last_of(&[a]) >= keyed(a));

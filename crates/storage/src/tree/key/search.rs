@@ -1,7 +1,7 @@
 //! How many words of an ascending list are below a word: a 9-ary search, eight separators in one comparison.
 //!
-//! Each step compares eight words that cut what is left into nine parts; the last steps count in one or two loads. A list
-//! of 128 fences takes two steps, one of 10,000 four.
+//! Each step compares eight words that cut what is left into nine parts; the last steps count in one or two
+//! loads. A list of 128 fences takes two steps, one of 10,000 four.
 //!
 //! This is a leaf module with `unsafe`: AVX-512 gathers and comparisons. The slow twin is `partition_point`.
 #![allow(unsafe_code)]
@@ -57,7 +57,8 @@ fn avx512(words: &[u64], word: u64) -> usize {
         let step = left / 9;
         let at = strides(step as i64);
         // SAFETY: separators stand at first + step * i + step - 1 for i < 8, which is below first + left.
-        let separators = unsafe { _mm512_i64gather_epi64::<8>(at, words.as_ptr().add(first + step - 1).cast()) };
+        let separators =
+            unsafe { _mm512_i64gather_epi64::<8>(at, words.as_ptr().add(first + step - 1).cast()) };
         let passed = _mm512_cmple_epu64_mask(separators, key).count_ones() as usize;
         first += passed * step;
         left = if passed == 8 { left - 8 * step } else { step };
@@ -93,10 +94,16 @@ mod tests {
             let words: Vec<u64> = (0..len).map(|i| i / 3 * 7).collect();
             let beyond = words.last().map_or(3, |last| last + 3);
             for word in (0..beyond).step_by(if len > 200 { 11 } else { 1 }).chain([u64::MAX]) {
-                assert_eq!(count_not_above(&words, word), words.partition_point(|&w| w <= word), "{len} {word}");
+                assert_eq!(
+                    count_not_above(&words, word),
+                    words.partition_point(|&w| w <= word),
+                    "{len} {word}"
+                );
                 assert_eq!(count_below(&words, word), words.partition_point(|&w| w < word), "{len} {word}");
                 let right = words.partition_point(|&w| w <= word);
-                for guess in [0, right.saturating_sub(8), right, right + 1, right + 8, right + 9, len as usize + 20] {
+                for guess in
+                    [0, right.saturating_sub(8), right, right + 1, right + 8, right + 9, len as usize + 20]
+                {
                     assert_eq!(count_not_above_near(&words, word, guess), right, "{len} {word} {guess}");
                 }
             }

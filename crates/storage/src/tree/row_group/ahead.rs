@@ -24,7 +24,9 @@ impl Linked for RowGroup {
     type Ahead = GroupAhead;
     fn ahead(&self) -> GroupAhead {
         let (fences, bounds) = match &self.fences {
-            Fences::Words(words) if words.len() > 2 => (Ahead::to(words.as_ptr()), (words[1], words[words.len() - 1])),
+            Fences::Words(words) if words.len() > 2 => {
+                (Ahead::to(words.as_ptr()), (words[1], words[words.len() - 1]))
+            }
             _ => (Ahead::NONE, (0, 0)),
         };
         GroupAhead {
@@ -39,8 +41,8 @@ impl Linked for RowGroup {
 }
 
 impl Link<RowGroup> {
-    /// Guesses the partition of a key, as if keys were spread evenly, and asks for what leads from there to a slice: fences,
-    /// partitions and links to slices are read one after the other.
+    /// Guesses the partition of a key, as if keys were spread evenly, and asks for what leads from there to a
+    /// slice: fences, partitions and links to slices are read one after the other.
     #[inline]
     pub(crate) fn prefetch_part(self, key: &Key) -> usize {
         self.prefetch();
@@ -51,11 +53,18 @@ impl Link<RowGroup> {
         }
         let share = key.saturating_sub(low) as f64 / (high - low) as f64;
         // A key that is far above all fences gives the greatest number, which is cut off.
-        let guess = ((share * f64::from(parts.saturating_sub(2))) as usize).saturating_add(1).min(parts as usize - 1);
+        let guess =
+            ((share * f64::from(parts.saturating_sub(2))) as usize).saturating_add(1).min(parts as usize - 1);
         let slice = guess * slice_count as usize / parts as usize;
         let first = guess.saturating_sub(NEAR / 2);
-        prefetch::prefetch_all(fences.start().wrapping_add(first * size_of::<u64>()), NEAR * size_of::<u64>());
-        prefetch::prefetch_all(partitions.start().wrapping_add(guess * size_of::<Partition>()), size_of::<Partition>());
+        prefetch::prefetch_all(
+            fences.start().wrapping_add(first * size_of::<u64>()),
+            NEAR * size_of::<u64>(),
+        );
+        prefetch::prefetch_all(
+            partitions.start().wrapping_add(guess * size_of::<Partition>()),
+            size_of::<Partition>(),
+        );
         prefetch::prefetch_all(
             slices.start().wrapping_add(slice * size_of::<Link<Slice>>()),
             2 * size_of::<Link<Slice>>(),
@@ -65,8 +74,9 @@ impl Link<RowGroup> {
 }
 
 impl RowGroup {
-    /// Asks for the memory of `columns` in the blocks that a scan will come to after the one of `slot`, those that are
-    /// `wanted`. What leads to a block is asked for earlier, as each step needs the memory of the one before.
+    /// Asks for the memory of `columns` in the blocks that a scan will come to after the one of `slot`, those
+    /// that are `wanted`. What leads to a block is asked for earlier, as each step needs the memory of the
+    /// one before.
     // PERF: a scan reads a block in the time of one or two misses, and comes to it by four.
     pub fn prefetch(&self, slot: usize, columns: &[usize], wanted: &[bool]) {
         const LEAD: usize = CHUNK_ROWS / BLOCK_ROWS;
@@ -74,14 +84,17 @@ impl RowGroup {
         let ahead = |steps: usize| {
             let from = next + steps * LEAD;
             let slices = self.slices.get(from..).unwrap_or_default().iter().take(LEAD);
-            slices.zip(&wanted[from.min(wanted.len())..]).filter(|(_, wanted)| **wanted).map(|(slice, _)| slice)
+            slices
+                .zip(&wanted[from.min(wanted.len())..])
+                .filter(|(_, wanted)| **wanted)
+                .map(|(slice, _)| slice)
         };
         ahead(3).for_each(|slice| slice.prefetch_with(columns.iter().copied()));
         ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_stream(column, true)));
     }
 
-    /// Asks for the bounds of `columns` in a block that is looked at soon after `block`, which was asked for before, and for what
-    /// leads to those of a later one. To be called for one block after the other.
+    /// Asks for the bounds of `columns` in a block that is looked at soon after `block`, which was asked for
+    /// before, and for what leads to those of a later one. To be called for one block after the other.
     pub fn prefetch_zones(&self, block: usize, columns: &[usize]) {
         const LEAD: usize = 4;
         let ahead = |steps: usize| self.slices.get(block + steps * LEAD).into_iter();

@@ -66,7 +66,11 @@ impl RowGroup {
             match found.iter_mut().find(|(other, _)| *other == address) {
                 Some((_, info)) => info.blocks += 1,
                 None => {
-                    let info = DictionaryInfo { entries: dictionary.len(), bytes: block.dictionary_bytes(), blocks: 1 };
+                    let info = DictionaryInfo {
+                        entries: dictionary.len(),
+                        bytes: block.dictionary_bytes(),
+                        blocks: 1,
+                    };
                     found.push((address, info));
                 }
             }
@@ -105,7 +109,12 @@ mod tests {
             assert_eq!(live, table.rows() as usize);
             assert!(blocks.clone().all(|info| info.partition.is_some()));
             let first = group.block_info(column, 0);
-            (first.encoding, first.bits_per_value, first.zone.min.clone(), blocks.filter(|info| info.is_hot).count())
+            (
+                first.encoding,
+                first.bits_per_value,
+                first.zone.min.clone(),
+                blocks.filter(|info| info.is_hot).count(),
+            )
         };
         assert_eq!(shown(0), ("frame of reference", 16.0, Value::Integer(0), 0));
         assert_eq!(shown(1), ("constant", 0.0, Value::Integer(7), 0));

@@ -21,7 +21,8 @@ impl RowGroup {
     pub fn is_full(&self, slots: Range<usize>) -> bool {
         let width = self.block_slots;
         let slices = slots.start / width..slots.end.div_ceil(width);
-        self.slices[slices].iter().all(|slice| slice.rows() == width) || self.live_rows(slots.clone()) == slots.len()
+        self.slices[slices].iter().all(|slice| slice.rows() == width)
+            || self.live_rows(slots.clone()) == slots.len()
     }
 
     /// Calls `each` with the position in the window, from its start, of every live slot.
@@ -77,8 +78,8 @@ impl RowGroup {
         run.map(|first| first..slots.end)
     }
 
-    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start.
-    /// Runs are as long as may be, but for the ends of blocks.
+    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its
+    /// start. Runs are as long as may be, but for the ends of blocks.
     pub fn each_run(&self, window: Range<usize>, mut each: impl FnMut(Range<usize>)) {
         let start = window.start;
         let mut run = 0..0;

@@ -5,8 +5,8 @@
 //! partitions  contiguous slots           |  0  |   1   |  2 |  …  | n |    each holds one range of the layout key,
 //!             their fences, ascending    k0    k1      k2               unordered inside, ghosts among its slots
 //! ```
-//! A slot is a row iff it is live. A table without a layout key has no partitions. A row group is a node of the version
-//! tree: what a snapshot shows of it never changes.
+//! A slot is a row iff it is live. A table without a layout key has no partitions. A row group is a node of
+//! the version tree: what a snapshot shows of it never changes.
 //!
 //! Zones only widen, so older versions may share them.
 //!
@@ -103,8 +103,8 @@ impl Slices for RowGroup {
         let slice = &*self.slices[slice];
         (slice.block(column), slice.live())
     }
-    // PERF: the values of the next block, and what leads to those of a later one. Asked for values further on, the processor no longer
-    // goes on by itself.
+    // PERF: the values of the next block, and what leads to those of a later one. Asked for values further
+    // on, the processor no longer goes on by itself.
     fn prefetch_behind(&self, slice: usize, column: usize) {
         let ahead = |steps: usize| self.slices.get(slice + steps).into_iter();
         let bytes = self.slices[slice].block(column).values.bytes().min(BEHIND_BYTES);

@@ -80,9 +80,11 @@ impl RowGroup {
     pub(crate) fn middle(&self) -> Option<usize> {
         let width = self.block_slots;
         let slices = self.slices.len();
-        let border = |partition: &Partition| (partition.start as usize).is_multiple_of(width) && partition.start > 0;
+        let border =
+            |partition: &Partition| (partition.start as usize).is_multiple_of(width) && partition.start > 0;
         let middle = (slices / 2 * width) as u32;
-        let at = self.partitions.iter().filter(|p| border(p)).min_by_key(|p| p.start.abs_diff(middle)).copied();
+        let at =
+            self.partitions.iter().filter(|p| border(p)).min_by_key(|p| p.start.abs_diff(middle)).copied();
         at.filter(|p| p.start.abs_diff(middle) as usize <= slices * width / 4).map(|p| p.start as usize)
     }
 

@@ -1,4 +1,5 @@
-//! Conflicts are judged by rows; changes of a table succeed beside its writers; a commit of many rows takes them as they are.
+//! Conflicts are judged by rows; changes of a table succeed beside its writers; a commit of many rows takes
+//! them as they are.
 
 use super::race::{Worker, race};
 use super::sessions::Expected::{Count, Done, Rows};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-// ---- rows that are told by their places -------------------------------------------------------------------------------
+// ---- rows that are told by their places -------------------------------------------------------------------
 
 /// Long enough that upkeep takes a table for one that rests, and puts it in order.
 fn rest() {
@@ -71,26 +72,30 @@ fn upkeep_between_makes_no_conflict_of_different_rows() {
     ]);
 }
 
-// ---- changes of a table beside its writers -----------------------------------------------------------------------------
+// ---- changes of a table beside its writers ----------------------------------------------------------------
 
 const COUNT_UP: &str = "UPDATE t SET v = v + 1 WHERE k = ?";
 
-/// Runs statements that change table `t` in each round, while two other connections run `update` for one key of it after the other,
-/// without a pause. None may fail. Returns a connection, and how many rows were updated.
+/// Runs statements that change table `t` in each round, while two other connections run `update` for one key
+/// of it after the other, without a pause. None may fail. Returns a connection, and how many rows were
+/// updated.
 fn check_beside_updates(rounds: u64, statements: &[&str], update: &str) -> (Connection, u64) {
     const ROWS: u64 = 50_000;
     let database = database();
     let connection = database.connect();
     run(
         &connection,
-        &["CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)", "INSERT INTO t SELECT i, 0 FROM range(50000) r(i)"],
+        &[
+            "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)",
+            "INSERT INTO t SELECT i, 0 FROM range(50000) r(i)",
+        ],
     );
     let updated = AtomicU64::new(0);
     let updates = |connection: &Connection, round: u64| {
         let key = [(Value::Integer((round * 7919 % ROWS).into()), DataType::Int64)];
         let rows = connection.query(update, &key);
-        let rows =
-            rows.unwrap_or_else(|error| panic!("nothing can be in conflict with an update by itself: {error:?}"));
+        let rows = rows
+            .unwrap_or_else(|error| panic!("nothing can be in conflict with an update by itself: {error:?}"));
         updated.fetch_add(rows.changed().unwrap_or(0), Ordering::Relaxed);
         Ok(())
     };
@@ -151,13 +156,17 @@ fn truncate_succeeds_beside_updates() {
 fn a_table_that_is_replaced_beside_updates_loses_none() {
     let replace = ["CREATE OR REPLACE TABLE t AS SELECT k, v, 1 AS w FROM t"];
     let (connection, updated) = check_beside_updates(3, &replace, COUNT_UP);
-    assert_eq!(query(&connection, "SELECT count(*), sum(v), sum(w) FROM t"), format!("50000 {updated} 50000"));
+    assert_eq!(
+        query(&connection, "SELECT count(*), sum(v), sum(w) FROM t"),
+        format!("50000 {updated} 50000")
+    );
 }
 
-// ---- commits of many rows beside single ones ----------------------------------------------------------------------------
+// ---- commits of many rows beside single ones --------------------------------------------------------------
 
-/// Changes many rows in a transaction, does `other` beside, and commits. The transaction's blocks are taken as they are: they are
-/// in the table afterwards, not the ones that single writes of all of these rows would have made, which are hot and wider.
+/// Changes many rows in a transaction, does `other` beside, and commits. The transaction's blocks are taken
+/// as they are: they are in the table afterwards, not the ones that single writes of all of these rows would
+/// have made, which are hot and wider.
 fn check_blocks_are_taken(changes: &[&str], other: impl Fn(&mut Sessions)) {
     const BLOCKS: &str = "SELECT count(*) FILTER (WHERE hot), sum(bytes) FROM entasis_blocks('t')";
     /// What the other one has written to: a few blocks of each column.
@@ -189,8 +198,10 @@ fn check_blocks_are_taken(changes: &[&str], other: impl Fn(&mut Sessions)) {
 }
 
 fn one_row(sessions: &mut Sessions) {
-    sessions
-        .check(&[("2", "UPDATE t SET v = 5 WHERE k = 0", Count(1)), ("2", "INSERT INTO t VALUES (1, 0, 0)", Count(1))]);
+    sessions.check(&[
+        ("2", "UPDATE t SET v = 5 WHERE k = 0", Count(1)),
+        ("2", "INSERT INTO t VALUES (1, 0, 0)", Count(1)),
+    ]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Foreign keys refer to columns, not to their numbers; to keys that stay while they are referred to; to values that can be compared.
+//! Foreign keys refer to columns, not to their numbers; to keys that stay while they are referred to; to
+//! values that can be compared.
 //!
-//! Keys that come into being beside an open transaction, and TRUNCATE beside an INSERT, are in `tests/anomalies` where sessions take
-//! turns, and here in threads.
+//! Keys that come into being beside an open transaction, and TRUNCATE beside an INSERT, are in
+//! `tests/anomalies` where sessions take turns, and here in threads.
 
 use super::race::{Worker, race};
 use super::sessions::Expected::{Count, Done, Fails, Refused, Rows};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a row that refers to nothing comes to, and the removal of one that is referred to.
 const VIOLATES: super::sessions::Expected = Fails(ErrorKind::Constraint);
 
-// ---- columns that get other numbers or names --------------------------------------------------------------------------
+// ---- columns that get other numbers or names --------------------------------------------------------------
 
 #[test]
 fn a_foreign_key_follows_its_column_when_the_parent_loses_another() {
@@ -89,10 +90,10 @@ fn a_foreign_key_follows_new_names_of_its_tables_and_columns() {
     ]);
 }
 
-// ---- keys that are referred to ----------------------------------------------------------------------------------------
+// ---- keys that are referred to ----------------------------------------------------------------------------
 
-/// Tables `parent`, whose key and whose unique index tables refer to. One of `changes` after the other must be refused, and the
-/// foreign keys hold as before.
+/// Tables `parent`, whose key and whose unique index tables refer to. One of `changes` after the other must
+/// be refused, and the foreign keys hold as before.
 fn check_refused(changes: &[&str]) {
     let mut sessions = Sessions::new();
     sessions.check(&[
@@ -139,22 +140,33 @@ fn a_column_that_is_referred_to_cannot_get_another_type() {
 
 #[test]
 fn a_column_that_is_referred_to_cannot_be_dropped() {
-    check_refused(&["ALTER TABLE parent DROP COLUMN id", "ALTER TABLE parent DROP COLUMN code", "DROP TABLE parent"]);
+    check_refused(&[
+        "ALTER TABLE parent DROP COLUMN id",
+        "ALTER TABLE parent DROP COLUMN code",
+        "DROP TABLE parent",
+    ]);
 }
 
-// ---- types ------------------------------------------------------------------------------------------------------------
+// ---- types ------------------------------------------------------------------------------------------------
 
-/// A foreign key between columns of two types is refused when it is made, or it compares values: `stranger` of the child's type
-/// equals none of the parent's `value`, `equal` does.
+/// A foreign key between columns of two types is refused when it is made, or it compares values: `stranger`
+/// of the child's type equals none of the parent's `value`, `equal` does.
 fn check_types(parent: &str, value: &str, child: &str, stranger: &str, equal: &str) {
     let mut sessions = Sessions::new();
     sessions.check(&[
-        ("", &format!("CREATE TABLE parent (a INTEGER, id {parent}, PRIMARY KEY (id), UNIQUE (a, id))"), Done),
+        (
+            "",
+            &format!("CREATE TABLE parent (a INTEGER, id {parent}, PRIMARY KEY (id), UNIQUE (a, id))"),
+            Done,
+        ),
         ("", &format!("INSERT INTO parent VALUES (1, {value})"), Count(1)),
     ]);
     for (table, create) in [
         ("one", format!("CREATE TABLE one (x INTEGER, p {child} REFERENCES parent (id))")),
-        ("two", format!("CREATE TABLE two (x INTEGER, p {child}, FOREIGN KEY (x, p) REFERENCES parent (a, id))")),
+        (
+            "two",
+            format!("CREATE TABLE two (x INTEGER, p {child}, FOREIGN KEY (x, p) REFERENCES parent (a, id))"),
+        ),
     ] {
         if sessions.step("", &create).is_refused() {
             continue;
@@ -196,10 +208,11 @@ fn integers_of_different_widths_are_compared_by_value() {
     check_types("BIGINT", "-1", "SMALLINT", "32767", "-1");
 }
 
-// ---- beside each other -------------------------------------------------------------------------------------------------
+// ---- beside each other ------------------------------------------------------------------------------------
 
-/// In each round one thread runs `open` in a transaction, and another runs `meanwhile` while the first one commits, a little earlier
-/// or later. Then no row of `child` may refer to none of `parent`. `clean` makes ready for the next round.
+/// In each round one thread runs `open` in a transaction, and another runs `meanwhile` while the first one
+/// commits, a little earlier or later. Then no row of `child` may refer to none of `parent`. `clean` makes
+/// ready for the next round.
 fn check_none_dangles(open: &str, meanwhile: &[&str], clean: &[&str]) {
     const DANGLING: &str = "SELECT count(*) FROM child WHERE p NOT IN (SELECT k FROM parent)";
     let database = database();
@@ -265,7 +278,8 @@ fn a_row_is_inserted_while_what_it_refers_to_is_truncated() {
 #[test]
 fn a_row_is_inserted_while_what_it_refers_to_is_deleted_with_all_that_do() {
     for action in ["CASCADE", "SET NULL"] {
-        let child = format!("CREATE TABLE IF NOT EXISTS child (p INTEGER REFERENCES parent (k) ON DELETE {action})");
+        let child =
+            format!("CREATE TABLE IF NOT EXISTS child (p INTEGER REFERENCES parent (k) ON DELETE {action})");
         check_none_dangles(
             "DELETE FROM parent WHERE k = 1",
             &["INSERT INTO child VALUES (1)"],
@@ -295,7 +309,8 @@ fn rows_follow_keys_that_come_and_go_while_others_write_them() {
     let try_all = |statements: [&'static str; 2]| {
         move |connection: &Connection, round: u64| {
             for sql in statements {
-                let sql = sql.replace("{key}", &(round % 10).to_string()).replace("{round}", &round.to_string());
+                let sql =
+                    sql.replace("{key}", &(round % 10).to_string()).replace("{round}", &round.to_string());
                 match connection.execute(&sql) {
                     Err(error) if error.kind() != ErrorKind::Constraint => return Err(error),
                     _ => {}
@@ -305,9 +320,11 @@ fn rows_follow_keys_that_come_and_go_while_others_write_them() {
         }
     };
     let deletes = ["DELETE FROM parent WHERE k = {key}", "INSERT INTO parent VALUES ({key})"];
-    let moves = ["UPDATE parent SET k = k + 10 WHERE k = {key}", "UPDATE parent SET k = k - 10 WHERE k >= 10"];
+    let moves =
+        ["UPDATE parent SET k = k + 10 WHERE k = {key}", "UPDATE parent SET k = k - 10 WHERE k >= 10"];
     let inserts = ["INSERT INTO child VALUES ({round}, {key})", "INSERT INTO plain VALUES ({round})"];
-    let updates = ["UPDATE child SET c = c + 1000 WHERE c = {round} - 3", "DELETE FROM child WHERE c = {round} - 5"];
+    let updates =
+        ["UPDATE child SET c = c + 1000 WHERE c = {round} - 3", "DELETE FROM child WHERE c = {round} - 5"];
     let looks = |connection: &Connection, _| {
         let dangling = "SELECT (SELECT count(*) FROM child WHERE p NOT IN (SELECT k FROM parent)), \
                         (SELECT count(*) FROM plain WHERE c IS NOT NULL AND c NOT IN (SELECT c FROM child))";

@@ -1,7 +1,9 @@
-//! Statements by themselves, commits of several tables and changes of the catalog must not wait for each other in a ring.
+//! Statements by themselves, commits of several tables and changes of the catalog must not wait for each
+//! other in a ring.
 //!
-//! The rings were: a writer holds its table's turn and waits to publish, while a commit that publishes waits for that turn. So each
-//! test has somebody who holds a turn for most of the time, and somebody who commits beside.
+//! The rings were: a writer holds its table's turn and waits to publish, while a commit that publishes waits
+//! for that turn. So each test has somebody who holds a turn for most of the time, and somebody who commits
+//! beside.
 
 use super::race::{Worker, race};
 use super::sessions::{database, run};
@@ -25,7 +27,7 @@ fn tables() -> Database {
     database
 }
 
-// ---- a commit beside a statement that writes to an index as well -----------------------------------------------------
+// ---- a commit beside a statement that writes to an index as well ------------------------------------------
 
 #[test]
 fn an_update_of_an_indexed_table_beside_commits() {
@@ -94,13 +96,16 @@ fn merges_beside_commits_and_upkeep() {
             // So upkeep finds ghosts that are used up and row groups that rest.
             Worker::of(
                 "insert and delete",
-                &["INSERT INTO u SELECT i, 0, 0 FROM range(20000, 24000) r(i)", "DELETE FROM u WHERE k >= 20000"],
+                &[
+                    "INSERT INTO u SELECT i, 0, 0 FROM range(20000, 24000) r(i)",
+                    "DELETE FROM u WHERE k >= 20000",
+                ],
             ),
         ],
     );
 }
 
-// ---- a commit of several tables beside statements that wait for one of them ------------------------------------------
+// ---- a commit of several tables beside statements that wait for one of them -------------------------------
 
 #[test]
 fn two_updates_of_a_table_beside_commits_of_two_tables() {
@@ -127,11 +132,19 @@ fn inserts_and_deletes_of_many_rows_beside_commits_of_two_tables() {
         &database,
         ROUNDS,
         &[
-            Worker::of("insert", &["INSERT INTO t SELECT 100000 + 4000 * {round} + i, 0, 0 FROM range(4000) r(i)"]),
+            Worker::of(
+                "insert",
+                &["INSERT INTO t SELECT 100000 + 4000 * {round} + i, 0, 0 FROM range(4000) r(i)"],
+            ),
             Worker::of("delete", &["DELETE FROM t WHERE k >= 100000"]),
             Worker::of(
                 "transaction",
-                &["BEGIN", "DELETE FROM u WHERE k = {round}", "INSERT INTO t VALUES (-1 - {round}, 0, 0)", "COMMIT"],
+                &[
+                    "BEGIN",
+                    "DELETE FROM u WHERE k = {round}",
+                    "INSERT INTO t VALUES (-1 - {round}, 0, 0)",
+                    "COMMIT",
+                ],
             ),
         ],
     );
@@ -158,7 +171,7 @@ fn commits_of_two_tables_in_opposite_orders_beside_updates_of_each() {
     );
 }
 
-// ---- a commit of names and rows --------------------------------------------------------------------------------------
+// ---- a commit of names and rows ---------------------------------------------------------------------------
 
 #[test]
 fn a_table_is_made_and_another_written_in_one_transaction_beside_updates() {
@@ -169,7 +182,12 @@ fn a_table_is_made_and_another_written_in_one_transaction_beside_updates() {
             Worker::of("update", &["UPDATE t SET v = v + 1 WHERE v >= 0"]),
             Worker::of(
                 "transaction",
-                &["BEGIN", "CREATE TABLE made{round} (a INTEGER)", "UPDATE t SET w = 1 WHERE k = 9999", "COMMIT"],
+                &[
+                    "BEGIN",
+                    "CREATE TABLE made{round} (a INTEGER)",
+                    "UPDATE t SET w = 1 WHERE k = 9999",
+                    "COMMIT",
+                ],
             ),
             Worker::of("reader", &["SELECT 1 + 1"]),
         ],
@@ -185,7 +203,12 @@ fn a_table_is_altered_and_another_written_in_one_transaction_beside_updates() {
             Worker::of("update", &["UPDATE t SET v = v + 1 WHERE v >= 0"]),
             Worker::of(
                 "transaction",
-                &["BEGIN", "ALTER TABLE u ADD COLUMN more{round} INTEGER", "DELETE FROM t WHERE k = {round}", "COMMIT"],
+                &[
+                    "BEGIN",
+                    "ALTER TABLE u ADD COLUMN more{round} INTEGER",
+                    "DELETE FROM t WHERE k = {round}",
+                    "COMMIT",
+                ],
             ),
             Worker::of("reader", &["SELECT count(*) FROM t, u WHERE t.k = u.k"]),
         ],

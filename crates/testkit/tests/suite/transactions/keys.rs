@@ -1,8 +1,9 @@
 //! UNIQUE holds under changes of many rows and between concurrent transactions.
 //!
-//! A table that is laid out by the columns of a key has no index for it, and rows may be found by any of several keys of the same
-//! columns: all of them must be judged, not only the first. A key whose columns may be NULL is judged at commit as any other;
-//! `tests/anomalies/unique_with_nulls.slt` has the sessions that take turns.
+//! A table that is laid out by the columns of a key has no index for it, and rows may be found by any of
+//! several keys of the same columns: all of them must be judged, not only the first. A key whose columns may
+//! be NULL is judged at commit as any other; `tests/anomalies/unique_with_nulls.slt` has the sessions that
+//! take turns.
 
 use super::race::{Worker, race};
 use super::sessions::Expected::{Count, Done, Fails, Rows};
@@ -102,7 +103,8 @@ fn race_for_values(create: &[&str], insert: &str, count: &str) {
         begun.wait();
         result
     };
-    let won = race(&database, ROUNDS, &[Worker::new("one", transaction), Worker::new("the other", transaction)]);
+    let won =
+        race(&database, ROUNDS, &[Worker::new("one", transaction), Worker::new("the other", transaction)]);
     assert_eq!(won.iter().sum::<u64>(), ROUNDS, "in each round one of the two wins");
     assert_eq!(query(&database.connect(), count), ROUNDS.to_string());
 }

@@ -1,7 +1,9 @@
-//! The memory limit holds for rows that are written one by one, and for versions of rows that old snapshots still show.
+//! The memory limit holds for rows that are written one by one, and for versions of rows that old snapshots
+//! still show.
 //!
-//! What a test writes cannot be compressed, so its rows are a lower bound of the memory that it takes; bounds leave room for
-//! what is charged a few thousand rows at a time. Only the database's own limit is used, not the memory of the process.
+//! What a test writes cannot be compressed, so its rows are a lower bound of the memory that it takes; bounds
+//! leave room for what is charged a few thousand rows at a time. Only the database's own limit is used, not
+//! the memory of the process.
 
 use super::sessions::{query, run};
 use entasis::{Arguments, Config, Connection, DataType, Database, ErrorKind, Rows, Value};
@@ -11,7 +13,8 @@ const MB: u64 = 1_000_000;
 
 fn limited(megabytes: u64) -> Database {
     let memory_limit = usize::try_from(megabytes * MB).expect("it is small");
-    Database::in_memory(Config { threads: 1, memory_limit, ..Config::default() }).expect("a database in memory")
+    Database::in_memory(Config { threads: 1, memory_limit, ..Config::default() })
+        .expect("a database in memory")
 }
 
 /// Numbers of 60 bits that look random.
@@ -41,7 +44,8 @@ fn is_done(result: entasis::Result<Rows>) -> bool {
     }
 }
 
-/// Inserts rows until a hundred in a row were refused, or there are `enough` bytes of them. Returns how many bytes went in.
+/// Inserts rows until a hundred in a row were refused, or there are `enough` bytes of them. Returns how many
+/// bytes went in.
 fn fill(
     connection: &Connection,
     enough: u64,
@@ -100,8 +104,9 @@ fn rows_of_one_transaction_are_refused_at_the_limit() {
     assert!(bytes >= MB, "only {bytes} bytes of rows are in the table");
 }
 
-/// Changes rows again and again, each time with one more transaction open that sees them as they were. At some time the change must be
-/// refused; when the transactions are gone, it succeeds. In all, the changes would take far more than the limit.
+/// Changes rows again and again, each time with one more transaction open that sees them as they were. At
+/// some time the change must be refused; when the transactions are gone, it succeeds. In all, the changes
+/// would take far more than the limit.
 fn check_versions(change: impl Fn(&Connection, u64) -> entasis::Result<Rows>) {
     let database = limited(40);
     let connection = database.connect();
@@ -161,6 +166,7 @@ fn versions_that_single_updates_leave_are_counted() {
 fn versions_that_deletes_and_inserts_leave_are_counted() {
     check_versions(|connection, _| {
         connection.execute("DELETE FROM t WHERE k % 4 = 1")?;
-        connection.execute("INSERT INTO t SELECT i, i * 7919 % 1000003 * 1000007, i FROM range(1, 200000, 4) r(i)")
+        connection
+            .execute("INSERT INTO t SELECT i, i * 7919 % 1000003 * 1000007, i FROM range(1, 200000, 4) r(i)")
     });
 }

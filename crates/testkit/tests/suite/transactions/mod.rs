@@ -1,4 +1,5 @@
-//! Transactions that never hang and never lie: faults that several connections showed, each with neighbours of its kind.
+//! Transactions that never hang and never lie: faults that several connections showed, each with neighbours
+//! of its kind.
 //!
 //! | module | subject |
 //! |---|---|
@@ -12,9 +13,10 @@
 //! | [`conflicts`] | conflicts that are none, statements that starve, commits of many rows |
 //! | [`waiting`] | statements that wait for a writer can be interrupted and have a time limit |
 //!
-//! Where sessions take turns and there is one right outcome, a text test says it more briefly: `tests/anomalies`. Here are tests
-//! that need threads, accounting, many rows, or a choice of right outcomes. [`sessions`] runs statements of named sessions one after
-//! the other; [`race`] runs them in threads, for a number of rounds, and aborts the process if nobody gets on.
+//! Where sessions take turns and there is one right outcome, a text test says it more briefly:
+//! `tests/anomalies`. Here are tests that need threads, accounting, many rows, or a choice of right outcomes.
+//! [`sessions`] runs statements of named sessions one after the other; [`race`] runs them in threads, for a
+//! number of rounds, and aborts the process if nobody gets on.
 
 mod conflicts;
 mod foreign_keys;

@@ -1,7 +1,7 @@
 //! One statement sees all of its tables as of one moment, whatever way it names them.
 //!
-//! A writer gives six tables of one row the same number, one table after the other, and then the next number. So at no moment has a
-//! table a greater number than one before it.
+//! A writer gives six tables of one row the same number, one table after the other, and then the next number.
+//! So at no moment has a table a greater number than one before it.
 
 use super::race::{Worker, race};
 use super::sessions::{database, query, run};
@@ -15,8 +15,13 @@ const NUMBERS: &str = "(SELECT v FROM t0) a, (SELECT v FROM t1) b, (SELECT v FRO
 /// Holds for rows of numbers that were not all there at one moment.
 const IS_TORN: &str = "a < b OR b < c OR c < d OR d < e OR e < f";
 
-/// Reads all numbers in each round, with the writer beside. `read` returns true if they were not of one moment.
-fn check(database: &Database, rounds: u64, read: impl Fn(&Connection, u64) -> entasis::Result<bool> + Send + Sync) {
+/// Reads all numbers in each round, with the writer beside. `read` returns true if they were not of one
+/// moment.
+fn check(
+    database: &Database,
+    rounds: u64,
+    read: impl Fn(&Connection, u64) -> entasis::Result<bool> + Send + Sync,
+) {
     let updates: Vec<String> = (0..6).map(|table| format!("UPDATE t{table} SET v = ? WHERE k = 1")).collect();
     let torn = AtomicU64::new(0);
     let writer = |connection: &Connection, round: u64| {
@@ -149,7 +154,8 @@ fn a_remembered_query_sees_one_moment() {
 fn arrow_batches_hold_one_moment() {
     let database = tables();
     check(&database, ROUNDS, |connection, round| {
-        let rows = connection.execute(&format!("SELECT {IS_TORN} AS torn FROM (SELECT {NUMBERS}) -- {round}"))?;
+        let rows =
+            connection.execute(&format!("SELECT {IS_TORN} AS torn FROM (SELECT {NUMBERS}) -- {round}"))?;
         let batches = rows.record_batches()?;
         let torn = batches[0].column(0);
         Ok(format!("{torn:?}").contains("true"))

@@ -1,16 +1,16 @@
 //! Names stay what others rely on: tables with keys that are referred to, names of indexes, sequences.
 //!
-//! The catalog is compared entry by entry when a transaction commits. What one entry says about another, or about a name that is
-//! none of the catalog's, must be judged then, too.
+//! The catalog is compared entry by entry when a transaction commits. What one entry says about another, or
+//! about a name that is none of the catalog's, must be judged then, too.
 
 use super::sessions::Expected::{Count, Done, Fails, Refused, Rows};
 use super::sessions::{Outcome, Sessions};
 use entasis::ErrorKind;
 
-// ---- a child comes into being beside a change of its parent -----------------------------------------------------------
+// ---- a child comes into being beside a change of its parent -----------------------------------------------
 
-/// Beside a transaction that makes table `c` with a foreign key to `par`, another session runs `change`. One of the two must fail, and
-/// what is left makes sense: rows of `c` are judged by `par`, or there is no `c`.
+/// Beside a transaction that makes table `c` with a foreign key to `par`, another session runs `change`. One
+/// of the two must fail, and what is left makes sense: rows of `c` are judged by `par`, or there is no `c`.
 fn check_one_fails(change: &str) {
     let mut sessions = Sessions::new();
     sessions.check(&[
@@ -25,7 +25,11 @@ fn check_one_fails(change: &str) {
         assert_eq!(committed.error(), Some(ErrorKind::Conflict), "\n{}", sessions.transcript());
         sessions.check(&[("", "INSERT INTO c VALUES (1)", Fails(ErrorKind::Input))]);
     } else {
-        assert!(changed.is_refused() || changed.error() == Some(ErrorKind::Conflict), "\n{}", sessions.transcript());
+        assert!(
+            changed.is_refused() || changed.error() == Some(ErrorKind::Conflict),
+            "\n{}",
+            sessions.transcript()
+        );
         assert_eq!(committed, Outcome::Done, "\n{}", sessions.transcript());
         sessions.check(&[
             ("", "INSERT INTO c VALUES (1)", Count(1)),
@@ -64,7 +68,7 @@ fn a_child_is_made_while_its_parent_is_dropped() {
     ]);
 }
 
-// ---- names of indexes -------------------------------------------------------------------------------------------------
+// ---- names of indexes -------------------------------------------------------------------------------------
 
 #[test]
 fn two_transactions_make_an_index_of_one_name() {
@@ -110,10 +114,10 @@ fn a_constraint_gets_the_name_of_an_index_that_was_made_meanwhile() {
     ]);
 }
 
-// ---- sequences --------------------------------------------------------------------------------------------------------
+// ---- sequences --------------------------------------------------------------------------------------------
 
-/// Makes a table whose identity column would have a sequence of the name of one that there is. The statement is refused, or
-/// its sequence gets another name; and the user's stays, also when the table is gone.
+/// Makes a table whose identity column would have a sequence of the name of one that there is. The statement
+/// is refused, or its sequence gets another name; and the user's stays, also when the table is gone.
 fn check_sequence_stays(create: &[&str]) {
     let mut sessions = Sessions::new();
     sessions.check(&[

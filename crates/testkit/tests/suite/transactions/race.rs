@@ -1,7 +1,8 @@
 //! Threads that run statements beside each other, each on a connection of its own, for a number of rounds.
 //!
-//! Nothing is timed. But if no worker ends a round for [`PATIENCE`], the database hangs: then the process aborts, since a thread
-//! that waits for a lock cannot be ended, and says on stderr which test hangs and how far its workers are.
+//! Nothing is timed. But if no worker ends a round for [`PATIENCE`], the database hangs: then the process
+//! aborts, since a thread that waits for a lock cannot be ended, and says on stderr which test hangs and how
+//! far its workers are.
 
 use entasis::{Connection, Database, ErrorKind};
 use std::io::Write;
@@ -41,7 +42,8 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// The same, but it runs until all other workers are through, and none of its rounds says that the database gets on.
+    /// The same, but it runs until all other workers are through, and none of its rounds says that the
+    /// database gets on.
     pub(super) fn in_background(self) -> Worker<'a> {
         Worker { is_background: true, ..self }
     }

@@ -35,7 +35,9 @@ impl Outcome {
     /// What a statement came to.
     pub(super) fn of(result: entasis::Result<Rows>) -> Outcome {
         match result {
-            Err(error) => Outcome::Error(error.kind(), error.message().lines().next().unwrap_or_default().to_string()),
+            Err(error) => {
+                Outcome::Error(error.kind(), error.message().lines().next().unwrap_or_default().to_string())
+            }
             Ok(rows) if !rows.schema().is_empty() => Outcome::Rows(show(&rows)),
             Ok(rows) => rows.changed().map_or(Outcome::Done, Outcome::Count),
         }
@@ -121,7 +123,8 @@ impl Sessions {
         if !self.connections.iter().any(|(name, _)| name == session) {
             self.connections.push((session.to_string(), self.database.connect()));
         }
-        let (_, connection) = self.connections.iter().find(|(name, _)| name == session).expect("it is there now");
+        let (_, connection) =
+            self.connections.iter().find(|(name, _)| name == session).expect("it is there now");
         let outcome = Outcome::of(connection.execute(sql));
         self.transcript.push_str(&format!("  {session:3}{sql}\n      {outcome}\n"));
         outcome

@@ -1,5 +1,6 @@
-//! Temporary objects are one connection's: others neither see nor disturb them, and what a connection remembers of a statement never
-//! takes a temporary table for a permanent one of the same name, or the other way round.
+//! Temporary objects are one connection's: others neither see nor disturb them, and what a connection
+//! remembers of a statement never takes a temporary table for a permanent one of the same name, or the other
+//! way round.
 
 use super::sessions::Expected::{Count, Done, Fails, Rows};
 use super::sessions::{Outcome, Sessions};
@@ -33,7 +34,8 @@ fn each_session_has_its_own() {
     ]);
 }
 
-/// The same texts, again and again, while what their names mean changes: by key, as a template, and bound each time.
+/// The same texts, again and again, while what their names mean changes: by key, as a template, and bound
+/// each time.
 #[test]
 fn what_is_remembered_of_a_text_is_of_the_right_table() {
     let mut sessions = Sessions::new();
@@ -73,7 +75,8 @@ fn what_is_remembered_of_a_text_is_of_the_right_table() {
     see(&mut sessions, &texts, "1", "permanent");
     sessions.check(&[("2", "INSERT INTO t VALUES (1, 'by key')", Count(1))]);
     // Within a transaction that makes one, and after it is undone.
-    sessions.check(&[("1", "BEGIN", Done), ("1", "CREATE TEMP TABLE t AS SELECT 1 AS k, 'undone' AS v", Done)]);
+    sessions
+        .check(&[("1", "BEGIN", Done), ("1", "CREATE TEMP TABLE t AS SELECT 1 AS k, 'undone' AS v", Done)]);
     see(&mut sessions, &texts, "1", "undone");
     see(&mut sessions, &texts, "2", "by key");
     sessions.check(&[("1", "ROLLBACK", Done)]);
@@ -139,7 +142,10 @@ fn they_go_with_their_connection() {
     two.execute("CREATE TABLE p AS SELECT 1 AS a").unwrap();
     two.execute("CREATE VIEW over_p AS SELECT * FROM p").unwrap();
     one.execute("CREATE TEMP VIEW of_p AS SELECT * FROM p").unwrap();
-    assert!(two.execute("DROP TABLE p CASCADE").is_ok(), "a temporary view of another connection keeps nothing");
+    assert!(
+        two.execute("DROP TABLE p CASCADE").is_ok(),
+        "a temporary view of another connection keeps nothing"
+    );
     one.execute("BEGIN").unwrap();
     one.execute("CREATE TEMP TABLE more (a INTEGER)").unwrap();
     assert_eq!(one.tables(), ["temp.big", "temp.more", "temp.of_p", "temp.v"]);

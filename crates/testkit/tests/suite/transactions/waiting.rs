@@ -1,7 +1,7 @@
 //! Whoever waits for another writer can be interrupted, and has a time limit if `lock_timeout` says so.
 //!
-//! A statement is held in its middle, and with it the right to write to its table, by a relation whose scan waits until the
-//! test lets it go on.
+//! A statement is held in its middle, and with it the right to write to its table, by a relation whose scan
+//! waits until the test lets it go on.
 
 use super::race::PATIENCE;
 use super::sessions::{Outcome, database, query, run};
@@ -157,7 +157,8 @@ fn accounts() -> Database {
     database
 }
 
-/// Runs `before`, and then interrupts `sql` while it waits. Nothing of it remains, and the connection goes on.
+/// Runs `before`, and then interrupts `sql` while it waits. Nothing of it remains, and the connection goes
+/// on.
 fn check_interrupted(before: &[&str], sql: &'static str) {
     let database = accounts();
     let connection = Arc::new(database.connect());

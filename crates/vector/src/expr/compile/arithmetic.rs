@@ -1,8 +1,9 @@
 //! Arithmetic on integers and decimals: bounds of results, and the physical type that follows from them.
 //!
-//! The bounds of a result are those of its operands in interval arithmetic ([`Graph::bounds`]). Where they prove that it fits,
-//! nothing is checked and it is computed in as few bits as it and its operands allow ([`Graph::exact`]); elsewhere in what its
-//! SQL type needs, with a check. Decimals are brought to one scale first.
+//! The bounds of a result are those of its operands in interval arithmetic ([`Graph::bounds`]). Where they
+//! prove that it fits, nothing is checked and it is computed in as few bits as it and its operands allow
+//! ([`Graph::exact`]); elsewhere in what its SQL type needs, with a check. Decimals are brought to one scale
+//! first.
 
 use super::{DECIMAL_TYPES, Graph, Kind, NodeId, Range, both, holds_integers};
 use crate::expr::ArithmeticOp;
@@ -11,7 +12,13 @@ use crate::types::{PhysicalType, pow10};
 use crate::{DataType, Error, Result, Value};
 
 impl Graph<'_> {
-    pub(super) fn arithmetic(&mut self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> Result<NodeId> {
+    pub(super) fn arithmetic(
+        &mut self,
+        op: ArithmeticOp,
+        left: NodeId,
+        right: NodeId,
+        ty: DataType,
+    ) -> Result<NodeId> {
         if self.is_null(left) || self.is_null(right) {
             return Ok(self.literal(&Value::Null, ty));
         }
@@ -22,7 +29,8 @@ impl Graph<'_> {
         if lt.is_integer() && rt.is_integer() && ty.is_integer() {
             let physical = ty.physical();
             if lt.physical() != physical || rt.physical() != physical {
-                let message = format!("{lt} {op} {rt} as {ty}: the operands of integer arithmetic are of one type");
+                let message =
+                    format!("{lt} {op} {rt} as {ty}: the operands of integer arithmetic are of one type");
                 return Err(Error::internal(message));
             }
             return Ok(self.exact(op, left, right, ty, physical, Check::Fits));
@@ -35,10 +43,13 @@ impl Graph<'_> {
         Ok(self.strict(Kind::Calendar(op), args, ty))
     }
 
-    /// The range of the result, cut to that of `ty`, and whether that and the absence of zero divisors are proved.
+    /// The range of the result, cut to that of `ty`, and whether that and the absence of zero divisors are
+    /// proved.
     fn bounds(&self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> (Range, bool) {
         let (low, high) = ty.integer_range().expect("an integer type");
-        let (Some(a), Some(b)) = (self.node(left).range, self.node(right).range) else { return ((low, high), false) };
+        let (Some(a), Some(b)) = (self.node(left).range, self.node(right).range) else {
+            return ((low, high), false);
+        };
         let derived = match op {
             ArithmeticOp::Add => both(a.0.checked_add(b.0), a.1.checked_add(b.1)),
             ArithmeticOp::Subtract => both(a.0.checked_sub(b.1), a.1.checked_sub(b.0)),
@@ -96,11 +107,13 @@ impl Graph<'_> {
         }
         let wide = DataType::Decimal { precision: 38, scale: to };
         if let Kind::Constant(Value::Integer(v)) = self.node(id).kind
-            && let Some(scaled) = v.checked_mul(pow10(to - from)).filter(|v| v.unsigned_abs() < pow10(38) as u128)
+            && let Some(scaled) =
+                v.checked_mul(pow10(to - from)).filter(|v| v.unsigned_abs() < pow10(38) as u128)
         {
             return self.literal(&Value::Integer(scaled), wide);
         }
-        let unit = self.literal(&Value::Integer(pow10(to - from)), DataType::Decimal { precision: 38, scale: 0 });
+        let unit =
+            self.literal(&Value::Integer(pow10(to - from)), DataType::Decimal { precision: 38, scale: 0 });
         self.decimal_operation(ArithmeticOp::Multiply, id, unit, wide)
     }
 
@@ -115,8 +128,8 @@ impl Graph<'_> {
         }
     }
 
-    /// `left op right` on integers: if ranges rule failure out, unchecked and in as few bits as they and the operands
-    /// allow; else in `widest`, with `check`.
+    /// `left op right` on integers: if ranges rule failure out, unchecked and in as few bits as they and the
+    /// operands allow; else in `widest`, with `check`.
     pub(super) fn exact(
         &mut self,
         op: ArithmeticOp,
@@ -136,19 +149,22 @@ impl Graph<'_> {
         let (a, b) = (self.operand_type(left, widest), self.operand_type(right, widest));
         let physical = wider(result, wider(a, b));
         let linear = matches!(op, ArithmeticOp::Add | ArithmeticOp::Subtract | ArithmeticOp::Multiply);
-        let widens = linear && physical == PhysicalType::I64 && (a, b) == (PhysicalType::I32, PhysicalType::I32);
+        let widens =
+            linear && physical == PhysicalType::I64 && (a, b) == (PhysicalType::I32, PhysicalType::I32);
         let held = if widens { PhysicalType::I32 } else { physical };
         let args = vec![self.resize(left, held), self.resize(right, held)];
         self.strict_as(Kind::Arithmetic(op, Check::Nothing), args, ty, physical, Some(range))
     }
 
-    /// The physical type in which an operand of integer arithmetic is best taken: as it is held; but constants are held
-    /// in any type, and 128 bits are left where 64 are enough.
+    /// The physical type in which an operand of integer arithmetic is best taken: as it is held; but
+    /// constants are held in any type, and 128 bits are left where 64 are enough.
     fn operand_type(&self, id: NodeId, widest: PhysicalType) -> PhysicalType {
         let node = self.node(id);
         let range = node.range.unwrap_or((i128::MIN, i128::MAX));
         match (&node.kind, node.physical) {
-            (Kind::Constant(_), _) if widest.width() > 4 && self.optimize && PhysicalType::I32.holds(range) => {
+            (Kind::Constant(_), _)
+                if widest.width() > 4 && self.optimize && PhysicalType::I32.holds(range) =>
+            {
                 PhysicalType::I32
             }
             (_, PhysicalType::I128) if PhysicalType::I64.holds(range) => PhysicalType::I64,
@@ -171,11 +187,14 @@ impl Graph<'_> {
         }
         let derived = match (function, range) {
             (Single::Negate, Some((low, high))) => both(high.checked_neg(), low.checked_neg()),
-            (Single::Abs, Some((low, high))) => low.checked_abs().zip(high.checked_abs()).map(|(a, b)| (0, a.max(b))),
+            (Single::Abs, Some((low, high))) => {
+                low.checked_abs().zip(high.checked_abs()).map(|(a, b)| (0, a.max(b)))
+            }
             _ => None,
         };
         let within = ty.integer_range().zip(derived).map(|((a, b), (low, high))| (low.max(a), high.min(b)));
-        // The opposite of the least value may need more bits than it; if the type has none, its own kernel says so.
+        // The opposite of the least value may need more bits than it; if the type has none, its own kernel
+        // says so.
         let needed = match (derived, within) {
             (Some(derived), Some(within)) if derived == within => self.narrowest(ty, derived),
             _ => ty.physical(),

@@ -1,5 +1,5 @@
-//! Casts: between integers and decimals a change of width or a multiplication, where bounds prove that nothing is lost; from
-//! dates to timestamps likewise. All others are the kernel's.
+//! Casts: between integers and decimals a change of width or a multiplication, where bounds prove that
+//! nothing is lost; from dates to timestamps likewise. All others are the kernel's.
 
 use super::{Graph, Kind, NodeId, both};
 use crate::DataType;
@@ -18,7 +18,9 @@ impl Graph<'_> {
         if self.is_null(input) {
             return self.literal(&Value::Null, to);
         }
-        if let (DataType::Timestamp | DataType::TimestampTz, DataType::Timestamp | DataType::TimestampTz) = (from, to) {
+        if let (DataType::Timestamp | DataType::TimestampTz, DataType::Timestamp | DataType::TimestampTz) =
+            (from, to)
+        {
             return self.retype(input, to);
         }
         let scale = |ty: DataType| match ty {
@@ -35,7 +37,14 @@ impl Graph<'_> {
             if let Some(scaled) = scaled.filter(|s| s.0 >= target.0 && s.1 <= target.1) {
                 if unit > 1 {
                     let unit = self.constant(&Value::Integer(unit), to, PhysicalType::I128);
-                    return self.exact(ArithmeticOp::Multiply, input, unit, to, PhysicalType::I128, Check::Nothing);
+                    return self.exact(
+                        ArithmeticOp::Multiply,
+                        input,
+                        unit,
+                        to,
+                        PhysicalType::I128,
+                        Check::Nothing,
+                    );
                 }
                 let held = match self.narrowest(to, scaled) {
                     // As it is held, if that is a type for the narrower values of `to`.
@@ -47,7 +56,8 @@ impl Graph<'_> {
                 return self.retype(resized, to);
             }
         }
-        if let (DataType::Date, DataType::Timestamp | DataType::TimestampTz, Some(range)) = (from, to, range) {
+        if let (DataType::Date, DataType::Timestamp | DataType::TimestampTz, Some(range)) = (from, to, range)
+        {
             let day = i128::from(MICROS_PER_DAY);
             let scaled = (range.0 * day, range.1 * day);
             if PhysicalType::I64.holds(scaled) {

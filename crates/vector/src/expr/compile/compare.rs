@@ -1,8 +1,8 @@
 //! Comparisons: of two operands in one physical type, or decided when they are compiled.
 //!
-//! A constant stands on the right and takes the other side's physical type. One that this has no room for decides the
-//! comparison for all values, as the type's bounds are on one side of it. In a conjunction, a lower and an upper constant bound
-//! of one integer become one operation.
+//! A constant stands on the right and takes the other side's physical type. One that this has no room for
+//! decides the comparison for all values, as the type's bounds are on one side of it. In a conjunction, a
+//! lower and an upper constant bound of one integer become one operation.
 
 use super::{Graph, Kind, NodeId, holds_integers};
 use crate::expr::CompareOp;
@@ -12,7 +12,9 @@ impl Graph<'_> {
     pub(super) fn compare(&mut self, op: CompareOp, left: NodeId, right: NodeId) -> Result<NodeId> {
         let distinct = matches!(op, CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
         let (mut op, mut left, mut right) = (op, left, right);
-        if matches!(self.node(left).kind, Kind::Constant(_)) && !matches!(self.node(right).kind, Kind::Constant(_)) {
+        if matches!(self.node(left).kind, Kind::Constant(_))
+            && !matches!(self.node(right).kind, Kind::Constant(_))
+        {
             (left, right) = (right, left);
             op = match op {
                 CompareOp::Lt => CompareOp::Gt,
@@ -34,12 +36,13 @@ impl Graph<'_> {
         Ok(self.strict(Kind::Compare(op), vec![left, right], ty))
     }
 
-    /// What `left op right` is for all values, if the right side is a constant that the left's physical type has no room
-    /// for.
+    /// What `left op right` is for all values, if the right side is a constant that the left's physical type
+    /// has no room for.
     fn decided(&self, op: CompareOp, left: NodeId, right: NodeId) -> Option<bool> {
         let (node, constant) = (self.node(left), self.node(right));
         let Kind::Constant(Value::Integer(bound)) = constant.kind else { return None };
-        let (low, high) = node.range.filter(|_| holds_integers(node.physical) && node.ty != DataType::Uuid)?;
+        let (low, high) =
+            node.range.filter(|_| holds_integers(node.physical) && node.ty != DataType::Uuid)?;
         if node.physical.holds((bound, bound)) || matches!(node.kind, Kind::Constant(_)) {
             return None;
         }
@@ -71,7 +74,8 @@ impl Graph<'_> {
         let mut i = 0;
         while i < parts.len() {
             if let Some((x, low, true)) = self.bound(parts[i])
-                && let Some(j) = parts.iter().position(|p| matches!(self.bound(*p), Some((y, _, false)) if y == x))
+                && let Some(j) =
+                    parts.iter().position(|p| matches!(self.bound(*p), Some((y, _, false)) if y == x))
             {
                 let (_, high, _) = self.bound(parts[j]).expect("just found");
                 let (ty, physical) = (self.node(x).ty, self.node(x).physical);

@@ -1,8 +1,8 @@
 //! Conditions: `AND`, `OR` and `CASE`.
 //!
-//! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for the rows that get
-//! there. What is constant is decided here. Conjuncts run in the order of their cost, except that one that may fail stays behind
-//! all that stood before it.
+//! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for
+//! the rows that get there. What is constant is decided here. Conjuncts run in the order of their cost,
+//! except that one that may fail stays behind all that stood before it.
 
 use super::{Graph, Kind, NodeId, Range};
 use crate::expr::Expr;
@@ -44,7 +44,8 @@ impl Graph<'_> {
             let mut all = nodes[0];
             for &next in &nodes[1..] {
                 let args = vec![all, next];
-                all = self.finish(Kind::Junction { or }, args, ty, ty.physical(), nullable, ty.integer_range());
+                all =
+                    self.finish(Kind::Junction { or }, args, ty, ty.physical(), nullable, ty.integer_range());
             }
             return Ok(all);
         }
@@ -52,20 +53,27 @@ impl Graph<'_> {
         Ok(self.finish(Kind::LazyJunction { or }, nodes, ty, ty.physical(), nullable, ty.integer_range()))
     }
 
-    /// Cheap parts first, as far as no error comes to light that the written order hides: a part that may fail stays
-    /// behind all parts that stood before it.
+    /// Cheap parts first, as far as no error comes to light that the written order hides: a part that may
+    /// fail stays behind all parts that stood before it.
     pub(super) fn cheapest_first(&self, parts: Vec<NodeId>) -> Vec<NodeId> {
         let mut left = parts;
         let mut ordered = Vec::with_capacity(left.len());
         while !left.is_empty() {
-            let candidates = left.iter().enumerate().filter(|(i, part)| *i == 0 || !self.node(**part).fallible);
-            let (at, _) = candidates.min_by_key(|(_, part)| self.node(**part).cost).expect("the first is one");
+            let candidates =
+                left.iter().enumerate().filter(|(i, part)| *i == 0 || !self.node(**part).fallible);
+            let (at, _) =
+                candidates.min_by_key(|(_, part)| self.node(**part).cost).expect("the first is one");
             ordered.push(left.remove(at));
         }
         ordered
     }
 
-    pub(super) fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: DataType) -> Result<NodeId> {
+    pub(super) fn case(
+        &mut self,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        ty: DataType,
+    ) -> Result<NodeId> {
         let mut conditions = Vec::new();
         let mut results = Vec::new();
         let mut rest = None;
@@ -92,7 +100,11 @@ impl Graph<'_> {
         // One physical type for all: a decimal in 64 bits if each result is within.
         let ranges: Vec<Option<Range>> =
             results.iter().filter(|r| !self.is_null(**r)).map(|r| self.node(*r).range).collect();
-        let range = ranges.iter().copied().reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten();
+        let range = ranges
+            .iter()
+            .copied()
+            .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))))
+            .flatten();
         let wide = |id: &NodeId| {
             !matches!(self.node(*id).kind, Kind::Constant(_)) && self.node(*id).physical != PhysicalType::I32
         };
@@ -100,7 +112,10 @@ impl Graph<'_> {
         let narrowest = range.map_or(ty.physical(), |range| self.narrowest(ty, range));
         let physical = match (ty, range) {
             // As results are held: none is narrowed, and constants alone are not worth it.
-            _ if narrowest == PhysicalType::I32 && results.iter().any(computed) && !results.iter().any(wide) => {
+            _ if narrowest == PhysicalType::I32
+                && results.iter().any(computed)
+                && !results.iter().any(wide) =>
+            {
                 narrowest
             }
             (DataType::Decimal { .. }, Some(range)) if PhysicalType::I64.holds(range) => PhysicalType::I64,
@@ -128,7 +143,8 @@ impl Graph<'_> {
         if physical != PhysicalType::Str && parts().all(|part| self.is_eager(*part)) {
             let mut value = rest;
             for (&condition, &result) in conditions.iter().zip(&results).rev() {
-                value = self.finish(Kind::Blend, vec![condition, result, value], ty, physical, nullable, range);
+                value =
+                    self.finish(Kind::Blend, vec![condition, result, value], ty, physical, nullable, range);
             }
             return Ok(value);
         }

@@ -1,8 +1,9 @@
-//! Arithmetic on two integers or floats of one physical type; the result is of the same, or of 64 bits where the operands
-//! have 32.
+//! Arithmetic on two integers or floats of one physical type; the result is of the same, or of 64 bits where
+//! the operands have 32.
 //!
-//! Where the compiler has proved from ranges that the result fits, the loop wraps and nothing is checked. Otherwise each
-//! result is computed wrapping, its overflow is OR-ed into one flag, and the flag is looked at once a chunk.
+//! Where the compiler has proved from ranges that the result fits, the loop wraps and nothing is checked.
+//! Otherwise each result is computed wrapping, its overflow is OR-ed into one flag, and the flag is looked at
+//! once a chunk.
 
 use super::{Operand, Rows, binary, binary_checked, first_failure, operand, strict, unary, unary_checked};
 use crate::buffer::Native;
@@ -184,7 +185,8 @@ fn integers<T: Integer>(
     }
     macro_rules! unchecked {
         ($op:expr) => {{
-            let wide = if matches!(op, ArithmeticOp::Divide | ArithmeticOp::Modulo) { rows } else { rows.widened() };
+            let wide =
+                if matches!(op, ArithmeticOp::Divide | ArithmeticOp::Modulo) { rows } else { rows.widened() };
             binary(x, y, wide, out.values_mut::<T>(), |a, b| T::wrapping($op, a, b))
         }};
     }
@@ -205,9 +207,13 @@ fn integers<T: Integer>(
         }};
     }
     if check == Check::Nothing {
-        each_op!(unchecked: Add, Subtract, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight);
+        each_op!(
+            unchecked: Add, Subtract, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight
+        );
     } else {
-        each_op!(checked: Add, Subtract, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight);
+        each_op!(
+            checked: Add, Subtract, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight
+        );
     }
     Ok(())
 }
@@ -290,8 +296,12 @@ fn float<T: Float>(op: ArithmeticOp, a: &Vector, b: &Vector, rows: Rows<'_>, out
     let rows = rows.widened();
     match op {
         ArithmeticOp::Add => binary(x, y, rows, out.values_mut(), |a, b| T::apply(ArithmeticOp::Add, a, b)),
-        ArithmeticOp::Subtract => binary(x, y, rows, out.values_mut(), |a, b| T::apply(ArithmeticOp::Subtract, a, b)),
-        ArithmeticOp::Multiply => binary(x, y, rows, out.values_mut(), |a, b| T::apply(ArithmeticOp::Multiply, a, b)),
+        ArithmeticOp::Subtract => {
+            binary(x, y, rows, out.values_mut(), |a, b| T::apply(ArithmeticOp::Subtract, a, b))
+        }
+        ArithmeticOp::Multiply => {
+            binary(x, y, rows, out.values_mut(), |a, b| T::apply(ArithmeticOp::Multiply, a, b))
+        }
         _ => return Err(Error::internal(format!("{op} of floats"))),
     }
     Ok(())
@@ -349,10 +359,11 @@ pub fn single(function: Single, a: &Vector, ty: DataType, rows: Rows<'_>, out: &
             T => {
                 let x = operand::<T>(a);
                 let negate = function == Single::Negate;
-                let failed = unary_checked(x, rows, out.values_mut(), move |v: T| match negate || v.is_below_zero() {
+                let turned = move |v: T| match negate || v.is_below_zero() {
                     true => T::overflowing(ArithmeticOp::Subtract, T::ZERO, v),
                     false => (v, false),
-                });
+                };
+                let failed = unary_checked(x, rows, out.values_mut(), turned);
                 if failed {
                     first_failure(rows, out, |p| {
                         let v = x.get(p);

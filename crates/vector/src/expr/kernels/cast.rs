@@ -1,8 +1,10 @@
-//! Casts: every pair of types that PostgreSQL and DuckDB convert, and what they say where a value has no counterpart.
+//! Casts: every pair of types that PostgreSQL and DuckDB convert, and what they say where a value has no
+//! counterpart.
 //!
-//! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition of all
-//! casts: text is read by [`parse_value`] and written as values print; decimals round half away from zero, floats to
-//! integers half to even; dates are midnights; timestamps with and without time zone exchange in UTC.
+//! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition
+//! of all casts: text is read by [`parse_value`] and written as values print; decimals round half away from
+//! zero, floats to integers half to even; dates are midnights; timestamps with and without time zone exchange
+//! in UTC.
 
 use super::arithmetic::{Integer, Wide, with_integer};
 use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
@@ -19,7 +21,14 @@ use std::fmt::Write as _;
 ///
 /// # Errors
 /// Input: a value has no counterpart and the cast is not lenient.
-pub fn cast(a: &Vector, from: DataType, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+pub fn cast(
+    a: &Vector,
+    from: DataType,
+    to: DataType,
+    lenient: bool,
+    rows: Rows<'_>,
+    out: &mut Vector,
+) -> Result<()> {
     let scale = if let DataType::Decimal { scale, .. } = from { scale } else { 0 };
     let whole = from.is_integer() || from.is_decimal();
     match to {
@@ -106,9 +115,9 @@ fn to_float<F: FromWhole>(a: &Vector, scale: u8, rows: Rows<'_>, out: &mut Vecto
         PhysicalType::I64 => unary_checked(operand(a), rows, out, move |v: i64| {
             (F::from_word(v, unit), scale > 0 && is_rounded_twice(v.into(), scale))
         }),
-        PhysicalType::I32 => {
-            unary_checked(operand(a), rows, out, move |v: i32| (F::from_word(v.into(), unit), scale > EXACT_POWER))
-        }
+        PhysicalType::I32 => unary_checked(operand(a), rows, out, move |v: i32| {
+            (F::from_word(v.into(), unit), scale > EXACT_POWER)
+        }),
         physical => with_integer!(
             physical,
             T => unary_checked(operand::<T>(a), rows, out, move |v: T| {
@@ -121,7 +130,9 @@ fn to_float<F: FromWhole>(a: &Vector, scale: u8, rows: Rows<'_>, out: &mut Vecto
     if rounded_twice {
         with_integer!(
             a.physical(),
-            T => unary(operand::<T>(a), rows, out, move |v: T| F::from_double(decimal_to_double(Into::<Wide>::into(v).0, scale))),
+            T => unary(operand::<T>(a), rows, out, move |v: T| {
+                F::from_double(decimal_to_double(Into::<Wide>::into(v).0, scale))
+            }),
             unreachable!("integers and decimals are held as integers")
         );
     }
@@ -224,7 +235,8 @@ fn to_text(a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) -> Resu
     })
 }
 
-/// The forms of text that come by the million: plain dates and integers without an allocation, others by [`convert`].
+/// The forms of text that come by the million: plain dates and integers without an allocation, others by
+/// [`convert`].
 fn from_text(a: &Vector, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     strict(&[a], rows, out, |rows, out| {
         let texts: Operand<'_, StringView> = operand(a);
@@ -271,19 +283,25 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
         (_, _, Varchar) => Value::Text(value.display(from).to_string().into()),
         (Value::Text(text), Varchar, _) => return parse_value(text, to),
         (Value::Boolean(v), _, _) if to.is_float() => Value::Float(u8::from(*v).into()),
-        (Value::Boolean(v), _, _) if to.is_numeric() => in_range(rescale((*v).into(), 0, scale(to)), value, from, to)?,
+        (Value::Boolean(v), _, _) if to.is_numeric() => {
+            in_range(rescale((*v).into(), 0, scale(to)), value, from, to)?
+        }
         (Value::Integer(v), _, Boolean) if from.is_numeric() => Value::Boolean(*v != 0),
         (Value::Float(v), _, Boolean) => Value::Boolean(*v != 0.0),
         (Value::Integer(v), Date, Timestamp | TimestampTz) => {
             in_range(midnight(*v as i32).map(i128::from), value, from, to)?
         }
         (Value::Integer(v), Timestamp | TimestampTz, Date) => Value::Integer(day_of(*v as i64).into()),
-        (Value::Integer(v), Timestamp | TimestampTz, Time) if is_finite(*v as i64) => Value::Integer(v.rem_euclid(day)),
+        (Value::Integer(v), Timestamp | TimestampTz, Time) if is_finite(*v as i64) => {
+            Value::Integer(v.rem_euclid(day))
+        }
         (Value::Integer(v), Timestamp | TimestampTz, Timestamp | TimestampTz) => Value::Integer(*v),
         (Value::Integer(v), Time, DataType::Interval) => {
             Value::Interval(Interval { months: 0, days: 0, micros: *v as i64 })
         }
-        (Value::Interval(v), DataType::Interval, Time) => Value::Integer(i128::from(v.micros).rem_euclid(day)),
+        (Value::Interval(v), DataType::Interval, Time) => {
+            Value::Integer(i128::from(v.micros).rem_euclid(day))
+        }
         (Value::Integer(v), ..) if from.is_numeric() && (to.is_integer() || to.is_decimal()) => {
             in_range(rescale(*v, scale(from), scale(to)), value, from, to)?
         }
@@ -313,15 +331,19 @@ fn scale(ty: DataType) -> u8 {
     if let DataType::Decimal { scale, .. } = ty { scale } else { 0 }
 }
 
-/// From one number of digits after the point to another; digits that go are rounded, half away from zero. `None` on
-/// overflow.
+/// From one number of digits after the point to another; digits that go are rounded, half away from zero.
+/// `None` on overflow.
 fn rescale(v: i128, from: u8, to: u8) -> Option<i128> {
     if to >= from {
         return v.checked_mul(pow10(to - from));
     }
     let unit = pow10(from - to);
     let (quotient, rest) = (v / unit, v % unit);
-    Some(if rest.unsigned_abs() >= unit.unsigned_abs().div_ceil(2) { quotient + v.signum() } else { quotient })
+    Some(if rest.unsigned_abs() >= unit.unsigned_abs().div_ceil(2) {
+        quotient + v.signum()
+    } else {
+        quotient
+    })
 }
 
 fn whole(v: f64) -> Option<i128> {

@@ -2,9 +2,9 @@
 
 use super::{Rows, operand, row_by_row, strict, unary};
 use crate::expr::calendar::{
-    add_interval, add_intervals, divide_interval, epoch_interval, epoch_timestamp, extract_date, extract_interval,
-    extract_time, extract_timestamp, is_finite, is_finite_date, julian_timestamp, midnight, negate_interval,
-    scale_interval, timestamp_difference, truncate, truncate_date, truncate_interval,
+    add_interval, add_intervals, divide_interval, epoch_interval, epoch_timestamp, extract_date,
+    extract_interval, extract_time, extract_timestamp, is_finite, is_finite_date, julian_timestamp, midnight,
+    negate_interval, scale_interval, timestamp_difference, truncate, truncate_date, truncate_interval,
 };
 use crate::expr::{ArithmeticOp, DatePart};
 use crate::types::{Interval, MICROS_PER_DAY, PhysicalType};
@@ -25,7 +25,9 @@ pub fn extract(part: DatePart, a: &Vector, from: DataType, rows: Rows<'_>, out: 
         if physical == PhysicalType::F64 && matches!(part, DatePart::Epoch | DatePart::Julian) {
             let out = out.values_mut::<f64>();
             match (from, part) {
-                (DataType::Date, _) => unary(operand(a), rows, out, |d: i32| extract_date(part, d.into()) as f64),
+                (DataType::Date, _) => {
+                    unary(operand(a), rows, out, |d: i32| extract_date(part, d.into()) as f64)
+                }
                 (DataType::Interval, _) => unary(operand(a), rows, out, epoch_interval),
                 (_, DatePart::Julian) => unary(operand(a), rows, out, julian_timestamp),
                 _ => unary(operand(a), rows, out, epoch_timestamp),
@@ -39,9 +41,13 @@ pub fn extract(part: DatePart, a: &Vector, from: DataType, rows: Rows<'_>, out: 
                     (DataType::Date, DatePart::Year) if all_near => {
                         unary(operand(a), rows.widened(), out, |d| year_of(d) as $t);
                     }
-                    (DataType::Date, _) => unary(operand(a), rows, out, |d: i32| extract_date(part, d.into()) as $t),
+                    (DataType::Date, _) => {
+                        unary(operand(a), rows, out, |d: i32| extract_date(part, d.into()) as $t)
+                    }
                     (DataType::Time, _) => unary(operand(a), rows, out, |t: i64| extract_time(part, t) as $t),
-                    (DataType::Interval, _) => unary(operand(a), rows, out, |v| extract_interval(part, v) as $t),
+                    (DataType::Interval, _) => {
+                        unary(operand(a), rows, out, |v| extract_interval(part, v) as $t)
+                    }
                     _ => unary(operand(a), rows, out, |t: i64| extract_timestamp(part, t) as $t),
                 }
             }};
@@ -93,8 +99,8 @@ fn all_near(dates: &Vector, rows: Rows<'_>) -> bool {
     !far
 }
 
-/// The year of a day number within [`NEAR`]. Divisions by constants only, in 32 and 64 bits without a branch: Neri and
-/// Schneider, *Euclidean affine functions and their application to calendar algorithms*, 2022.
+/// The year of a day number within [`NEAR`]. Divisions by constants only, in 32 and 64 bits without a branch:
+/// Neri and Schneider, *Euclidean affine functions and their application to calendar algorithms*, 2022.
 #[inline(always)]
 fn year_of(days: i32) -> i32 {
     const ERAS: i32 = 82;
@@ -201,12 +207,18 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
             };
             product().map(Value::Interval)
         }
-        (Multiply, Value::Interval(span), Value::Float(factor)) => scale_interval(*span, *factor).map(Value::Interval),
+        (Multiply, Value::Interval(span), Value::Float(factor)) => {
+            scale_interval(*span, *factor).map(Value::Interval)
+        }
         (Divide, Value::Interval(_), Value::Float(0.0) | Value::Integer(0)) => {
             return Err(Error::input("division by zero"));
         }
-        (Divide, Value::Interval(span), Value::Float(divisor)) => divide_interval(*span, *divisor).map(Value::Interval),
-        (Divide, Value::Interval(span), Value::Integer(n)) => divide_interval(*span, *n as f64).map(Value::Interval),
+        (Divide, Value::Interval(span), Value::Float(divisor)) => {
+            divide_interval(*span, *divisor).map(Value::Interval)
+        }
+        (Divide, Value::Interval(span), Value::Integer(n)) => {
+            divide_interval(*span, *n as f64).map(Value::Interval)
+        }
         (Subtract, Value::Integer(a), Value::Integer(b))
             if ty == DataType::Interval && !(is_finite(*a as i64) && is_finite(*b as i64)) =>
         {
@@ -224,7 +236,9 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
         (Add | Subtract, Value::Integer(day), Value::Integer(_)) if ty == DataType::Date && !is_day(*day) => {
             Some(Value::Integer(*day))
         }
-        (Subtract, Value::Integer(a), Value::Integer(b)) if ty != DataType::Date && !(is_day(*a) && is_day(*b)) => {
+        (Subtract, Value::Integer(a), Value::Integer(b))
+            if ty != DataType::Date && !(is_day(*a) && is_day(*b)) =>
+        {
             return Err(Error::input("infinite dates cannot be subtracted"));
         }
         (Add | Subtract, Value::Integer(day), Value::Integer(days)) => {
@@ -242,7 +256,9 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
 /// Input, if a part has no counterpart.
 pub fn negate(a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     row_by_row(&[(a, DataType::Interval)], DataType::Interval, rows, out, |values| match &values[0] {
-        Value::Interval(v) => negate_interval(*v).map(Value::Interval).ok_or_else(|| out_of_range(DataType::Interval)),
+        Value::Interval(v) => {
+            negate_interval(*v).map(Value::Interval).ok_or_else(|| out_of_range(DataType::Interval))
+        }
         other => Err(Error::internal(format!("{other:?} where an interval is expected"))),
     })
 }

@@ -24,7 +24,8 @@ enum Members {
     Integers(HashSet<i128>),
     /// Floats, by canonical bits.
     Floats(HashSet<u64>),
-    /// Strings: a power-of-two table of slots, each 0 or 1 + the index of a string. At most half of them are taken.
+    /// Strings: a power-of-two table of slots, each 0 or 1 + the index of a string. At most half of them are
+    /// taken.
     Strings { slots: Vec<u32>, strings: Vec<Box<[u8]>> },
     /// Intervals, by estimated length.
     Intervals(HashSet<i128>),
@@ -112,7 +113,9 @@ pub fn in_list(list: &List, a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Res
         match &list.members {
             Members::Floats(set) => match a.physical() {
                 PhysicalType::F32 => {
-                    unary(operand(a), rows, found, |v: f32| u8::from(set.contains(&canonical_bits(v.into()))));
+                    unary(operand(a), rows, found, |v: f32| {
+                        u8::from(set.contains(&canonical_bits(v.into())))
+                    });
                 }
                 _ => unary(operand(a), rows, found, |v: f64| u8::from(set.contains(&canonical_bits(v)))),
             },
@@ -120,7 +123,9 @@ pub fn in_list(list: &List, a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Res
                 unary(operand(a), rows, found, |v: crate::Interval| u8::from(set.contains(&v.estimate())));
             }
             Members::Strings { slots, strings } => {
-                unary(operand(a), rows, found, |v: StringView| u8::from(contains(slots, strings, v.as_bytes())));
+                unary(operand(a), rows, found, |v: StringView| {
+                    u8::from(contains(slots, strings, v.as_bytes()))
+                });
             }
             Members::Bits { low, words } => with_integer!(
                 a.physical(),
@@ -138,7 +143,9 @@ pub fn in_list(list: &List, a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Res
             ),
             Members::Integers(set) => with_integer!(
                 a.physical(),
-                T => unary(operand::<T>(a), rows, found, |v: T| u8::from(set.contains(&Into::<Wide>::into(v).0))),
+                T => unary(operand::<T>(a), rows, found, |v: T| {
+                    u8::from(set.contains(&Into::<Wide>::into(v).0))
+                }),
                 return Err(Error::internal("a list of another type"))
             ),
         }

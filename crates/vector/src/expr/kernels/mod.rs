@@ -1,13 +1,15 @@
 //! Kernels: loops over the values of vectors, one per operation and physical type.
 //!
-//! A kernel reads flat or constant vectors and writes the positions that its [`Rows`] name to a vector that it begins.
-//! [`strict`] does what all operations share whose result is NULL if an operand is: it unites the validities, computes
-//! constants once, and hands the loop what is left (of strings, only the rows that are valid). Loops come in four shapes (each operand a slice or a constant,
-//! positions all or listed) and are written once, in [`unary`] and [`binary`]; the shapes over all positions have no
-//! bounds checks and become vector instructions.
+//! A kernel reads flat or constant vectors and writes the positions that its [`Rows`] name to a vector that
+//! it begins. [`strict`] does what all operations share whose result is NULL if an operand is: it unites the
+//! validities, computes constants once, and hands the loop what is left (of strings, only the rows that are
+//! valid). Loops come in four shapes (each operand a slice or a constant, positions all or listed) and are
+//! written once, in [`unary`] and [`binary`]; the shapes over all positions have no bounds checks and become
+//! vector instructions.
 //!
-//! **Errors.** A kernel that may fail runs the whole loop with a flag, and only if the flag is up looks for the first
-//! selected, valid row that failed, to name it. Positions that are not rows may raise the flag but never the error.
+//! **Errors.** A kernel that may fail runs the whole loop with a flag, and only if the flag is up looks for
+//! the first selected, valid row that failed, to name it. Positions that are not rows may raise the flag but
+//! never the error.
 
 pub mod arithmetic;
 pub mod boolean;
@@ -47,7 +49,8 @@ impl<'a> Rows<'a> {
             Rows::Dense(n) | Rows::Sparse(_, n) => n,
         }
     }
-    /// The rows as a cheap kernel that cannot fail should take them: all positions, where at least a quarter is wanted.
+    /// The rows as a cheap kernel that cannot fail should take them: all positions, where at least a quarter
+    /// is wanted.
     pub fn widened(self) -> Rows<'a> {
         match self {
             Rows::Sparse(list, limit) if list.len() * 4 >= limit => Rows::Dense(limit),
@@ -95,7 +98,11 @@ impl<T: Copy> Operand<'_, T> {
 /// The values of a flat or constant vector.
 #[inline(always)]
 pub fn operand<T: Native>(vector: &Vector) -> Operand<'_, T> {
-    if vector.is_constant() { Operand::One(vector.values::<T>()[0]) } else { Operand::Each(vector.values::<T>()) }
+    if vector.is_constant() {
+        Operand::One(vector.values::<T>()[0])
+    } else {
+        Operand::Each(vector.values::<T>())
+    }
 }
 
 /// `out[p] = f(a[p])`.
@@ -127,9 +134,9 @@ pub fn unary_checked<A: Copy, R>(
 ) -> bool {
     let mut failed = false;
     match (rows, a) {
-        (Rows::Dense(n), Operand::Each(a)) => {
-            widest(move || out[..n].iter_mut().zip(&a[..n]).fold(false, |failed, (o, &a)| keep(o, f(a)) | failed))
-        }
+        (Rows::Dense(n), Operand::Each(a)) => widest(move || {
+            out[..n].iter_mut().zip(&a[..n]).fold(false, |failed, (o, &a)| keep(o, f(a)) | failed)
+        }),
         (_, a) => {
             rows.each(|p| failed |= keep(&mut out[p], f(a.get(p))));
             failed
@@ -175,8 +182,8 @@ pub fn null_constant(out: &mut Vector) {
     out.make_constant();
 }
 
-/// The frame of an operation that is NULL where an operand is: `body` computes the values of the rows that it is given
-/// into `out`, which has been begun and has its validity.
+/// The frame of an operation that is NULL where an operand is: `body` computes the values of the rows that it
+/// is given into `out`, which has been begun and has its validity.
 ///
 /// # Errors
 /// Those of `body`.
@@ -214,7 +221,11 @@ pub fn strict(
 }
 
 /// Runs `body` for those of `rows` that are valid in `out`.
-fn valid_only(rows: Rows<'_>, out: &mut Vector, body: impl FnOnce(Rows<'_>, &mut Vector) -> Result<()>) -> Result<()> {
+fn valid_only(
+    rows: Rows<'_>,
+    out: &mut Vector,
+    body: impl FnOnce(Rows<'_>, &mut Vector) -> Result<()>,
+) -> Result<()> {
     let mut list = [0u16; CHUNK_ROWS];
     let mut end = 0;
     let words = out.validity().expect("the caller has looked");
@@ -247,7 +258,8 @@ pub fn as_held(value: Value, ty: DataType) -> Value {
     }
 }
 
-/// Computes values of type `ty` row by row over single values: for what is rare. `f` sees operands that are not NULL.
+/// Computes values of type `ty` row by row over single values: for what is rare. `f` sees operands that are
+/// not NULL.
 ///
 /// # Errors
 /// Those of `f`.

@@ -1,8 +1,9 @@
 //! Rows chosen by a condition: lists of positions narrowed, values picked and placed.
 //!
-//! Over all positions, the bytes of the condition are read eight at a time: a multiplication gathers them into a mask,
-//! and a table gives the positions of a mask's ones, so the work does not depend on how many there are. Over a list,
-//! each position is stored and the end moves on by the condition's byte. Neither has a branch on the data.
+//! Over all positions, the bytes of the condition are read eight at a time: a multiplication gathers them
+//! into a mask, and a table gives the positions of a mask's ones, so the work does not depend on how many
+//! there are. Over a list, each position is stored and the end moves on by the condition's byte. Neither has
+//! a branch on the data.
 
 use super::{Operand, Rows, operand};
 use crate::buffer::Native;
@@ -40,7 +41,8 @@ const ONES: [[u16; 8]; 256] = {
     table
 };
 
-/// Moves byte i (0 or 1) of the word to bit (56 + i) and from there down to bit i; no two partial products meet.
+/// Moves byte i (0 or 1) of the word to bit (56 + i) and from there down to bit i; no two partial products
+/// meet.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
 /// The lowest bit of each byte.
@@ -93,7 +95,14 @@ pub fn narrow(condition: &Vector, keep: Keep, rows: Rows<'_>, out: &mut Vec<u16>
     out.truncate(end);
 }
 
-fn dense(values: &[u8], validity: Option<&[u64]>, flip: u8, null_kept: bool, n: usize, out: &mut [u16]) -> usize {
+fn dense(
+    values: &[u8],
+    validity: Option<&[u64]>,
+    flip: u8,
+    null_kept: bool,
+    n: usize,
+    out: &mut [u16],
+) -> usize {
     let flip = u64::from_ne_bytes([flip; 8]);
     let mut end = 0;
     for (block, bytes) in values[..n.next_multiple_of(8)].chunks_exact(8).enumerate() {
@@ -115,8 +124,8 @@ fn dense(values: &[u8], validity: Option<&[u64]>, flip: u8, null_kept: bool, n: 
     end
 }
 
-/// Writes to `out` the rows that are not in `taken`, or (`union`) those that are, in the order of `rows`. `marks` is a
-/// scratch of one byte a position, all zero before and after.
+/// Writes to `out` the rows that are not in `taken`, or (`union`) those that are, in the order of `rows`.
+/// `marks` is a scratch of one byte a position, all zero before and after.
 pub fn subtract(taken: &[&[u16]], union: bool, rows: Rows<'_>, marks: &mut Vec<u8>, out: &mut Vec<u16>) {
     if marks.len() < rows.limit() {
         marks.resize(rows.limit().max(CHUNK_ROWS), 0);
@@ -193,8 +202,8 @@ fn blend_values<T: Native>(condition: &Vector, a: &Vector, b: &Vector, rows: Row
     }
 }
 
-/// Copies the values of `rows` from `source` to `out`, which has been begun and holds other rows already. Long strings
-/// are copied into the heap of `out`.
+/// Copies the values of `rows` from `source` to `out`, which has been begun and holds other rows already.
+/// Long strings are copied into the heap of `out`.
 pub fn place(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
     if source.is_constant() && !source.is_valid(0) {
         place_null(rows, out);

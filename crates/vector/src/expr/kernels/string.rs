@@ -131,7 +131,9 @@ fn length(a: &Vector, rows: Rows<'_>, out: &mut Vector, f: impl Fn(StringView) -
 fn test(args: &[&Vector], rows: Rows<'_>, out: &mut Vector, f: fn(&[u8], &[u8]) -> bool) -> Result<()> {
     strict(args, rows, out, |rows, out| {
         let (texts, parts) = (operand::<StringView>(args[0]), operand::<StringView>(args[1]));
-        binary(texts, parts, rows, out.values_mut(), |text, part| u8::from(f(text.as_bytes(), part.as_bytes())));
+        binary(texts, parts, rows, out.values_mut(), |text, part| {
+            u8::from(f(text.as_bytes(), part.as_bytes()))
+        });
         Ok(())
     })
 }
@@ -169,7 +171,8 @@ fn substring(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     })
 }
 
-/// The characters from `start` (counted from 1) on, `count` of them. A start before the text counts into the length.
+/// The characters from `start` (counted from 1) on, `count` of them. A start before the text counts into the
+/// length.
 fn piece(text: &str, start: i64, count: Option<i64>) -> &[u8] {
     let end = count.map_or(i64::MAX, |count| start.saturating_add(count));
     let (first, end) = (start.max(1) - 1, end.max(1) - 1);

@@ -1,15 +1,16 @@
 //! Whether a finished build side that fits into memory is joined by partitions there.
 //!
-//! Splitting both sides costs every row a copy or two; what it saves are accesses to memory that no cache holds. So it pays
-//! if there are many of these, which is where the table goes by hash and is far larger than the caches, or a key has several rows, and if the
-//! copies are small: narrow rows, not many probe rows for each build row, most of which match. These are the conditions of Bandle, Giceva and
-//! Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
+//! Splitting both sides costs every row a copy or two; what it saves are accesses to memory that no cache
+//! holds. So it pays if there are many of these, which is where the table goes by hash and is far larger than
+//! the caches, or a key has several rows, and if the copies are small: narrow rows, not many probe rows for
+//! each build row, most of which match. These are the conditions of Bandle, Giceva and Neumann, *To
+//! Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
 //! (`docs/design/joins-measured.md`).
 
 use crate::exec::join::table::Repetition;
 use crate::exec::join::tuning::{
-    DISTINCT_KEYS, DISTINCT_PER_KEY, FEW_COME_OUT, Gates, MOST_SKEW, RADIX_MEMORY_PART, RADIX_ROWS, REPEATED_KEYS,
-    WIDE_PAYLOAD,
+    DISTINCT_KEYS, DISTINCT_PER_KEY, FEW_COME_OUT, Gates, MOST_SKEW, RADIX_MEMORY_PART, RADIX_ROWS,
+    REPEATED_KEYS, WIDE_PAYLOAD,
 };
 use entasis_vector::PhysicalType;
 
@@ -21,18 +22,20 @@ pub(crate) fn width(physical: PhysicalType) -> usize {
     }
 }
 
-/// True if payload of so many bytes a row should stay where the first pass has put it, this share of the rows being expected to come
-/// out of the join.
-// PERF: with 20 million rows of which 5 % come out, 64 bytes take 0.81 s instead of 1.00, 32 bytes 0.60 instead of 0.69; if 25 % do, as
-// long; if all do, a sixth longer: a row that is gathered costs more than one that is copied twice in order.
+/// True if payload of so many bytes a row should stay where the first pass has put it, this share of the rows
+/// being expected to come out of the join.
+// PERF: with 20 million rows of which 5 % come out, 64 bytes take 0.81 s instead of 1.00, 32 bytes 0.60
+// instead of 0.69; if 25 % do, as long; if all do, a sixth longer: a row that is gathered costs more than one
+// that is copied twice in order.
 pub(crate) fn leaves_payload(bytes: usize, comes_out: f64) -> bool {
     bytes >= WIDE_PAYLOAD && comes_out <= FEW_COME_OUT
 }
 
-/// True if the keys of the probe side, by Zipf's law with this exponent, of which `most` is the share of the most frequent one, are too
-/// skewed for so many workers.
-// PERF: 10 million build and 40 million probe rows of 16 bytes take 0.81 s with an exponent of 0.5, 0.84 with 0.75, 0.85 with 1, 0.99 with
-// 1.25 and 1.15 with 1.5; with a concise hash table 1.12, 1.16, 1.26, 1.08 and 1.03. A partition is one worker's work.
+/// True if the keys of the probe side, by Zipf's law with this exponent, of which `most` is the share of the
+/// most frequent one, are too skewed for so many workers.
+// PERF: 10 million build and 40 million probe rows of 16 bytes take 0.81 s with an exponent of 0.5, 0.84 with
+// 0.75, 0.85 with 1, 0.99 with 1.25 and 1.15 with 1.5; with a concise hash table 1.12, 1.16, 1.26, 1.08 and
+// 1.03. A partition is one worker's work.
 pub(crate) fn is_skewed(exponent: f64, most: f64, workers: usize) -> bool {
     exponent > MOST_SKEW || most > worker_share(workers)
 }
@@ -76,7 +79,10 @@ pub(crate) fn may_pay(sides: &Sides) -> bool {
 pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<String> {
     let is_repeated = keys.per_key > DISTINCT_PER_KEY;
     let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
-    if keys.per_key < gates.per_key || !gates.are_passed(sides) || is_repeated && keys.most > worker_share(workers) {
+    if keys.per_key < gates.per_key
+        || !gates.are_passed(sides)
+        || is_repeated && keys.most > worker_share(workers)
+    {
         return None;
     }
     let (rows, width, bytes) = sides.build;
@@ -89,9 +95,9 @@ pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<
 }
 
 /// True if partitions in memory pay where the build side has distinct keys and could be read twice instead.
-// PERF: keys of 4 and 8 bytes far from each other, 8 and 16 million rows and as many probe rows take 0.93 to 1.2 of what they take with a
-// concise hash table by two readings, 32 and 64 million 0.76 and 0.92; with twice as many probe rows 0.84 to 0.93, with four times 0.78
-// to 0.99. Memory is three times as much.
+// PERF: keys of 4 and 8 bytes far from each other, 8 and 16 million rows and as many probe rows take 0.93 to
+// 1.2 of what they take with a concise hash table by two readings, 32 and 64 million 0.76 and 0.92; with
+// twice as many probe rows 0.84 to 0.93, with four times 0.78 to 0.99. Memory is three times as much.
 pub(crate) fn pays_beside_two_readings(sides: &Sides, workers: usize) -> bool {
     let rows = sides.build.0;
     let least = if rows >= RADIX_ROWS { 1.0 } else { 2.0 };
@@ -183,7 +189,9 @@ mod tests {
         };
         let ten_times = Repetition { per_key: 10.0, most: 0.4 };
         assert!(
-            reason(&good, ten_times, 2).unwrap().starts_with("2000000 rows, 10.0 of a key, with a table by hash have")
+            reason(&good, ten_times, 2)
+                .unwrap()
+                .starts_with("2000000 rows, 10.0 of a key, with a table by hash have")
         );
         assert!(may_pay(&good));
         for per_key in [1.0, 4.0] {

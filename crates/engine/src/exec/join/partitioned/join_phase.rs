@@ -1,8 +1,9 @@
 //! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
 //!
-//! [`Partitions`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that pushes the joined rows of
-//! each. A partition is one worker's work from its build rows to its last row, unless no more rows are wanted or another worker
-//! has failed. Workers wait for each other's memory: only a partition that does not fit alone is split again, or taken in blocks.
+//! [`Partitions`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that pushes
+//! the joined rows of each. A partition is one worker's work from its build rows to its last row, unless no
+//! more rows are wanted or another worker has failed. Workers wait for each other's memory: only a partition
+//! that does not fit alone is split again, or taken in blocks.
 
 use super::late_payload::{Fetch, IdReader, LatePayload, Payload};
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
@@ -173,7 +174,8 @@ struct Piece<'a> {
     is_last: bool,
 }
 
-/// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL, those that are apart are ids.
+/// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL, those that are
+/// apart are ids.
 struct ProbeReader<'a> {
     reader: Reader<'a>,
     apart: Option<&'a LatePayload>,
@@ -283,7 +285,8 @@ impl Worker {
         while reader.next(&mut chunk)? {
             self.states.clear();
             self.states.resize(chunk.len(), 0);
-            if out.is_over() || worker.push_block(&mut chunk, &mut self.states, true, &mut out)? == Flow::Stop {
+            if out.is_over() || worker.push_block(&mut chunk, &mut self.states, true, &mut out)? == Flow::Stop
+            {
                 return Ok(Flow::Stop);
             }
         }
@@ -296,8 +299,10 @@ impl Worker {
         let partitioning = self.late.partitioning.clone();
         let (store, stored) = &piece.build;
         let columns: Vec<usize> = (0..store.columns().len()).collect();
-        let keeps_states = !matches!(partitioning.spec.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
-        let mut kept = if keeps_states { Some(States::new(piece.probe.1.rows, &partitioning.context)?) } else { None };
+        let keeps_states =
+            !matches!(partitioning.spec.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
+        let mut kept =
+            if keeps_states { Some(States::new(piece.probe.1.rows, &partitioning.context)?) } else { None };
         let most = stored.bytes * 2 + partitioning.table_bytes(stored.rows);
         let mut reader = store.reader_of_few(stored, STEP_ROWS);
         let mut chunk = Chunk::new();
@@ -309,7 +314,8 @@ impl Worker {
                 rows.append(&chunk, &columns, None);
                 taken += chunk.len();
                 // Buffers double when they grow.
-                let is_full = rows.bytes() * 3 / 2 + partitioning.table_bytes(rows.rows()) > turn.memory.bytes();
+                let is_full =
+                    rows.bytes() * 3 / 2 + partitioning.table_bytes(rows.rows()) > turn.memory.bytes();
                 if is_full || partitioning.policy.is_full(rows.rows()) {
                     break;
                 }
@@ -374,7 +380,8 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Splits a partition of the first pass into so many that stay in memory and joins these. Payload stays behind, if that pays.
+    /// Splits a partition of the first pass into so many that stay in memory and joins these. Payload stays
+    /// behind, if that pays.
     fn split_for_cache(&mut self, piece: &mut Piece<'_>, parts: usize, next: &mut dyn Push) -> Result<Flow> {
         let partitioning = self.late.partitioning.clone();
         let side = partitioning.probe();
@@ -403,8 +410,8 @@ impl Worker {
         self.split(&piece, &mut |chunk| Ok(reader.next(chunk)), to, next)
     }
 
-    /// Splits a partition, whose probe rows `probe_rows` gives, into so many by other bits and joins these, which are there if no memory
-    /// is short.
+    /// Splits a partition, whose probe rows `probe_rows` gives, into so many by other bits and joins these,
+    /// which are there if no memory is short.
     fn split(
         &mut self,
         piece: &Piece<'_>,
@@ -451,7 +458,8 @@ impl Worker {
         Ok(flow)
     }
 
-    /// Puts the rows of one side of a partition, of which those `columns` are kept, into the partitions of the next depth.
+    /// Puts the rows of one side of a partition, of which those `columns` are kept, into the partitions of
+    /// the next depth.
     fn split_side(
         &self,
         to: Arc<Store>,

@@ -1,25 +1,28 @@
 //! Payload that a second pass leaves where the first one has put it: late materialization.
 //!
-//! The table of a partition sees keys; the other columns of a probe row, its *payload*, are asked for if the row comes out. So a second
-//! pass may split keys, what conditions on pairs read, and a row id in place of the payload:
+//! The table of a partition sees keys; the other columns of a probe row, its *payload*, are asked for if the
+//! row comes out. So a second pass may split keys, what conditions on pairs read, and a row id in place of
+//! the payload:
 //!
 //! ```text
 //! first pass → a partition's probe rows, put together: [Payload]
 //!                 ↓ keys, and the row's id
 //! second pass → partitions → probe → rows that come out, with ids ─→ [Fetch]: payload by id → …
 //! ```
-//! 1. The parts of a partition that the workers have made are put together, without copying, so that four bytes are an id.
-//! 2. Chunks are those of the probe side as ever, but that each column of the payload is the column of the ids: whatever composes
-//!    or selects rows does so with ids.
+//! 1. The parts of a partition that the workers have made are put together, without copying, so that four
+//!    bytes are an id.
+//! 2. Chunks are those of the probe side as ever, but that each column of the payload is the column of the
+//!    ids: whatever composes or selects rows does so with ids.
 //! 3. Before rows leave the join, their payload is gathered, within one partition of the first pass.
 //!
-//! Rows of a partition of which some are in a file are split with their payload. If a partition of the second pass has to go to a file,
-//! its rows go there with their ids: the payload is in memory, and reserved, until all of the first one is joined, as it is
-//! without this.
+//! Rows of a partition of which some are in a file are split with their payload. If a partition of the second
+//! pass has to go to a file, its rows go there with their ids: the payload is in memory, and reserved, until
+//! all of the first one is joined, as it is without this.
 //!
-//! Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, sections 4.2 and 5.4.3, leave the payload where it was scanned.
-//! Here it has been copied once: what it costs to keep rows at all is the memory that they are written to, in whatever order, and
-//! what is gathered from a 64th of them comes out of a cache more often (`docs/design/joins-measured.md`).
+//! Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, sections 4.2 and 5.4.3,
+//! leave the payload where it was scanned. Here it has been copied once: what it costs to keep rows at all is
+//! the memory that they are written to, in whatever order, and what is gathered from a 64th of them comes out
+//! of a cache more often (`docs/design/joins-measured.md`).
 //!
 //! Not here: the build side, whose rows become a table's.
 
@@ -53,7 +56,8 @@ pub(crate) struct LatePayload {
 }
 
 impl LatePayload {
-    /// Of rows of the probe side with these columns, all kept ones that `is_payload` is true of. `None`: an id is not shorter.
+    /// Of rows of the probe side with these columns, all kept ones that `is_payload` is true of. `None`: an
+    /// id is not shorter.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         kept: &BufferedColumns,
@@ -107,8 +111,8 @@ impl Partitioning {
         stays.then_some(apart)
     }
 
-    /// Rows that are expected to come out for each probe row that is kept, if there are so many build rows. `is_filtered`: hardly any
-    /// without match is kept.
+    /// Rows that are expected to come out for each probe row that is kept, if there are so many build rows.
+    /// `is_filtered`: hardly any without match is kept.
     pub(super) fn share_that_comes_out(&self, build_rows: usize, is_filtered: bool) -> f64 {
         let expected = self.spec.expected.given(build_rows);
         let matching = if is_filtered { 1.0 } else { expected.matching };
@@ -198,8 +202,10 @@ pub(crate) struct Fetch<'a> {
 impl<'a> Fetch<'a> {
     /// On to `next`; `from` nothing, rows have their payload.
     pub(crate) fn new(from: Option<(&'a Payload, &'a LatePayload)>, next: &'a mut dyn Push) -> Fetch<'a> {
-        let vector = |(payload, column): (&Payload, usize)| Vector::new(payload.rows.columns()[column].physical);
-        let vectors = from.iter().flat_map(|(payload, apart)| apart.payload.iter().map(|&c| vector((payload, c))));
+        let vector =
+            |(payload, column): (&Payload, usize)| Vector::new(payload.rows.columns()[column].physical);
+        let vectors =
+            from.iter().flat_map(|(payload, apart)| apart.payload.iter().map(|&c| vector((payload, c))));
         let vectors = vectors.collect();
         Fetch { from, ids: Vector::new(PhysicalType::U32), vectors, output: Chunk::new(), next }
     }

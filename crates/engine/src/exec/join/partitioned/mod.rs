@@ -1,5 +1,5 @@
-//! Joins partition by partition: because there is not enough memory for all rows at once, or because the table of a partition
-//! fits into a cache.
+//! Joins partition by partition: because there is not enough memory for all rows at once, or because the
+//! table of a partition fits into a cache.
 //!
 //! ```text
 //! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that there is no memory for → [Store]
@@ -8,49 +8,52 @@
 //!                    ↓ the others
 //!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition after partition → …
 //! ```
-//! This is a hybrid hash join (DeWitt et al., *Implementation Techniques for Main Memory Database Systems*, SIGMOD 1984), with the
-//! bits of a hash as in radix joins (Bandle et al., *To Partition, or Not to Partition*, SIGMOD 2021), written as
-//! [tuples](crate::exec::spill::rows).
+//! This is a hybrid hash join (DeWitt et al., *Implementation Techniques for Main Memory Database Systems*,
+//! SIGMOD 1984), with the bits of a hash as in radix joins (Bandle et al., *To Partition, or Not to
+//! Partition*, SIGMOD 2021), written as [tuples](crate::exec::spill::rows).
 //!
-//! 1. *Build.* A worker whose rows do not fit splits them by the hash of their keys and writes the largest partition, until
-//!    they fit. A quarter of the memory that was free is left to others.
-//! 2. *Table.* When all rows have come, more partitions are written if there is no memory for the table. The rest gets
-//!    the table that it would get alone.
-//! 3. *Probe.* Rows whose partition is in the file go to another file, as they are. Others are joined at once.
-//! 4. *Join phase.* A part of the join's stream takes partitions, one each worker: its build rows are loaded and get their own
-//!    table, its probe rows are pushed through the same probe, then the build rows that are left come.
-//! 5. A partition that does not fit is split again, by other bits. One that gets hardly smaller so has one key that is
-//!    very frequent: its build rows are taken in *blocks* that fit, and for each block all its probe rows are read. What
-//!    earlier blocks found is remembered, a byte for each probe row ([`states`]).
+//! 1. *Build.* A worker whose rows do not fit splits them by the hash of their keys and writes the largest
+//!    partition, until they fit. A quarter of the memory that was free is left to others.
+//! 2. *Table.* When all rows have come, more partitions are written if there is no memory for the table. The
+//!    rest gets the table that it would get alone.
+//! 3. *Probe.* Rows whose partition is in the file go to another file, as they are. Others are joined at
+//!    once.
+//! 4. *Join phase.* A part of the join's stream takes partitions, one each worker: its build rows are loaded
+//!    and get their own table, its probe rows are pushed through the same probe, then the build rows that are
+//!    left come.
+//! 5. A partition that does not fit is split again, by other bits. One that gets hardly smaller so has one
+//!    key that is very frequent: its build rows are taken in *blocks* that fit, and for each block all its
+//!    probe rows are read. What earlier blocks found is remembered, a byte for each probe row ([`states`]).
 //!
-//! Without keys there is one partition. So it is where a NULL may equal every key and other conditions decide (null-aware joins with
-//! several keys or with conditions): each probe row must see all build rows. With one key and no conditions it is enough
-//! to know whether there is a NULL anywhere.
+//! Without keys there is one partition. So it is where a NULL may equal every key and other conditions decide
+//! (null-aware joins with several keys or with conditions): each probe row must see all build rows. With one
+//! key and no conditions it is enough to know whether there is a NULL anywhere.
 //!
 //! The keys of all build rows are still told to the probe side's scans ([`Seen`](super::table::Seen)).
 //!
 //! # In memory
 //!
-//! A *radix join* is the same with another place for the partitions: rows of both sides stay in memory, as columns, and all
-//! partitions are joined late. So the second medium of a [`Store`] is all that it needs. It is forced, or chosen when all build
-//! rows are there ([`choice`]), which are split then.
+//! A *radix join* is the same with another place for the partitions: rows of both sides stay in memory, as
+//! columns, and all partitions are joined late. So the second medium of a [`Store`] is all that it needs. It
+//! is forced, or chosen when all build rows are there ([`choice`]), which are split then.
 //!
-//! 1. *First pass.* Workers split the rows as they come, each into partitions of its own: nothing is shared, nothing locked. When the
-//!    build side has ended, the workers' partitions are put together, without copying, and the filter for the probe side is made
-//!    of all of them.
-//! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, who takes the partition splits
-//!    both sides again, into as many as make them small enough.
+//! 1. *First pass.* Workers split the rows as they come, each into partitions of its own: nothing is shared,
+//!    nothing locked. When the build side has ended, the workers' partitions are put together, without
+//!    copying, and the filter for the probe side is made of all of them.
+//! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, who takes
+//!    the partition splits both sides again, into as many as make them small enough.
 //! 3. If memory is short, partitions of a side go to the file, as ever; one may be in both.
 //!
-//! With `bloom_radix`, a Bloom filter of all build keys is tested before a probe row is kept, unless a scan tests the same keys
-//! anyway, and as long as it is worth it ([`FilterWorker`]). Where a row without match leaves a trace, a row that does not pass
-//! goes to the probe at once, whose table is empty. This is Bandle, Giceva and Neumann's radix join with these differences: rows
-//! are columns, not tuples; hashes are computed again and not kept; the number of partitions in the second pass is known
-//! from the first one, so there is no exact histogram; stores are ordinary ones (decision 13).
+//! With `bloom_radix`, a Bloom filter of all build keys is tested before a probe row is kept, unless a scan
+//! tests the same keys anyway, and as long as it is worth it ([`FilterWorker`]). Where a row without match
+//! leaves a trace, a row that does not pass goes to the probe at once, whose table is empty. This is Bandle,
+//! Giceva and Neumann's radix join with these differences: rows are columns, not tuples; hashes are computed
+//! again and not kept; the number of partitions in the second pass is known from the first one, so there is
+//! no exact histogram; stores are ordinary ones (decision 13).
 //!
-//! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one partition, and
-//! in it all build rows that may match. Partitions that were not put into the store are probed at once, so a partition
-//! there has build rows.
+//! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one
+//! partition, and in it all build rows that may match. Partitions that were not put into the store are probed
+//! at once, so a partition there has build rows.
 //!
 //! Not here: writing while others read.
 
@@ -102,7 +105,8 @@ pub(crate) struct Partitioning {
     build: Arc<Store>,
     /// Known when the probe side is planned.
     probe: OnceLock<ProbeSide>,
-    /// Partitions that are joined late: they are in files, or are going to be, or all stay in memory until then.
+    /// Partitions that are joined late: they are in files, or are going to be, or all stay in memory until
+    /// then.
     marks: Marks,
     /// Some are.
     is_active: AtomicBool,
@@ -111,7 +115,8 @@ pub(crate) struct Partitioning {
     /// The keys of build rows that were split, if somebody is to be told.
     seen: Option<Arc<Seen>>,
     turns: join_phase::Turns,
-    /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are in memory.
+    /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are
+    /// in memory.
     comes_out: OnceLock<f64>,
     statistics: Statistics,
     recorder: Arc<Recorder>,
@@ -119,8 +124,9 @@ pub(crate) struct Partitioning {
 }
 
 impl Partitioning {
-    /// For a join whose build side has these columns, keys first; `None` if nothing may be written and nothing is to be
-    /// partitioned in memory. `filtered`: the keys are to be told to scans. `apart`: rows with different keys need not meet.
+    /// For a join whose build side has these columns, keys first; `None` if nothing may be written and
+    /// nothing is to be partitioned in memory. `filtered`: the keys are to be told to scans. `apart`: rows
+    /// with different keys need not meet.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         mut spec: BuildSpec,
@@ -137,7 +143,8 @@ impl Partitioning {
             return None;
         }
         // NULL is no key of a filter.
-        let has_bloom = is_radix && spec.table == TableKind::BloomRadix && !spec.null_equals_null.contains(&true);
+        let has_bloom =
+            is_radix && spec.table == TableKind::BloomRadix && !spec.null_equals_null.contains(&true);
         let bloom = has_bloom.then(|| {
             let rate = recorder.pass_rate("the keys, before rows are kept");
             (Arc::new(FilterSlot::new(expected)), rate)
@@ -173,8 +180,9 @@ impl Partitioning {
         }))
     }
 
-    /// Says what columns chunks of the probe side have, and which of them are kept; the others need not have been filled. `is_payload`
-    /// is true of those that are read of what `probe` gives and nowhere before; `stored` is where the keys come from.
+    /// Says what columns chunks of the probe side have, and which of them are kept; the others need not have
+    /// been filled. `is_payload` is true of those that are read of what `probe` gives and nowhere before;
+    /// `stored` is where the keys come from.
     pub(crate) fn set_probe(
         &self,
         columns: &[ColumnMeta],
@@ -183,7 +191,8 @@ impl Partitioning {
         is_payload: impl Fn(&ColumnMeta) -> bool,
         stored: Option<StoredKeys>,
     ) {
-        let store = Store::new(&kept.of(columns), self.build.partitions(), self.build.medium(), &self.context);
+        let store =
+            Store::new(&kept.of(columns), self.build.partitions(), self.build.medium(), &self.context);
         let apart = LatePayload::new(columns, kept, probe, is_payload);
         let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), apart, stored });
     }
@@ -202,7 +211,8 @@ impl Partitioning {
         self.radix.get().is_some()
     }
 
-    /// Decides whether `rows`, all build rows, are joined by partitions in memory, though they could have one table.
+    /// Decides whether `rows`, all build rows, are joined by partitions in memory, though they could have one
+    /// table.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -223,7 +233,8 @@ impl Partitioning {
         let Some(mut reason) = choice::reason(&sides, repetition, workers) else { return Ok(false) };
         if let Some(keys) = &self.probe().stored {
             let spec = &self.spec;
-            let nulls_count = !spec.shape.drops_unmatched_probe_rows() || spec.null_equals_null.contains(&true);
+            let nulls_count =
+                !spec.shape.drops_unmatched_probe_rows() || spec.null_equals_null.contains(&true);
             let distinct = rows.rows() as f64 / repetition.per_key.max(1.0);
             let skew = keys.skew(distinct as usize, nulls_count);
             if choice::is_skewed(skew.exponent, skew.most, workers) {
@@ -236,15 +247,16 @@ impl Partitioning {
         Ok(self.radix.set(reason).is_ok())
     }
 
-    /// True if so many rows of distinct keys, which could be read twice, are taken to gain more by partitions in memory, of which so many bytes
-    /// are free.
+    /// True if so many rows of distinct keys, which could be read twice, are taken to gain more by partitions
+    /// in memory, of which so many bytes are free.
     pub(crate) fn may_pay(&self, rows: usize, free: usize) -> bool {
         let width: usize = self.build.columns().iter().map(|meta| meta.physical.width()).sum();
         let sides = self.sides((rows, rows * width), free);
         sides.is_some_and(|sides| choice::pays_beside_two_readings(&sides, self.context.settings.threads))
     }
 
-    /// Both sides, of which the build side has so many rows and bytes; `None` if the join is not to be partitioned in memory.
+    /// Both sides, of which the build side has so many rows and bytes; `None` if the join is not to be
+    /// partitioned in memory.
     fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<choice::Sides> {
         let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| choice::width(meta.physical)).sum();
         (self.spec.table == TableKind::Auto && self.marks.len() > 1).then(|| choice::Sides {
@@ -298,16 +310,18 @@ impl Partitioning {
         self.marks[partition].load(Ordering::Relaxed)
     }
 
-    // ---- the build side ----------------------------------------------------------------------------------------
+    // ---- the build side -----------------------------------------------------------------------------------
 
     /// One worker's build rows, by partition.
     pub(crate) fn build_rows(self: &Arc<Partitioning>) -> SplitRows {
         let room = Room { most: usize::MAX, left: self.policy.left(), least: self.policy.least() };
-        let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
+        let split =
+            Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
         SplitRows { split, keys: Box::new(self.spec.keys()), partitioning: self.clone() }
     }
 
-    /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of all keys in `slot`.
+    /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of
+    /// all keys in `slot`.
     ///
     /// # Errors
     /// Those of writing; resource.
@@ -319,7 +333,9 @@ impl Partitioning {
     ) -> Result<(Materialized, Reservation)> {
         let mut splits: Vec<Split> = parts.into_iter().map(|part| part.split).collect();
         let count = self.marks.len();
-        (0..count).filter(|&p| self.policy.wants(p, count)).for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
+        (0..count)
+            .filter(|&p| self.policy.wants(p, count))
+            .for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
         in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| split.write_marked())?;
         while !self.is_radix() {
             let size = |p: usize| {
@@ -342,10 +358,14 @@ impl Partitioning {
         }
         // A partition that has rows in the file has none in memory.
         for partition in (0..count).filter(|&p| self.build.rows(p) > 0) {
-            splits.iter_mut().filter(|split| split.size(partition).1 > 0).try_for_each(|s| s.write_one(partition))?;
+            splits
+                .iter_mut()
+                .filter(|split| split.size(partition).1 > 0)
+                .try_for_each(|s| s.write_one(partition))?;
         }
         self.mark_stored();
-        let (parts, reservations): (Vec<_>, Vec<_>) = splits.into_iter().map(|split| split.into_parts(true)).unzip();
+        let (parts, reservations): (Vec<_>, Vec<_>) =
+            splits.into_iter().map(|split| split.into_parts(true)).unzip();
         self.publish_seen(slot);
         // Tables may have an entry for each id, so ids are dense whoever had the rows.
         let rows = Materialized::dense(self.build.columns(), parts.into_iter().flatten().collect());
@@ -369,11 +389,14 @@ impl Partitioning {
         }
     }
 
-    /// Keeps all build rows in memory, by partition, and makes filters of their keys; if some had to be written, writes the rest.
+    /// Keeps all build rows in memory, by partition, and makes filters of their keys; if some had to be
+    /// written, writes the rest.
     fn keep_build(&self, mut splits: Vec<Split>, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
         if self.build.has_written() {
             self.marks.iter().for_each(|mark| mark.store(true, Ordering::Relaxed));
-            in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| split.write_marked())?;
+            in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| {
+                split.write_marked()
+            })?;
             self.publish_seen(slot);
             self.mark_stored();
             return Ok(());
@@ -411,8 +434,8 @@ impl Partitioning {
         Ok(())
     }
 
-    /// Makes filters of the keys of `rows`, all build rows: for the probe side's scans and, if these test none, for the rows on
-    /// their way to the partitions.
+    /// Makes filters of the keys of `rows`, all build rows: for the probe side's scans and, if these test
+    /// none, for the rows on their way to the partitions.
     fn fill(&self, rows: &Materialized, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
         let null_equals_null = &self.spec.null_equals_null;
         let hash_collisions = self.context.settings.hash_collisions;
@@ -446,8 +469,8 @@ impl Partitioning {
         Some(FilterWorker::new(slot, rate, self.spec.null_equals_null.len(), &self.context.settings))
     }
 
-    /// Into how many a partition is split again so that each with its table fits into a cache; 1: it does, or there is no memory
-    /// for both sides twice.
+    /// Into how many a partition is split again so that each with its table fits into a cache; 1: it does, or
+    /// there is no memory for both sides twice.
     fn second_pass(&self, build: &Stored, probe: &Stored) -> usize {
         if !self.is_radix() {
             return 1;
@@ -455,8 +478,9 @@ impl Partitioning {
         let bytes = build.bytes + self.table_bytes(build.rows);
         let size = self.context.settings.join_partition_size.max(1);
         let parts = bytes.div_ceil(size).next_power_of_two().min(PARTITIONS);
-        let needed =
-            |side: &Stored| 2 * side.bytes + parts * Materialized::FIRST_ROOM * (side.bytes / side.rows.max(1));
+        let needed = |side: &Stored| {
+            2 * side.bytes + parts * Materialized::FIRST_ROOM * (side.bytes / side.rows.max(1))
+        };
         let free = self.context.memory.free() / (2 * self.context.settings.threads.max(1));
         if needed(build).saturating_add(needed(probe)) <= free { parts } else { 1 }
     }
@@ -471,7 +495,7 @@ impl Partitioning {
         self.spec.table_bytes(rows, self.build.columns()) + rows / 8
     }
 
-    // ---- what becomes of it ------------------------------------------------------------------------------------
+    // ---- what becomes of it -------------------------------------------------------------------------------
 
     /// All partitions have been joined: notes what was written and why, if some were joined late.
     fn note_end(&self) {
@@ -485,7 +509,8 @@ impl Partitioning {
         let count = self.marks.len();
         let late = (0..count).filter(|&p| self.is_marked(p)).count();
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
-        let (build, probe) = (self.build.traffic(), self.probe.get().map_or((0, 0), |probe| probe.store.traffic()));
+        let (build, probe) =
+            (self.build.traffic(), self.probe.get().map_or((0, 0), |probe| probe.store.traffic()));
         let again = self.statistics.again();
         let why = self.policy.why();
         let mut text = format!("{late} of {count} partitions in temporary files, {why}");
@@ -527,8 +552,10 @@ impl Partitioning {
         };
         let apart = self.statistics.late_payload();
         if let Some(late) = self.probe.get().and_then(|probe| probe.apart.as_ref()).filter(|_| apart > 0) {
-            passes +=
-                &format!(", payload of the probe side, {} bytes a row, in one pass in {apart} of them", late.bytes);
+            passes += &format!(
+                ", payload of the probe side, {} bytes a row, in one pass in {apart} of them",
+                late.bytes
+            );
         }
         let (count, why) = (self.marks.len(), self.radix.get().map_or("", String::as_str));
         format!(

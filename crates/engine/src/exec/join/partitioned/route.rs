@@ -1,7 +1,8 @@
-//! The way of probe rows: those whose partition is joined later are kept, as it is, the others go on to the probe.
+//! The way of probe rows: those whose partition is joined later are kept, as it is, the others go on to the
+//! probe.
 //!
-//! Rows of which a Bloom filter says that they match nothing are not kept: they go on to the probe, which finds nothing, if
-//! that leaves a trace, else nowhere.
+//! Rows of which a Bloom filter says that they match nothing are not kept: they go on to the probe, which
+//! finds nothing, if that leaves a trace, else nowhere.
 
 use super::Partitioning;
 use super::split::{Room, Split, Taken};

@@ -1,16 +1,21 @@
-//! Whether some keys of the probe side are far more frequent than others: that is asked of a sample of the table that they come from.
+//! Whether some keys of the probe side are far more frequent than others: that is asked of a sample of the
+//! table that they come from.
 //!
-//! The more frequent few keys are, the more often a table that no cache holds finds them in one, and the less is left for partitions to
-//! save (Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section 5.4.5 and table 4).
+//! The more frequent few keys are, the more often a table that no cache holds finds them in one, and the less
+//! is left for partitions to save (Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD
+//! 2021, section 5.4.5 and table 4).
 //!
-//! 1. *Where keys come from.* If they are plain columns of a stored table, below filters and projections at most, that is their table
-//!    ([`StoredKeys`]). Filters are not regarded.
-//! 2. *Sample.* The table is cut into as many stretches as rows are wanted, and of each one slot is taken by chance: stretches, so
-//!    that equal keys that stand side by side count once, chance, so that keys that come in turns do not all meet themselves.
-//! 3. *Exponent.* How many keys of the sample are repeated says by which Zipf's law they might be, the number of keys being that of the build
-//!    side: the exponent with which as many are expected. So skew of any kind has the exponent that it acts like.
+//! 1. *Where keys come from.* If they are plain columns of a stored table, below filters and projections at
+//!    most, that is their table ([`StoredKeys`]). Filters are not regarded.
+//! 2. *Sample.* The table is cut into as many stretches as rows are wanted, and of each one slot is taken by
+//!    chance: stretches, so that equal keys that stand side by side count once, chance, so that keys that
+//!    come in turns do not all meet themselves.
+//! 3. *Exponent.* How many keys of the sample are repeated says by which Zipf's law they might be, the number
+//!    of keys being that of the build side: the exponent with which as many are expected. So skew of any kind
+//!    has the exponent that it acts like.
 //!
-//! Not here: probe sides that are computed, come from files or from other joins. They are taken to have no skew.
+//! Not here: probe sides that are computed, come from files or from other joins. They are taken to have no
+//! skew.
 
 use crate::plan::Node;
 use entasis_storage::{Datum, RowId, TableSnapshot};
@@ -68,8 +73,8 @@ impl StoredKeys {
         }
     }
 
-    /// What a sample says of the keys, if there are so many different ones. `nulls_count`: rows with a NULL go to partitions as well, all
-    /// to one.
+    /// What a sample says of the keys, if there are so many different ones. `nulls_count`: rows with a NULL
+    /// go to partitions as well, all to one.
     pub(crate) fn skew(&self, distinct: usize, nulls_count: bool) -> Skew {
         let slots: usize = self.table.row_groups().map(|group| group.slots()).sum();
         let count = SAMPLE.min(distinct / PART).min(slots);
@@ -134,7 +139,8 @@ impl Skew {
 
 /// How many of so many draws from `keys` keys are expected to be repeated, by Zipf's law.
 fn expected_repeated(draws: f64, keys: f64, exponent: f64) -> f64 {
-    // Ranks in ranges, each a twentieth longer than the one before, whose keys are taken to be equally frequent: first, how many.
+    // Ranks in ranges, each a twentieth longer than the one before, whose keys are taken to be equally
+    // frequent: first, how many.
     let ranges = || {
         let next = |&(first, count): &(f64, f64)| {
             let first = first + count;
@@ -208,7 +214,8 @@ mod tests {
         assert_eq!(Skew::of(vec![7; LEAST], 1000).exponent, GREATEST);
     }
 
-    /// A key that comes again after every so many rows is not taken for one that is frequent, nor is one that stands side by side.
+    /// A key that comes again after every so many rows is not taken for one that is frequent, nor is one that
+    /// stands side by side.
     #[test]
     fn the_order_of_a_table_is_no_skew() {
         let keys = 100_000;
@@ -242,7 +249,10 @@ mod tests {
         let first_only = skew(std::slice::from_ref(&first)).unwrap();
         assert!((1200..1500).contains(&first_only.sampled) && first_only.repeated == 0, "{first_only}");
         let named_only = skew(&[columns.expr(named)]).unwrap();
-        assert!(named_only.exponent == GREATEST && named_only.repeated == named_only.sampled - 1, "{named_only}");
+        assert!(
+            named_only.exponent == GREATEST && named_only.repeated == named_only.sampled - 1,
+            "{named_only}"
+        );
         let stored = StoredKeys::of(&node, std::slice::from_ref(&first)).unwrap();
         let with_nulls = stored.skew(1 << 20, true);
         assert!(with_nulls.sampled > 3900 && (0.6..0.7).contains(&with_nulls.most), "{with_nulls}");

@@ -1,10 +1,11 @@
 //! Rows of one side of a join, by partition: in memory as long as there is any, then in a file.
 //!
-//! The partition of a row is a few bits of the hash of its keys. Tables look rows up by the same hash, so the bits are
-//! taken of a hash of it: within a partition the hashes are as different as before. Each depth takes others.
+//! The partition of a row is a few bits of the hash of its keys. Tables look rows up by the same hash, so the
+//! bits are taken of a hash of it: within a partition the hashes are as different as before. Each depth takes
+//! others.
 //!
-//! A chunk's rows are put in the order of their partitions first ([`Scatter`]); radix joins have a *software write-combining
-//! buffer* for each partition to the same end (Bandle et al., section 3.3).
+//! A chunk's rows are put in the order of their partitions first ([`Scatter`]); radix joins have a *software
+//! write-combining buffer* for each partition to the same end (Bandle et al., section 3.3).
 
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::join::tuning::LITTLE;
@@ -81,7 +82,13 @@ pub(crate) struct Taken<'a> {
 
 impl Split {
     /// No rows yet. Partitions that are marked, and those that there is no memory for, go to `store`.
-    pub(crate) fn new(store: &Arc<Store>, marks: &Marks, depth: u32, room: Room, budget: &Arc<MemoryBudget>) -> Split {
+    pub(crate) fn new(
+        store: &Arc<Store>,
+        marks: &Marks,
+        depth: u32,
+        room: Room,
+        budget: &Arc<MemoryBudget>,
+    ) -> Split {
         Split {
             store: store.clone(),
             marks: marks.clone(),
@@ -156,7 +163,12 @@ impl Split {
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn take_all(&mut self, mut rows: Materialized, memory: Reservation, keys: &mut Keys<'_>) -> Result<()> {
+    pub(crate) fn take_all(
+        &mut self,
+        mut rows: Materialized,
+        memory: Reservation,
+        keys: &mut Keys<'_>,
+    ) -> Result<()> {
         drop(memory);
         for segment in 0..rows.segments() {
             self.beside = rows.bytes();
@@ -172,7 +184,12 @@ impl Split {
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn take_segment(&mut self, rows: &Materialized, segment: usize, keys: &mut Keys<'_>) -> Result<()> {
+    pub(crate) fn take_segment(
+        &mut self,
+        rows: &Materialized,
+        segment: usize,
+        keys: &mut Keys<'_>,
+    ) -> Result<()> {
         for_each_chunk_of(rows, segment, &mut |chunk, columns| {
             keys.begin(chunk);
             let taken = self.take(keys.keys, chunk, columns, Taken { all: keys.all, ..Taken::default() });
@@ -207,7 +224,8 @@ impl Split {
             && (self.bytes <= self.room.least || self.memory.free() >= self.room.left)
     }
 
-    /// The partition to write next: the largest of those that are written anyway, if that is worth it; else the largest.
+    /// The partition to write next: the largest of those that are written anyway, if that is worth it; else
+    /// the largest.
     fn victim(&self) -> Option<usize> {
         let largest = |marked: bool| {
             let parts = self.parts.iter().enumerate().filter(|(_, part)| !part.is_empty());
@@ -242,8 +260,9 @@ impl Split {
         Ok(())
     }
 
-    /// Gives what is left to the store: rows of partitions that are marked go to the file. If the store keeps rows in memory, all
-    /// stay there, unless some had to be written: who joins partitions later needs memory too.
+    /// Gives what is left to the store: rows of partitions that are marked go to the file. If the store keeps
+    /// rows in memory, all stay there, unless some had to be written: who joins partitions later needs memory
+    /// too.
     ///
     /// # Errors
     /// Those of writing.
@@ -261,7 +280,8 @@ impl Split {
         Ok(())
     }
 
-    /// Gives back the memory of what was written. No other partition is written: the other workers would not know.
+    /// Gives back the memory of what was written. No other partition is written: the other workers would not
+    /// know.
     fn shrink(&mut self) {
         let bytes = self.bytes + self.beside;
         if bytes < self.memory.bytes() {
@@ -289,7 +309,8 @@ impl Split {
         Ok(())
     }
 
-    /// The rows that are in memory, by partition, and their reservation. `tells`: who is to know the keys is told of them.
+    /// The rows that are in memory, by partition, and their reservation. `tells`: who is to know the keys is
+    /// told of them.
     pub(crate) fn into_parts(self, tells: bool) -> (Vec<Materialized>, Reservation) {
         if let Some(seen) = self.seen.as_ref().filter(|_| tells) {
             self.parts.iter().for_each(|part| seen.add(part));
@@ -349,7 +370,9 @@ mod tests {
     /// Rows go where a loop over them would put them, in their order.
     #[test]
     fn rows_go_to_the_partition_of_their_hash() {
-        go_to_the_partition_of_their_hash(DataType::Varchar, |i| Value::Text(format!("row {i} of some length").into()));
+        go_to_the_partition_of_their_hash(DataType::Varchar, |i| {
+            Value::Text(format!("row {i} of some length").into())
+        });
         go_to_the_partition_of_their_hash(DataType::Int32, Value::Integer);
         go_to_the_partition_of_their_hash(DataType::UInt8, |i| Value::Integer(i % 251));
         go_to_the_partition_of_their_hash(DataType::Float64, |i| Value::Float(i as f64 / 3.0));
@@ -378,7 +401,8 @@ mod tests {
                 // Some chunks have NULLs, some are all of one partition.
                 let row = |i: i128| {
                     let keys = if turn % 4 == 3 { 1 } else { 500 };
-                    let key = if turn % 2 == 1 && i % 7 == 2 { Value::Null } else { Value::Integer(i * 31 % keys) };
+                    let key =
+                        if turn % 2 == 1 && i % 7 == 2 { Value::Null } else { Value::Integer(i * 31 % keys) };
                     vec![key, payload(i)]
                 };
                 let first = chance.below(1000) as i128;
@@ -388,7 +412,8 @@ mod tests {
                 keys.begin(&chunk, &[0], &[false]);
                 let hashes = keys.hashes().1.to_vec();
                 let matchable = |row: usize| !rows[row][0].is_null();
-                let among: Vec<u16> = (0..1500).filter(|&row| matchable(row.into()) && row % 4 != 1).collect();
+                let among: Vec<u16> =
+                    (0..1500).filter(|&row| matchable(row.into()) && row % 4 != 1).collect();
                 let (mut stays, mut wanted_stays) = (Vec::new(), Vec::new());
                 for row in 0..1500 {
                     let passes = if filters { among.contains(&(row as u16)) } else { all || matchable(row) };
@@ -403,7 +428,11 @@ mod tests {
                         false => {}
                     }
                 }
-                let taken = Taken { all, stays: asks_stay.then_some(&mut stays), among: filters.then_some(&among[..]) };
+                let taken = Taken {
+                    all,
+                    stays: asks_stay.then_some(&mut stays),
+                    among: filters.then_some(&among[..]),
+                };
                 split.take(&mut keys, &chunk, &[0, 1], taken).unwrap();
                 keys.release();
                 assert_eq!(stays, wanted_stays);
@@ -426,11 +455,12 @@ mod tests {
         }
     }
 
-    /// When the build side is completed, a worker that writes what it is told to writes nothing else, however short memory
-    /// has become: the other workers would keep their rows of that partition.
+    /// When the build side is completed, a worker that writes what it is told to writes nothing else, however
+    /// short memory has become: the other workers would keep their rows of that partition.
     #[test]
     fn what_is_not_asked_for_is_not_written() {
-        let context = QueryContext { memory: Arc::new(MemoryBudget::new(1 << 20)), ..QueryContext::default() };
+        let context =
+            QueryContext { memory: Arc::new(MemoryBudget::new(1 << 20)), ..QueryContext::default() };
         let metas = [column_of(DataType::Int64)];
         let store = Store::new(&metas, PARTITIONS, Medium::File, &context);
         let marks = marks(PARTITIONS, false);

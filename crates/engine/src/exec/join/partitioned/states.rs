@@ -1,9 +1,9 @@
-//! What is known of the probe rows of a partition whose build rows are taken in blocks: a byte for each, which every block reads and
-//! changes, in the order of the rows.
+//! What is known of the probe rows of a partition whose build rows are taken in blocks: a byte for each,
+//! which every block reads and changes, in the order of the rows.
 //!
-//! The bytes are in memory if there is room for twice as many. Else they are in temporary files, a piece after the other: while a block
-//! runs, pieces are read from what the block before has left, and written to a file of its own. Only one piece is in memory,
-//! which is not reserved.
+//! The bytes are in memory if there is room for twice as many. Else they are in temporary files, a piece
+//! after the other: while a block runs, pieces are read from what the block before has left, and written to a
+//! file of its own. Only one piece is in memory, which is not reserved.
 //!
 //! Every block must take the same numbers of rows one after the other: then none takes rows of two pieces.
 

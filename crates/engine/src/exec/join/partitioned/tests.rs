@@ -1,5 +1,5 @@
-//! Joins that do not fit into memory, against nested loops. That all kinds of joins give the same under every way to spill
-//! is tested in [`crate::exec::tests`].
+//! Joins that do not fit into memory, against nested loops. That all kinds of joins give the same under every
+//! way to spill is tested in [`crate::exec::tests`].
 
 use super::Partitioning;
 use crate::context::QueryContext;
@@ -45,19 +45,23 @@ fn inputs(left: Vec<Row>, right: Vec<Row>) -> Inputs {
     let mut columns = Columns::default();
     let rows = [left, right];
     let ids = ["l", "r"].map(|name| TYPES.map(|ty| columns.add(name.to_string(), ty, true)).to_vec());
-    let nodes = [0, 1].map(|side| Node::Values(Values { columns: ids[side].clone(), rows: rows[side].clone() }));
+    let nodes =
+        [0, 1].map(|side| Node::Values(Values { columns: ids[side].clone(), rows: rows[side].clone() }));
     Inputs { columns, nodes, ids, rows }
 }
 
 impl Inputs {
-    /// A join by the first `keys` columns; `less`: and by the last one of the left side being the smaller one.
+    /// A join by the first `keys` columns; `less`: and by the last one of the left side being the smaller
+    /// one.
     fn join(&self, kind: JoinKind, keys: usize, less: bool) -> Plan {
         let column = |side: usize, i: usize| self.columns.expr(self.ids[side][i]);
         let key = |i| JoinKey { left: column(0, i), right: column(1, i), null_equals_null: false };
-        let residual = if less { vec![Expr::compare(CompareOp::Lt, column(0, 2), column(1, 2))] } else { vec![] };
+        let residual =
+            if less { vec![Expr::compare(CompareOp::Lt, column(0, 2), column(1, 2))] } else { vec![] };
         let [left, right] = self.nodes.clone().map(Box::new);
         let root = Node::Join(Join { left, right, kind, on: (0..keys).map(key).collect(), residual });
-        let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+        let output =
+            root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
         Plan { root, columns: self.columns.clone(), output }
     }
 
@@ -126,7 +130,11 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
 
 fn context(limit: usize, settings: Settings) -> QueryContext {
     let settings = Settings { profile: true, optimize: false, ..settings };
-    QueryContext { settings: Arc::new(settings), memory: Arc::new(MemoryBudget::new(limit)), ..QueryContext::default() }
+    QueryContext {
+        settings: Arc::new(settings),
+        memory: Arc::new(MemoryBudget::new(limit)),
+        ..QueryContext::default()
+    }
 }
 
 fn check(inputs: &Inputs, kind: JoinKind, (keys, less): (usize, bool), limit: usize, noted: &[&str]) {
@@ -207,7 +215,8 @@ fn rows_of_several_workers_are_numbered_together() {
         context: context.clone(),
     };
     let partitioning =
-        Partitioning::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
+        Partitioning::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context)
+            .unwrap();
     let mut workers = [partitioning.build_rows(), partitioning.build_rows(), partitioning.build_rows()];
     for (i, worker) in workers.iter_mut().enumerate() {
         let rows: Vec<Row> = (0..1000).map(|n| vec![int(n * 3 + i as i128)]).collect();
@@ -220,14 +229,21 @@ fn rows_of_several_workers_are_numbered_together() {
 #[test]
 fn little_memory_makes_deep_partitions() {
     let inputs = inputs(rows_of(90_000, 200_000), rows_of(80_000, 200_000));
-    check(&inputs, JoinKind::Full, (1, false), 100 << 10, &["partitions in temporary files", "written again"]);
+    check(
+        &inputs,
+        JoinKind::Full,
+        (1, false),
+        100 << 10,
+        &["partitions in temporary files", "written again"],
+    );
 }
 
 #[test]
 fn one_frequent_key_is_joined_in_blocks() {
     // Few of the pairs satisfy the condition on the last column.
-    let same =
-        |least: i128| (0..3000).map(|i| vec![int(5), text(i % 7), int(least + i * 13 % 3001)]).collect::<Vec<Row>>();
+    let same = |least: i128| {
+        (0..3000).map(|i| vec![int(5), text(i % 7), int(least + i * 13 % 3001)]).collect::<Vec<Row>>()
+    };
     let inputs = inputs(same(2900), same(0));
     for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
         // Only keys and what is compared are kept where no row of the build side comes out.
@@ -241,12 +257,14 @@ fn one_frequent_key_is_joined_in_blocks() {
 /// What is known of them is in a file too.
 #[test]
 fn probe_rows_of_one_key_may_be_more_than_bytes_of_memory() {
-    let same =
-        |count: i128, step: i128| (0..count).map(|i| vec![int(5), text(i % 7), int(i * step)]).collect::<Vec<Row>>();
+    let same = |count: i128, step: i128| {
+        (0..count).map(|i| vec![int(5), text(i % 7), int(i * step)]).collect::<Vec<Row>>()
+    };
     let inputs = inputs(same(70_000, 1), same(60, 2));
     for kind in [JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
         let plan = inputs.join(kind, 1, true);
-        let own = context(64 << 10, Settings { threads: 2, join_spill: JoinSpill::Deep, ..Settings::default() });
+        let own =
+            context(64 << 10, Settings { threads: 2, join_spill: JoinSpill::Deep, ..Settings::default() });
         let (rows, profile) = run(&plan, &own).unwrap();
         assert!(rows == sorted(inputs.twin(kind, 1, true)), "{kind:?}\n{profile}");
         assert!(profile.contains("blocks of rows with frequent keys"), "{profile}");
@@ -272,7 +290,8 @@ fn check_radix(inputs: &Inputs, kind: JoinKind, limit: usize, own: &Settings, no
     }
 }
 
-const KINDS: [JoinKind; 5] = [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti];
+const KINDS: [JoinKind; 5] =
+    [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti];
 
 #[test]
 fn partitions_stay_in_memory() {
@@ -296,7 +315,8 @@ fn payload_stays_where_the_first_pass_has_put_it() {
             if let (Node::Join(join), true) = (&mut plan.root, computed) {
                 let (ty, op) = (DataType::Int64, ArithmeticOp::Add);
                 let nothing = Box::new(Expr::Literal { value: int(0), ty });
-                join.on[0].left = Expr::Arithmetic { op, left: Box::new(join.on[0].left.clone()), right: nothing, ty };
+                join.on[0].left =
+                    Expr::Arithmetic { op, left: Box::new(join.on[0].left.clone()), right: nothing, ty };
             }
             let expected = sorted(inputs.twin(kind, 1, less));
             for (join_late, chunk_rows) in [(JoinLate::On, 3), (JoinLate::On, 2048), (JoinLate::Off, 2048)] {
@@ -313,7 +333,8 @@ fn payload_stays_where_the_first_pass_has_put_it() {
                 let (rows, profile) = run(&plan, &own).unwrap();
                 assert!(rows == expected, "{kind:?}\n{profile}");
                 assert_eq!(own.memory.used(), 0);
-                let note = format!(", payload of the probe side, {bytes} bytes a row, in one pass in 64 of them;");
+                let note =
+                    format!(", payload of the probe side, {bytes} bytes a row, in one pass in 64 of them;");
                 assert_eq!(profile.contains(&note), join_late == JoinLate::On, "{kind:?}: {profile}");
             }
         }
@@ -328,8 +349,12 @@ fn payload_stays_by_itself_where_few_rows_come_out() {
     for kind in KINDS {
         let plan = inputs.join(kind, 1, false);
         for join_table in [TableKind::Radix, TableKind::BloomRadix] {
-            let settings =
-                Settings { join_table, join_filter: FilterKind::Off, join_partition_size: 100, ..Settings::default() };
+            let settings = Settings {
+                join_table,
+                join_filter: FilterKind::Off,
+                join_partition_size: 100,
+                ..Settings::default()
+            };
             let (rows, profile) = run(&plan, &context(usize::MAX, settings)).unwrap();
             assert!(rows == sorted(inputs.twin(kind, 1, false)), "{kind:?}\n{profile}");
             // What passes a Bloom filter has a partner.
@@ -369,7 +394,9 @@ fn payload_that_stays_needs_no_more_memory() {
             let (rows, profile) = with(limit, JoinLate::On, &files.display().to_string()).unwrap();
             assert!(rows == expected, "{kind:?}, {limit} bytes\n{profile}");
             match with(limit, JoinLate::Off, "") {
-                Ok(_) => assert!(with(limit, JoinLate::On, "").unwrap().0 == expected, "{kind:?}, {limit} bytes"),
+                Ok(_) => {
+                    assert!(with(limit, JoinLate::On, "").unwrap().0 == expected, "{kind:?}, {limit} bytes")
+                }
                 Err(_) => failed += 1,
             }
         }
@@ -389,7 +416,8 @@ fn partitions_that_do_not_fit_go_to_files() {
             check_radix(&inputs, kind, limit, &small, &[noted]);
         }
         let plan = inputs.join(kind, 1, false);
-        let no_files = Settings { join_table: TableKind::Radix, temp_directory: "".into(), ..Settings::default() };
+        let no_files =
+            Settings { join_table: TableKind::Radix, temp_directory: "".into(), ..Settings::default() };
         let error = run(&plan, &context(600 << 10, no_files)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
     }
@@ -426,11 +454,16 @@ fn partitions_in_memory_are_chosen_where_they_pay() {
 
 #[test]
 fn wider_rows_are_joined_by_partitions_where_keys_are_repeated_but_none_has_most_rows() {
-    // Build rows of a key; how many of ten have one key, and by how many workers they are joined. The share of one key is that of 49 drawn
-    // rows, so it is far from what a worker has.
-    for (per_key, rows, threads, is_radix) in
-        [(1, 0, 2, false), (5, 0, 2, false), (10, 0, 2, true), (10, 2, 2, true), (10, 5, 8, false), (10, 8, 2, false)]
-    {
+    // Build rows of a key; how many of ten have one key, and by how many workers they are joined. The share
+    // of one key is that of 49 drawn rows, so it is far from what a worker has.
+    for (per_key, rows, threads, is_radix) in [
+        (1, 0, 2, false),
+        (5, 0, 2, false),
+        (10, 0, 2, true),
+        (10, 2, 2, true),
+        (10, 5, 8, false),
+        (10, 8, 2, false),
+    ] {
         let row = |key: i128, i: i128| vec![int(key * 1_000_003), text(key), int(i)];
         let build = |i: i128| row(if i % 10 < rows { 3 } else { i / per_key }, i);
         let probe = (0..150_000).map(|i| row(5 + i * 7919 % (100_000 / per_key), i));
@@ -440,7 +473,8 @@ fn wider_rows_are_joined_by_partitions_where_keys_are_repeated_but_none_has_most
         let mut plan = inputs.join(JoinKind::Inner, 1, false);
         // Keys and numbers.
         let is_wanted = |i: usize| TYPES[i % TYPES.len()] != DataType::Varchar;
-        plan.output = (0..plan.output.len()).filter(|&i| is_wanted(i)).map(|i| plan.output[i].clone()).collect();
+        plan.output =
+            (0..plan.output.len()).filter(|&i| is_wanted(i)).map(|i| plan.output[i].clone()).collect();
         let run = |join_table, threads| {
             let settings = Settings { threads, join_table, join_partition_size: 100, ..Settings::default() };
             run(&plan, &context(4 << 30, settings)).unwrap()
@@ -455,7 +489,9 @@ fn wider_rows_are_joined_by_partitions_where_keys_are_repeated_but_none_has_most
 #[test]
 fn a_probe_side_with_frequent_keys_is_not_joined_by_partitions() {
     // How many of ten rows have one of so many frequent keys, and by how many workers they are joined.
-    for (rows, keys, threads, is_radix) in [(0, 1, 2, true), (7, 1, 1, true), (7, 1, 2, false), (9, 10, 1, false)] {
+    for (rows, keys, threads, is_radix) in
+        [(0, 1, 2, true), (7, 1, 1, true), (7, 1, 2, false), (9, 10, 1, false)]
+    {
         let row = |key: i128| vec![int(key * 1_000_003), text(key), int(key)];
         let probe = |i: i128| row(if i % 10 < rows { i % keys } else { i * 7919 % 20_000 });
         let mut inputs = inputs((0..40_000).map(probe).collect(), (0..20_000).map(row).collect());
@@ -470,7 +506,10 @@ fn a_probe_side_with_frequent_keys_is_not_joined_by_partitions() {
         assert!(rows == sorted(expected), "{profile}");
         assert_eq!(profile.contains("    radix join, "), is_radix, "{profile}");
         assert_eq!(profile.contains("no radix join: "), !is_radix, "{profile}");
-        assert!(profile.contains(" sampled probe keys are repeated, as by Zipf's law with exponent "), "{profile}");
+        assert!(
+            profile.contains(" sampled probe keys are repeated, as by Zipf's law with exponent "),
+            "{profile}"
+        );
     }
 }
 
@@ -570,8 +609,11 @@ fn a_cancelled_join_leaves_no_file() {
 #[test]
 fn a_directory_that_is_not_there_is_named() {
     let inputs = inputs(rows_of(10, 10), rows_of(10, 10));
-    let settings =
-        Settings { join_spill: JoinSpill::All, temp_directory: "/no/such/directory".into(), ..Settings::default() };
+    let settings = Settings {
+        join_spill: JoinSpill::All,
+        temp_directory: "/no/such/directory".into(),
+        ..Settings::default()
+    };
     let error = run(&inputs.join(JoinKind::Inner, 1, false), &context(usize::MAX, settings)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(error.message().contains("/no/such/directory"), "{error}");
@@ -602,7 +644,8 @@ impl ResultWorker for FailingWorker {
     fn push(&mut self, _: &Chunk) -> Result<()> {
         let shared = &self.shared;
         let number = *self.number.get_or_insert_with(|| shared.arrived.fetch_add(1, Ordering::Relaxed));
-        while shared.arrived.load(Ordering::Relaxed) < 2 || (number == 1 && !shared.has_failed.load(Ordering::Relaxed))
+        while shared.arrived.load(Ordering::Relaxed) < 2
+            || (number == 1 && !shared.has_failed.load(Ordering::Relaxed))
         {
             std::thread::yield_now();
         }

@@ -18,7 +18,8 @@ fn int(v: i128) -> Value {
 
 const SWAPPED: &str = "sides swapped";
 
-/// Rows (key, three times the same number): of every second one that number is 1, which nobody expects who knows the columns one by one.
+/// Rows (key, three times the same number): of every second one that number is 1, which nobody expects who
+/// knows the columns one by one.
 fn correlated(rows: i128) -> Vec<Row> {
     let row = |i: i128| {
         let number = int(if i % 2 == 0 { 1 } else { i % 100 });
@@ -32,8 +33,8 @@ fn few(rows: i128) -> Vec<Row> {
     (0..rows).map(|i| vec![if i % 50 == 7 { Value::Null } else { int(i / 2 * 7) }, int(i)]).collect()
 }
 
-/// `wide` rows whose three numbers are 1, as the left or the right input of a join with `narrow` rows, which come in order if they are
-/// to be `sorted`; `all`: whatever the numbers are.
+/// `wide` rows whose three numbers are 1, as the left or the right input of a join with `narrow` rows, which
+/// come in order if they are to be `sorted`; `all`: whatever the numbers are.
 struct Inputs {
     wide: Vec<Row>,
     narrow: Vec<Row>,
@@ -53,8 +54,9 @@ impl Inputs {
         let (mut wide, wide_ids) = stored(&mut columns, &types, &self.wide);
         let (mut narrow, narrow_ids) = stored(&mut columns, &types[..2], &self.narrow);
         if !self.all {
-            let is_one =
-                |i: usize| Expr::compare(CompareOp::Eq, columns.expr(wide_ids[i]), Expr::literal(int(1), types[i]));
+            let is_one = |i: usize| {
+                Expr::compare(CompareOp::Eq, columns.expr(wide_ids[i]), Expr::literal(int(1), types[i]))
+            };
             wide = Node::Filter(Filter { input: Box::new(wide), predicates: (1..4).map(is_one).collect() });
         }
         if self.sorted {
@@ -64,9 +66,15 @@ impl Inputs {
         let (left, right) = if self.is_left { (wide, narrow) } else { (narrow, wide) };
         let (left_id, right_id) =
             if self.is_left { (wide_ids[0], narrow_ids[0]) } else { (narrow_ids[0], wide_ids[0]) };
-        let on = vec![JoinKey { left: columns.expr(left_id), right: columns.expr(right_id), null_equals_null: false }];
-        let root = Node::Join(Join { kind, left: Box::new(left), right: Box::new(right), on, residual: Vec::new() });
-        let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+        let on = vec![JoinKey {
+            left: columns.expr(left_id),
+            right: columns.expr(right_id),
+            null_equals_null: false,
+        }];
+        let root =
+            Node::Join(Join { kind, left: Box::new(left), right: Box::new(right), on, residual: Vec::new() });
+        let output =
+            root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
         Plan { root, columns, output }
     }
 }
@@ -83,7 +91,8 @@ fn run(plan: &Plan, join_swap: Swapping, settings: Settings) -> (Vec<String>, St
     let row = |chunk: &Chunk, row: usize| {
         types.iter().enumerate().map(|(c, &ty)| format!("{:?} ", chunk.value(row, c, ty))).collect::<String>()
     };
-    let mut rows: Vec<String> = set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(|r| row(chunk, r))).collect();
+    let mut rows: Vec<String> =
+        set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(|r| row(chunk, r))).collect();
     rows.sort();
     drop(set);
     assert_eq!(context.memory.used(), 0);

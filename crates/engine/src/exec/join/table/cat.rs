@@ -1,12 +1,14 @@
-//! The concise array table: places are the keys themselves, rows stand in their order (Barber et al., section 2.4).
+//! The concise array table: places are the keys themselves, rows stand in their order (Barber et al., section
+//! 2.4).
 //!
-//! A directory says which places are taken, and a key's rank is the id of its row: the rows have been moved to their
-//! ranks. No key is stored and none is compared, and rows of neighbouring keys are neighbours. If every place is taken,
-//! ranks are places and there is no directory either. Rows of one key stand side by side, and a list says where each
-//! key's rows start.
+//! A directory says which places are taken, and a key's rank is the id of its row: the rows have been moved
+//! to their ranks. No key is stored and none is compared, and rows of neighbouring keys are neighbours. If
+//! every place is taken, ranks are places and there is no directory either. Rows of one key stand side by
+//! side, and a list says where each key's rows start.
 //!
-//! With one key whose bounds are too wide, the packing may be a window over most of the keys. Rows outside stand behind
-//! the others and are found by hash; these candidates must be compared, and come when there are no others left.
+//! With one key whose bounds are too wide, the packing may be a window over most of the keys. Rows outside
+//! stand behind the others and are found by hash; these candidates must be compared, and come when there are
+//! no others left.
 //!
 //! Build: rows by partition of their places; bits; counts; the order of the rows. Then the rows move.
 
@@ -35,20 +37,26 @@ pub(crate) struct Cat {
 }
 
 impl Cat {
-    /// The table, and the order that the rows are to be brought to. `apart` has the keys of each segment, which are freed, if the rows have
-    /// them no more.
+    /// The table, and the order that the rows are to be brought to. `apart` has the keys of each segment,
+    /// which are freed, if the rows have them no more.
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(super) fn build(input: &BuildInput<'_>, packing: Packing, apart: Vec<Materialized>) -> Result<(Cat, Arranged)> {
+    pub(super) fn build(
+        input: &BuildInput<'_>,
+        packing: Packing,
+        apart: Vec<Materialized>,
+    ) -> Result<(Cat, Arranged)> {
         let (rows, tasks, places) = (input.rows, input.tasks, packing.places());
-        let apart: Vec<Mutex<Option<Materialized>>> = apart.into_iter().map(|keys| Mutex::new(Some(keys))).collect();
+        let apart: Vec<Mutex<Option<Materialized>>> =
+            apart.into_iter().map(|keys| Mutex::new(Some(keys))).collect();
         let of = |segment: usize, give: &mut dyn FnMut(usize, &[u64])| match apart.get(segment) {
             None => for_each_batch(rows, segment, &packing, give),
             Some(keys) => lock(keys).iter().for_each(|keys| for_each_batch(keys, 0, &packing, give)),
         };
         let done = |segment: usize| apart.get(segment).into_iter().for_each(|keys| *lock(keys) = None);
-        let mut partitions = Partitions::spread(rows, places, shift_for(places, rows.rows()), &of, &done, tasks)?;
+        let mut partitions =
+            Partitions::spread(rows, places, shift_for(places, rows.rows()), &of, &done, tasks)?;
 
         let mut room = Directory::room(places);
         let (_, words) = room.split_last_mut().expect("there is one more");
@@ -69,7 +77,8 @@ impl Cat {
             keys.iter().scan(0, |next, keys| Some(std::mem::replace(next, *next + keys))).collect();
         let entries = partitions.take();
         let first_lengths = keys.iter().map(|&keys| if is_unique { 0 } else { keys });
-        let parts = words.chunks_mut(partitions.words()).zip(cut(&mut order, partitions.lengths())).zip(entries);
+        let parts =
+            words.chunks_mut(partitions.words()).zip(cut(&mut order, partitions.lengths())).zip(entries);
         // What is counted up for a key ends as the start of the next.
         let parts = parts.zip(cut(firsts.get_mut(1..).unwrap_or_default(), first_lengths)).collect();
         in_parallel(tasks, parts, &|partition, (((words, order), entries), firsts)| {
@@ -99,8 +108,8 @@ impl Cat {
         Ok((Cat::of(packing, directory, firsts, distinct), arranged))
     }
 
-    /// The table of so many distinct keys, whose directory is absent if every place is taken. `firsts`: by rank, the first row of each key,
-    /// and the end; empty if no key occurs twice.
+    /// The table of so many distinct keys, whose directory is absent if every place is taken. `firsts`: by
+    /// rank, the first row of each key, and the end; empty if no key occurs twice.
     pub(super) fn of(packing: Packing, directory: Option<Directory>, firsts: Vec<u32>, keys: usize) -> Cat {
         Cat { packing, directory, firsts, keys, outside: None }
     }
@@ -178,7 +187,8 @@ impl JoinTable for Cat {
             let Cursor { heads: ranks, ends, .. } = cursor;
             ends.resize(ranks.len(), 0);
             pairs.fill(rows, places.len(), |row| {
-                let Some(&[first, end]) = self.firsts.get(ranks[row] as usize..).and_then(|f| f.first_chunk::<2>())
+                let Some(&[first, end]) =
+                    self.firsts.get(ranks[row] as usize..).and_then(|f| f.first_chunk::<2>())
                 else {
                     return NO_ROW;
                 };

@@ -1,9 +1,9 @@
 //! The chained table: heads of chains by hash.
 //!
-//! A head is one word: the row, and a Bloom filter of 32 bits, one for each key in the chain, so that most probes
-//! without match are turned away without touching a row (Leis et al., *Morsel-Driven Parallelism*, SIGMOD 2014, section
-//! 4.2; here in bits of their own instead of a pointer's spare ones). There are at least as many heads as rows, so
-//! chains of distinct keys are short.
+//! A head is one word: the row, and a Bloom filter of 32 bits, one for each key in the chain, so that most
+//! probes without match are turned away without touching a row (Leis et al., *Morsel-Driven Parallelism*,
+//! SIGMOD 2014, section 4.2; here in bits of their own instead of a pointer's spare ones). There are at least
+//! as many heads as rows, so chains of distinct keys are short.
 //!
 //! It may be over some of the rows only: those that a concise table has no place for.
 
@@ -68,8 +68,8 @@ impl Chained {
         Chained::over(input, std::slice::from_ref(&(0..input.rows.id_space())), false)
     }
 
-    /// A table over the rows with these ids, ascending; `rehashed`: by a second hash, in which those do not collide that do in the
-    /// first one's high bits.
+    /// A table over the rows with these ids, ascending; `rehashed`: by a second hash, in which those do not
+    /// collide that do in the first one's high bits.
     pub(super) fn over(input: &BuildInput<'_>, ids: &[Range<usize>], rehashed: bool) -> Result<Chained> {
         let count: usize = ids.iter().map(Range::len).sum();
         let slots = count.min(input.rows.rows()).next_power_of_two().max(2);
@@ -135,7 +135,9 @@ impl Chained {
         if !shared {
             slot.store(new(old), Ordering::Relaxed);
         } else {
-            while let Err(now) = slot.compare_exchange_weak(old, new(old), Ordering::Relaxed, Ordering::Relaxed) {
+            while let Err(now) =
+                slot.compare_exchange_weak(old, new(old), Ordering::Relaxed, Ordering::Relaxed)
+            {
                 old = now;
             }
         }

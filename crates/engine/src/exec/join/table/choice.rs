@@ -1,9 +1,10 @@
 //! Which table a join gets: forced by a setting, or chosen by what is known of the finished build side.
 //!
-//! Bits only, where nothing else is asked. Otherwise, of the tables that the keys allow and that there is memory for, the one with which
-//! the join takes the least time by estimate ([`super::cost`]); where chains would take a large part of the memory,
-//! a concise hash table comes before them. The reason names the next best ones with their times (`docs/design/joins.md`). A kind that
-//! is forced and cannot be is replaced by what `auto` takes, and the reason says so.
+//! Bits only, where nothing else is asked. Otherwise, of the tables that the keys allow and that there is
+//! memory for, the one with which the join takes the least time by estimate ([`super::cost`]); where chains
+//! would take a large part of the memory, a concise hash table comes before them. The reason names the next
+//! best ones with their times (`docs/design/joins.md`). A kind that is forced and cannot be is replaced by
+//! what `auto` takes, and the reason says so.
 
 use super::cat::Cat;
 use super::chained::Chained;
@@ -16,8 +17,8 @@ use super::{Arranged, JoinTable};
 use crate::exec::join::table::bitmap::BitsOnly;
 use crate::exec::join::table::repetition::{Repetition, repetition};
 use crate::exec::join::tuning::{
-    ARRAY_PLACES, BITMAP_PLACES, CAT_PLACES, DISTINCT_PER_KEY, FEW_ARRAY_PLACES, FEW_CAT_PLACES, FEW_OTHER_PLACES,
-    FORCED_PLACES, LARGE_CHAINS_PART, OVERFLOW_PART, WINDOW_PLACES, WINDOW_SHARE,
+    ARRAY_PLACES, BITMAP_PLACES, CAT_PLACES, DISTINCT_PER_KEY, FEW_ARRAY_PLACES, FEW_CAT_PLACES,
+    FEW_OTHER_PLACES, FORCED_PLACES, LARGE_CHAINS_PART, OVERFLOW_PART, WINDOW_PLACES, WINDOW_SHARE,
 };
 use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, sample};
 use crate::exec::materialized::Materialized;
@@ -115,14 +116,17 @@ pub(crate) fn fits(
     if has_memory || request.kind != TableKind::Auto {
         return Ok(has_memory);
     }
-    let bits = || ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).map(|packing| (packing.places() / 8) as usize);
+    let bits = || {
+        ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).map(|packing| (packing.places() / 8) as usize)
+    };
     if request.asked == LookupKind::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
         return Ok(true);
     }
     Ok(ladder.steps(rows)?.iter().any(|(step, _)| ladder.has_memory(rows, ladder.bytes(step, rows))))
 }
 
-/// How often keys are repeated, if the best tables for these facts are by hash; the arguments are those of [`choose`].
+/// How often keys are repeated, if the best tables for these facts are by hash; the arguments are those of
+/// [`choose`].
 ///
 /// # Errors
 /// Those of the tasks.
@@ -135,14 +139,15 @@ pub(crate) fn repetition_by_hash(
     tasks: &dyn Tasks,
 ) -> Result<Option<Repetition>> {
     let ladder = Ladder { request, facts, null_equals_null, hash_collisions: false, memory, tasks };
-    let bits = request.asked != LookupKind::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).is_some();
+    let bits =
+        request.asked != LookupKind::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).is_some();
     let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
     let has_places = bits || ladder.packing(rows, CAT_PLACES, FEW_CAT_PLACES).is_some() || near();
     if has_places { Ok(None) } else { repetition(&ladder.input(rows)).map(Some) }
 }
 
-/// The places that integer keys of about so many rows may have for a table that counts them first: a bitmap if no row is asked
-/// for, else a CAT. `None` if the wish is another one.
+/// The places that integer keys of about so many rows may have for a table that counts them first: a bitmap
+/// if no row is asked for, else a CAT. `None` if the wish is another one.
 pub(crate) fn countable_places(kind: TableKind, asked: LookupKind, rows: f64) -> Option<u64> {
     let most = |for_each: u64, few: u64| ((for_each as f64 * rows) as u64).max(few);
     match (kind, asked) {
@@ -248,7 +253,8 @@ impl Ladder<'_> {
             };
             if self.request.asked == LookupKind::Existence || bits.is_unique() {
                 let (count, keys) = (rows.rows(), self.describe());
-                let mut reason = format!("bitmap: {count} rows, {} distinct {keys}; no column is read", bits.keys());
+                let mut reason =
+                    format!("bitmap: {count} rows, {} distinct {keys}; no column is read", bits.keys());
                 let table = BitsOnly::new(packing, bits);
                 if table.is_full() {
                     reason += ", every value";
@@ -288,7 +294,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// The first of the tables that there is memory for; if for none, the smallest. And the times of those that were not taken.
+    /// The first of the tables that there is memory for; if for none, the smallest. And the times of those
+    /// that were not taken.
     fn best(&self, rows: &Materialized) -> Result<(Step, String)> {
         let mut steps = self.steps(rows)?;
         let fits = steps.iter().position(|(step, _)| self.has_memory(rows, self.bytes(step, rows)));
@@ -310,7 +317,9 @@ impl Ladder<'_> {
             self.packing(rows, ARRAY_PLACES, FEW_ARRAY_PLACES).map(Step::Direct).into_iter().collect();
         if may_move {
             let near = || self.window(rows).filter(|(_, share)| *share >= WINDOW_SHARE);
-            steps.extend(concise().map(Step::Cat).or_else(|| near().map(|(packing, _)| Step::Window(packing))));
+            steps.extend(
+                concise().map(Step::Cat).or_else(|| near().map(|(packing, _)| Step::Window(packing))),
+            );
         }
         steps.extend(concise().map(Step::Ranked));
         let is_large = self.bytes(&Step::Chained, rows) > self.memory.free() / LARGE_CHAINS_PART;
@@ -323,7 +332,8 @@ impl Ladder<'_> {
             steps.extend((per_key <= DISTINCT_PER_KEY).then_some(Step::Cht));
         }
         steps.push(Step::Chained);
-        let key_bytes = rows.columns()[..self.facts.keys].iter().map(|meta| meta.physical.width()).sum::<usize>();
+        let key_bytes =
+            rows.columns()[..self.facts.keys].iter().map(|meta| meta.physical.width()).sum::<usize>();
         let (probes, matching) = self.request.expected.given(rows.rows()).looked_up();
         let work = Work {
             rows: rows.rows() as f64,
@@ -349,7 +359,8 @@ impl Ladder<'_> {
         counted.unwrap_or(self.request.expected.per_key).max(1.0)
     }
 
-    /// Bytes that a table needs at most beside these rows while it is built; a part of them may be found by chains.
+    /// Bytes that a table needs at most beside these rows while it is built; a part of them may be found by
+    /// chains.
     fn bytes(&self, step: &Step, rows: &Materialized) -> usize {
         let (count, ids) = (rows.rows(), rows.id_space());
         let overflow = count / OVERFLOW_PART * (CHAINED_ROW_BYTES + 4);
@@ -367,12 +378,14 @@ impl Ladder<'_> {
         }
     }
 
-    /// Bytes beside these rows while they move: 8 a row where they are spread, which then make room for the order of rows, 4 a row, and
-    /// beside that for one new column after the other. Keys that nobody reads are gone by then.
+    /// Bytes beside these rows while they move: 8 a row where they are spread, which then make room for the
+    /// order of rows, 4 a row, and beside that for one new column after the other. Keys that nobody reads are
+    /// gone by then.
     fn moving(&self, rows: &Materialized, compared: bool) -> usize {
         let kept = self.kept(compared);
         let widths = || rows.columns().iter().map(|meta| meta.physical.width());
-        let widest = widths().zip(&kept).filter(|(_, kept)| **kept).map(|(width, _)| width).max().unwrap_or(0);
+        let widest =
+            widths().zip(&kept).filter(|(_, kept)| **kept).map(|(width, _)| width).max().unwrap_or(0);
         let keys = self.facts.keys;
         let dropped: usize = if kept[..keys].contains(&true) { 0 } else { widths().take(keys).sum() };
         rows.rows() * (4 + widest.max(8)).saturating_sub(dropped).max(8)
@@ -386,7 +399,8 @@ impl Ladder<'_> {
     fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
         let (count, keys) = (rows.rows(), self.describe());
         if let Err(error) = self.memory.resize(rows.bytes() + self.bytes(&step, &rows)) {
-            // Others may have taken the memory since it was looked at. Chains need the least beside the rows that partitions reserve.
+            // Others may have taken the memory since it was looked at. Chains need the least beside the rows
+            // that partitions reserve.
             return match step {
                 Step::Chained => Err(error),
                 _ if self.request.kind == TableKind::Auto => self.build(Step::Chained, rows),
@@ -401,7 +415,8 @@ impl Ladder<'_> {
             }
             Step::Ranked(packing) => {
                 let table = Indexed::ranked(&self.input(&rows), packing)?;
-                let reason = format!("ranked array: {count} rows, {} sparse {keys}", uniqueness(table.is_unique()));
+                let reason =
+                    format!("ranked array: {count} rows, {} sparse {keys}", uniqueness(table.is_unique()));
                 Ok(chosen(rows, table, reason))
             }
             Step::Cat(packing) => self.cat(rows, packing, false, &keys),
@@ -415,7 +430,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// The places of the keys, if they are integers and there are at most so many places for each row, or `few`.
+    /// The places of the keys, if they are integers and there are at most so many places for each row, or
+    /// `few`.
     fn packing(&self, rows: &Materialized, for_each: u64, few: u64) -> Option<Packing> {
         let packing = Packing::of(self.facts.bounds.as_deref()?)?;
         (packing.places() <= (for_each * rows.rows() as u64).max(few)).then_some(packing)
@@ -442,7 +458,13 @@ impl Ladder<'_> {
     }
 
     /// `is_window`: some keys may be outside of the packing.
-    fn cat(&mut self, mut rows: Materialized, packing: Packing, is_window: bool, keys: &str) -> Result<Chosen> {
+    fn cat(
+        &mut self,
+        mut rows: Materialized,
+        packing: Packing,
+        is_window: bool,
+        keys: &str,
+    ) -> Result<Chosen> {
         let count = rows.rows();
         let is_read = self.kept(is_window)[..self.facts.keys].contains(&true);
         let apart = if is_read { Vec::new() } else { rows.take_columns(self.facts.keys) };
@@ -450,7 +472,8 @@ impl Ladder<'_> {
         self.reserve_overflow(&arranged)?;
         let rows = self.arrange(rows, &arranged, arranged.overflow > 0)?;
         table.add_outside(&self.input(&rows), &arranged)?;
-        let mut reason = format!("concise array table: {count} rows, {} {keys}", uniqueness(table.is_unique()));
+        let mut reason =
+            format!("concise array table: {count} rows, {} {keys}", uniqueness(table.is_unique()));
         if table.is_full() {
             reason += ", every value";
         }
@@ -491,7 +514,12 @@ impl Ladder<'_> {
 
     /// Which columns stay; `compared`: keys are.
     fn kept(&self, compared: bool) -> Vec<bool> {
-        self.request.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect()
+        self.request
+            .read
+            .iter()
+            .enumerate()
+            .map(|(i, read)| *read || compared && i < self.facts.keys)
+            .collect()
     }
 
     /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.

@@ -1,20 +1,22 @@
-//! The concise hash table: a linear probing table eight times as large as its rows, of which only the occupied buckets
-//! are there (Barber et al., section 2).
+//! The concise hash table: a linear probing table eight times as large as its rows, of which only the
+//! occupied buckets are there (Barber et al., section 2).
 //!
-//! A directory says which buckets are taken; a bucket's rank is the id of its row: the rows, keys among them, have been
-//! moved to their ranks. A row stands in the bucket of its hash or, if that is taken, in the next one of its partition;
-//! if that is taken too, the row *overflows*: it stands behind the others, in a chained table under a second hash. So a
-//! probe has at most two candidates side by side, and only where both buckets are taken may there be more. Rows of keys
-//! that occur more than twice overflow, so that the table is for keys that hardly do.
+//! A directory says which buckets are taken; a bucket's rank is the id of its row: the rows, keys among them,
+//! have been moved to their ranks. A row stands in the bucket of its hash or, if that is taken, in the next
+//! one of its partition; if that is taken too, the row *overflows*: it stands behind the others, in a chained
+//! table under a second hash. So a probe has at most two candidates side by side, and only where both buckets
+//! are taken may there be more. Rows of keys that occur more than twice overflow, so that the table is for
+//! keys that hardly do.
 //!
-//! A probe is done in rounds over a chunk: all first buckets, then all second ones, then what overflowed. No round's
-//! accesses depend on each other.
+//! A probe is done in rounds over a chunk: all first buckets, then all second ones, then what overflowed. No
+//! round's accesses depend on each other.
 //!
-//! Build: rows by partition of their buckets; a first pass takes buckets, a second one, which goes through the rows in the
-//! same order and so takes the same ones, says which row has which. The table with empty buckets is never there.
+//! Build: rows by partition of their buckets; a first pass takes buckets, a second one, which goes through
+//! the rows in the same order and so takes the same ones, says which row has which. The table with empty
+//! buckets is never there.
 //!
-//! Other than in the paper, the second hash is one of the first one's 64 bits: keys that agree in all of these collide in
-//! both.
+//! Other than in the paper, the second hash is one of the first one's 64 bits: keys that agree in all of
+//! these collide in both.
 
 use super::chained::Chained;
 use super::directory::{Directory, NO_RANK, count, rank, rank_after, rank_in};
@@ -168,7 +170,8 @@ impl Cht {
         Ok(())
     }
 
-    /// Writes the rank of the bucket of each hash, and that of the bucket after it where both are taken; else [`NO_RANK`].
+    /// Writes the rank of the bucket of each hash, and that of the bucket after it where both are taken; else
+    /// [`NO_RANK`].
     fn look_up(&self, hashes: &[u64], own: &mut [u32], after: &mut [u32]) {
         let none = [0; BLOCK];
         let mut looked = Looked { own: none, after: none, own_words: none, after_words: none };
@@ -216,7 +219,8 @@ struct Looked {
 }
 
 /// The rank of each bucket, and that of the bucket after it where both are taken; else [`NO_RANK`].
-// PERF: a loop without a branch, for vector code: as one over rows, which wrote pairs as it went, it took half as much again.
+// PERF: a loop without a branch, for vector code: as one over rows, which wrote pairs as it went, it took
+// half as much again.
 struct Ranks<'a> {
     looked: &'a Looked,
     own: &'a mut [u32],

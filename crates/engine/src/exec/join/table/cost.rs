@@ -6,15 +6,15 @@
 //!         matches × accesses to keys and successors, where there are any
 //!         further rows of a key × what each takes
 //! ```
-//! Only what differs between tables counts: keeping rows, reading keys and fetching payloads are left out, but for rows of one key, of
-//! which some tables have neighbours and others do not. Rows, places and bytes are facts of the finished build; the rows of the
-//! probe side and their share that matches are estimates.
+//! Only what differs between tables counts: keeping rows, reading keys and fetching payloads are left out,
+//! but for rows of one key, of which some tables have neighbours and others do not. Rows, places and bytes
+//! are facts of the finished build; the rows of the probe side and their share that matches are estimates.
 //!
-//! The figures are nanoseconds of one thread, fitted to `make bench-joins` and `make bench-join-memory` ([`FIGURES`], [`ACCESS`]); `CALIBRATE` does not
-//! measure them anew. They only have to put tables in order.
+//! The figures are nanoseconds of one thread, fitted to `make bench-joins` and `make bench-join-memory`
+//! ([`FIGURES`], [`ACCESS`]); `CALIBRATE` does not measure them anew. They only have to put tables in order.
 //!
-//! Not here: that probes in the order of keys walk through a table of places, which makes these tables better than they are said to
-//! be; what there is memory for ([`super::choice`]).
+//! Not here: that probes in the order of keys walk through a table of places, which makes these tables better
+//! than they are said to be; what there is memory for ([`super::choice`]).
 
 use crate::cost::between;
 use crate::exec::join::tuning::{DISTINCT_PER_KEY, FULL_PROBE, LARGE_TABLE, MOVED_COLUMN, TABLE_BYTE};
@@ -52,7 +52,8 @@ pub(super) enum Table {
 struct Figures {
     /// A row that goes into the table,
     build: f64,
-    /// and how many times an access to what is written takes what one alone would, or what part of that: rows put by partitions hit caches.
+    /// and how many times an access to what is written takes what one alone would, or what part of that: rows
+    /// put by partitions hit caches.
     write: f64,
     /// A probe row.
     probe: f64,
@@ -114,8 +115,9 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
     let own = &FIGURES[figures];
     // The places of the ranked rows are written beside the directory, and are the larger part.
     let written = if matches!(table, Table::Ranked(_)) { reached } else { directory };
-    let mut build =
-        own.build + own.write * access(written) + moved * (MOVED_COLUMN.0 + MOVED_COLUMN.1 * access(8.0 * rows));
+    let mut build = own.build
+        + own.write * access(written)
+        + moved * (MOVED_COLUMN.0 + MOVED_COLUMN.1 * access(8.0 * rows));
     let mut found = own.found + if reached > 0.0 { own.waits * access(reached) } else { 0.0 };
     let mut further = own.further;
     let successor = own.waits * access(4.0 * rows);
@@ -147,7 +149,8 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
 mod tests {
     use super::*;
 
-    const WORK: Work = Work { rows: 1e6, probes: 1e7, matching: 1.0, per_key: 1.0, key_bytes: 8.0, read: 1.0 };
+    const WORK: Work =
+        Work { rows: 1e6, probes: 1e7, matching: 1.0, per_key: 1.0, key_bytes: 8.0, read: 1.0 };
 
     fn best<const N: usize>(work: &Work, tables: [Table; N]) -> Table {
         let cost = |table: &Table| nanoseconds(*table, work);
@@ -156,19 +159,26 @@ mod tests {
 
     #[test]
     fn more_work_takes_longer() {
-        for table in
-            [Table::Array(2e6), Table::Ranked(2e6), Table::Cat(2e6), Table::Cht, Table::Unchained, Table::Chained]
-        {
+        for table in [
+            Table::Array(2e6),
+            Table::Ranked(2e6),
+            Table::Cat(2e6),
+            Table::Cht,
+            Table::Unchained,
+            Table::Chained,
+        ] {
             let time = nanoseconds(table, &WORK);
             assert!(time.is_finite() && time > 0.0);
-            let more = [Work { probes: 2e7, ..WORK }, Work { rows: 2e6, ..WORK }, Work { per_key: 3.0, ..WORK }];
+            let more =
+                [Work { probes: 2e7, ..WORK }, Work { rows: 2e6, ..WORK }, Work { per_key: 3.0, ..WORK }];
             assert!(more.iter().all(|more| nanoseconds(table, more) > time), "{table:?}");
         }
     }
 
     #[test]
     fn the_fastest_table_is_that_of_the_measurements() {
-        let places = |places| [Table::Array(places), Table::Ranked(places), Table::Cat(places), Table::Chained];
+        let places =
+            |places| [Table::Array(places), Table::Ranked(places), Table::Cat(places), Table::Chained];
         let few = Work { rows: 400.0, probes: 150e3, ..WORK };
         assert_eq!(best(&few, places(10e3)), Table::Array(10e3));
         let large = Work { rows: 1e7, probes: 4e7, ..WORK };

@@ -1,7 +1,8 @@
 //! The directory of a concise table: which places are taken, and how many of those before.
 //!
-//! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
-//! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
+//! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are
+//! taken in earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al.,
+//! section 2).
 
 use crate::exec::gather::{gather, read};
 use crate::exec::prefetch::BLOCK;
@@ -16,8 +17,8 @@ pub(super) const NO_RANK: u32 = u32::MAX;
 /// Which places are taken, and their ranks.
 #[derive(Debug)]
 pub(super) struct Directory {
-    /// Low half: which of 32 places are taken. High half: how many are before them. The last word has none; it stands
-    /// for all places beyond.
+    /// Low half: which of 32 places are taken. High half: how many are before them. The last word has none;
+    /// it stands for all places beyond.
     words: Array<u64>,
 }
 
@@ -110,8 +111,8 @@ pub(super) fn rank(word: u64, place: u64) -> u32 {
     rank_in(word, place) as u32 | free(word, place)
 }
 
-/// The same of a place whose neighbour's rank is known: the one before it, which is taken, or the last one of a partition that this
-/// place begins.
+/// The same of a place whose neighbour's rank is known: the one before it, which is taken, or the last one of
+/// a partition that this place begins.
 // PERF: counting bits again was a fifth of a lookup.
 #[inline(always)]
 pub(super) fn rank_after((before, rank): (u64, u32), word: u64, place: u64) -> u32 {
@@ -164,7 +165,8 @@ mod tests {
                 let directory = Directory::of(room);
                 assert_eq!(directory.bytes(), Directory::bytes_for(words as u64 * 32));
                 let beyond = taken.len() as u64;
-                let places: Vec<u64> = (0..beyond).chain([beyond, beyond + 31, u64::MAX - 1, u64::MAX]).collect();
+                let places: Vec<u64> =
+                    (0..beyond).chain([beyond, beyond + 31, u64::MAX - 1, u64::MAX]).collect();
                 let mut ranks = vec![7; places.len()];
                 directory.ranks(&places, &mut ranks);
                 let mut before = 0;

@@ -1,8 +1,8 @@
 //! Tables over integer keys whose rows stay where they are: places lead to the head of a chain of rows.
 //!
-//! With [`Offsets`] there is a head for each place, with a [`Directory`] one for each place that is taken: sparse keys
-//! cost two bits a place instead of a head. Candidates are matches; nothing is hashed or compared. Successors stand in
-//! an array of their own; where no key occurs twice there is none.
+//! With [`Offsets`] there is a head for each place, with a [`Directory`] one for each place that is taken:
+//! sparse keys cost two bits a place instead of a head. Candidates are matches; nothing is hashed or
+//! compared. Successors stand in an array of their own; where no key occurs twice there is none.
 
 use super::directory::{Directory, count};
 use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
@@ -14,7 +14,8 @@ use entasis_vector::Result;
 
 /// The slot of a place.
 pub(super) trait Slots: Send + Sync {
-    /// The slot, or any number beyond the slots if there is none, so that the loop over a chunk has no branch.
+    /// The slot, or any number beyond the slots if there is none, so that the loop over a chunk has no
+    /// branch.
     fn slot(&self, place: u64) -> usize;
     /// Writes the heads of the slots of `places`.
     fn look_up(&self, heads: &[u32], places: &[u64], out: &mut [u32]);
@@ -121,7 +122,8 @@ impl<S: Slots> Indexed<S> {
     }
 }
 
-/// Inserts all rows; false, and the heads are of no use, if a key occurs twice and there is no room for successors.
+/// Inserts all rows; false, and the heads are of no use, if a key occurs twice and there is no room for
+/// successors.
 fn insert_all(
     input: &BuildInput<'_>,
     packing: &Packing,

@@ -1,8 +1,8 @@
 //! Join tables: from a key to the build rows that may have it.
 //!
-//! A table sees row ids and either places or hashes of keys, never columns. The interface is that of a chain: the first
-//! candidate of each probe row, then each pair's next one. [`choice::choose`] picks the kind when the facts are known
-//! and says why.
+//! A table sees row ids and either places or hashes of keys, never columns. The interface is that of a chain:
+//! the first candidate of each probe row, then each pair's next one. [`choice::choose`] picks the kind when
+//! the facts are known and says why.
 //!
 //! | table | keys | candidate |
 //! |---|---|---|
@@ -16,10 +16,11 @@
 //! | [`ordered`] | any or none, and bounds | the rows of a stretch, always a match |
 //! | [`everything::Everything`] | none | every row |
 //!
-//! The concise tables (bits, CAT, CHT) are those of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014. CAT, CHT and the
-//! unchained table move the rows: a row's id is its rank. They are built by partitions ([`partitions`]), each by one worker. Those with
-//! heads leave the rows where they are and are built by all workers at once without locks: a row becomes the head of its
-//! chain by one atomic exchange and remembers the old head as its successor.
+//! The concise tables (bits, CAT, CHT) are those of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014.
+//! CAT, CHT and the unchained table move the rows: a row's id is its rank. They are built by partitions
+//! ([`partitions`]), each by one worker. Those with heads leave the rows where they are and are built by all
+//! workers at once without locks: a row becomes the head of its chain by one atomic exchange and remembers
+//! the old head as its successor.
 
 mod bitmap;
 mod cat;
@@ -44,7 +45,9 @@ pub(crate) use chained::Chained;
 pub(crate) use choice::{BuildStats, Chosen, LookupKind, TableRequest};
 pub(crate) use choice::{bytes_at_most, choose, countable_places, fits, repetition_by_hash};
 pub(crate) use pairs::Pairs;
-pub(crate) use precounted::{Batch, BitCount, CountedBits, FinalCat, FinalCht, Numbering, PrecountedRows, RangeCount};
+pub(crate) use precounted::{
+    Batch, BitCount, CountedBits, FinalCat, FinalCht, Numbering, PrecountedRows, RangeCount,
+};
 pub(crate) use probe_keys::ProbeKeys;
 pub(crate) use repetition::Repetition;
 
@@ -99,10 +102,11 @@ fn room(rows: &mut Vec<u32>, count: usize) -> &mut [u32] {
 
 /// Finds the build rows that may match a probe row.
 pub(crate) trait JoinTable: Send + Sync {
-    /// Replaces `pairs` by the first candidate of each probe row that has one. `cursor` is this probe's own, for
-    /// [`JoinTable::next`]. There are candidates as long as `pairs` is not empty.
+    /// Replaces `pairs` by the first candidate of each probe row that has one. `cursor` is this probe's own,
+    /// for [`JoinTable::next`]. There are candidates as long as `pairs` is not empty.
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor);
-    /// Replaces pairs by their rows' next candidates. A row whose pair is gone may have some, or none any more.
+    /// Replaces pairs by their rows' next candidates. A row whose pair is gone may have some, or none any
+    /// more.
     fn next(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor);
     /// True if the keys of the last candidates need no comparison.
     fn is_exact(&self, cursor: &Cursor) -> bool;
@@ -114,8 +118,8 @@ pub(crate) trait JoinTable: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// The order of rows that a table asks for: those that it finds by rank, those that it finds by hash, those that it does
-/// not find.
+/// The order of rows that a table asks for: those that it finds by rank, those that it finds by hash, those
+/// that it does not find.
 struct Arranged {
     /// All row ids.
     order: Vec<u32>,

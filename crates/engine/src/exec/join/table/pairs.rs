@@ -61,8 +61,8 @@ impl Pairs {
         self.resize(room);
         let (out_rows, out_ids) = (&mut self.rows[..room], &mut self.ids[..room]);
         let mut found = 0;
-        // Branch-free: every row writes, a row with a candidate advances.
-        // PERF: one loop for both, so that `head` becomes a part of it: as a call it took a tenth of a probe by hash.
+        // Branch-free: every row writes, a row with a candidate advances. PERF: one loop for both, so that
+        // `head` becomes a part of it: as a call it took a tenth of a probe by hash.
         for i in 0..room {
             let row = rows.map_or(i, |rows| usize::from(rows[i]));
             let id = head(row);
@@ -72,7 +72,8 @@ impl Pairs {
         }
         self.truncate(found);
     }
-    /// Replaces the pairs by those of `heads`, by probe row, for the given rows (`None`: all); [`NO_ROW`] is none.
+    /// Replaces the pairs by those of `heads`, by probe row, for the given rows (`None`: all); [`NO_ROW`] is
+    /// none.
     pub(super) fn take(&mut self, rows: Option<&[u16]>, heads: &[u32]) {
         // PERF: of foreign keys all rows have one, and nothing is to be left out.
         if rows.is_none() && widest(|| heads.iter().fold(true, |all, &id| all & (id != NO_ROW))) {
@@ -84,8 +85,8 @@ impl Pairs {
             self.fill(rows, heads.len(), |row| heads[row]);
         }
     }
-    /// Replaces each pair's build row by its successor, which `id` gives of the one of `nexts` at the build row's `index`, [`NO_ROW`] at the
-    /// end; pairs without one vanish.
+    /// Replaces each pair's build row by its successor, which `id` gives of the one of `nexts` at the build
+    /// row's `index`, [`NO_ROW`] at the end; pairs without one vanish.
     #[inline(always)]
     pub(super) fn advance<N>(&mut self, nexts: &[N], index: impl Fn(u32) -> usize, id: impl Fn(&N) -> u32) {
         let (mut found, are_far) = (0, are_far(nexts));
@@ -100,8 +101,8 @@ impl Pairs {
         }
         self.truncate(found);
     }
-    /// Replaces each pair's build row by the one after it, if it is before the end that `ends` has for the pair's probe
-    /// row; other pairs vanish.
+    /// Replaces each pair's build row by the one after it, if it is before the end that `ends` has for the
+    /// pair's probe row; other pairs vanish.
     pub(super) fn step(&mut self, ends: &[u32]) {
         let mut found = 0;
         for i in 0..self.len() {

@@ -1,12 +1,14 @@
 //! Build rows by partition of their places, so that workers build a table side by side without latches.
 //!
-//! A partition is a range of places, a power of two of them: it owns a range of the table's directory and a range of its
-//! rows, small enough for the second-level cache. Rows are spread in two passes over the segments, which count and then
-//! write; within a partition they stand in the order of their ids, whatever the workers did. After that each partition
-//! is one task ([`in_parallel`]). The table that comes of it is one, and probes know nothing of partitions (Barber et
-//! al., section 2.3, with counting in place of lists of pages).
+//! A partition is a range of places, a power of two of them: it owns a range of the table's directory and a
+//! range of its rows, small enough for the second-level cache. Rows are spread in two passes over the
+//! segments, which count and then write; within a partition they stand in the order of their ids, whatever
+//! the workers did. After that each partition is one task ([`in_parallel`]). The table that comes of it is
+//! one, and probes know nothing of partitions (Barber et al., section 2.3, with counting in place of lists of
+//! pages).
 //!
-//! Other than in the paper keys are not scrambled against skew (`docs/decisions/0012-keys-are-not-scrambled.md`).
+//! Other than in the paper keys are not scrambled against skew
+//! (`docs/decisions/0012-keys-are-not-scrambled.md`).
 
 use crate::exec::key_filter::{NOWHERE, OUTSIDE};
 use crate::exec::materialized::Materialized;
@@ -57,8 +59,8 @@ pub(super) fn shift_for(places: u64, rows: usize) -> u32 {
 }
 
 impl Partitions {
-    /// Spreads `rows`, whose places are below `places`, or [`OUTSIDE`] or [`NOWHERE`]. `done` is told of each segment whose places
-    /// are not asked for any more.
+    /// Spreads `rows`, whose places are below `places`, or [`OUTSIDE`] or [`NOWHERE`]. `done` is told of each
+    /// segment whose places are not asked for any more.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -79,7 +81,9 @@ impl Partitions {
         let segments = rows.segments();
         let mut counts: Vec<Vec<usize>> = vec![vec![0; partitions + 2]; segments];
         in_parallel(tasks, counts.iter_mut().collect(), &|segment, counts| {
-            places_of(segment, &mut |_, places| places.iter().for_each(|&place| counts[partition_of(place)] += 1));
+            places_of(segment, &mut |_, places| {
+                places.iter().for_each(|&place| counts[partition_of(place)] += 1)
+            });
             Ok(())
         })?;
         let mut starts = vec![0];

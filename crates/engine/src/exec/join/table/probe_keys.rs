@@ -46,7 +46,9 @@ impl ProbeKeys {
             let selection = &self.groups[*group];
             if self.all_rows {
                 self.rows.clear();
-                self.rows.extend((0..self.count as u16).filter(|&r| vector.is_valid(selection.position(r as usize))));
+                self.rows.extend(
+                    (0..self.count as u16).filter(|&r| vector.is_valid(selection.position(r as usize))),
+                );
                 self.all_rows = false;
             } else {
                 self.rows.retain(|&r| vector.is_valid(selection.position(r as usize)));

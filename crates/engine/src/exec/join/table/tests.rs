@@ -1,5 +1,5 @@
-//! Every table against a map from keys to rows: build sides of several segments from two workers, keys of all kinds,
-//! probes in chunks of every encoding.
+//! Every table against a map from keys to rows: build sides of several segments from two workers, keys of all
+//! kinds, probes in chunks of every encoding.
 
 use super::*;
 use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, key_bounds};
@@ -70,15 +70,22 @@ fn cases() -> Vec<Case> {
     // Most near each other, some far away, some of these repeated.
     let far = [i64::MIN, i64::MAX, 1 << 50, 1 << 50, -(1 << 60)];
     let outliers = shuffled(one((0..5000).map(|i| i * 3).chain(far).chain((0..40).map(|i| i << 40))), chance);
-    cases.push(case("outliers", &[long], outliers, one((-50..9000).chain(far).chain((0..50).map(|i| i << 40)))));
+    cases.push(case(
+        "outliers",
+        &[long],
+        outliers,
+        one((-50..9000).chain(far).chain((0..50).map(|i| i << 40))),
+    ));
     let two = |a: i64, b: i64| vec![int(a), int(b)];
     let mut pairs: Vec<Key> =
         (0..20_000).map(|_| two(chance.below(300) as i64, 7 - chance.below(100) as i64)).collect();
     (0..20_000).step_by(17).for_each(|i| pairs[i][i % 2] = Value::Null);
-    let probe = (0..6000).map(|_| two(chance.below(320) as i64 - 10, 10 - chance.below(120) as i64)).collect();
+    let probe =
+        (0..6000).map(|_| two(chance.below(320) as i64 - 10, 10 - chance.below(120) as i64)).collect();
     cases.push(case("two integers", &[long, DataType::Int16], pairs, probe));
     let name = |i: u64| Value::Text(format!("key number {i}").into());
-    let texts = (0..10_000).map(|i| vec![if i % 19 == 0 { Value::Null } else { name(chance.below(9000)) }]).collect();
+    let texts =
+        (0..10_000).map(|i| vec![if i % 19 == 0 { Value::Null } else { name(chance.below(9000)) }]).collect();
     let probe = (0..5000).map(|_| vec![name(chance.below(12_000))]).collect();
     cases.push(case("texts", &[text], texts, probe));
     let mixed = (0..10_000).map(|_| vec![name(chance.below(300)), int(chance.below(40) as i64)]).collect();
@@ -98,7 +105,8 @@ fn cases() -> Vec<Case> {
 
 /// The build side in two workers' rows, the number of each row behind its keys.
 fn build_rows(case: &Case, chance: &mut Chance) -> Materialized {
-    let metas: Vec<ColumnMeta> = case.types.iter().chain([&DataType::Int64]).map(|&ty| column_of(ty)).collect();
+    let metas: Vec<ColumnMeta> =
+        case.types.iter().chain([&DataType::Int64]).map(|&ty| column_of(ty)).collect();
     let mut parts = [Materialized::new(&metas), Materialized::new(&metas)];
     let numbered = case.build.iter().enumerate().map(|(i, key)| [key.clone(), vec![int(i as i64)]].concat());
     let numbered: Vec<Key> = numbered.collect();
@@ -114,27 +122,41 @@ fn build_rows(case: &Case, chance: &mut Chance) -> Materialized {
 /// The numbers of the build rows that match each probe row.
 fn expected(case: &Case) -> Vec<Vec<i64>> {
     let name = |key: &Key| format!("{key:?}");
-    let can_match = |key: &Key| key.iter().zip(&case.null_equals_null).all(|(v, &equal)| equal || !v.is_null());
+    let can_match =
+        |key: &Key| key.iter().zip(&case.null_equals_null).all(|(v, &equal)| equal || !v.is_null());
     let mut map: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for (i, key) in case.build.iter().enumerate().filter(|(_, key)| can_match(key)) {
         map.entry(name(key)).or_default().push(i as i64);
     }
-    let of = |key: &Key| if can_match(key) { map.get(&name(key)).cloned().unwrap_or_default() } else { Vec::new() };
+    let of = |key: &Key| {
+        if can_match(key) { map.get(&name(key)).cloned().unwrap_or_default() } else { Vec::new() }
+    };
     case.probe.iter().map(of).collect()
 }
 
 /// Builds the table of this kind and returns why it was chosen.
-fn check(kind: TableKind, asked: LookupKind, case: &Case, hash_collisions: bool, chance: &mut Chance) -> String {
+fn check(
+    kind: TableKind,
+    asked: LookupKind,
+    case: &Case,
+    hash_collisions: bool,
+    chance: &mut Chance,
+) -> String {
     let keys = case.types.len();
     let rows = build_rows(case, chance);
     let nulls = &case.null_equals_null;
-    let facts =
-        BuildStats { keys, bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(), bits: None, repetition: None };
+    let facts = BuildStats {
+        keys,
+        bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(),
+        bits: None,
+        repetition: None,
+    };
     let mut read = vec![false; keys];
     read.push(true);
     let request = TableRequest { kind, asked, read: &read, expected: expected_rows(1e5) };
     let chosen =
-        choose(&request, &facts, rows, nulls, hash_collisions, &mut Reservation::default(), &TwoThreads).unwrap();
+        choose(&request, &facts, rows, nulls, hash_collisions, &mut Reservation::default(), &TwoThreads)
+            .unwrap();
     let Chosen { rows, table, reason } = chosen;
     probe(case, &rows, &*table, asked, hash_collisions, &format!("{}: {reason}", case.name), chance);
     reason
@@ -178,7 +200,10 @@ fn probe(
             }
             if asked == LookupKind::Rows {
                 rows.gather(keys, &hits.ids, &mut numbers);
-                hits.rows.iter().zip(numbers.values::<i64>()).for_each(|(&row, &n)| found[row as usize].push(n));
+                hits.rows
+                    .iter()
+                    .zip(numbers.values::<i64>())
+                    .for_each(|(&row, &n)| found[row as usize].push(n));
             } else {
                 hits.rows.iter().for_each(|&row| found[row as usize].push(0));
             }
@@ -197,8 +222,9 @@ fn probe(
     }
 }
 
-/// Two readings of the build side, in two orders, by chunks of which two workers have some each, where so many rows are expected. What is found
-/// is compared; the rows that overflow, and whether columns share words. `None`: this table cannot be.
+/// Two readings of the build side, in two orders, by chunks of which two workers have some each, where so
+/// many rows are expected. What is found is compared; the rows that overflow, and whether columns share
+/// words. `None`: this table cannot be.
 fn check_twice(
     kind: TableKind,
     case: &Case,
@@ -212,7 +238,8 @@ fn check_twice(
     // Numbers behind the keys; strings are not put anywhere.
     let types = case.types.iter().chain([&DataType::Int64]);
     let meta = |(i, &ty): (usize, &DataType)| {
-        let values = numbered.iter().filter_map(|row| if let Value::Integer(v) = row[i] { Some(v) } else { None });
+        let values =
+            numbered.iter().filter_map(|row| if let Value::Integer(v) = row[i] { Some(v) } else { None });
         let bounds = values.clone().min().zip(values.max());
         ColumnMeta { range: bounds.or(column_of(ty).range), ..column_of(ty) }
     };
@@ -234,7 +261,8 @@ fn check_twice(
     };
     let numbering = if kind == TableKind::Cat {
         let all = build_rows(case, chance);
-        let packing = Packing::of(&key_bounds(&all, nulls, &TwoThreads).unwrap()?).filter(|p| p.places() < 1 << 22)?;
+        let packing =
+            Packing::of(&key_bounds(&all, nulls, &TwoThreads).unwrap()?).filter(|p| p.places() < 1 << 22)?;
         Numbering::Places(packing)
     } else {
         Numbering::buckets(expected)
@@ -245,8 +273,10 @@ fn check_twice(
     count.absorb(&other);
     let parts = count.finish();
     let counted = parts.all_rows();
-    let precounted =
-        PrecountedRows::new(parts, Placing::new(&metas, &vec![true; keys + 1], counted, chance.below(2) == 0));
+    let precounted = PrecountedRows::new(
+        parts,
+        Placing::new(&metas, &vec![true; keys + 1], counted, chance.below(2) == 0),
+    );
     let mut batches = [(); 2].map(|()| Batch::new(&metas));
     let all: Vec<usize> = (0..=keys).collect();
     read(&shuffled(numbered, chance), chance, &mut |chunk, keys| {
@@ -306,14 +336,17 @@ fn other_rows_in_the_second_reading_are_an_error() {
         probe_keys.begin(&chunk(&keys(900)), &[0], &[false]);
         assert!(count.add(&mut probe_keys));
         probe_keys.release();
-        let precounted =
-            PrecountedRows::new(count.finish(), Placing::new(std::slice::from_ref(&meta), &[true], 900, false));
+        let precounted = PrecountedRows::new(
+            count.finish(),
+            Placing::new(std::slice::from_ref(&meta), &[true], 900, false),
+        );
         let mut batch = Batch::new(std::slice::from_ref(&meta));
         let again = chunk(&rows);
         probe_keys.begin(&again, &[0], &[false]);
         let put = batch.add(&precounted, &mut probe_keys, &again, &[0]).and_then(|()| batch.put(&precounted));
-        let finalized =
-            put.and_then(|()| precounted.finalize_cat(false, &mut Reservation::new(&Arc::default()), &TwoThreads));
+        let finalized = put.and_then(|()| {
+            precounted.finalize_cat(false, &mut Reservation::new(&Arc::default()), &TwoThreads)
+        });
         assert_eq!(finalized.is_ok(), is_same, "{} rows", rows.len());
     }
 }
@@ -328,7 +361,11 @@ fn check_bits(case: &Case, bits: &Bits, packing: &Packing) {
         place[0]
     };
     let places: BTreeSet<u64> = keys.map(place).collect();
-    assert!((0..packing.places()).all(|place| bits.is_taken(place) == places.contains(&place)), "{}", case.name);
+    assert!(
+        (0..packing.places()).all(|place| bits.is_taken(place) == places.contains(&place)),
+        "{}",
+        case.name
+    );
 }
 
 #[test]
@@ -347,17 +384,23 @@ fn tables_by_two_readings_find_the_rows_of_every_key() {
     let mut chance = Chance(41);
     let (mut made, mut with_words) = (0, [0; 2]);
     for case in cases().into_iter().filter(|case| !case.types.contains(&DataType::Varchar)) {
-        made += usize::from(check_twice(TableKind::Cat, &case, case.build.len(), false, &mut chance).is_some());
+        made +=
+            usize::from(check_twice(TableKind::Cat, &case, case.build.len(), false, &mut chance).is_some());
         for _ in 0..3 {
             // The estimate is wrong, or not.
             let expected = case.build.len() * [1, 3, 6][chance.below(3) as usize] / 3;
-            with_words[0] += usize::from(check_twice(TableKind::Cht, &case, expected, false, &mut chance).unwrap().1);
+            with_words[0] +=
+                usize::from(check_twice(TableKind::Cht, &case, expected, false, &mut chance).unwrap().1);
         }
         if case.build.len() <= 3000 {
             let (overflow, has_words) =
                 check_twice(TableKind::Cht, &case, case.build.len(), true, &mut chance).unwrap();
             with_words[1] += usize::from(has_words);
-            assert!(overflow + 2 >= case.build.len() || case.name == "NULLs only", "{}: {overflow}", case.name);
+            assert!(
+                overflow + 2 >= case.build.len() || case.name == "NULLs only",
+                "{}: {overflow}",
+                case.name
+            );
         }
     }
     assert!(with_words.iter().all(|&with| with > 0), "{with_words:?}");
@@ -408,7 +451,9 @@ fn every_table_finds_the_rows_of_every_key() {
         }
         for asked in [LookupKind::Number, LookupKind::Existence] {
             let reason = check(TableKind::Bitmap, asked, &case, false, &mut chance);
-            if is_small && asked == LookupKind::Existence && matches!(case.name, "repeated, some NULL" | "two integers")
+            if is_small
+                && asked == LookupKind::Existence
+                && matches!(case.name, "repeated, some NULL" | "two integers")
             {
                 assert!(reason.starts_with("bitmap"), "{reason}");
             }
@@ -423,7 +468,8 @@ fn a_bitmap_knows_that_every_place_is_taken() {
         let build = one((0..300).filter(|key| Some(*key) != gap).map(|key| key - 100));
         let mut probe = one(-150..250);
         probe.push(vec![Value::Null]);
-        let case = Case { name: "dense", types: vec![DataType::Int64], null_equals_null: vec![false], build, probe };
+        let case =
+            Case { name: "dense", types: vec![DataType::Int64], null_equals_null: vec![false], build, probe };
         let reason = check(TableKind::Bitmap, LookupKind::Existence, &case, false, &mut chance);
         assert_eq!(reason.contains("every value"), is_full, "{reason}");
     }
@@ -460,7 +506,8 @@ fn the_table_is_one_that_there_is_memory_for() {
             repetition: None,
         };
         let expected = expected_rows(probes);
-        let request = TableRequest { kind: TableKind::Auto, asked: LookupKind::Rows, read: &[false, true], expected };
+        let request =
+            TableRequest { kind: TableKind::Auto, asked: LookupKind::Rows, read: &[false, true], expected };
         let chosen = choose(&request, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
         assert!(chosen.reason.starts_with(wanted), "{}", chosen.reason);
     }
@@ -487,8 +534,12 @@ fn what_fits_can_be_built() {
                 repetition: None,
             };
             let expected = expected_rows(1e4);
-            let request =
-                TableRequest { kind: TableKind::Auto, asked: LookupKind::Rows, read: &[false, true], expected };
+            let request = TableRequest {
+                kind: TableKind::Auto,
+                asked: LookupKind::Rows,
+                read: &[false, true],
+                expected,
+            };
             if fits(&request, &facts, &rows, &nulls, &mut memory, &TwoThreads).unwrap() {
                 let Chosen { rows, table, reason } =
                     choose(&request, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
@@ -513,7 +564,8 @@ fn hardly_a_row_of_distinct_keys_overflows() {
         build: keys,
     };
     let rows = build_rows(&case, &mut chance);
-    let input = BuildInput { rows: &rows, null_equals_null: &[false], hash_collisions: false, tasks: &TwoThreads };
+    let input =
+        BuildInput { rows: &rows, null_equals_null: &[false], hash_collisions: false, tasks: &TwoThreads };
     let (table, arranged) = cht::Cht::build(&input).unwrap();
     // The paper's estimate is 0.7 to 0.8 % of the rows; two bytes a row.
     assert!((1000..2000).contains(&arranged.overflow), "{}", arranged.overflow);
@@ -532,9 +584,11 @@ fn an_unchained_table_turns_away_most_keys_that_are_not_there() {
     let mut chance = Chance(2024);
     let keys = one((0..200_000).map(|_| chance.below(1 << 60) as i64));
     let (types, nulls) = (vec![DataType::Int64], [false]);
-    let case = Case { name: "distinct", types, null_equals_null: nulls.to_vec(), build: keys, probe: Vec::new() };
+    let case =
+        Case { name: "distinct", types, null_equals_null: nulls.to_vec(), build: keys, probe: Vec::new() };
     let rows = build_rows(&case, &mut chance);
-    let input = BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+    let input =
+        BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
     let (table, arranged) = unchained::Unchained::build(&input).unwrap();
     assert_eq!(table.bytes(), 200_001 * 8);
     assert!((0.6..0.66).contains(&table.taken()), "as many as of balls in bins: {}", table.taken());
@@ -557,7 +611,8 @@ fn an_unchained_table_turns_away_most_keys_that_are_not_there() {
 #[test]
 fn a_part_of_the_hashes_tells_how_often_keys_are_repeated() {
     let mut chance = Chance(12);
-    for (rows, repeated) in [(0, 1), (1, 1), (100, 4), (30_000, 1), (150_000, 1), (150_000, 3), (150_000, 50)] {
+    for (rows, repeated) in [(0, 1), (1, 1), (100, 4), (30_000, 1), (150_000, 1), (150_000, 3), (150_000, 50)]
+    {
         // In order, and by chance; some NULL.
         for shuffle in [false, true] {
             let mut build = one((0..rows).map(|i| i / repeated * 1_000_003));
@@ -566,10 +621,15 @@ fn a_part_of_the_hashes_tells_how_often_keys_are_repeated() {
                 build = shuffled(build, &mut chance);
             }
             let (types, nulls) = (vec![DataType::Int64], [false]);
-            let case = Case { name: "some", types, null_equals_null: nulls.to_vec(), build, probe: Vec::new() };
+            let case =
+                Case { name: "some", types, null_equals_null: nulls.to_vec(), build, probe: Vec::new() };
             let rows_kept = build_rows(&case, &mut chance);
-            let input =
-                BuildInput { rows: &rows_kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+            let input = BuildInput {
+                rows: &rows_kept,
+                null_equals_null: &nulls,
+                hash_collisions: false,
+                tasks: &TwoThreads,
+            };
             let found = repetition::repetition(&input).unwrap().per_key;
             let expected = if rows == 0 { 0.0 } else { repeated as f64 };
             assert!((found - expected).abs() <= 0.02 * expected, "{found} of {repeated} in {rows} rows");
@@ -588,7 +648,8 @@ fn a_row_of_every_chunk_tells_how_frequent_the_most_frequent_key_is() {
         let (types, nulls) = (vec![DataType::Int64], [false]);
         let case = Case { name: "some", types, null_equals_null: nulls.to_vec(), build, probe: Vec::new() };
         let rows = build_rows(&case, &mut chance);
-        let input = BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+        let input =
+            BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
         let most = repetition::repetition(&input).unwrap().most;
         assert!((most - expected).abs() <= 0.1, "{most}, expected {expected}");
     }

@@ -1,16 +1,17 @@
-//! The unchained table: rows of one hash range stand side by side (Birler, Schmidt, Fent and Neumann, *Simple, Efficient,
-//! and Robust Hash Tables for Join Processing*, DaMoN 2024).
+//! The unchained table: rows of one hash range stand side by side (Birler, Schmidt, Fent and Neumann,
+//! *Simple, Efficient, and Robust Hash Tables for Join Processing*, DaMoN 2024).
 //!
-//! A directory has a word for each slot, at least as many as rows: where the slot's rows start, and a Bloom filter of 32
-//! bits, two of them for each row. The rows have been moved to the order of their slots, so a slot's rows end where the
-//! next one's start. A probe reads one word, and most rows without match are turned away by it; all candidates are then
-//! neighbours, and no candidate waits for the one before it, as in a chain.
+//! A directory has a word for each slot, at least as many as rows: where the slot's rows start, and a Bloom
+//! filter of 32 bits, two of them for each row. The rows have been moved to the order of their slots, so a
+//! slot's rows end where the next one's start. A probe reads one word, and most rows without match are turned
+//! away by it; all candidates are then neighbours, and no candidate waits for the one before it, as in a
+//! chain.
 //!
-//! Build: rows by partition of their slots, and with each the bits of its filter, so that nothing is hashed again; counts,
-//! starts, the order of the rows. Then the rows move.
+//! Build: rows by partition of their slots, and with each the bits of its filter, so that nothing is hashed
+//! again; counts, starts, the order of the rows. Then the rows move.
 //!
-//! Other than in the paper, the rows are columns, a start is a row id of 32 bits, and the filter's bits come from the hash
-//! itself instead of a table of patterns, of which 16 bits have room for four each.
+//! Other than in the paper, the rows are columns, a start is a row id of 32 bits, and the filter's bits come
+//! from the hash itself instead of a table of patterns, of which 16 bits have room for four each.
 
 use super::partitions::{Partitions, cut, shift_for};
 use super::{Arranged, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
@@ -26,7 +27,8 @@ const TAG_BITS: u32 = 10;
 
 /// Where the rows of each slot start.
 pub(super) struct Unchained {
-    /// High half: the first row; low half: the filter. The last word has no rows: it is where those of the last slot end.
+    /// High half: the first row; low half: the filter. The last word has no rows: it is where those of the
+    /// last slot end.
     words: Vec<u64>,
 }
 
@@ -73,7 +75,8 @@ impl Unchained {
             let entries = std::mem::take(entries);
             let first_row = partitions.start(partition);
             let slot_and_tag = |place: usize| (place >> TAG_BITS, tag_of(place as u64));
-            // Counts in the high halves, which then become the ends of the slots before, and by writing the starts.
+            // Counts in the high halves, which then become the ends of the slots before, and by writing the
+            // starts.
             for (place, _) in entries.rows() {
                 let (slot, tag) = slot_and_tag(place);
                 words[slot] = (words[slot] | u64::from(tag)) + (1 << 32);
@@ -125,7 +128,8 @@ impl Kernel for SlotsOf<'_> {
     }
 }
 
-/// The first row of each hash's slot if the filter has the hash, else [`NO_ROW`]; and where the slot's rows end.
+/// The first row of each hash's slot if the filter has the hash, else [`NO_ROW`]; and where the slot's rows
+/// end.
 // PERF: a loop without a branch, for vector code.
 struct LookUp<'a> {
     /// The word of each hash's slot, and the one after it.

@@ -15,7 +15,8 @@ use entasis_vector::{DataType, PhysicalType};
 
 /// Bytes of a place of a CAT: a bit, and one of its word's rank.
 const PLACE_BYTES: f64 = 0.25;
-/// Bytes of a row's number until its part is finalized: more than a CHT's buckets for it, which come when it goes.
+/// Bytes of a row's number until its part is finalized: more than a CHT's buckets for it, which come when it
+/// goes.
 const NUMBER_BYTES: f64 = 4.0;
 
 /// A build side, as the plan knows it.
@@ -35,7 +36,8 @@ pub(crate) struct Input<'a> {
 }
 
 impl By {
-    /// What the keys are counted by; `None` if the join wants a table that is not made so, or rows whose keys nothing equals.
+    /// What the keys are counted by; `None` if the join wants a table that is not made so, or rows whose keys
+    /// nothing equals.
     pub(super) fn of(input: &Input<'_>, spec: &BuildSpec) -> Option<By> {
         let keys = spec.null_equals_null.len();
         let metas = &input.columns.metas()[..keys];
@@ -57,7 +59,8 @@ impl By {
                 By::Bits(packing)
             });
         }
-        // PERF: what else is by hash takes 1.1 to 1.6 times as long where keys are distinct (docs/decisions/0016-parts-that-settle.md).
+        // PERF: what else is by hash takes 1.1 to 1.6 times as long where keys are distinct
+        // (docs/decisions/0016-parts-that-settle.md).
         let is_wanted = matches!(spec.table, TableKind::Cht | TableKind::Auto);
         is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
     }
@@ -100,11 +103,14 @@ fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
 pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
     !keys.iter().any(Expr::is_volatile)
         && match node {
-            Node::Scan(scan) => scan.relation.table().is_some() && !scan.filters.iter().any(Expr::is_volatile),
+            Node::Scan(scan) => {
+                scan.relation.table().is_some() && !scan.filters.iter().any(Expr::is_volatile)
+            }
             Node::Values(_) => true,
             Node::Filter(filter) => is_repeatable(&filter.input, &filter.predicates),
             Node::Project(project) => {
-                !project.exprs.iter().any(|(_, expr)| expr.is_volatile()) && is_repeatable(&project.input, &[])
+                !project.exprs.iter().any(|(_, expr)| expr.is_volatile())
+                    && is_repeatable(&project.input, &[])
             }
             _ => false,
         }
@@ -114,7 +120,9 @@ pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
 fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     exprs.into_iter().filter(|expr| !matches!(expr, Expr::Column { .. })).all(|expr| {
         let mut is_cheap = true;
-        expr.visit(&mut |e| is_cheap &= !matches!(e, Expr::External { .. }) && e.ty().physical() != PhysicalType::Str);
+        expr.visit(&mut |e| {
+            is_cheap &= !matches!(e, Expr::External { .. }) && e.ty().physical() != PhysicalType::Str
+        });
         is_cheap
     })
 }
@@ -136,9 +144,10 @@ pub(super) fn is_possible<'m>(
         && kept.into_iter().all(|meta| meta.physical != PhysicalType::Str)
 }
 
-/// Bytes of the table and of kept keys for each row of `node`, if it is taken to be read twice: `rows` rows with the columns `kept` beside
-/// the keys, and the keys, so many bytes of which are no column of these. What else is asked of the join is not
-/// looked at: rows with a NULL key that come out, or filters that go into this side.
+/// Bytes of the table and of kept keys for each row of `node`, if it is taken to be read twice: `rows` rows
+/// with the columns `kept` beside the keys, and the keys, so many bytes of which are no column of these. What
+/// else is asked of the join is not looked at: rows with a NULL key that come out, or filters that go into
+/// this side.
 pub(crate) fn counted_bytes(
     node: &Node,
     keys: &[(&Expr, ColumnEstimate)],

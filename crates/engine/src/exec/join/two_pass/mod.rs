@@ -1,9 +1,9 @@
-//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, of which each row is put where
-//! its table wants it at once.
+//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, of which
+//! each row is put where its table wants it at once.
 //!
-//! What is kept while it comes and then moved is there twice, and has been written three times. Where the input of a join is the scan of
-//! a table, or what a few stateless operators make of one, it can as well be read again: the rows of a snapshot do not change.
-//! So (Barber et al., section 2.3):
+//! What is kept while it comes and then moved is there twice, and has been written three times. Where the
+//! input of a join is the scan of a table, or what a few stateless operators make of one, it can as well be
+//! read again: the rows of a snapshot do not change. So (Barber et al., section 2.3):
 //!
 //! ```text
 //! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → room for so many rows, in parts
@@ -12,14 +12,16 @@
 //!
 //! What is counted, and how rows find their places: [`table::precounted`](super::table).
 //!
-//! The first reading may find that there can be no such table: a key is not where the plan expected it, or there is no memory. Then the
-//! second one keeps rows as ever. Where a join asks for no rows ([`LookupKind`](super::table::LookupKind)), it ends at the first chunk.
+//! The first reading may find that there can be no such table: a key is not where the plan expected it, or
+//! there is no memory. Then the second one keeps rows as ever. Where a join asks for no rows
+//! ([`LookupKind`](super::table::LookupKind)), it ends at the first chunk.
 //!
-//! Invariants: both readings give the same rows, in any order. No input with join filters is read twice, since whoever tests one may
-//! cease to at any time, nor one with a function that gives something else each time. Each place is given once.
+//! Invariants: both readings give the same rows, in any order. No input with join filters is read twice,
+//! since whoever tests one may cease to at any time, nor one with a function that gives something else each
+//! time. Each place is given once.
 //!
-//! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL in a key, if these
-//! are asked for.
+//! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL
+//! in a key, if these are asked for.
 
 mod input;
 #[cfg(test)]
@@ -31,7 +33,8 @@ pub(crate) use workers::KeysSink;
 
 use super::partitioned::Partitioning;
 use super::table::{
-    BitCount, Chained, CountedBits, FinalCat, FinalCht, JoinTable, Numbering, PrecountedRows, ProbeKeys, RangeCount,
+    BitCount, Chained, CountedBits, FinalCat, FinalCht, JoinTable, Numbering, PrecountedRows, ProbeKeys,
+    RangeCount,
 };
 use super::{Built, Computed};
 use crate::exec::join::build_spec::BuildSpec;
@@ -80,7 +83,8 @@ enum By {
 /// How far the build side is.
 enum State {
     Counting {
-        /// By worker that has ended, what it has counted; absent once one has found that it is of no use, or has no memory.
+        /// By worker that has ended, what it has counted; absent once one has found that it is of no use, or
+        /// has no memory.
         counted: Option<Vec<(Counting, Reservation)>>,
         /// When the first worker began.
         start: Option<Instant>,
@@ -154,7 +158,8 @@ impl TwoPass {
         }
         let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
         let keys = spec.null_equals_null.len();
-        let stays: Vec<bool> = spec.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
+        let stays: Vec<bool> =
+            spec.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
         let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
         let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &spec.context).is_some();
@@ -215,7 +220,8 @@ impl TwoPass {
             Counting::Ranges(count) => self.with_parts(count, memory),
         };
         let counting = start.elapsed().as_secs_f64() * 1e3;
-        *self.state() = State::Counted(second.map(|(found, memory)| Arc::new(Second { found, memory, counting })));
+        *self.state() =
+            State::Counted(second.map(|(found, memory)| Arc::new(Second { found, memory, counting })));
         Ok(())
     }
 
@@ -231,7 +237,8 @@ impl TwoPass {
         bytes <= memory.free() - others && memory.resize(memory.bytes() + bytes).is_ok()
     }
 
-    /// What is found where keys are bits; `None` if there is no memory for it, or keys are repeated and their number is asked for.
+    /// What is found where keys are bits; `None` if there is no memory for it, or keys are repeated and their
+    /// number is asked for.
     fn with_bits(&self, count: BitCount, mut memory: Reservation) -> Result<Option<(Found, Reservation)>> {
         // Where bounds are narrower than the plan knew, the bits are there twice for a moment.
         if memory.resize(2 * memory.bytes()).is_err() {
@@ -244,14 +251,19 @@ impl TwoPass {
         Ok(is_possible.then_some((Found::Bits(counted), memory)))
     }
 
-    /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as ever.
+    /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as
+    /// ever.
     fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
         let is_forced = self.spec.context.settings.join_build == Readings::Twice;
-        !is_forced && self.partitioning.as_ref().is_some_and(|partitioning| partitioning.may_pay(rows, memory.free()))
+        !is_forced
+            && self
+                .partitioning
+                .as_ref()
+                .is_some_and(|partitioning| partitioning.may_pay(rows, memory.free()))
     }
 
-    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far more rows came than were expected, or
-    /// partitions in memory are better.
+    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far
+    /// more rows came than were expected, or partitions in memory are better.
     fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
         let is_repeated = count.rows_per_key() > DISTINCT_PER_KEY;
         let parts = count.finish();
@@ -360,7 +372,8 @@ impl TwoPass {
         memory.resize(memory.bytes().max(rows.bytes() + table.bytes()))?;
         if let Some(slot) = &self.filter {
             let bounds = self.spec.facts(&rows, tasks)?.bounds;
-            let filled = slot.fill(&input, bounds.as_deref(), context.settings.join_filter, &context.memory, 0)?;
+            let filled =
+                slot.fill(&input, bounds.as_deref(), context.settings.join_filter, &context.memory, 0)?;
             filled.into_iter().for_each(|(_, reason)| recorder.note(reason));
         }
         let (count, overflow) = (rows.rows(), overflow.iter().map(Range::len).sum::<usize>());

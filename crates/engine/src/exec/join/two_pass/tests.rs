@@ -20,10 +20,15 @@ fn plan(kind: JoinKind, probe: &[Vec<Value>], build: &[Vec<Value>]) -> Plan {
     let types = [DataType::Int64, DataType::Int64];
     let (left, left_ids) = stored(&mut columns, &types, probe);
     let (right, right_ids) = stored(&mut columns, &types, build);
-    let on =
-        vec![JoinKey { left: columns.expr(left_ids[0]), right: columns.expr(right_ids[0]), null_equals_null: false }];
-    let root = Node::Join(Join { kind, left: Box::new(left), right: Box::new(right), on, residual: Vec::new() });
-    let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+    let on = vec![JoinKey {
+        left: columns.expr(left_ids[0]),
+        right: columns.expr(right_ids[0]),
+        null_equals_null: false,
+    }];
+    let root =
+        Node::Join(Join { kind, left: Box::new(left), right: Box::new(right), on, residual: Vec::new() });
+    let output =
+        root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
     Plan { root, columns, output }
 }
 
@@ -39,7 +44,8 @@ fn run(plan: &Plan, settings: Settings, limit: usize) -> (Vec<String>, String) {
     let row = |chunk: &entasis_vector::Chunk, row: usize| {
         types.iter().enumerate().map(|(c, &ty)| format!("{:?} ", chunk.value(row, c, ty))).collect::<String>()
     };
-    let mut rows: Vec<String> = set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(|r| row(chunk, r))).collect();
+    let mut rows: Vec<String> =
+        set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(|r| row(chunk, r))).collect();
     rows.sort();
     drop(set);
     (rows, profile.to_string())
@@ -58,7 +64,8 @@ fn both_readings_happen_and_change_no_result() {
     let near: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i * 2671 % 4000 + i / 4001), number(i)]).collect();
     let narrow: Vec<Vec<Value>> =
         near.iter().enumerate().map(|(i, row)| vec![row[0].clone(), int(i as i128 - 50)]).collect();
-    let far: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i * 2671 % 4000 + ((i % 3) << 50)), number(i)]).collect();
+    let far: Vec<Vec<Value>> =
+        (0..4000).map(|i| vec![int(i * 2671 % 4000 + ((i % 3) << 50)), number(i)]).collect();
     let nulls: Vec<Vec<Value>> = near
         .iter()
         .enumerate()
@@ -83,15 +90,18 @@ fn both_readings_happen_and_change_no_result() {
             (&Vec::new(), Cat, false),
         ] {
             let plan = plan(kind, &probe, build);
-            let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
+            let (expected, _) =
+                run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
             let compressions = [Tuples::Auto, Tuples::Off];
             for temp_compression in compressions {
-                let (rows, profile) = run(&plan, Settings { temp_compression, ..two_pass(table) }, usize::MAX);
+                let (rows, profile) =
+                    run(&plan, Settings { temp_compression, ..two_pass(table) }, usize::MAX);
                 assert!(rows == expected, "{kind:?}, {table}, {temp_compression}: {profile}");
                 let may_share = temp_compression == Tuples::Auto;
                 let has_words = profile.contains("in words of");
                 // The other side may be kept.
-                let keeps_right = profile.contains("the right input is kept") || !profile.contains("input is kept");
+                let keeps_right =
+                    profile.contains("the right input is kept") || !profile.contains("input is kept");
                 let is_as_noted = profile.contains("read twice") == noted;
                 assert!(!keeps_right || is_as_noted, "{kind:?}, {table}, {noted}: {profile}");
                 let are_put = keeps_right && noted && !profile.contains("bitmap");
@@ -107,8 +117,9 @@ fn both_readings_happen_and_change_no_result() {
 /// Keys far from each other have no places, but buckets; columns share words where that makes rows smaller.
 #[test]
 fn keys_that_are_far_from_each_other_are_read_twice_and_no_filter_is_lost() {
-    let rows =
-        |count: i128, step: i128| (0..count).map(|i| vec![int((i * step % 4000) << 24), int(i)]).collect::<Vec<_>>();
+    let rows = |count: i128, step: i128| {
+        (0..count).map(|i| vec![int((i * step % 4000) << 24), int(i)]).collect::<Vec<_>>()
+    };
     let (probe, build) = (rows(9000, 7), rows(4000, 1));
     let wide: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i << 24), int(i << 40)]).collect();
     let missing: Vec<Vec<Value>> = (0..9000).map(|i| vec![int((i * 7 % 9000) << 24), int(i)]).collect();
@@ -121,15 +132,20 @@ fn keys_that_are_far_from_each_other_are_read_twice_and_no_filter_is_lost() {
         let plan = plan(JoinKind::Inner, probe, build);
         let once = Settings { join_build: Readings::Once, ..Settings::default() };
         let (rows, _) = run(&plan, once, usize::MAX);
-        let (same, profile) = run(&plan, Settings { temp_compression, ..two_pass(TableKind::Auto) }, usize::MAX);
+        let (same, profile) =
+            run(&plan, Settings { temp_compression, ..two_pass(TableKind::Auto) }, usize::MAX);
         assert!(rows == same && !rows.is_empty(), "{profile}");
-        assert!(profile.contains("concise hash table: 4000 rows") && profile.contains("read twice"), "{profile}");
+        assert!(
+            profile.contains("concise hash table: 4000 rows") && profile.contains("read twice"),
+            "{profile}"
+        );
         assert_eq!(profile.contains("2 columns of which are in words of 8 bytes"), are_shrunk, "{profile}");
         assert_eq!(profile.contains("join filter: Bloom"), is_filtered, "{profile}");
     }
 }
 
-/// Parts that have rows of several batches of each worker; a few keys that are repeated, of which no sample tells.
+/// Parts that have rows of several batches of each worker; a few keys that are repeated, of which no sample
+/// tells.
 #[test]
 fn many_rows_go_to_their_parts() {
     let rows = 100_000;
@@ -141,7 +157,8 @@ fn many_rows_go_to_their_parts() {
         [(TableKind::Cat, 0, 0), (TableKind::Cat, 0, 2), (TableKind::Cht, 24, 0), (TableKind::Cht, 24, 4)]
     {
         let plan = plan(JoinKind::Inner, &pairs(7, shift, 0), &pairs(11, shift, repeated));
-        let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
+        let (expected, _) =
+            run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
         let (found, profile) = run(&plan, two_pass(table), usize::MAX);
         assert!(profile.contains("read twice"), "{table}, {repeated}: {profile}");
         assert!(found == expected, "{table}, {repeated}: {profile}");

@@ -1,9 +1,10 @@
-//! A tree of extremes: the next place of a stretch whose value is within a bound, without a look at those between.
+//! A tree of extremes: the next place of a stretch whose value is within a bound, without a look at those
+//! between.
 //!
-//! Values stand in the order of something else. Of 16 neighbours the greatest (or the least) is a value of the level above, and so on
-//! up to a level of at most 16. From a place, a search goes on to the end of its 16, then among their parents, and down again
-//! where an extreme is within the bound. So each place takes a time by the logarithm of the values, and those that match side by
-//! side take none but their own.
+//! Values stand in the order of something else. Of 16 neighbours the greatest (or the least) is a value of
+//! the level above, and so on up to a level of at most 16. From a place, a search goes on to the end of its
+//! 16, then among their parents, and down again where an extreme is within the bound. So each place takes a
+//! time by the logarithm of the values, and those that match side by side take none but their own.
 //!
 //! This is a priority search tree (McCreight, SIAM Journal on Computing 14(2), 1985) of arrays.
 
@@ -34,8 +35,8 @@ impl<T: Ord + Copy> Extremes<T> {
         Extremes { levels, greatest }
     }
 
-    /// The first place from `from` on, before `end`, whose value is beyond `bound`, or is it if that is enough (`or_equal`); `end` if there
-    /// is none.
+    /// The first place from `from` on, before `end`, whose value is beyond `bound`, or is it if that is
+    /// enough (`or_equal`); `end` if there is none.
     pub(super) fn next(&self, from: usize, end: usize, bound: &T, or_equal: bool) -> usize {
         let wanted = if self.greatest { Ordering::Greater } else { Ordering::Less };
         let holds = |value: &T| {
@@ -87,9 +88,14 @@ mod tests {
                     let from = i * 31 % (count + 1);
                     let end = from + i * 17 % (count + 1 - from);
                     let (bound, or_equal) = ((i * 101 % 1100) as i64 - 40, i % 3 == 0);
-                    let holds = |v: i64| (v == bound && or_equal) || if greatest { v > bound } else { v < bound };
+                    let holds =
+                        |v: i64| (v == bound && or_equal) || if greatest { v > bound } else { v < bound };
                     let expected = (from..end).find(|&place| holds(values[place])).unwrap_or(end);
-                    assert_eq!(tree.next(from, end, &bound, or_equal), expected, "{count}, {from}, {end}, {bound}");
+                    assert_eq!(
+                        tree.next(from, end, &bound, or_equal),
+                        expected,
+                        "{count}, {from}, {end}, {bound}"
+                    );
                 }
             }
         }

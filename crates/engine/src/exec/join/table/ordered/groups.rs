@@ -1,7 +1,7 @@
 //! Rows with equal keys, side by side in an order: which places they have.
 //!
-//! The keys of each group are a row of their own, with the table that a join of these rows would get, whichever it is. So a probe
-//! row finds its group as it would find its partner.
+//! The keys of each group are a row of their own, with the table that a join of these rows would get,
+//! whichever it is. So a probe row finds its group as it would find its partner.
 
 use super::super::{BuildStats, Cursor, JoinTable, LookupKind, Pairs, ProbeKeys, TableRequest, choose};
 use super::Ingredients;
@@ -43,13 +43,15 @@ impl Groups {
             for (i, &id) in ids.iter().enumerate() {
                 let place = number * CHUNK_ROWS + i;
                 let before = place.checked_sub(1).map(|before| order[before]);
-                let is_same = |before| (0..count).all(|key| rows.compare(key, before, id, false, false).is_eq());
+                let is_same =
+                    |before| (0..count).all(|key| rows.compare(key, before, id, false, false).is_eq());
                 if !before.is_some_and(is_same) {
                     starts.push(place as u32);
                 }
             }
         }
-        let metas: Vec<_> = rows.columns()[..count].iter().cloned().chain([column_of(DataType::Int64)]).collect();
+        let metas: Vec<_> =
+            rows.columns()[..count].iter().cloned().chain([column_of(DataType::Int64)]).collect();
         let mut keys = Materialized::new(&metas);
         let mut memory = Reservation::new(with.memory);
         let mut vectors: Vec<Vector> = metas.iter().map(|meta| Vector::new(meta.physical)).collect();
@@ -66,10 +68,21 @@ impl Groups {
         let bounds = key_bounds(&keys, with.null_equals_null, with.tasks)?;
         let facts = BuildStats { keys: count, bounds, bits: None, repetition: None };
         let read: Vec<bool> = (0..=count).map(|column| column == count).collect();
-        let request =
-            TableRequest { kind: TableKind::Auto, asked: LookupKind::Rows, read: &read, expected: Expected::default() };
-        let chosen =
-            choose(&request, &facts, keys, with.null_equals_null, with.hash_collisions, &mut memory, with.tasks)?;
+        let request = TableRequest {
+            kind: TableKind::Auto,
+            asked: LookupKind::Rows,
+            read: &read,
+            expected: Expected::default(),
+        };
+        let chosen = choose(
+            &request,
+            &facts,
+            keys,
+            with.null_equals_null,
+            with.hash_collisions,
+            &mut memory,
+            with.tasks,
+        )?;
         let (keys, table) = (chosen.rows, chosen.table);
         let mut stretches = vec![(0, 0); keys.id_space()];
         let ids: Vec<u32> = keys.ids().collect();
@@ -77,16 +90,29 @@ impl Groups {
             keys.gather(count, ids, &mut vectors[count]);
             for (&id, &number) in ids.iter().zip(vectors[count].values::<i64>()) {
                 let end = starts.get(number as usize + 1).map_or(order.len() as u32, |&start| start);
-                let start = starts.get(number as usize).ok_or_else(|| Error::internal("a group without rows"))?;
+                let start =
+                    starts.get(number as usize).ok_or_else(|| Error::internal("a group without rows"))?;
                 stretches[id as usize] = (*start, end);
             }
         }
         memory.resize(keys.bytes() + table.bytes() + stretches.capacity() * size_of::<(u32, u32)>())?;
-        Ok(Groups { null_equals_null: with.null_equals_null.to_vec(), keys, table, stretches, _memory: memory })
+        Ok(Groups {
+            null_equals_null: with.null_equals_null.to_vec(),
+            keys,
+            table,
+            stretches,
+            _memory: memory,
+        })
     }
 
     /// Writes where each probe row's group begins and ends; none has no places.
-    pub(super) fn find(&self, keys: &mut ProbeKeys, own: &mut GroupCursor, starts: &mut [u32], ends: &mut [u32]) {
+    pub(super) fn find(
+        &self,
+        keys: &mut ProbeKeys,
+        own: &mut GroupCursor,
+        starts: &mut [u32],
+        ends: &mut [u32],
+    ) {
         starts.fill(0);
         ends.fill(0);
         let GroupCursor { candidates, hits, cursor } = own;

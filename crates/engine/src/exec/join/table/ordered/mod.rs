@@ -5,23 +5,25 @@
 //! probe row  → its group of equal keys [groups] → a stretch between the bounds of the first expression → of its rows,
 //!              those within the bound of the second
 //! ```
-//! 1. *Build.* Rows whose expressions are not NULL are put in order as a sort does it, by all workers. Where there is memory to move them,
-//!    a row's id becomes its place, so that the rows of a stretch lie side by side.
-//! 2. *Probe.* For each row of a chunk, bounds are searched in the order. One bound leaves a beginning or an end, two bounds of one
-//!    expression a stretch between.
+//! 1. *Build.* Rows whose expressions are not NULL are put in order as a sort does it, by all workers. Where
+//!    there is memory to move them, a row's id becomes its place, so that the rows of a stretch lie side by
+//!    side.
+//! 2. *Probe.* For each row of a chunk, bounds are searched in the order. One bound leaves a beginning or an
+//!    end, two bounds of one expression a stretch between.
 //! 3. Without a second expression all rows of the stretch match, and pairs are slices of it. With one, the
 //!    matches among them are found one after the other, without a look at those between: an interval that
 //!    contains a value, or overlaps another one, takes the logarithm of the rows and its matches.
-//! 4. Pairs come in full steps, row by row of the probe chunk. If one match of a row is enough, each round gives a few of each row, and rows
-//!    that need no more are left out of the next one.
+//! 4. Pairs come in full steps, row by row of the probe chunk. If one match of a row is enough, each round
+//!    gives a few of each row, and rows that need no more are left out of the next one.
 //!
-//! The problem is that of IEJoin (Khayyat et al., *Lightning Fast and Space Efficient Inequality Joins*, VLDB 2015), which sorts both sides by both
-//! attributes and marks in a bit array what has been seen. Here the second order is replaced by the tree: the
-//! other side is not sorted but streams by, chunk by chunk, so that all workers and all kinds of joins go on as
-//! with any other table, and a bound that excludes nearly all rows costs no walk over bits.
+//! The problem is that of IEJoin (Khayyat et al., *Lightning Fast and Space Efficient Inequality Joins*, VLDB
+//! 2015), which sorts both sides by both attributes and marks in a bit array what has been seen. Here the
+//! second order is replaced by the tree: the other side is not sorted but streams by, chunk by chunk, so that
+//! all workers and all kinds of joins go on as with any other table, and a bound that excludes nearly all
+//! rows costs no walk over bits.
 //!
-//! Invariants: candidates are matches as far as keys and bounds go, and each comes once. Rows that can match nothing keep ids
-//! behind those in order.
+//! Invariants: candidates are matches as far as keys and bounds go, and each comes once. Rows that can match
+//! nothing keep ids behind those in order.
 //!
 //! Not here: more than two expressions, and two bounds of the second one; what is left of the conditions is
 //! tested on pairs.
@@ -108,14 +110,18 @@ pub(crate) struct Search {
 
 impl std::fmt::Debug for Search {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Search").field("rows", &self.rows).field("served", &self.served).finish_non_exhaustive()
+        f.debug_struct("Search")
+            .field("rows", &self.rows)
+            .field("served", &self.served)
+            .finish_non_exhaustive()
     }
 }
 
 /// Bytes that building such a table of so many rows takes beside them.
 pub(crate) fn bytes_to_build(rows: usize, columns: &[ColumnMeta], keys: usize, lookup: &Lookup) -> usize {
     let widest = columns.iter().map(|meta| meta.physical.width()).max().unwrap_or(0);
-    let ordinals = columns[keys..keys + lookup.kept()].iter().map(|meta| Ordinals::width(meta.physical)).sum::<usize>();
+    let ordinals =
+        columns[keys..keys + lookup.kept()].iter().map(|meta| Ordinals::width(meta.physical)).sum::<usize>();
     let moved = size_of::<u32>() + widest;
     rows * (bytes_for_row(columns, &order_keys(keys)).max(moved) + ordinals) + rows / 8 * ordinals
 }
@@ -185,7 +191,8 @@ fn reason(lookup: &Lookup, rows: usize, groups: Option<usize>) -> String {
 fn matchable_first(rows: &Materialized, ids: &mut Vec<u32>, with: &Ingredients<'_>) -> Result<usize> {
     let keys = with.null_equals_null.len();
     let counts = |column: &usize| with.null_equals_null.get(*column).is_none_or(|equal| !equal);
-    let columns: Vec<usize> = (0..keys + with.lookup.kept()).filter(counts).filter(|&c| rows.has_nulls(c)).collect();
+    let columns: Vec<usize> =
+        (0..keys + with.lookup.kept()).filter(counts).filter(|&c| rows.has_nulls(c)).collect();
     if columns.is_empty() {
         return Ok(ids.len());
     }
@@ -229,7 +236,11 @@ fn values(
         tasks.check()?;
         let places = start..count.min(start + CHUNK_ROWS);
         match ids.is_empty() {
-            true => rows.gather(column, &places.clone().map(|place| place as u32).collect::<Vec<_>>(), &mut vector),
+            true => rows.gather(
+                column,
+                &places.clone().map(|place| place as u32).collect::<Vec<_>>(),
+                &mut vector,
+            ),
             false => rows.gather(column, &ids[places.clone()], &mut vector),
         }
         values.extend(&vector, places.len());
@@ -249,7 +260,12 @@ impl JoinTable for Ordered {
             groups.find(keys, search.groups.get_or_insert_default(), &mut search.starts, &mut search.ends);
         }
         if let Some((bound, inclusive)) = self.lookup.low {
-            self.narrow(keys.bound(bound), |after| if inclusive { after.is_lt() } else { after.is_le() }, search, true);
+            self.narrow(
+                keys.bound(bound),
+                |after| if inclusive { after.is_lt() } else { after.is_le() },
+                search,
+                true,
+            );
         }
         if let Some((bound, inclusive)) = self.lookup.high {
             self.narrow(
@@ -320,8 +336,8 @@ fn without_nulls(bounds: &Vector, search: &mut Search) {
 }
 
 impl Ordered {
-    /// Searches each row's bound in its stretch: the first place whose value, compared with the bound, is not `before` it. That is where the
-    /// stretch begins from now on (`is_start`), or ends.
+    /// Searches each row's bound in its stretch: the first place whose value, compared with the bound, is not
+    /// `before` it. That is where the stretch begins from now on (`is_start`), or ends.
     fn narrow(
         &self,
         bounds: &Vector,
@@ -334,7 +350,9 @@ impl Ordered {
             ($values:expr, $fences:expr, $bounds:expr) => {
                 for (row, bound) in $bounds.iter().enumerate() {
                     let (start, end) = (&mut search.starts[row], &mut search.ends[row]);
-                    let place = first_after($values, $fences, *start as usize..*end as usize, |v| before(v.cmp(bound)));
+                    let place = first_after($values, $fences, *start as usize..*end as usize, |v| {
+                        before(v.cmp(bound))
+                    });
                     *(if is_start { start } else { end }) = place as u32;
                 }
             };
@@ -343,8 +361,12 @@ impl Ordered {
             (Ordinals::Narrow(values), Ordinals::Narrow(fences), Ordinals::Narrow(bounds)) => {
                 narrow!(values, fences, bounds);
             }
-            (Ordinals::Wide(values), Ordinals::Wide(fences), Ordinals::Wide(bounds)) => narrow!(values, fences, bounds),
-            (Ordinals::Text(values), Ordinals::Text(fences), Ordinals::Text(bounds)) => narrow!(values, fences, bounds),
+            (Ordinals::Wide(values), Ordinals::Wide(fences), Ordinals::Wide(bounds)) => {
+                narrow!(values, fences, bounds)
+            }
+            (Ordinals::Text(values), Ordinals::Text(fences), Ordinals::Text(bounds)) => {
+                narrow!(values, fences, bounds)
+            }
             _ => unreachable!("values, fences and bounds have one form"),
         }
         without_nulls(bounds, search);
@@ -388,7 +410,8 @@ impl Ordered {
         }
     }
 
-    /// Adds a row with the first `wanted` of these places whose second value is within its bound; the place to go on from.
+    /// Adds a row with the first `wanted` of these places whose second value is within its bound; the place
+    /// to go on from.
     fn push_matches(
         &self,
         second: &Second,
@@ -398,7 +421,8 @@ impl Ordered {
         bounds: &Ordinals,
         pairs: &mut Pairs,
     ) -> usize {
-        let or_equal = self.lookup.second.is_some_and(|(op, _)| matches!(op, CompareOp::LtEq | CompareOp::GtEq));
+        let or_equal =
+            self.lookup.second.is_some_and(|(op, _)| matches!(op, CompareOp::LtEq | CompareOp::GtEq));
         let mut at = places.start;
         macro_rules! matches {
             ($tree:expr, $bounds:expr) => {

@@ -6,7 +6,8 @@
 //! | 128 bits | wide decimals, unsigned integers of 64 bits, intervals (by their estimate) |
 //! | text | strings and bytes, which stay where they are |
 //!
-//! The form is that of the kept side. A bound that it cannot hold becomes its least or greatest number, which no value of such a type has.
+//! The form is that of the kept side. A bound that it cannot hold becomes its least or greatest number, which
+//! no value of such a type has.
 
 use entasis_vector::value::float_ordinal;
 use entasis_vector::{Interval, Native, PhysicalType, StringView, Vector};

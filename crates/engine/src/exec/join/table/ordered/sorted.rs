@@ -1,7 +1,7 @@
 //! Values in order, in which a bound is searched.
 //!
-//! Every 64th value stands in a list of its own as well, its *fence*: the first halvings of a search are in memory that stays in a
-//! cache, the others in a few lines side by side.
+//! Every 64th value stands in a list of its own as well, its *fence*: the first halvings of a search are in
+//! memory that stays in a cache, the others in a few lines side by side.
 
 use std::ops::Range;
 
@@ -13,9 +13,15 @@ pub(super) fn fences<T: Copy>(values: &[T]) -> Vec<T> {
     values.iter().step_by(STEP).copied().collect()
 }
 
-/// The first place in `range` whose value is not `before`; its end if there is none. Values that are before come first.
+/// The first place in `range` whose value is not `before`; its end if there is none. Values that are before
+/// come first.
 #[inline(always)]
-pub(super) fn first_after<T>(values: &[T], fences: &[T], range: Range<usize>, before: impl Fn(&T) -> bool) -> usize {
+pub(super) fn first_after<T>(
+    values: &[T],
+    fences: &[T],
+    range: Range<usize>,
+    before: impl Fn(&T) -> bool,
+) -> usize {
     let (first, last) = (range.start.div_ceil(STEP), range.end.div_ceil(STEP));
     if first >= last {
         return range.start + values[range].partition_point(before);
@@ -34,7 +40,9 @@ mod tests {
     fn a_search_by_fences_is_a_search() {
         let values: Vec<i64> = (0..700).map(|i| i / 3 * 2).collect();
         let fences = fences(&values);
-        for (start, end) in [(0, 700), (0, 0), (64, 128), (1, 64), (63, 65), (130, 131), (200, 699), (640, 700)] {
+        for (start, end) in
+            [(0, 700), (0, 0), (64, 128), (1, 64), (63, 65), (130, 131), (200, 699), (640, 700)]
+        {
             for bound in -1..470 {
                 let expected = start + values[start..end].partition_point(|&v| v < bound);
                 assert_eq!(

@@ -27,8 +27,8 @@ impl BitCount {
         BitCount { bits: BitsCount::new(packing.places()), packing, asked, has_failed: false }
     }
 
-    /// Counts the keys of a chunk but those that nothing equals. False if it is of no use to go on: a key is repeated, so that bits do
-    /// not tell how often it is there, or has no place.
+    /// Counts the keys of a chunk but those that nothing equals. False if it is of no use to go on: a key is
+    /// repeated, so that bits do not tell how often it is there, or has no place.
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         let (rows, places) = keys.places(&self.packing);
         let (are_inside, are_new) = self.bits.add(places, rows);

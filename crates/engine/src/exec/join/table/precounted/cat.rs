@@ -1,7 +1,8 @@
 //! Parts that are finalized as a CAT: a bit for the place of each row, and rows in the order of places.
 //!
-//! If no key is repeated, a part is done at once: its rows are as many as its bits, so the ranks of its keys begin with its first row. Parts in
-//! which one is repeated wait until all are known; rows of equal keys stand side by side then, and a list by rank says where they start.
+//! If no key is repeated, a part is done at once: its rows are as many as its bits, so the ranks of its keys
+//! begin with its first row. Parts in which one is repeated wait until all are known; rows of equal keys
+//! stand side by side then, and a list by rank says where they start.
 
 use super::super::cat::Cat;
 use super::super::directory::{Directory, count, write_ranks};
@@ -26,8 +27,8 @@ pub(crate) struct FinalCat {
 }
 
 impl PrecountedRows {
-    /// Finalizes rows that are numbered by places. `wants_bits`: those of all places. `memory` is for what no reading has told: where the rows of
-    /// repeated keys start.
+    /// Finalizes rows that are numbered by places. `wants_bits`: those of all places. `memory` is for what no
+    /// reading has told: where the rows of repeated keys start.
     ///
     /// # Errors
     /// Those of the tasks; resource; internal, if rows are missing.
@@ -42,10 +43,13 @@ impl PrecountedRows {
     ) -> Result<FinalCat> {
         self.check()?;
         let PrecountedRows { parts, numbers, placing, .. } = self;
-        let Numbering::Places(packing) = parts.numbering().clone() else { panic!("rows that have no places") };
+        let Numbering::Places(packing) = parts.numbering().clone() else {
+            panic!("rows that have no places")
+        };
         let mut room = Directory::room(packing.places());
         let (_, words) = room.split_last_mut().expect("there is one more");
-        let mut numbers: Vec<Option<Buffer>> = numbers.into_iter().map(|own| Some(own.into_buffer())).collect();
+        let mut numbers: Vec<Option<Buffer>> =
+            numbers.into_iter().map(|own| Some(own.into_buffer())).collect();
         let mut keys = vec![0usize; parts.count()];
         let work = cut(words, parts.words()).into_iter().zip(&mut numbers).zip(&mut keys).collect();
         in_parallel(tasks, work, &|part, ((words, numbers), keys)| {

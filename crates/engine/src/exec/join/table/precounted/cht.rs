@@ -1,7 +1,8 @@
 //! Parts that are finalized as a CHT: each row has the bucket of its hash or the next one, or overflows.
 //!
-//! Buckets are taken in the order in which rows stand in their part, twice: the first time bits are set, the second time, ranks being known,
-//! each row learns which one is its own. Rows that overflow stand behind the others of their part.
+//! Buckets are taken in the order in which rows stand in their part, twice: the first time bits are set, the
+//! second time, ranks being known, each row learns which one is its own. Rows that overflow stand behind the
+//! others of their part.
 
 use super::super::cht::Cht;
 use super::super::directory::{Directory, count};
@@ -55,8 +56,9 @@ impl PrecountedRows {
             count(words, rows.start);
             let mut to = ranks(words, own, rows.start);
             let mut is_given = vec![false; taken as usize];
-            let mut give =
-                |rank: u32| is_given.get_mut(rank as usize).is_some_and(|given| !std::mem::replace(given, true));
+            let mut give = |rank: u32| {
+                is_given.get_mut(rank as usize).is_some_and(|given| !std::mem::replace(given, true))
+            };
             let mut last = taken;
             for (to, &bucket) in to.iter_mut().zip(own) {
                 if give(*to) {

@@ -1,4 +1,5 @@
-//! Rows in their parts, before they are finalized: in the order in which they came, each with its number within its part.
+//! Rows in their parts, before they are finalized: in the order in which they came, each with its number
+//! within its part.
 
 use super::ranges::{Numbered, PARTS, Parts};
 use crate::exec::join::table::{Numbering, ProbeKeys};
@@ -33,7 +34,8 @@ impl PrecountedRows {
         }
     }
 
-    /// Bytes beside those of the rows and of the table, with what so many workers need to finalize rows of `width` bytes.
+    /// Bytes beside those of the rows and of the table, with what so many workers need to finalize rows of
+    /// `width` bytes.
     pub(crate) fn bytes_for(parts: &Parts, width: usize, workers: usize) -> usize {
         let settling = (4 + width.min(16)) * parts.most_rows() + (width + 16) * BATCH_ROWS;
         4 * parts.all_rows() + workers * settling
@@ -47,7 +49,8 @@ impl PrecountedRows {
     /// # Errors
     /// Internal, unless each part has as many rows as have been counted.
     pub(super) fn check(&self) -> Result<()> {
-        let is_filled = |(part, next): (usize, &AtomicUsize)| next.load(Ordering::Relaxed) == self.parts.rows(part).end;
+        let is_filled =
+            |(part, next): (usize, &AtomicUsize)| next.load(Ordering::Relaxed) == self.parts.rows(part).end;
         if self.next.iter().enumerate().all(is_filled) { Ok(()) } else { Err(other_rows()) }
     }
 }
@@ -136,7 +139,9 @@ impl Batch {
             let slots = &to.numbers[part];
             own.iter().enumerate().for_each(|(i, &row)| slots.put(first + i, numbers[usize::from(row)]));
         }
-        let runs = (0..to.parts.count()).map(|part| (spread.rows(part), at[part])).filter(|(rows, _)| !rows.is_empty());
+        let runs = (0..to.parts.count())
+            .map(|part| (spread.rows(part), at[part]))
+            .filter(|(rows, _)| !rows.is_empty());
         to.placing.put(rows, runs, words);
         rows.restart();
         numbers.clear();

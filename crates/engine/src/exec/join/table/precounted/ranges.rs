@@ -1,6 +1,8 @@
-//! Rows by ranges of their numbers, which are places or buckets: how many there are, and which ranges make a part.
+//! Rows by ranges of their numbers, which are places or buckets: how many there are, and which ranges make a
+//! part.
 //!
-//! Ranges are narrow and parts are made of as many of them as it takes: so parts have about as many rows each, wherever the numbers are.
+//! Ranges are narrow and parts are made of as many of them as it takes: so parts have about as many rows
+//! each, wherever the numbers are.
 
 use super::ProbeKeys;
 use crate::exec::join::table::chained::Chained;
@@ -17,7 +19,8 @@ const RANGE_BITS: u32 = 12;
 const MIN_SHIFT: u32 = 6;
 /// The most parts.
 pub(super) const PARTS: usize = 1 << u8::BITS;
-/// The most parts that end because they have rows enough; so many others may because of their numbers, and there is a last one.
+/// The most parts that end because they have rows enough; so many others may because of their numbers, and
+/// there is a last one.
 const FULL_PARTS: usize = 190;
 /// The most numbers, and those with which a part ends: within it they have 32 bits.
 const MOST_NUMBERS: u64 = 1 << 37;
@@ -153,7 +156,8 @@ impl RangeCount {
         RangeCount { shift, counts: vec![0; ranges], numbering, room: Vec::new(), sample: Sample::of(rows) }
     }
 
-    /// Counts the rows of a chunk but those that nothing equals. False if it is of no use to go on: a key has no place.
+    /// Counts the rows of a chunk but those that nothing equals. False if it is of no use to go on: a key has
+    /// no place.
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         let RangeCount { numbering, shift, counts, room, sample } = self;
         let Numbered { rows, numbers, keys } = numbering.of(keys, room);
@@ -189,7 +193,8 @@ impl RangeCount {
         self.sample.drawn.extend_from_slice(&other.sample.drawn);
     }
 
-    /// The parts of the rows that all workers have counted. Places may be numbered anew: the plan may have expected keys that are not there.
+    /// The parts of the rows that all workers have counted. Places may be numbered anew: the plan may have
+    /// expected keys that are not there.
     pub(crate) fn finish(self) -> Parts {
         let RangeCount { mut numbering, shift, mut counts, .. } = self;
         let ends = counts.iter().position(|&rows| rows > 0).zip(counts.iter().rposition(|&rows| rows > 0));
@@ -203,8 +208,13 @@ impl RangeCount {
         }
         let rows: usize = counts.iter().map(|&rows| rows as usize).sum();
         let full = PART_ROWS.max(rows.div_ceil(FULL_PARTS));
-        let mut parts =
-            Parts { of_range: Vec::with_capacity(counts.len()), firsts: vec![0], starts: vec![0], numbering, shift };
+        let mut parts = Parts {
+            of_range: Vec::with_capacity(counts.len()),
+            firsts: vec![0],
+            starts: vec![0],
+            numbering,
+            shift,
+        };
         let (mut counted, mut own) = (0, 0);
         for (range, &rows) in counts.iter().enumerate() {
             parts.of_range.push((parts.firsts.len() - 1) as u8);
@@ -224,7 +234,8 @@ impl RangeCount {
     }
 }
 
-/// Which numbers and which rows are in which part. A part has the places of its rows one after the other, behind those of the parts before.
+/// Which numbers and which rows are in which part. A part has the places of its rows one after the other,
+/// behind those of the parts before.
 pub(crate) struct Parts {
     numbering: Numbering,
     /// By range, its part.
@@ -244,7 +255,8 @@ impl Parts {
 
     /// True if there are so many rows for their buckets that a large part would overflow.
     pub(crate) fn is_crowded(&self) -> bool {
-        matches!(self.numbering, Numbering::Buckets(_)) && self.all_rows() as u64 * CROWDED > self.numbering.count()
+        matches!(self.numbering, Numbering::Buckets(_))
+            && self.all_rows() as u64 * CROWDED > self.numbering.count()
     }
 
     /// Parts.
@@ -287,7 +299,8 @@ mod tests {
 
     /// The parts of rows with these places.
     fn parts_of(places: u64, rows: &[u64]) -> Parts {
-        let mut count = RangeCount::new(Numbering::Places(Packing::of(&[(0, places as i64 - 1)]).unwrap()), 1e4);
+        let mut count =
+            RangeCount::new(Numbering::Places(Packing::of(&[(0, places as i64 - 1)]).unwrap()), 1e4);
         rows.iter().for_each(|&place| count.counts[(place >> count.shift) as usize] += 1);
         count.finish()
     }
