@@ -24,6 +24,14 @@ pub struct SlotRange {
     pub is_whole: bool,
 }
 
+/// The row with a number, in a table without a layout key.
+pub(crate) fn by_number(root: &Root, number: u64) -> Option<RowId> {
+    let group = root.groups.partition_point(|group| group.numbers.first() <= number).checked_sub(1)?;
+    let node = &root.groups[group];
+    let slot = node.numbers.slot_of(number)?;
+    (slot < node.slots() && node.is_live(slot)).then_some(RowId { group: group as u32, slot: slot as u32 })
+}
+
 /// A row whose layout key is `datums`.
 pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<RowId> {
     let mut found = None;

@@ -7,7 +7,7 @@
 //! | [`TableFork`] | a fork of a transaction; beside others, with a log of what was done | the transaction's commit or its drop |
 
 use super::appender::AppendedRows;
-use super::head::{Head, Steady, Table};
+use super::head::{Head, Table};
 use super::log::Log;
 use super::snapshot::TableSnapshot;
 use super::turns::Waiter;
@@ -56,8 +56,6 @@ pub(crate) struct TableFork {
     table: Arc<Table>,
     /// Taken out when the fork ends.
     open: Option<(ForkState, Savepoint)>,
-    /// Of a fork with a log: where rows stay where they are, it is replayed faster.
-    _steady: Option<Steady>,
 }
 
 impl TableFork {
@@ -66,13 +64,11 @@ impl TableFork {
         let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
         let head = table.head();
         let (branch, base) = head.branch.fork_at(root, stamp);
-        let steady = log.is_some().then(|| Steady::new(table));
         drop(head);
         let sketches = vec![Sketch::default(); table.schema().len()];
         TableFork {
             table: table.clone(),
             open: Some((ForkState { base: snapshot.clone(), branch, sketches, log }, base)),
-            _steady: steady,
         }
     }
 

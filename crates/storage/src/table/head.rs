@@ -34,31 +34,11 @@ pub struct Table {
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
     pub(crate) upkeep: Mutex<Due>,
-    /// How many transactions count on rows staying where they are ([`Steady`]).
-    steady: AtomicU64,
     head: Mutex<Head>,
 }
 
 /// Row groups that are due in the round that is on its way, the last one first.
 pub(crate) type Due = Vec<usize>;
-
-/// Rows of a table keep their places for as long as this is held: rows without a layout key are told by them,
-/// and a commit that was overtaken is replayed faster if they do.
-pub(crate) struct Steady(Arc<Table>);
-
-impl Steady {
-    /// Whoever holds the table's head takes it, so that nobody moves rows meanwhile.
-    pub(crate) fn new(table: &Arc<Table>) -> Steady {
-        table.steady.fetch_add(1, Ordering::AcqRel);
-        Steady(table.clone())
-    }
-}
-
-impl Drop for Steady {
-    fn drop(&mut self) {
-        self.0.steady.fetch_sub(1, Ordering::AcqRel);
-    }
-}
 
 /// The head of a table, locked.
 pub(crate) struct HeadGuard<'a> {
@@ -102,7 +82,7 @@ impl Table {
         let shape = Shape::new(name.into(), schema, options);
         let epochs = Arc::new(Epochs::default());
         let fences = shape.no_fences();
-        let root = |stamp| Root { stamp, rows: 0, groups: Vec::new(), fences };
+        let root = |stamp| Root { stamp, rows: 0, groups: Vec::new(), fences, next_number: 1 };
         let head = Head {
             branch: Branch::new(epochs.clone(), &shape.options, root),
             sketches: vec![Sketch::default(); shape.schema.len()],
@@ -117,7 +97,6 @@ impl Table {
             epochs,
             turns: Turns::new(id),
             upkeep: Mutex::default(),
-            steady: AtomicU64::new(0),
             head: Mutex::new(head),
         })
     }
@@ -131,12 +110,6 @@ impl Table {
     /// their ids.
     pub fn id(&self) -> u64 {
         self.id
-    }
-
-    /// True if no transaction counts on rows staying where they are. Whoever moves rows asks with the head in
-    /// hand.
-    pub(crate) fn may_move_rows(&self) -> bool {
-        self.steady.load(Ordering::Acquire) == 0
     }
 
     /// Its columns.

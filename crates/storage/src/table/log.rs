@@ -1,11 +1,13 @@
-//! Logical operations: what was done to rows, apart from where they stand. What a fork is replayed by, and
-//! what a log on disk will hold.
+//! Logical operations: what was done to rows, apart from where they stand. What a fork is replayed by.
+//!
+//! A row that was there before is told by its values, and by its number in a table without a layout key
+//! ([`OldRow`]): it may have moved by then, and must be as it was.
 
 use super::snapshot::TableSnapshot;
 use crate::scan::row::datum;
 use crate::tree::{Piece, Root, RowId, Run, Shape};
 use crate::value::{Datum, Sketch};
-use entasis_vector::Value;
+use entasis_vector::{Field, Value};
 use std::sync::Arc;
 
 /// Operations in their order.
@@ -16,28 +18,19 @@ pub(crate) type Log = Vec<Operation>;
 pub(crate) enum Operation {
     /// A row was added.
     Insert {
-        /// Where it is.
-        row: RowId,
+        /// Its number, in a table without a layout key.
+        number: u64,
         /// Its values.
         new: Box<[Value]>,
     },
     /// A row was removed.
-    Delete {
-        /// Where it was.
-        row: RowId,
-        /// Its values.
-        old: Box<[Value]>,
-    },
+    Delete(OldRow),
     /// Some columns of a row were changed.
     Update {
-        /// Where it was.
-        row: RowId,
-        /// Its values before.
-        old: Box<[Value]>,
+        /// The row before.
+        old: OldRow,
         /// Columns and their new values.
         new: Box<[(usize, Value)]>,
-        /// Where the row went.
-        to: RowId,
     },
     /// Many rows were added, as appenders encoded them.
     Append {
@@ -45,13 +38,13 @@ pub(crate) enum Operation {
         pieces: Vec<Arc<Piece>>,
         /// What there is to be known of their distinct values.
         sketches: Vec<Vec<Sketch>>,
-        /// Where they are, in a table without a layout key.
-        places: Vec<Run>,
+        /// The number of the first one, in a table without a layout key. The others follow.
+        first: u64,
     },
     /// Columns of many rows were changed, none of the layout key. What the fork was before and after says
     /// how.
     UpdateMany {
-        /// The rows.
+        /// Where the rows stood.
         rows: Vec<Run>,
         /// The columns.
         columns: Vec<usize>,
@@ -62,7 +55,7 @@ pub(crate) enum Operation {
     },
     /// Many rows were removed.
     DeleteMany {
-        /// The rows.
+        /// Where the rows stood.
         rows: Vec<Run>,
         /// The fork before.
         before: TableSnapshot,
@@ -71,14 +64,31 @@ pub(crate) enum Operation {
     Clear,
 }
 
+/// A row as it was before it was changed or removed.
+#[derive(Debug)]
+pub(crate) struct OldRow {
+    /// Its number, in a table without a layout key.
+    pub(crate) number: u64,
+    /// Its values.
+    pub(crate) values: Box<[Value]>,
+}
+
+impl OldRow {
+    fn of(row: RowId, root: &Root, shape: &Shape) -> OldRow {
+        let columns = shape.schema.iter().enumerate();
+        let value = |(column, field): (usize, &Field)| datum(root, row, column, field.ty).value(field.ty);
+        OldRow { number: root.number_of(row), values: columns.map(value).collect() }
+    }
+}
+
 impl Operation {
-    pub(crate) fn insert(row: RowId, new: &[Datum<'_>], shape: &Shape) -> Operation {
+    pub(crate) fn insert(number: u64, new: &[Datum<'_>], shape: &Shape) -> Operation {
         let new = new.iter().zip(&shape.schema).map(|(datum, field)| datum.value(field.ty)).collect();
-        Operation::Insert { row, new }
+        Operation::Insert { number, new }
     }
 
     pub(crate) fn delete(row: RowId, root: &Root, shape: &Shape) -> Operation {
-        Operation::Delete { row, old: values(row, root, shape) }
+        Operation::Delete(OldRow::of(row, root, shape))
     }
 
     pub(crate) fn update(
@@ -87,22 +97,8 @@ impl Operation {
         changes: &[(usize, Datum<'_>)],
         shape: &Shape,
     ) -> Operation {
-        let new =
-            changes.iter().map(|&(column, datum)| (column, datum.value(shape.schema[column].ty))).collect();
-        Operation::Update { row, old: values(row, root, shape), new, to: row }
+        let value = |&(column, datum): &(usize, Datum<'_>)| (column, datum.value(shape.schema[column].ty));
+        let new = changes.iter().map(value).collect();
+        Operation::Update { old: OldRow::of(row, root, shape), new }
     }
-
-    pub(crate) fn moved_to(mut self, row: RowId) -> Operation {
-        if let Operation::Update { to, .. } = &mut self {
-            *to = row;
-        }
-        self
-    }
-}
-
-/// The values of a row.
-pub(crate) fn values(row: RowId, root: &Root, shape: &Shape) -> Box<[Value]> {
-    let value =
-        |(column, field): (usize, &entasis_vector::Field)| datum(root, row, column, field.ty).value(field.ty);
-    shape.schema.iter().enumerate().map(value).collect()
 }

@@ -126,6 +126,7 @@ impl TableSnapshot {
             .collect();
         let new = branch.root.edit(&mut branch.edit);
         (new.groups, new.rows, new.fences) = (groups, root.rows, root.fences.clone());
+        new.next_number = root.next_number;
         branch.recount();
         drop(head);
         table
@@ -153,6 +154,7 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Ed
         slices,
         partitions: old.partitions.clone(),
         fences: old.fences.clone(),
+        numbers: old.numbers.clone(),
         digests: None,
         is_hot: old.is_hot,
         is_touched: AtomicBool::new(false),

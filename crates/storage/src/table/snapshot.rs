@@ -93,6 +93,17 @@ impl TableSnapshot {
         duplicates::in_group(&self.0.root, &self.0.table.shape, group)
     }
 
+    /// What a row is called by, in a table without a layout key.
+    pub(crate) fn number_of(&self, row: RowId) -> u64 {
+        self.0.root.number_of(row)
+    }
+
+    /// The row with a number.
+    #[cfg(test)]
+    pub(crate) fn find_number(&self, number: u64) -> Option<RowId> {
+        lookup::by_number(&self.0.root, number)
+    }
+
     /// The table's name.
     pub fn name(&self) -> &str {
         self.0.table.name()

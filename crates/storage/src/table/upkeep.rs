@@ -17,9 +17,7 @@
 //!
 //! Rows stay the same, and may change their places; in debug builds each step is compared with what it was
 //! made of, and the tree is checked at the end of a round. A fork that began before is not fast-forwarded,
-//! then, but replayed, and cannot conflict for it. Without a layout key rows are told by their places, so
-//! that these change only while nobody holds a snapshot; until then the rows of a sparse row group are
-//! encoded where they are.
+//! then, but replayed, and cannot conflict for it: it tells rows by their layout keys, or by their numbers.
 
 use super::head::{Due, Head, Table};
 use crate::sync::Ordering;
@@ -89,7 +87,7 @@ impl Table {
         }
         done.is_done = due.is_empty();
         if done.is_done && has_small(&root, &self.shape) {
-            self.put(&mut done, true, |writer| writer.join_small());
+            self.put(&mut done, |writer| writer.join_small());
         }
         drop(snapshot);
         let mut head = self.head();
@@ -105,14 +103,11 @@ impl Table {
         done
     }
 
-    /// The row groups that there is something to do for and that were not written since the last look: they
-    /// were written since they were encoded, or are still sparse. And how many were written since the last
-    /// look.
+    /// The row groups that were written since they were encoded, but not since the last look. And how many
+    /// were written since the last look.
     fn look(&self) -> (Due, usize) {
-        let may_move = self.may_move();
         let head = self.head();
-        let is_due = |group: &RowGroup| group.is_hot || (may_move && self.shape.is_left_sparse(group));
-        let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| is_due(group));
+        let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| group.is_hot);
         let (due, warm): (Vec<_>, Vec<_>) =
             groups.partition(|(_, group)| !group.is_touched.swap(false, Ordering::Relaxed));
         (due.into_iter().map(|(number, _)| number).collect(), warm.len())
@@ -121,16 +116,15 @@ impl Table {
     /// Upkeep of a row group. False if the time is up.
     fn keep_up(&self, number: usize, node: &RowGroup, end: Instant, done: &mut Upkeep) -> bool {
         let shape = &self.shape;
-        let windows = if self.may_move() { shape.windows(node) } else { Vec::new() };
+        let windows = shape.windows(node);
         let is_busy = !windows.is_empty();
         for window in windows {
             if Instant::now() >= end {
                 return false;
             }
             let laid = shape.lay_window(node, &window);
-            let is_put = self
-                .put(done, true, |writer| writer.put_window(number, node, &window, laid))
-                .unwrap_or(false);
+            let is_put =
+                self.put(done, |writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
             *(if is_put { &mut done.spread } else { &mut done.overtaken }) += window.old.len();
         }
         if is_busy {
@@ -143,7 +137,7 @@ impl Table {
             loop {
                 let before = encoded.len();
                 let put = self
-                    .put(done, false, |writer| writer.put_encoded(number, node, &mut encoded, most))
+                    .put(done, |writer| writer.put_encoded(number, node, &mut encoded, most))
                     .unwrap_or(0);
                 done.encoded += put;
                 done.overtaken += before.min(most) - put;
@@ -155,24 +149,11 @@ impl Table {
         true
     }
 
-    /// True if rows may change their places: where they are told by them, while nobody holds a snapshot;
-    /// else, while no transaction has changed some that would have to be looked for at its commit.
-    fn may_move(&self) -> bool {
-        match self.shape.key {
-            Some(_) => self.may_move_rows(),
-            None => self.epochs.held() <= 1,
-        }
-    }
-
-    /// Puts something in place. Nothing, if somebody writes for long, or rows would be moved that must not
-    /// be.
-    fn put<R>(&self, done: &mut Upkeep, moves: bool, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
+    /// Puts something in place. Nothing, if somebody writes for long.
+    fn put<R>(&self, done: &mut Upkeep, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
         let _turn = self.turns.take_soon(PATIENCE)?;
         let start = Instant::now();
         let mut head = self.head();
-        if moves && !self.may_move() {
-            return None;
-        }
         let head: &mut Head = &mut head;
         head.forget_summaries();
         let result = put(&mut Writer { shape: &self.shape, branch: &mut head.branch });

@@ -15,7 +15,7 @@ use crate::block::Fixed;
 use crate::scan::lookup;
 use crate::scan::row::{self, datum};
 use crate::tree::branch::Savepoint;
-use crate::tree::{Branch, Root, RowId, Run, runs_of};
+use crate::tree::{Branch, Root, RowId, runs_of};
 use crate::value::{Datum, Sketch};
 use crate::write::Writer;
 use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
@@ -156,10 +156,9 @@ impl<'a> TableWriter<'a> {
         self.root().groups.len()
     }
 
-    /// True if there is a row at a place.
-    pub(crate) fn is_row(&self, row: RowId) -> bool {
-        let group = self.root().groups.get(row.group as usize);
-        group.is_some_and(|group| (row.slot as usize) < group.slots() && group.is_live(row.slot as usize))
+    /// The row with a number, in a table without a layout key.
+    pub(crate) fn find_number(&self, number: u64) -> Option<RowId> {
+        lookup::by_number(self.root(), number)
     }
 
     /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
@@ -175,12 +174,13 @@ impl<'a> TableWriter<'a> {
     /// Adds a row: a datum for each column. Other rows of its row group may move; see [`RowId`].
     pub fn insert(&mut self, row: &[Datum<'_>]) -> RowId {
         let shape = &self.table.shape;
+        let number = self.root().next_number;
         let id = Writer { shape, branch: self.branch() }.insert(row);
         for (sketch, datum) in self.sketches().iter_mut().zip(row).filter(|(_, datum)| !datum.is_null()) {
             sketch.add(datum.hash());
         }
         if let Some(log) = self.log() {
-            log.push(Operation::insert(id, row, shape));
+            log.push(Operation::insert(number, row, shape));
         }
         id
     }
@@ -198,9 +198,9 @@ impl<'a> TableWriter<'a> {
         Ok(rows)
     }
 
-    /// Adds rows, and says where they are if the table has no layout key.
-    pub(crate) fn hang(&mut self, added: Added) -> Result<Vec<Run>> {
-        let shape = &self.table.shape;
+    /// Adds rows.
+    pub(crate) fn hang(&mut self, added: Added) -> Result<()> {
+        let (shape, first) = (&self.table.shape, self.root().next_number);
         let Added { pieces, sketches } = added;
         let logged = self.log().is_some().then(|| pieces.clone());
         let interrupt = self.interrupt;
@@ -208,14 +208,14 @@ impl<'a> TableWriter<'a> {
             Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),
             _ => Ok(()),
         };
-        let places = Writer { shape, branch: self.branch() }.hang(pieces, sketches.len(), &look)?;
+        Writer { shape, branch: self.branch() }.hang(pieces, sketches.len(), &look)?;
         for sketches in &sketches {
             self.sketches().iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
         }
         if let (Some(log), Some(pieces)) = (self.log(), logged) {
-            log.push(Operation::Append { pieces, sketches, places: places.clone() });
+            log.push(Operation::Append { pieces, sketches, first });
         }
-        Ok(places)
+        Ok(())
     }
 
     /// Removes a row. No other row moves before the writer is dropped.
@@ -316,7 +316,7 @@ impl<'a> TableWriter<'a> {
             self.sketches()[column].add(datum.hash());
         }
         if let (Some(log), Some(operation)) = (self.log(), operation) {
-            log.push(operation.moved_to(to));
+            log.push(operation);
         }
         to
     }
@@ -363,14 +363,11 @@ impl TableWriter<'_> {
 impl Drop for TableWriter<'_> {
     fn drop(&mut self) {
         let shape = &self.table.shape;
-        // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in
-        // time.
+        // What is replayed is found faster where it stood, so a fork with a log is tidied by no one; the head
+        // is, in time.
         if !self.thinned.is_empty() && self.log().is_none() {
             let thinned = std::mem::take(&mut self.thinned);
-            // A transaction may begin before a fork is published, so only upkeep moves rows for it that are
-            // told by their places.
-            let may_renumber = matches!(self.target, Target::Head { .. }) && self.table.may_move_rows();
-            Writer { shape, branch: self.branch() }.tidy(thinned, may_renumber);
+            Writer { shape, branch: self.branch() }.tidy(thinned);
         }
         self.branch().sweep();
     }

@@ -25,23 +25,25 @@
 //!    rounds with their turns, so that it ends. Nothing is waited for here but other threads that hold these
 //!    locks for as short a time.
 //!
-//! Rows are told by their layout key and their values, without a layout key by their place and their values:
-//! a row that has come to hold the same values again is the same row. What two transactions did to different
-//! rows of one table goes together, so write skew is possible, as snapshot isolation has it, but for what is
-//! relied on.
+//! Rows are told by their layout key and their values, without a layout key by their number and their values:
+//! a row that has come to hold the same values again is the same row. They may move meanwhile. What two
+//! transactions did to different rows of one table goes together, so write skew is possible, as snapshot
+//! isolation has it, but for what is relied on.
 //!
 //! ```text
-//! mod ──▶ replay ──▶ unmoved      a log on a newer version; faster where rows have kept their places
+//! mod ──▶ replay ──▶ unmoved ──▶ renumbered     a log on a newer version; faster where rows have kept their
+//!                                                places; numbers of rows that it added
 //! ```
 //! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the
 //! same thread.
 
+mod renumbered;
 mod replay;
 mod unmoved;
 
 use crate::table::{
-    AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Steady, Table, TableFork, TableSnapshot,
-    TableWriter, Waiter, WriterTurn,
+    AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Table, TableFork, TableSnapshot, TableWriter,
+    Waiter, WriterTurn,
 };
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -74,8 +76,6 @@ struct Touched {
     is_relied_on: bool,
     /// Its turn is taken for the commit, even if it was not written.
     needs_turn: bool,
-    /// Of a table without a layout key that may be written beside others: its rows are told by their places.
-    _steady: Option<Steady>,
 }
 
 /// A savepoint: tables that were written since, by index, with their forks as they were; `None` if there was
@@ -142,14 +142,12 @@ impl Transaction {
 
     /// A table as it is now: its head is locked.
     fn touched(&self, table: &Arc<Table>, head: &mut HeadGuard<'_>) -> Touched {
-        let is_told_by_place = table.shape.key.is_none() && !self.is_alone;
         Touched {
             pinned: table.pin(head),
             moment: self.moments,
             fork: None,
             is_relied_on: false,
             needs_turn: false,
-            _steady: is_told_by_place.then(|| Steady::new(table)),
         }
     }
 
@@ -482,5 +480,6 @@ fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
 
 #[cfg(test)]
 mod tests {
+    mod numbered;
     mod transactions;
 }

@@ -8,13 +8,14 @@
 //! Whether a key that was added is still free is asked for each row that was added; or, if others have
 //! written fewer rows since the fork began, for each of those ([`Newcomers`]).
 
+use super::renumbered::Renumbered;
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
-use crate::table::{Added, Operation, TableFork, TableSnapshot, TableWriter, Waiter};
-use crate::tree::{Piece, RowId, Run, Shape, Slice};
+use crate::table::{Added, OldRow, Operation, TableFork, TableSnapshot, TableWriter, Waiter};
+use crate::tree::{Piece, RowId, Shape, Slice};
 use crate::value::Datum;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Does what a fork did once more, on the newest version.
@@ -27,52 +28,52 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
     let is_current = old.is_current(&table.head());
     let newest = table.snapshot();
     let mut new = TableFork::at(&newest, None);
-    let mut places = Places::default();
+    let mut numbers = Renumbered::default();
     // Only rows that were appended ask for them.
     let mut newcomers: Option<Newcomers<'_>> = None;
     let mut writer = new.write();
     for operation in old.log().expect("a fork that others can overtake has a log") {
         waiter.look()?;
         match operation {
-            Operation::Insert { row, new } => {
+            Operation::Insert { number, new } => {
                 refuse_taken(&writer, shape, new)?;
-                let datums = datums(new, shape);
-                places.add(*row, writer.insert(&datums));
+                numbers.add(*number, writer.root().next_number, 1);
+                writer.insert(&datums(new, shape));
             }
-            Operation::Delete { row, old } => {
-                let row = locate(&writer, shape, *row, &datums(old, shape), &places)?;
+            Operation::Delete(old) => {
+                let row = locate_old(&writer, shape, old, &numbers)?;
                 writer.delete(row);
             }
-            Operation::Update { row, old, new, to } => {
-                let row = locate(&writer, shape, *row, &datums(old, shape), &places)?;
-                let mut after = old.clone();
+            Operation::Update { old, new } => {
+                let row = locate_old(&writer, shape, old, &numbers)?;
+                let mut after = old.values.clone();
                 new.iter().for_each(|(column, value)| after[*column] = value.clone());
-                if key_of(&after, shape) != key_of(old, shape) {
+                if key_of(&after, shape) != key_of(&old.values, shape) {
                     refuse_taken(&writer, shape, &after)?;
                 }
                 let ty = |column: usize| table.schema()[column].ty;
                 let changes: Vec<_> =
                     new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c)))).collect();
-                places.add(*to, writer.update(row, &changes));
+                writer.update(row, &changes);
             }
-            Operation::Append { pieces, sketches, places: appended } => {
+            Operation::Append { pieces, sketches, first } => {
                 if shape.options.is_distinct() {
                     let newcomers = newcomers.get_or_insert_with(|| Newcomers::new(old, &newest));
                     newcomers.refuse_appended(pieces, old, &writer, shape, waiter)?;
                 }
-                let added = Added { pieces: pieces.clone(), sketches: sketches.clone() };
-                let new = writer.hang(added)?;
-                places.add_runs(appended, new);
+                let rows = pieces.iter().map(|piece| piece.rows as u64).sum();
+                numbers.add(*first, writer.root().next_number, rows);
+                writer.hang(Added { pieces: pieces.clone(), sketches: sketches.clone() })?;
             }
             Operation::UpdateMany { rows, columns, before, after } => {
-                let update = ManyRows { shape, before, places: &places };
+                let update = ManyRows { shape, before, numbers: &numbers };
                 for rows in by_slice(rows, shape.options.block_slots) {
                     waiter.look()?;
                     update.update(&mut writer, &rows, columns, after)?;
                 }
             }
             Operation::DeleteMany { rows, before } => {
-                let delete = ManyRows { shape, before, places: &places };
+                let delete = ManyRows { shape, before, numbers: &numbers };
                 for rows in by_slice(rows, shape.options.block_slots) {
                     waiter.look()?;
                     delete.delete(&mut writer, &rows)?;
@@ -97,15 +98,13 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
 struct ManyRows<'a> {
     shape: &'a Shape,
     before: &'a TableSnapshot,
-    places: &'a Places,
+    numbers: &'a Renumbered,
 }
 
 impl ManyRows<'_> {
     /// Where rows of a slice stand now, if they can be replayed in bulk.
     fn unmoved(&self, writer: &TableWriter<'_>, rows: &OfSlice) -> Option<Vec<RowId>> {
-        // Rows that the transaction added itself may stand elsewhere.
-        let may_have_moved = self.shape.key.is_none() && !self.places.is_empty();
-        if may_have_moved { None } else { rows.find(self.before, writer, self.shape) }
+        rows.find(self.before, writer, self.shape, self.numbers)
     }
 
     /// Calls `each` with where a row stood and stands now.
@@ -120,7 +119,8 @@ impl ManyRows<'_> {
         for row in rows.rows() {
             old.clear();
             self.before.read(row, &all, &mut old);
-            let now = locate(writer, self.shape, row, &old, self.places)?;
+            let number = self.before.number_of(row);
+            let now = locate(writer, self.shape, number, &old, self.numbers)?;
             each(writer, row, now);
         }
         Ok(())
@@ -227,57 +227,6 @@ fn slices_of(version: &TableSnapshot) -> impl Iterator<Item = &Slice> {
     version.row_groups().flat_map(|group| group.slices.iter().map(|slice| &**slice))
 }
 
-/// Where rows are that a transaction added, in a table without a layout key.
-#[derive(Default)]
-struct Places {
-    rows: HashMap<RowId, RowId>,
-    runs: Vec<(Vec<Run>, Vec<Run>)>,
-}
-
-impl Places {
-    fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.runs.is_empty()
-    }
-
-    fn add(&mut self, old: RowId, new: RowId) {
-        self.rows.insert(old, new);
-    }
-
-    fn add_runs(&mut self, old: &[Run], new: Vec<Run>) {
-        // A slot at the end may have been another row's before.
-        self.rows.retain(|row, _| old.iter().all(|run| run.number_of(*row).is_none()));
-        self.runs.push((old.to_vec(), new));
-    }
-
-    fn of(&self, row: RowId) -> RowId {
-        if let Some(row) = self.rows.get(&row) {
-            return *row;
-        }
-        let added = self.runs.iter().rev().find_map(|(old, new)| {
-            let mut before = 0;
-            for run in old {
-                if let Some(number) = run.number_of(row) {
-                    return nth(new, before + number);
-                }
-                before += run.rows;
-            }
-            None
-        });
-        added.unwrap_or(row)
-    }
-}
-
-/// The row with a number in some runs.
-fn nth(runs: &[Run], mut number: u32) -> Option<RowId> {
-    for run in runs {
-        if number < run.rows {
-            return Some(RowId { slot: run.first.slot + number, ..run.first });
-        }
-        number -= run.rows;
-    }
-    None
-}
-
 fn datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
     row.iter().zip(&shape.schema).map(|(value, field)| Datum::of_value(value, field.ty)).collect()
 }
@@ -291,13 +240,18 @@ fn key_datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
     key.map(|&column| Datum::of_value(&row[column], shape.schema[column].ty)).collect()
 }
 
-/// Where a row with the values `old` is, which was at `place` when the transaction saw it.
+/// Where a row is that a transaction saw.
+fn locate_old(writer: &TableWriter<'_>, shape: &Shape, old: &OldRow, numbers: &Renumbered) -> Result<RowId> {
+    locate(writer, shape, old.number, &datums(&old.values, shape), numbers)
+}
+
+/// Where a row with the values `old` is, which had a number when the transaction saw it.
 fn locate(
     writer: &TableWriter<'_>,
     shape: &Shape,
-    place: RowId,
+    number: u64,
     old: &[Datum<'_>],
-    places: &Places,
+    numbers: &Renumbered,
 ) -> Result<RowId> {
     let is_it =
         |row: RowId| old.iter().enumerate().all(|(column, datum)| writer.datum(row, column).is_same(*datum));
@@ -309,8 +263,7 @@ fn locate(
             found.is_none()
         });
     } else {
-        let place = places.of(place);
-        found = (writer.is_row(place) && is_it(place)).then_some(place);
+        found = writer.find_number(numbers.of(number)).filter(|&row| is_it(row));
     }
     found.ok_or_else(|| {
         let row: Vec<Value> =

@@ -3,8 +3,10 @@
 //! What a transaction did to many rows is replayed in bulk where these are just as it saw them, which is so
 //! nearly everywhere if another one has changed a few rows. A slice of the old version is compared with the
 //! slice of the newer one that holds its first row: nothing is compared where both show the same block. Rows
-//! of other slices are for [`super::replay`] to locate one by one.
+//! that have numbers, and others around them than they had, are found by these; the rest is for
+//! [`super::replay`] to locate one by one.
 
+use super::renumbered::Renumbered;
 use crate::block::masks::WORDS;
 use crate::table::{TableSnapshot, TableWriter};
 use crate::tree::{RowGroup, RowId, Run, Shape};
@@ -45,38 +47,67 @@ impl OfSlice {
         })
     }
 
-    /// Where they stand in the version that is written, if all of them are there, side by side as in
-    /// `before`, and as they were.
+    /// Where they stand in the version that is written, if all of them are there as they were: side by side
+    /// as in `before`, or, if they have numbers, wherever they are.
     pub(super) fn find(
         &self,
         before: &TableSnapshot,
         writer: &TableWriter<'_>,
         shape: &Shape,
+        numbers: &Renumbered,
+    ) -> Option<Vec<RowId>> {
+        let side_by_side = self.side_by_side(before, writer, shape, numbers);
+        if side_by_side.is_some() || shape.key.is_some() {
+            return side_by_side;
+        }
+        let is_same = |old: RowId, new: RowId| {
+            (0..shape.schema.len()).all(|column| before.datum(old, column).is_same(writer.datum(new, column)))
+        };
+        let find = |old: RowId| {
+            let new = writer.find_number(numbers.of(before.number_of(old)))?;
+            is_same(old, new).then_some(new)
+        };
+        self.rows().map(find).collect()
+    }
+
+    fn side_by_side(
+        &self,
+        before: &TableSnapshot,
+        writer: &TableWriter<'_>,
+        shape: &Shape,
+        numbers: &Renumbered,
     ) -> Option<Vec<RowId>> {
         let width = shape.options.block_slots;
         let old = before.row_group(self.group as usize)?;
         let first = self.rows().next()?;
-        let place = match &shape.key {
-            None => first,
+        let is_aligned = |row: RowId| row.slot as usize % width == first.slot as usize % width;
+        let mut place = None;
+        match shape.key {
+            None => {
+                place = writer.find_number(numbers.of(before.number_of(first))).filter(|&row| is_aligned(row))
+            }
             Some(_) => {
                 let key: Vec<Datum<'_>> =
                     shape.options.layout_key.iter().map(|&column| before.datum(first, column)).collect();
-                let is_aligned = |row: RowId| row.slot as usize % width == first.slot as usize % width;
-                let mut found = None;
                 writer.find_each(&key, |row| {
-                    found = is_aligned(row).then_some(row);
-                    found.is_none()
+                    place = is_aligned(row).then_some(row);
+                    place.is_none()
                 });
-                found?
             }
-        };
+        }
+        let place = place?;
         let new = writer.root().groups.get(place.group as usize)?;
         let number = place.slot as usize / width;
         if !self.has_same(old, new, number, shape) {
             return None;
         }
         let start = (number * width) as u32;
-        Some(self.slots().map(|slot| RowId { slot: start + u32::from(slot), ..place }).collect())
+        let rows = || self.slots().map(|slot| RowId { slot: start + u32::from(slot), ..place });
+        let is_same = |(old, row): (RowId, RowId)| {
+            numbers.of(before.number_of(old)) == new.numbers.of(row.slot as usize)
+        };
+        let are_same = shape.key.is_some() || self.rows().zip(rows()).all(is_same);
+        are_same.then(|| rows().collect())
     }
 
     /// True if slice `number` of `new` has all the rows, as slices of `old` have them.

@@ -17,9 +17,14 @@ pub(crate) fn check(root: &Root, shape: &Shape) {
             assert_eq!(root.fences.get(0), key.least());
         }
     }
+    let mut last_number = 0;
     for (number, group) in root.groups.iter().enumerate() {
         assert!(group.stamp <= root.stamp);
         check_slices(group, shape);
+        if shape.key.is_none() {
+            last_number = check_numbers(group, last_number);
+            assert!(last_number < root.next_number, "numbers were given");
+        }
         if shape.key.is_some() {
             let next = (number + 1 < root.groups.len()).then(|| root.fences.get(number + 1));
             check_partitions(group, shape, next);
@@ -65,6 +70,17 @@ fn check_slices(group: &RowGroup, shape: &Shape) {
             }
         }
     }
+}
+
+/// The number of the last row, if those before end with `last`.
+fn check_numbers(group: &RowGroup, mut last: u64) -> u64 {
+    assert!(last < group.numbers.first(), "row groups are found by their first numbers");
+    group.each_live(0..group.slots(), |slot| {
+        let number = group.numbers.of(slot);
+        assert!(last < number && group.numbers.slot_of(number) == Some(slot), "numbers ascend");
+        last = number;
+    });
+    last
 }
 
 fn check_partitions(group: &RowGroup, shape: &Shape, next_group: Option<Key>) {

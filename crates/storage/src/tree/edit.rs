@@ -184,6 +184,7 @@ impl Edit {
     /// With everything that hangs in it.
     pub(crate) fn retire_whole_group(&mut self, link: Link<RowGroup>) {
         link.slices.iter().for_each(|&slice| self.retire_whole_slice(slice));
+        self.count(-(link.numbers.bytes() as isize));
         Node::retire(link, self);
     }
 

@@ -8,6 +8,7 @@
 //! ```text
 //! key        layout keys as words that compare, and fences between partitions of them
 //! row_id     where rows stand              shape      what never changes about a table
+//! numbers    what rows are called by that have no layout key
 //! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
 //! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
 //!            edit ◀── branch               check      versions that are written; what holds of each
@@ -40,6 +41,7 @@ mod edit;
 mod encoded;
 pub(crate) mod epochs;
 pub(crate) mod key;
+mod numbers;
 mod root;
 mod row_group;
 mod row_id;
@@ -51,6 +53,7 @@ pub(crate) use branch::Branch;
 pub(crate) use edit::{Edit, Node};
 pub(crate) use encoded::{EncodedSlice, Piece};
 pub(crate) use epochs::Epochs;
+pub(crate) use numbers::Numbers;
 pub(crate) use root::Root;
 pub(crate) use row_group::Partition;
 pub use row_group::{RowGroup, inspect};

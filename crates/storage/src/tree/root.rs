@@ -2,8 +2,8 @@
 
 use super::{Edit, Node};
 use crate::node::{Link, Linked, Stamp};
-use crate::tree::RowGroup;
 use crate::tree::key::Fences;
+use crate::tree::{RowGroup, RowId};
 
 /// The row groups of a table, in the order of their slots, and of the layout key if there is one.
 pub(crate) struct Root {
@@ -13,6 +13,15 @@ pub(crate) struct Root {
     pub(crate) groups: Vec<Link<RowGroup>>,
     /// The least key that may be in each group; the first is the least of all keys.
     pub(crate) fences: Fences,
+    /// The number of the next row, in a table without a layout key ([`super::numbers`]).
+    pub(crate) next_number: u64,
+}
+
+impl Root {
+    /// What a row is called by, in a table without a layout key.
+    pub(crate) fn number_of(&self, row: RowId) -> u64 {
+        self.groups[row.group as usize].numbers.of(row.slot as usize)
+    }
 }
 
 impl Linked for Root {
@@ -30,7 +39,7 @@ impl Node for Root {
     }
 
     fn copy(&self, edit: &Edit) -> Root {
-        Root { stamp: edit.stamp, rows: self.rows, groups: self.groups.clone(), fences: self.fences.clone() }
+        Root { stamp: edit.stamp, groups: self.groups.clone(), fences: self.fences.clone(), ..*self }
     }
 
     fn retire(link: Link<Root>, edit: &mut Edit) {

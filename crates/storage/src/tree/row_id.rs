@@ -47,12 +47,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The number of a row among these.
-    pub(crate) fn number_of(&self, row: RowId) -> Option<u32> {
-        let number = row.slot.checked_sub(self.first.slot).filter(|&number| number < self.rows);
-        number.filter(|_| row.group == self.first.group)
-    }
-
     /// Adds a row to the last of some runs, or as a new one.
     pub(crate) fn push(runs: &mut Vec<Run>, row: RowId) {
         match runs.last_mut() {

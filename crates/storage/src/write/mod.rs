@@ -168,6 +168,10 @@ impl Writer<'_> {
         }
         slice.revive(slot);
         group.slices[number].renew();
+        if self.shape.key.is_none() {
+            group.number(id.slot as usize, root.next_number, edit);
+            root.next_number += 1;
+        }
     }
 
     /// Row group and partition of a new row with `key`.

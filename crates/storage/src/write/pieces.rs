@@ -15,7 +15,7 @@ use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
 use crate::node::Link;
 use crate::tree::key::Key;
-use crate::tree::{Branch, EncodedSlice, Partition, Piece, RowGroup, RowId, Run, Slice, zones_of};
+use crate::tree::{Branch, EncodedSlice, Partition, Piece, RowGroup, RowId, Slice, zones_of};
 use crate::value::Datum;
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ const FEW: u64 = 2;
 const BUCKETS_MIN: usize = 3;
 
 impl Writer<'_> {
-    /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that
-    /// somebody else holds are copied. If very many are laid out anew, `workers` threads do it. Looks now and
-    /// then whether it is to go on.
+    /// Adds the rows of some pieces, in their order; without a layout key, they get numbers that follow one
+    /// another. Pieces that somebody else holds are copied. If very many are laid out anew, `workers` threads
+    /// do it. Looks now and then whether it is to go on.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB; those of `look`.
@@ -37,15 +37,13 @@ impl Writer<'_> {
         pieces: Vec<Arc<Piece>>,
         workers: usize,
         look: &dyn Fn() -> Result<()>,
-    ) -> Result<Vec<Run>> {
+    ) -> Result<()> {
         look()?;
-        let mut places = Vec::new();
         if self.shape.key.is_none() {
-            for piece in pieces {
+            return pieces.into_iter().try_for_each(|piece| {
                 look()?;
-                self.append(piece, &mut places)?;
-            }
-            return Ok(places);
+                self.append(piece)
+            });
         }
         let rows: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
         let many = rows * FEW > self.branch.root.rows;
@@ -54,17 +52,12 @@ impl Writer<'_> {
         } else if many {
             self.lay_all(&pieces, workers);
         } else {
-            pieces.iter().try_for_each(|piece| self.insert_piece(piece, |_| (), look))?;
+            pieces.iter().try_for_each(|piece| self.insert_piece(piece, look))?;
         }
-        Ok(places)
+        Ok(())
     }
 
-    fn insert_piece(
-        &mut self,
-        piece: &Piece,
-        mut placed: impl FnMut(RowId),
-        look: &dyn Fn() -> Result<()>,
-    ) -> Result<()> {
+    fn insert_piece(&mut self, piece: &Piece, look: &dyn Fn() -> Result<()>) -> Result<()> {
         let schema = &self.shape.schema;
         for slice in &piece.slices {
             look()?;
@@ -72,7 +65,7 @@ impl Writer<'_> {
                 let blocks = slice.blocks.iter().zip(schema);
                 let row: Vec<Datum<'_>> =
                     blocks.map(|(block, field)| block.datum(slot, field.ty.physical())).collect();
-                placed(self.insert(&row));
+                self.insert(&row);
             }
         }
         Ok(())
@@ -80,10 +73,10 @@ impl Writer<'_> {
 
     // ---- in the order of insertion ------------------------------------------------------------------------
 
-    fn append(&mut self, piece: Arc<Piece>, places: &mut Vec<Run>) -> Result<()> {
+    fn append(&mut self, piece: Arc<Piece>) -> Result<()> {
         let options = &self.shape.options;
         if piece.rows < options.block_slots / 2 {
-            return self.insert_piece(&piece, |row| Run::push(places, row), &|| Ok(()));
+            return self.insert_piece(&piece, &|| Ok(()));
         }
         let piece = Arc::try_unwrap(piece).unwrap_or_else(|shared| shared.twin(&self.shape.schema));
         let full = &piece.slices[..piece.slices.len() - 1];
@@ -95,11 +88,11 @@ impl Writer<'_> {
         let rows = piece.rows;
         self.branch.edit.count(piece.dictionary_bytes() as isize);
         if rows < options.group_slots / 4 && rows.next_multiple_of(options.block_slots) <= room {
-            let last = self.branch.root.groups.len() - 1;
-            let (group, edit) = edit_group(self.branch, last);
+            let Branch { root, edit } = &mut *self.branch;
+            let root = root.edit(edit);
+            let group = root.groups.last_mut().expect("there is room in one").edit(edit);
             let slices = links(piece.slices, self.shape, edit);
-            let first = RowId { group: last as u32, slot: group.slots() as u32 };
-            places.push(Run { first, rows: rows as u32 });
+            group.number(group.slots(), root.next_number, edit);
             group.rows += rows;
             group.touch();
             let added = zones_of(&slices, group.zones.len());
@@ -107,16 +100,15 @@ impl Writer<'_> {
             zones.iter_mut().zip(added.iter()).for_each(|(zone, added)| zone.merge(added));
             group.zones = zones.into();
             group.slices.extend(slices);
-            self.branch.root.edit(&mut self.branch.edit).rows += rows as u64;
         } else {
             self.settle()?;
             let laid = Laid { slices: piece.slices, partitions: Vec::new(), fences: Vec::new() };
             let group = self.group_of(laid);
-            let root = self.branch.root.edit(&mut self.branch.edit);
-            places.push(Run { first: RowId { group: root.groups.len() as u32, slot: 0 }, rows: rows as u32 });
-            root.groups.push(Link::new(group));
-            root.rows += rows as u64;
+            self.branch.root.edit(&mut self.branch.edit).groups.push(Link::new(group));
         }
+        let root = self.branch.root.edit(&mut self.branch.edit);
+        root.rows += rows as u64;
+        root.next_number += rows as u64;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::definition::Layout;
 use crate::node::Link;
 use crate::sync::AtomicBool;
 use crate::tree::key::Key;
-use crate::tree::{Branch, Edit, EncodedSlice, Partition, RowGroup, RowId, Shape, Slice, zones_of};
+use crate::tree::{Branch, Edit, EncodedSlice, Numbers, Partition, RowGroup, RowId, Shape, Slice, zones_of};
 use entasis_vector::bitmap;
 use std::ops::Range;
 
@@ -112,6 +112,10 @@ impl Writer<'_> {
             }
         }
         let is_all = window.len() == node.slices.len();
+        if node.partitions.is_empty() {
+            let numbers = node.relaid_numbers(slots, slices * width);
+            node.renumber(numbers, edit);
+        }
         let new = links(laid.slices, self.shape, edit);
         Kept::of(&node.slices[window.clone()], self.shape).assert_same_rows(&new, self.shape);
         let old: Vec<Link<Slice>> = node.slices.splice(window, new).collect();
@@ -183,6 +187,7 @@ impl Writer<'_> {
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
             fences,
+            numbers: Numbers::from(self.branch.root.next_number),
             digests: None,
         };
         if !has_key {
@@ -216,6 +221,7 @@ impl Writer<'_> {
             rows,
             partitions,
             fences,
+            numbers: node.numbers.clone(),
             digests: None,
             is_hot: true,
             is_touched: AtomicBool::new(false),

@@ -10,12 +10,8 @@ use entasis_vector::Result;
 
 impl Writer<'_> {
     /// Tidies the row groups that rows were deleted from, in any order, and whether they were many. Some may
-    /// be gone since, with what a statement undid. A table without a layout key tells rows by their places:
-    /// unless these may change, it is left as it is, and upkeep lays it anew later.
-    pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>, may_renumber: bool) {
-        if self.shape.key.is_none() && !may_renumber {
-            return;
-        }
+    /// be gone since, with what a statement undid.
+    pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>) {
         touched.sort_unstable();
         // From behind, so that what is before keeps its place; the last of a group says if they were many.
         let mut last = u32::MAX;
@@ -52,6 +48,7 @@ impl Writer<'_> {
             self.spread(group, 0..node.slices.len(), needed);
         } else if node.rows == 0 {
             let (node, edit) = edit_group(self.branch, group);
+            node.is_hot = true;
             node.slices.iter_mut().for_each(|slice| slice.edit(edit).shed(edit));
         }
         self.join_around(group);
@@ -74,7 +71,11 @@ impl Writer<'_> {
     /// Encodes the rows of a row group anew, one behind the other.
     fn compact(&mut self, group: usize) -> Result<()> {
         let mut builder = self.builder();
-        builder.append_live(&self.branch.root.groups[group], &self.shape.schema)?;
+        let node = self.branch.root.groups[group];
+        builder.append_live(&node, &self.shape.schema)?;
+        let numbers = node.relaid_numbers(0..node.slots(), node.slots());
+        let (node, edit) = edit_group(self.branch, group);
+        node.renumber(numbers, edit);
         self.replace_slices(group, builder.finish());
         Ok(())
     }
@@ -102,6 +103,12 @@ impl Writer<'_> {
         let right = root.groups.remove(group + 1);
         let left = root.groups[group].edit(edit);
         let slots = left.slots() as u32;
+        if self.shape.key.is_none() {
+            let mut numbers = left.numbers.clone();
+            numbers.append(left.slots(), &right.numbers);
+            left.renumber(numbers, edit);
+            edit.count(-(right.numbers.bytes() as isize));
+        }
         left.partitions.extend(right.partitions.iter().map(|p| crate::tree::Partition {
             start: p.start + slots,
             end: p.end + slots,

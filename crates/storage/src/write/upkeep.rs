@@ -45,13 +45,6 @@ impl Encoded {
 }
 
 impl Shape {
-    /// True if a row group is sparse though it has been encoded: its rows were not allowed to move at that
-    /// time.
-    pub(crate) fn is_left_sparse(&self, node: &RowGroup) -> bool {
-        // Most row groups are not, and this is asked for all.
-        node.rows * 8 <= node.slots() * SPARSE && !node.is_hot && !self.windows(node).is_empty()
-    }
-
     /// The windows of a row group that were written and are low on ghosts, or that are sparse. None in a
     /// layout that has its ghosts elsewhere.
     pub(crate) fn windows(&self, node: &RowGroup) -> Vec<Window> {

@@ -1,9 +1,7 @@
 //! A table against its obvious twin: a list of rows of single values.
 
-use crate::scan::tests::reading::rest;
 use crate::tests::random::Random;
-use crate::write::Writer;
-use crate::{BLOCK_ROWS, Condition, ROW_GROUP_ROWS, RowId, Table, TableOptions, TableSnapshot, ValueRange};
+use crate::{BLOCK_ROWS, Condition, ROW_GROUP_ROWS, RowId, Table, TableSnapshot, ValueRange};
 use entasis_vector::{
     Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection,
     Value, Vector,
@@ -451,35 +449,4 @@ fn sparse_windows_in_the_order_of_insertion_are_laid_anew() {
     }
     let expected: Vec<i64> = (0..16 * 1024).filter(|&slot| is_left(slot)).map(i64::from).collect();
     assert_eq!(left, expected);
-}
-
-#[test]
-fn rows_that_must_keep_their_places_are_laid_anew_later() {
-    let options = TableOptions { block_slots: 64, group_slots: 512, ..TableOptions::default() };
-    let table = Table::with_options("t", vec![Field::new("a", DataType::Int64)], options);
-    let rows: Vec<Vec<Value>> = (0..1024).map(|i| vec![Value::Integer(i)]).collect();
-    insert(&table, &rows, false);
-    let values = |snapshot: &TableSnapshot| -> Vec<(RowId, Value)> {
-        snapshot.row_ids().map(|id| (id, snapshot.datum(id, 0).value(DataType::Int64))).collect()
-    };
-    let before = values(&table.snapshot());
-    let is_left = |id: RowId| id.group == 0 && id.slot.is_multiple_of(8);
-    let gone: Vec<RowId> = before.iter().map(|(id, _)| *id).filter(|id| !is_left(*id)).collect();
-    let left: Vec<(RowId, Value)> = before.into_iter().filter(|(id, _)| is_left(*id)).collect();
-    {
-        let mut head = table.head();
-        let mut writer = Writer { shape: &table.shape, branch: &mut head.branch };
-        let counts = writer.delete_many(&gone);
-        writer.tidy(counts.into_iter().map(|(group, _)| (group, true)).collect(), false);
-    }
-    let held = table.snapshot();
-    assert_eq!(values(&held), left, "rows stand where they stood");
-    rest(&table);
-    assert_eq!(values(&table.snapshot()), left, "and while somebody looks at them");
-    drop(held);
-    rest(&table);
-    let snapshot = table.snapshot();
-    assert_eq!((snapshot.row_groups().len(), snapshot.row_group(0).expect("it has rows").blocks()), (1, 1));
-    let alone = |rows: Vec<(RowId, Value)>| rows.into_iter().map(|(_, value)| value).collect::<Vec<_>>();
-    assert_eq!(alone(values(&snapshot)), alone(left));
 }

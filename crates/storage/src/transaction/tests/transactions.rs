@@ -529,17 +529,17 @@ fn upkeep_is_in_conflict_with_nobody() {
         alone.commit(|_| Ok(())).unwrap();
     };
     change(0..60);
-    let keep = |moves: bool| {
+    let keep = || {
         let done: Vec<_> = (0..3).map(|_| table.upkeep(budget)).collect();
-        assert_eq!(done.iter().any(|done| done.spread > 0), moves);
+        assert!(done.iter().any(|done| done.spread > 0), "rows were moved");
         assert!(done.iter().any(|done| done.encoded > 0), "something was done");
     };
-    // Replayed, not in conflict. Its rows stay where they are, so that they are found again.
+    // Replayed, not in conflict: its rows are found wherever they are.
     let mut writing = Transaction::begin(std::slice::from_ref(&table));
     put(&mut writing, &table, 1, 1);
     put(&mut writing, &table, 1001, 1);
     remove(&mut writing, &table, 3);
-    keep(false);
+    keep();
     writing.commit(|_| Ok(())).unwrap();
     let found = rows_in(&table.snapshot());
     assert_eq!((found.get(&1), found.get(&1001), found.get(&3)), (Some(&1), Some(&1), None));
@@ -548,13 +548,13 @@ fn upkeep_is_in_conflict_with_nobody() {
     let mut relying = Transaction::begin(&[table.clone(), other.clone()]);
     relying.depend_on(&table);
     put(&mut relying, &other, 1, 1);
-    keep(true);
+    keep();
     relying.commit(|_| panic!("there is nothing to judge")).unwrap();
     // A table may be cleared.
     change(160..220);
     let mut clearing = Transaction::begin(std::slice::from_ref(&table));
     clearing.clear(&table);
-    keep(false);
+    keep();
     clearing.commit(|_| Ok(())).unwrap();
     assert_eq!(table.rows(), 0);
 }
@@ -647,7 +647,7 @@ fn a_conflict_names_the_table_and_the_key() {
 }
 
 #[test]
-fn rows_without_a_key_are_told_by_place_and_values() {
+fn rows_without_a_key_are_told_by_number_and_values() {
     let table = Table::with_options(
         "log",
         schema(),

@@ -1,6 +1,7 @@
 //! Which slots of a row group are rows: how many, which, and in what runs.
 
 use super::RowGroup;
+use crate::tree::Numbers;
 use std::ops::Range;
 
 impl RowGroup {
@@ -34,6 +35,13 @@ impl RowGroup {
                 word &= word - 1;
             }
         }
+    }
+
+    /// The numbers of rows after those of some slots were laid one behind the other over so many.
+    pub(crate) fn relaid_numbers(&self, window: Range<usize>, slots: usize) -> Numbers {
+        let mut rows = Vec::new();
+        self.each_live(window.clone(), |position| rows.push(window.start + position));
+        self.numbers.relaid(window, rows.into_iter(), slots, self.slots())
     }
 
     /// The first run of live slots among some, as long as may be.

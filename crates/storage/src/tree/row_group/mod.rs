@@ -28,7 +28,7 @@ pub(crate) use partitions::Partition;
 
 use super::digest::{Digest, Digests};
 use super::key::Fences;
-use super::{Edit, Node, Slice, Slices};
+use super::{Edit, Node, Numbers, Slice, Slices};
 use crate::block::Block;
 use crate::block::masks::WORDS;
 use crate::node::{Link, Stamp};
@@ -53,6 +53,8 @@ pub struct RowGroup {
     pub(crate) partitions: Vec<Partition>,
     /// The fences of the partitions.
     pub(crate) fences: Fences,
+    /// What its rows are called by, in a table without a layout key.
+    pub(crate) numbers: Numbers,
     /// What scans read of its blocks, as long as nobody writes them.
     pub(crate) digests: Option<Digests>,
     /// True if some of it was written since it was encoded.
@@ -77,6 +79,7 @@ impl Node for RowGroup {
             zones: self.zones.clone(),
             partitions: self.partitions.clone(),
             fences: self.fences.clone(),
+            numbers: self.numbers.clone(),
             is_touched: AtomicBool::new(self.is_touched.load(Ordering::Relaxed)),
             digests: None,
             ..*self
@@ -131,6 +134,22 @@ impl RowGroup {
         let columns = schema.iter().enumerate();
         let blocks = |column: usize| self.slices.iter().map(move |slice| slice.block(column));
         Digests::new(columns.map(|(column, field)| (field.ty.physical(), blocks(column))))
+    }
+
+    /// Gives a row that is written to a slot its number. The slots behind it are no rows.
+    #[inline]
+    pub(crate) fn number(&mut self, slot: usize, number: u64, edit: &Edit) {
+        let bytes = self.numbers.bytes();
+        self.numbers.put(slot, number);
+        if self.numbers.bytes() != bytes {
+            edit.count(self.numbers.bytes() as isize - bytes as isize);
+        }
+    }
+
+    /// Gives its rows their numbers after they were laid anew.
+    pub(crate) fn renumber(&mut self, numbers: Numbers, edit: &Edit) {
+        edit.count(numbers.bytes() as isize - self.numbers.bytes() as isize);
+        self.numbers = numbers;
     }
 
     /// Says that it is written.
@@ -190,7 +209,7 @@ impl RowGroup {
         };
         let dictionaries = |c| (0..self.blocks()).map(|s| of_block(s, c)).sum::<usize>();
         let slices: usize = self.slices.iter().map(|slice| slice.bytes()).sum();
-        slices + self.digest_bytes() + (0..columns).map(dictionaries).sum::<usize>()
+        slices + self.digest_bytes() + self.numbers.bytes() + (0..columns).map(dictionaries).sum::<usize>()
     }
 
     /// True if each live value of the column is greater than the one before, and none is NULL.
