@@ -24,13 +24,14 @@
 //! | [`scan`] | how a version is read: by key, by conditions, as vectors, as sums |
 //! | [`builder`] | how vectors become blocks |
 //! | `write` | the five operations on rows, many rows at once, and room for them |
+//! | `record` | what was done to rows, as bytes of the log, and back |
 //! | [`table`] | the newest version and its lock; snapshots, writers, forks, upkeep |
 //! | [`transaction`] | several tables, changed at one moment or not at all |
 //! | [`catalog`] | the names of tables, views and sequences |
 //!
-//! What is to become one file that survives stands beside them, and is not connected yet
-//! (docs/decisions/0021-one-file.md): [`backend`] (disks), [`file`] (the data file: headers, extents, free
-//! space), [`wal`] (the log).
+//! What is to become one file that survives stands beside them (docs/decisions/0021-one-file.md):
+//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space), [`wal`] (the log, to which
+//! tables append what is done to them if they are told to). No database is opened from it yet.
 //!
 //! Knows no SQL and no operator.
 
@@ -41,6 +42,7 @@ pub mod catalog;
 pub mod definition;
 pub mod file;
 mod node;
+mod record;
 pub mod scan;
 mod sync;
 pub mod table;
@@ -60,8 +62,8 @@ pub use catalog::{
 pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
-    TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Journal, Table, TableReader,
+    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
 pub use tree::{RowGroup, RowId, inspect};

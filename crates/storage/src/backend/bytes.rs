@@ -91,6 +91,23 @@ impl<'a> Cursor<'a> {
         None
     }
 
+    /// An integer as [`push_zigzag`] writes it.
+    pub(crate) fn zigzag(&mut self) -> Option<i128> {
+        let mut number = 0u128;
+        for shift in (0..128).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u128::from(byte & 0x7F);
+            if bits << shift >> shift != bits {
+                return None;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some((number >> 1) as i128 ^ -((number & 1) as i128));
+            }
+        }
+        None
+    }
+
     /// A length, and so many bytes.
     pub(crate) fn counted(&mut self) -> Option<&'a [u8]> {
         let count = usize::try_from(self.varint()?).ok()?;
@@ -100,6 +117,16 @@ impl<'a> Cursor<'a> {
 
 /// Appends what [`Cursor::varint`] reads.
 pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7F {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends an integer in groups of seven bits, the lowest first: 0, -1, 1, -2 and so on as 0, 1, 2, 3.
+pub(crate) fn push_zigzag(out: &mut Vec<u8>, number: i128) {
+    let mut number = (number << 1 ^ number >> 127) as u128;
     while number > 0x7F {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -128,6 +155,15 @@ mod tests {
             assert_eq!(Cursor::new(&bytes[..bytes.len() - 1]).varint(), None);
         }
         assert_eq!(Cursor::new(&[0xFF; 10]).varint(), None);
+        let integers = (0..127).map(|bit| 1i128 << bit).flat_map(|bit| [bit - 1, bit, -bit, -bit - 1]);
+        for number in integers.chain([i128::MIN, i128::MAX]) {
+            let mut bytes = Vec::new();
+            push_zigzag(&mut bytes, number);
+            let mut cursor = Cursor::new(&bytes);
+            assert_eq!((cursor.zigzag(), cursor.left()), (Some(number), 0));
+            assert_eq!(Cursor::new(&bytes[..bytes.len() - 1]).zigzag(), None);
+        }
+        assert_eq!(Cursor::new(&[0xFF; 19]).zigzag(), None);
         let mut bytes = Vec::new();
         push_counted(&mut bytes, b"abc");
         assert_eq!(Cursor::new(&bytes).counted(), Some(&b"abc"[..]));

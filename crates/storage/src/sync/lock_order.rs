@@ -73,6 +73,20 @@ impl Held {
     }
 }
 
+/// Says that the thread is about to wait for a disk.
+///
+/// # Panics
+/// In debug builds, if the thread holds any lock.
+#[inline]
+pub(crate) fn assert_none_is_held() {
+    if cfg!(debug_assertions) {
+        HELD.with(|held| {
+            let held = held.borrow();
+            assert!(held.is_empty() || std::thread::panicking(), "a disk is waited for under {held:?}");
+        });
+    }
+}
+
 #[cfg(debug_assertions)]
 impl Drop for Held {
     fn drop(&mut self) {
@@ -104,7 +118,9 @@ mod tests {
         let head = Held::ordered(Lock::Head(1));
         assert!(is_refused(Held::ordered, Lock::Names) && is_refused(Held::ordered, Lock::Head(1)));
         assert!(!is_refused(Held::ordered, Lock::Head(2)));
+        assert!(catch_unwind(assert_none_is_held).is_err());
         drop((head, names, turn));
+        assert_none_is_held();
         assert!(!is_refused(Held::ordered, Lock::Turn(1)), "what was given back does not count");
     }
 }

@@ -8,7 +8,8 @@
 
 use super::appender::AppendedRows;
 use super::head::{Head, Table};
-use super::log::Log;
+use super::log::{Log, Trace};
+use super::logged::{Appended, Framed};
 use super::snapshot::TableSnapshot;
 use super::turns::Waiter;
 use super::writer::{ForkState, TableWriter};
@@ -25,14 +26,14 @@ impl Table {
     /// Writes many rows, all or nothing. Other writers wait, readers do not.
     pub(crate) fn statement(self: &Arc<Table>) -> Statement {
         let turn = WriterTurn::take(self, &Waiter::default()).expect("nobody interrupts it");
-        Statement::new(turn, TableFork::at(&self.snapshot(), None))
+        Statement::new(turn, TableFork::at(&self.snapshot(), false))
     }
 
     /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key,
     /// they stand behind the rows that are there, in the order of their morsels. Returns how many they are.
     ///
     /// # Errors
-    /// Resource, if 1024 adjacent strings exceed 4 GiB.
+    /// Resource, if 1024 adjacent strings exceed 4 GiB; I/O, if the table is logged.
     pub fn commit(self: &Arc<Table>, appended: Vec<AppendedRows>) -> Result<u64> {
         let rows = appended.iter().map(AppendedRows::rows).sum();
         if rows == 0 {
@@ -41,11 +42,13 @@ impl Table {
         let added = self.join(appended)?;
         let few = rows <= 64;
         if few {
-            self.write().hang(added)?;
+            let mut writer = self.write_as(&Waiter::default())?;
+            writer.hang(added)?;
+            writer.commit()?;
         } else {
             let mut statement = self.statement();
             statement.write().hang(added)?;
-            statement.commit();
+            statement.commit()?;
         }
         Ok(rows)
     }
@@ -59,16 +62,17 @@ pub(crate) struct TableFork {
 }
 
 impl TableFork {
-    /// A fork of the version of a snapshot. With a `log`, it can be replayed on a later one.
-    pub(crate) fn at(snapshot: &TableSnapshot, log: Option<Log>) -> TableFork {
+    /// A fork of the version of a snapshot. One that others can overtake keeps what it is replayed by.
+    pub(crate) fn at(snapshot: &TableSnapshot, can_be_overtaken: bool) -> TableFork {
         let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
         let head = table.head();
         let (branch, base) = head.branch.fork_at(root, stamp);
         drop(head);
         let sketches = vec![Sketch::default(); table.schema().len()];
+        let trace = if can_be_overtaken { Trace::Operations(Log::new()) } else { table.new_trace() };
         TableFork {
             table: table.clone(),
-            open: Some((ForkState { base: snapshot.clone(), branch, sketches, log }, base)),
+            open: Some((ForkState { base: snapshot.clone(), branch, sketches, trace }, base)),
         }
     }
 
@@ -107,8 +111,34 @@ impl TableFork {
         self.open.as_ref().is_some_and(|(state, base)| !state.branch.is_at(base))
     }
 
+    /// What it is replayed by.
     pub(crate) fn log(&self) -> Option<&Log> {
-        self.state().log.as_ref()
+        match &self.state().trace {
+            Trace::Operations(log) => Some(log),
+            _ => None,
+        }
+    }
+
+    /// Appends its redo records, if the table is logged.
+    pub(crate) fn record(&self, out: &mut Vec<u8>) {
+        let Some(logged) = self.table.logged() else { return };
+        match &self.state().trace {
+            Trace::Nothing => {}
+            Trace::Records(records) => out.extend_from_slice(records),
+            Trace::Operations(log) => {
+                let shape = &self.table.shape;
+                let mut recorder = logged.recorder(shape, out);
+                log.iter().for_each(|operation| operation.record(shape, &mut recorder));
+            }
+        }
+    }
+
+    /// What its commit appends to the log, if the table is logged.
+    fn framed(&self) -> Result<Option<Framed>> {
+        let Some(logged) = self.table.logged() else { return Ok(None) };
+        let mut records = Vec::new();
+        self.record(&mut records);
+        logged.journal.framed(&records)
     }
 
     /// The version that it began with.
@@ -124,15 +154,13 @@ impl TableFork {
     /// A place to come back to.
     pub(crate) fn savepoint(&mut self) -> ForkSavepoint {
         let state = self.state_mut();
-        ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.log.as_ref().map_or(0, Log::len) }
+        ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.trace.len() }
     }
 
     pub(crate) fn roll_back(&mut self, to: ForkSavepoint) {
         let state = self.state_mut();
         state.branch.roll_back(to.savepoint);
-        if let Some(log) = &mut state.log {
-            log.truncate(to.logged);
-        }
+        state.trace.truncate(to.logged);
     }
 
     pub(crate) fn release(&mut self, savepoint: ForkSavepoint) {
@@ -178,19 +206,28 @@ pub(crate) struct ForkSavepoint {
 /// A statement of its own, that writes many rows.
 pub(crate) struct Statement {
     fork: TableFork,
-    _turn: WriterTurn,
+    turn: WriterTurn,
 }
 
 impl Statement {
     pub(crate) fn new(turn: WriterTurn, fork: TableFork) -> Statement {
-        Statement { fork, _turn: turn }
+        Statement { fork, turn }
     }
 
     /// Makes what was written the newest version.
-    pub(crate) fn commit(self) {
-        let table = self.fork.table.clone();
+    ///
+    /// # Errors
+    /// I/O, if the table is logged.
+    pub(crate) fn commit(self) -> Result<()> {
+        let Statement { fork, turn } = self;
+        let framed = fork.framed()?;
+        let table = fork.table.clone();
         let mut head = table.head();
-        self.fork.fast_forward(&mut head);
+        let appended = framed.as_ref().map(Framed::append).transpose()?;
+        fork.fast_forward(&mut head);
+        drop(head);
+        drop(turn);
+        appended.map_or(Ok(()), Appended::wait)
     }
 }
 

@@ -11,6 +11,7 @@
 //! ends in a fast-forward: statements on their own with the turn in their hands, transactions without any
 //! lock until they commit ([`crate::transaction`]).
 
+use super::logged::{Journal, Logged};
 use super::summaries::Summaries;
 use super::turns::Turns;
 use crate::definition::TableOptions;
@@ -21,8 +22,8 @@ use crate::value::Sketch;
 use entasis_vector::Schema;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Tables so far.
 static TABLES: AtomicU64 = AtomicU64::new(0);
@@ -34,6 +35,8 @@ pub struct Table {
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
     pub(crate) upkeep: Mutex<Due>,
+    /// Whether what is done to its rows goes to the log ([`super::logged`]).
+    logged: OnceLock<Logged>,
     head: Mutex<Head>,
 }
 
@@ -97,6 +100,7 @@ impl Table {
             epochs,
             turns: Turns::new(id),
             upkeep: Mutex::default(),
+            logged: OnceLock::new(),
             head: Mutex::new(head),
         })
     }
@@ -143,6 +147,20 @@ impl Table {
         // What single rows are changed by does not panic half-way but by a defect, which the check of debug
         // builds would find; forks become the head by moves.
         HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
+    }
+
+    /// Logs from now on what is done to rows, under the id of the table in the catalog. Before anybody has
+    /// written to it, or when what was written is in the file.
+    ///
+    /// # Panics
+    /// If it is logged already.
+    pub fn log_to(&self, id: u64, journal: Journal) {
+        let is_first = self.logged.set(Logged::new(id, &self.shape, journal)).is_ok();
+        assert!(is_first, "table {} is logged once", self.name());
+    }
+
+    pub(crate) fn logged(&self) -> Option<&Logged> {
+        self.logged.get()
     }
 
     /// Frees what no snapshot shows any more, which writers do by and by, and counts the bytes anew. Takes

@@ -4,14 +4,65 @@
 //! ([`OldRow`]): it may have moved by then, and must be as it was.
 
 use super::snapshot::TableSnapshot;
+use crate::record::{Recorder, RowName, Wording, gather, names_of};
 use crate::scan::row::datum;
 use crate::tree::{Piece, Root, RowId, Run, Shape};
 use crate::value::{Datum, Sketch};
 use entasis_vector::{Field, Value};
 use std::sync::Arc;
 
+/// Rows that one record is about, at most.
+const RECORD_ROWS: usize = 1 << 14;
+
 /// Operations in their order.
 pub(crate) type Log = Vec<Operation>;
+
+/// What is kept of what a writer does.
+#[derive(Debug, Default)]
+pub(crate) enum Trace {
+    /// Nothing: it cannot be overtaken, and the table is not logged.
+    #[default]
+    Nothing,
+    /// What it is replayed by, if others are faster.
+    Operations(Log),
+    /// Redo records of a logged table, of who cannot be overtaken.
+    Records(Vec<u8>),
+}
+
+impl Trace {
+    /// How far it has come.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Trace::Nothing => 0,
+            Trace::Operations(log) => log.len(),
+            Trace::Records(records) => records.len(),
+        }
+    }
+
+    /// Forgets what came after that.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        match self {
+            Trace::Nothing => {}
+            Trace::Operations(log) => log.truncate(len),
+            Trace::Records(records) => records.truncate(len),
+        }
+    }
+
+    /// Takes redo records, if these are kept.
+    pub(crate) fn add(&mut self, new: &mut Vec<u8>) {
+        if let Trace::Records(records) = self {
+            records.append(new);
+        }
+    }
+
+    /// What is replayed.
+    pub(crate) fn operations(&mut self) -> Option<&mut Log> {
+        match self {
+            Trace::Operations(log) => Some(log),
+            _ => None,
+        }
+    }
+}
 
 /// One change of a table.
 #[derive(Debug)]
@@ -79,6 +130,10 @@ impl OldRow {
         let value = |(column, field): (usize, &Field)| datum(root, row, column, field.ty).value(field.ty);
         OldRow { number: root.number_of(row), values: columns.map(value).collect() }
     }
+
+    fn name<'a>(&'a self, shape: &Shape, wording: &Wording) -> RowName<'a> {
+        wording.name(self.number, |column| Datum::of_value(&self.values[column], shape.schema[column].ty))
+    }
 }
 
 impl Operation {
@@ -101,4 +156,70 @@ impl Operation {
         let new = changes.iter().map(value).collect();
         Operation::Update { old: OldRow::of(row, root, shape), new }
     }
+
+    /// Appends its redo records.
+    pub(crate) fn record(&self, shape: &Shape, recorder: &mut Recorder<'_>) {
+        match self {
+            Operation::Insert { number, new } => recorder.insert(*number, &datums(new, shape)),
+            Operation::Delete(old) => recorder.delete(&old.name(shape, recorder.wording())),
+            Operation::Update { old, new } => {
+                let new: Vec<_> =
+                    new.iter().map(|(c, v)| (*c, Datum::of_value(v, shape.schema[*c].ty))).collect();
+                recorder.update(&old.name(shape, recorder.wording()), &new);
+            }
+            Operation::Append { pieces, first, .. } => record_pieces(pieces, *first, recorder),
+            Operation::UpdateMany { rows, columns, before, after } => {
+                for rows in rows_of(rows).chunks(RECORD_ROWS) {
+                    record_update(&before.pinned().0, &after.pinned().0, rows, columns, shape, recorder);
+                }
+            }
+            Operation::DeleteMany { rows, before } => {
+                record_delete(&before.pinned().0, &rows_of(rows), shape, recorder);
+            }
+            Operation::Clear => recorder.clear(),
+        }
+    }
+}
+
+/// Appends the records of rows that came in pieces.
+pub(crate) fn record_pieces(pieces: &[Arc<Piece>], mut first: u64, recorder: &mut Recorder<'_>) {
+    for piece in pieces {
+        recorder.insert_many(first, piece);
+        first += piece.rows as u64;
+    }
+}
+
+/// Appends the record of columns that rows have in `after`, which were named in `before`.
+fn record_update(
+    before: &Root,
+    after: &Root,
+    rows: &[RowId],
+    columns: &[usize],
+    shape: &Shape,
+    recorder: &mut Recorder<'_>,
+) {
+    let mut columns = columns.to_vec();
+    columns.sort_unstable();
+    columns.dedup();
+    let names = names_of(before, rows, shape);
+    recorder.update_many(&names, &columns, &gather(after, rows, &columns, shape));
+}
+
+/// Appends the records of rows of a version that go.
+pub(crate) fn record_delete(root: &Root, rows: &[RowId], shape: &Shape, recorder: &mut Recorder<'_>) {
+    rows.chunks(RECORD_ROWS).for_each(|rows| recorder.delete_many(&names_of(root, rows, shape)));
+}
+
+/// The rows of some runs.
+fn rows_of(runs: &[Run]) -> Vec<RowId> {
+    let rows = |run: &Run| {
+        let first = run.first;
+        (0..run.rows).map(move |row| RowId { slot: first.slot + row, ..first })
+    };
+    runs.iter().flat_map(rows).collect()
+}
+
+/// The values of a row, as datums.
+pub(crate) fn datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
+    row.iter().zip(&shape.schema).map(|(value, field)| Datum::of_value(value, field.ty)).collect()
 }

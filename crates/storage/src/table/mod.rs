@@ -1,6 +1,7 @@
 //! Tables: the newest version of some rows, who may change it when, and what goes on beside it.
 //!
 //! ```text
+//! redo                          what the log says is done once more
 //! fork                          versions that are written aside, by a statement or a transaction
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      what was done to a fork; two versions compared; tables made of others
@@ -10,6 +11,7 @@
 //!                               rows that come in bulk; single rows; tables that find others' rows; what writers leave
 //!                               undone; a turn to keep
 //! head                          the table: its newest version, and the lock of that
+//! logged                        tables whose changes go to the write-ahead log
 //! turns  summaries              one writer at a time; what is known of a version's columns
 //! ```
 //! Each knows only those in lines below it. A module that makes something of a table has the table's method
@@ -22,7 +24,9 @@ mod fork;
 mod head;
 pub mod index;
 mod log;
+mod logged;
 mod reader;
+mod redo;
 mod rewrite;
 mod snapshot;
 mod summaries;
@@ -38,7 +42,9 @@ pub use duplicates::Among;
 pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
-pub(crate) use log::{Log, OldRow, Operation};
+pub(crate) use log::{OldRow, Operation, datums};
+pub use logged::Journal;
+pub(crate) use logged::{Appended, Framed};
 pub use reader::TableReader;
 pub use rewrite::ColumnSource;
 pub use snapshot::TableSnapshot;

@@ -7,15 +7,18 @@
 use super::appender::{Added, AppendedRows};
 use super::duplicates::{self, Among};
 use super::head::{HeadGuard, Table};
-use super::log::{Log, Operation};
+use super::log::{Log, Operation, Trace, record_delete, record_pieces};
+use super::logged::Appended;
 use super::snapshot::{Origin, TableSnapshot};
 use super::summaries::Summaries;
 use super::turns::{Interrupt, Turn, Waiter};
 use crate::block::Fixed;
+use crate::builder::Effort;
+use crate::record::{Recorder, gather, names_of};
 use crate::scan::lookup;
 use crate::scan::row::{self, datum};
 use crate::tree::branch::Savepoint;
-use crate::tree::{Branch, Root, RowId, runs_of};
+use crate::tree::{Branch, Root, RowId, Shape, runs_of};
 use crate::value::{Datum, Sketch};
 use crate::write::Writer;
 use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
@@ -31,7 +34,7 @@ pub struct TableWriter<'a> {
 }
 
 enum Target<'a> {
-    Head { head: HeadGuard<'a>, _turn: Option<Turn<'a>> },
+    Head { head: HeadGuard<'a>, _turn: Option<Turn<'a>>, trace: Trace },
     Fork(&'a mut ForkState),
 }
 
@@ -40,7 +43,7 @@ pub(super) struct ForkState {
     pub(super) base: TableSnapshot,
     pub(super) branch: Branch,
     pub(super) sketches: Vec<Sketch>,
-    pub(super) log: Option<Log>,
+    pub(super) trace: Trace,
 }
 
 impl ForkState {
@@ -57,7 +60,8 @@ impl Table {
     /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short
     /// work.
     pub fn write(&self) -> TableWriter<'_> {
-        self.write_as(&Waiter::default()).expect("nobody interrupts it")
+        let turn = self.turns.take(self.name(), &Waiter::default()).expect("nobody interrupts it");
+        TableWriter::of_head(self, Some(turn), self.head())
     }
 
     /// The same for a table that nobody else knows yet, so that there is no turn to wait for.
@@ -68,22 +72,33 @@ impl Table {
     /// The same for who does not wait for the writers' turn for ever.
     ///
     /// # Errors
-    /// Interrupted; conflict, if the time is up.
+    /// Interrupted; conflict, if the time is up; I/O, if the table is logged and the log refuses all.
     pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
+        if let Some(logged) = self.logged() {
+            logged.journal.look()?;
+        }
         let turn = self.turns.take(self.name(), waiter)?;
         Ok(TableWriter::of_head(self, Some(turn), self.head()))
+    }
+
+    /// Writes what the log says.
+    pub(super) fn write_unlogged(&self) -> TableWriter<'_> {
+        let mut writer = self.write();
+        *writer.trace() = Trace::Nothing;
+        writer
+    }
+
+    /// What is kept of what somebody does who cannot be overtaken.
+    pub(super) fn new_trace(&self) -> Trace {
+        if self.logged().is_some() { Trace::Records(Vec::new()) } else { Trace::Nothing }
     }
 }
 
 impl<'a> TableWriter<'a> {
     pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
         head.change();
-        TableWriter {
-            table,
-            target: Target::Head { head, _turn: turn },
-            thinned: Vec::new(),
-            interrupt: None,
-        }
+        let target = Target::Head { head, _turn: turn, trace: table.new_trace() };
+        TableWriter { table, target, thinned: Vec::new(), interrupt: None }
     }
 
     /// A writer of a fork.
@@ -118,11 +133,37 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    fn log(&mut self) -> Option<&mut Log> {
+    fn trace(&mut self) -> &mut Trace {
         match &mut self.target {
-            Target::Head { .. } => None,
-            Target::Fork(fork) => fork.log.as_mut(),
+            Target::Head { trace, .. } => trace,
+            Target::Fork(fork) => &mut fork.trace,
         }
+    }
+
+    fn log(&mut self) -> Option<&mut Log> {
+        self.trace().operations()
+    }
+
+    /// Appends redo records, if these are kept.
+    #[inline]
+    fn record(&mut self, write: impl FnOnce(&Self, &mut Recorder<'_>)) {
+        if let Some(logged) = self.table.logged()
+            && let Trace::Records(_) = self.trace()
+        {
+            let mut new = Vec::new();
+            write(self, &mut logged.recorder(&self.table.shape, &mut new));
+            self.trace().add(&mut new);
+        }
+    }
+
+    /// What never changes about the table.
+    pub(super) fn shape(&self) -> &'a Shape {
+        &self.table.shape
+    }
+
+    /// How builders encode rows of the table, and count them.
+    pub(super) fn effort(&self) -> Effort {
+        self.table.effort(true)
     }
 
     /// The columns of the table.
@@ -179,8 +220,10 @@ impl<'a> TableWriter<'a> {
         for (sketch, datum) in self.sketches().iter_mut().zip(row).filter(|(_, datum)| !datum.is_null()) {
             sketch.add(datum.hash());
         }
-        if let Some(log) = self.log() {
-            log.push(Operation::insert(number, row, shape));
+        match self.trace() {
+            Trace::Nothing => {}
+            Trace::Operations(log) => log.push(Operation::insert(number, row, shape)),
+            Trace::Records(_) => self.record(|_, recorder| recorder.insert(number, row)),
         }
         id
     }
@@ -203,6 +246,7 @@ impl<'a> TableWriter<'a> {
         let (shape, first) = (&self.table.shape, self.root().next_number);
         let Added { pieces, sketches } = added;
         let logged = self.log().is_some().then(|| pieces.clone());
+        self.record(|_, recorder| record_pieces(&pieces, first, recorder));
         let interrupt = self.interrupt;
         let look = || match interrupt {
             Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),
@@ -225,6 +269,9 @@ impl<'a> TableWriter<'a> {
             let operation = Operation::delete(row, self.root(), shape);
             self.log().expect("just tested").push(operation);
         }
+        self.record(|writer, recorder| {
+            recorder.delete(&recorder.wording().name_of(row, writer.root(), shape))
+        });
         if self.thinned.last().is_none_or(|(group, _)| *group != row.group) {
             self.thinned.push((row.group, false));
         }
@@ -253,7 +300,17 @@ impl<'a> TableWriter<'a> {
             &sorted
         };
         let before = self.logged_snapshot();
+        let mut names = None;
+        self.record(|writer, _| names = Some(names_of(writer.root(), ids, shape)));
         Writer { shape, branch: self.branch() }.overwrite_many(ids, columns, chunk, &rows);
+        if let Some(names) = names {
+            let mut columns: Vec<usize> = columns.iter().map(|(column, _)| *column).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            self.record(|writer, recorder| {
+                recorder.update_many(&names, &columns, &gather(writer.root(), ids, &columns, shape));
+            });
+        }
         for &(column, source) in columns {
             let sketch = &mut self.sketches()[column];
             count(sketch, chunk, source, shape.schema[column].ty);
@@ -278,6 +335,7 @@ impl<'a> TableWriter<'a> {
             &sorted
         };
         let before = self.logged_snapshot();
+        self.record(|writer, recorder| record_delete(writer.root(), ids, shape, recorder));
         let counts = Writer { shape, branch: self.branch() }.delete_many(ids);
         let many = |count: usize| count * 8 >= shape.options.group_slots;
         self.thinned.extend(counts.iter().map(|&(group, count)| (group, many(count))));
@@ -289,7 +347,7 @@ impl<'a> TableWriter<'a> {
     /// What the fork is now, if it has a log.
     fn logged_snapshot(&mut self) -> Option<TableSnapshot> {
         match &mut self.target {
-            Target::Fork(fork) if fork.log.is_some() => Some(fork.snapshot()),
+            Target::Fork(fork) if matches!(fork.trace, Trace::Operations(_)) => Some(fork.snapshot()),
             _ => None,
         }
     }
@@ -301,6 +359,7 @@ impl<'a> TableWriter<'a> {
         if let Some(log) = self.log() {
             log.push(Operation::Clear);
         }
+        self.record(|_, recorder| recorder.clear());
         self.thinned.clear();
         Writer { shape, branch: self.branch() }.clear();
         rows
@@ -311,6 +370,9 @@ impl<'a> TableWriter<'a> {
     pub fn update(&mut self, row: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
         let shape = &self.table.shape;
         let operation = self.log().is_some().then(|| Operation::update(row, self.root(), changes, shape));
+        self.record(|writer, recorder| {
+            recorder.update(&recorder.wording().name_of(row, writer.root(), shape), changes);
+        });
         let to = Writer { shape, branch: self.branch() }.update(row, changes);
         for &(column, datum) in changes.iter().filter(|(_, datum)| !datum.is_null()) {
             self.sketches()[column].add(datum.hash());
@@ -327,7 +389,7 @@ impl<'a> TableWriter<'a> {
     /// Those of `work`.
     pub fn atomically<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let saved = Some(self.branch().savepoint());
-        let logged = self.log().map(|log| log.len());
+        let logged = self.trace().len();
         let mut undo = Undo { writer: self, saved, logged };
         let result = work(undo.writer);
         if result.is_ok()
@@ -360,8 +422,21 @@ impl TableWriter<'_> {
     }
 }
 
-impl Drop for TableWriter<'_> {
-    fn drop(&mut self) {
+impl TableWriter<'_> {
+    /// Ends. If the table is logged, returns when what was done is as safe as the log was told: whoever only
+    /// drops the writer does not wait for that.
+    ///
+    /// # Errors
+    /// I/O. What was done is visible then, and may or may not be in the log; all that follows is refused.
+    pub fn commit(mut self) -> Result<()> {
+        let appended = self.end();
+        drop(self);
+        appended?.map_or(Ok(()), Appended::wait)
+    }
+
+    /// Puts in order what rows were deleted from, and appends what was done to the log while nobody can see
+    /// it.
+    fn end(&mut self) -> Result<Option<Appended>> {
         let shape = &self.table.shape;
         // What is replayed is found faster where it stood, so a fork with a log is tidied by no one; the head
         // is, in time.
@@ -370,6 +445,17 @@ impl Drop for TableWriter<'_> {
             Writer { shape, branch: self.branch() }.tidy(thinned);
         }
         self.branch().sweep();
+        let Target::Head { trace: Trace::Records(records), .. } = &mut self.target else { return Ok(None) };
+        let records = std::mem::take(records);
+        let Some(logged) = self.table.logged() else { return Ok(None) };
+        logged.journal.framed(&records)?.map(|framed| framed.append()).transpose()
+    }
+}
+
+impl Drop for TableWriter<'_> {
+    fn drop(&mut self) {
+        // If the log refuses it, it refuses all that follows, which has somebody to tell it to.
+        drop(self.end());
     }
 }
 
@@ -377,16 +463,14 @@ impl Drop for TableWriter<'_> {
 struct Undo<'w, 'a> {
     writer: &'w mut TableWriter<'a>,
     saved: Option<Savepoint>,
-    logged: Option<usize>,
+    logged: usize,
 }
 
 impl Drop for Undo<'_, '_> {
     fn drop(&mut self) {
         let Some(savepoint) = self.saved.take() else { return };
         self.writer.branch().roll_back(savepoint);
-        if let (Some(log), Some(logged)) = (self.writer.log(), self.logged) {
-            log.truncate(logged);
-        }
+        self.writer.trace().truncate(self.logged);
     }
 }
 

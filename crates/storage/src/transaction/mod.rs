@@ -21,7 +21,8 @@
 //!    newer version, or something was replayed, the caller judges its constraints once more on the newest
 //!    versions.
 //! 6. **Publish.** All forks become their heads at one moment, under the locks of all heads, at which the
-//!    tables that were relied on are still as they were judged. If they are not, 5 comes again; after some
+//!    tables that were relied on are still as they were judged. There the redo records of logged tables are
+//!    appended to the log, as one commit; the disk is waited for when all locks and turns are given back. If they are not, 5 comes again; after some
 //!    rounds with their turns, so that it ends. Nothing is waited for here but other threads that hold these
 //!    locks for as short a time.
 //!
@@ -42,8 +43,8 @@ mod replay;
 mod unmoved;
 
 use crate::table::{
-    AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Table, TableFork, TableSnapshot, TableWriter,
-    Waiter, WriterTurn,
+    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, Table, TableFork, TableSnapshot,
+    TableWriter, Waiter, WriterTurn,
 };
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -220,7 +221,7 @@ impl Transaction {
         self.save(index);
         let is_held = self.holds_turn(table);
         let Touched { pinned, fork, .. } = &mut self.tables[index];
-        let fork = fork.get_or_insert_with(|| TableFork::at(pinned, (!is_held).then(Log::new)));
+        let fork = fork.get_or_insert_with(|| TableFork::at(pinned, !is_held));
         fork.write().interrupted_by(self.interrupt.as_ref())
     }
 
@@ -358,8 +359,25 @@ impl Transaction {
             let relied: Vec<usize> = (0..self.tables.len())
                 .filter(|&index| self.tables[index].is_relied_on && !changed.contains(&index))
                 .collect();
-            if !must_judge && publish(&mut || self.publish(&changed, &relied))? {
-                return Ok(());
+            if !must_judge {
+                let framed = self.framed(&changed)?;
+                let mut appended = Ok(None);
+                let mut publish_rows = || match self.publish(&changed, &relied, framed.as_ref()) {
+                    Ok(Some(done)) => {
+                        appended = Ok(done);
+                        true
+                    }
+                    Ok(None) => false,
+                    Err(error) => {
+                        appended = Err(error);
+                        false
+                    }
+                };
+                if publish(&mut publish_rows)? {
+                    drop(self);
+                    return appended?.map_or(Ok(()), Appended::wait);
+                }
+                appended?;
             }
             waiter.look()?;
             if round >= ROUNDS {
@@ -405,9 +423,24 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes the forks of `changed`, whose turns are held, the heads of their tables. False, if a table of
-    /// `relied` has a newer version than was seen.
-    fn publish(&mut self, changed: &[usize], relied: &[usize]) -> bool {
+    /// What is appended to the log, if tables of `changed` are logged.
+    fn framed(&self, changed: &[usize]) -> Result<Option<Framed>> {
+        let (mut journal, mut records) = (None, Vec::new());
+        for fork in changed.iter().filter_map(|&index| self.tables[index].fork.as_ref()) {
+            fork.record(&mut records);
+            journal = journal.or(fork.table().logged().map(|logged| &logged.journal));
+        }
+        journal.map_or(Ok(None), |journal| journal.framed(&records))
+    }
+
+    /// Makes the forks of `changed`, whose turns are held, the heads of their tables, and appends to the log
+    /// that they are. `None`, if a table of `relied` has a newer version than was seen.
+    fn publish(
+        &mut self,
+        changed: &[usize],
+        relied: &[usize],
+        framed: Option<&Framed>,
+    ) -> Result<Option<Option<Appended>>> {
         let mut all: Vec<usize> = [changed, relied].concat();
         all.sort_by_key(|&index| self.tables[index].table().id());
         let tables: Vec<Arc<Table>> = all.iter().map(|&index| self.tables[index].table().clone()).collect();
@@ -416,12 +449,13 @@ impl Transaction {
             !relied.contains(index) || self.tables[*index].pinned.is_of(head)
         };
         if !all.iter().zip(&heads).all(is_seen) {
-            return false;
+            return Ok(None);
         }
+        let appended = framed.map(Framed::append).transpose()?;
         for (index, head) in all.iter().zip(&mut heads).filter(|(index, _)| !relied.contains(index)) {
             self.tables[*index].fork.take().expect("it is changed").fast_forward(head);
         }
-        true
+        Ok(Some(appended))
     }
 
     /// Sees the newest versions of some tables that it did not change, at one moment.
@@ -481,5 +515,6 @@ fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
 #[cfg(test)]
 mod tests {
     mod numbered;
+    mod redo;
     mod transactions;
 }

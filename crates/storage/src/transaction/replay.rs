@@ -11,7 +11,7 @@
 use super::renumbered::Renumbered;
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
-use crate::table::{Added, OldRow, Operation, TableFork, TableSnapshot, TableWriter, Waiter};
+use crate::table::{Added, OldRow, Operation, TableFork, TableSnapshot, TableWriter, Waiter, datums};
 use crate::tree::{Piece, RowId, Shape, Slice};
 use crate::value::Datum;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
@@ -27,7 +27,7 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
     let shape = &table.shape;
     let is_current = old.is_current(&table.head());
     let newest = table.snapshot();
-    let mut new = TableFork::at(&newest, None);
+    let mut new = TableFork::at(&newest, false);
     let mut numbers = Renumbered::default();
     // Only rows that were appended ask for them.
     let mut newcomers: Option<Newcomers<'_>> = None;
@@ -225,10 +225,6 @@ impl<'a> Newcomers<'a> {
 
 fn slices_of(version: &TableSnapshot) -> impl Iterator<Item = &Slice> {
     version.row_groups().flat_map(|group| group.slices.iter().map(|slice| &**slice))
-}
-
-fn datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
-    row.iter().zip(&shape.schema).map(|(value, field)| Datum::of_value(value, field.ty)).collect()
 }
 
 fn key_of(row: &[Value], shape: &Shape) -> Vec<Value> {

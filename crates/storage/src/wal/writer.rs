@@ -131,6 +131,40 @@ impl Log {
         Ok(Frame { kind, checksum: checksum(&payload, self.seed), payload })
     }
 
+    /// The frames of all records of a transaction, however many they are: parts, and the commit.
+    ///
+    /// # Errors
+    /// None, since no frame is too large.
+    pub fn frames(&self, records: &[u8]) -> Result<Vec<Frame>> {
+        const MOST: usize = MAX_FRAME - TRANSACTION_BYTES;
+        let transaction = if records.len() > MOST { self.transaction() } else { 0 };
+        let last = records.len().div_ceil(MOST).saturating_sub(1) * MOST;
+        let (parts, end) = records.split_at(last);
+        let parts = parts.chunks(MOST).map(|part| self.frame(Kind::Part, transaction, part));
+        parts.chain(std::iter::once(self.frame(Kind::Commit, transaction, end))).collect()
+    }
+
+    /// Gives frames their places in the log, one behind the other. What is to be waited for.
+    ///
+    /// # Errors
+    /// I/O, if a write has failed before. Then none is in the log.
+    pub fn append_all(&self, frames: &[Frame]) -> Result<u64> {
+        let mut queue = self.lock();
+        queue.refuse()?;
+        frames.iter().for_each(|frame| {
+            self.put(&mut queue, frame);
+        });
+        Ok(queue.end)
+    }
+
+    /// An error, if a write has failed before: then all is refused.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn look(&self) -> Result<()> {
+        self.lock().refuse()
+    }
+
     /// Gives a frame its place in the log, behind all that were appended before. What is to be waited for.
     ///
     /// # Errors

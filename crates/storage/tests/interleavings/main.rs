@@ -15,8 +15,12 @@ pub mod builder;
 pub mod catalog;
 #[path = "../../src/definition/mod.rs"]
 pub mod definition;
+#[path = "../../src/file/mod.rs"]
+pub mod file;
 #[path = "../../src/node/mod.rs"]
 mod node;
+#[path = "../../src/record/mod.rs"]
+mod record;
 #[path = "../../src/scan/mod.rs"]
 pub mod scan;
 mod sync;
@@ -28,6 +32,8 @@ pub mod transaction;
 mod tree;
 #[path = "../../src/value/mod.rs"]
 pub mod value;
+#[path = "../../src/wal/mod.rs"]
+pub mod wal;
 #[path = "../../src/write/mod.rs"]
 mod write;
 
@@ -39,8 +45,8 @@ pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEnt
 pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
-    TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Journal, Table, TableReader,
+    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
 pub use tree::{RowGroup, RowId, inspect};

@@ -363,7 +363,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                     held.push((table.snapshot(), model.clone()));
                 }
                 if random.below(3) > 0 {
-                    statement.commit();
+                    statement.commit().unwrap();
                     model = copy;
                 }
             }
@@ -419,7 +419,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                 }
                 drop(writer);
                 if random.below(4) > 0 {
-                    statement.commit();
+                    statement.commit().unwrap();
                     model.rows = rows.into_iter().map(|(_, row)| row).collect();
                 }
             }

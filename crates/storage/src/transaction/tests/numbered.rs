@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// Values by the ids of rows: the first column, which nobody but the test knows to be distinct.
 type Rows = BTreeMap<i64, i64>;
+/// Row numbers by the ids of rows.
+type Numbers = BTreeMap<i64, u64>;
 
 fn table() -> Arc<Table> {
     let schema = vec![
@@ -54,7 +56,7 @@ fn places(writer: &TableWriter<'_>, ids: &BTreeSet<i64>) -> Vec<(RowId, i64)> {
 }
 
 /// The rows of a version, and their numbers.
-fn rows_of(snapshot: &TableSnapshot) -> (Rows, BTreeMap<i64, u64>) {
+fn rows_of(snapshot: &TableSnapshot) -> (Rows, Numbers) {
     snapshot.check();
     let (mut rows, mut numbers) = (Rows::new(), BTreeMap::new());
     for row in snapshot.row_ids() {
@@ -140,9 +142,9 @@ fn rows_move_under_snapshots_and_transactions() {
     let random = &mut Random(88_172_645_463_325_252);
     let table = table();
     let (mut committed, mut next) = (Rows::new(), 0);
-    let mut numbers: BTreeMap<i64, u64> = BTreeMap::new();
+    let mut numbers = Numbers::new();
     let mut sessions: Vec<Session> = Vec::new();
-    let mut held: Vec<(TableSnapshot, (Rows, BTreeMap<i64, u64>))> = Vec::new();
+    let mut held: Vec<(TableSnapshot, (Rows, Numbers))> = Vec::new();
     let (mut won, mut lost, mut moved) = (0, 0, 0);
     for _ in 0..6000 {
         if sessions.len() < 3 {

@@ -1,0 +1,147 @@
+//! Records to changes: whatever the bytes are, the answer is a change that the table could have, or what is
+//! wrong. If it has the rows that are named is for who applies it.
+
+use super::row::{Columns, Names, RowName, SHORT, Wording, read_bits, read_name};
+use super::{Flaw, damaged, kind};
+use crate::backend::bytes::Cursor;
+use crate::tree::{Piece, Shape};
+use crate::value::Datum;
+use entasis_vector::Result;
+
+/// The records of a commit, one after the other.
+pub(crate) struct Records<'a>(Cursor<'a>);
+
+/// A record, of whose body nothing is known yet but the table.
+pub(crate) struct Record<'a> {
+    kind: u8,
+    /// The id of the table.
+    pub(crate) table: u64,
+    body: Cursor<'a>,
+}
+
+/// What a record does to a table.
+#[derive(Debug)]
+pub(crate) enum Change<'a> {
+    /// A row comes.
+    Insert {
+        /// Its number, in a table without a layout key; otherwise 0.
+        number: u64,
+        /// Its values.
+        row: Vec<Datum<'a>>,
+    },
+    /// A row goes.
+    Delete(RowName<'a>),
+    /// Columns of a row change.
+    Update(RowName<'a>, Vec<(usize, Datum<'a>)>),
+    /// Many rows come.
+    InsertMany {
+        /// The number of the first one, in a table without a layout key; otherwise 0.
+        first: u64,
+        /// The rows.
+        piece: Piece,
+    },
+    /// Columns of many rows change.
+    UpdateMany {
+        /// The rows.
+        names: Names,
+        /// The columns.
+        columns: Vec<usize>,
+        /// Their new values.
+        values: Piece,
+    },
+    /// Many rows go.
+    DeleteMany(Names),
+    /// All rows go.
+    Clear,
+}
+
+impl<'a> Records<'a> {
+    /// Those that some bytes are.
+    pub(crate) fn new(bytes: &'a [u8]) -> Records<'a> {
+        Records(Cursor::new(bytes))
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Record<'a>>;
+
+    fn next(&mut self) -> Option<Result<Record<'a>>> {
+        if self.0.left() == 0 {
+            return None;
+        }
+        let record = |cursor: &mut Cursor<'a>| {
+            let (kind, mut body) = (cursor.u8()?, Cursor::new(cursor.counted()?));
+            Some(Record { kind, table: body.varint()?, body })
+        };
+        let record = record(&mut self.0);
+        if record.is_none() {
+            // Nobody knows where the next one begins.
+            self.0 = Cursor::new(&[]);
+        }
+        Some(record.ok_or_else(|| damaged(SHORT)))
+    }
+}
+
+#[cfg(test)]
+impl Record<'_> {
+    pub(crate) fn kind(&self) -> u8 {
+        self.kind
+    }
+}
+
+impl<'a> Record<'a> {
+    /// What it does to the table, which has a shape.
+    ///
+    /// # Errors
+    /// Corruption, if it is no record of such a table.
+    pub(crate) fn change(mut self, shape: &Shape) -> Result<Change<'a>> {
+        let change = self.read(shape, &Wording::of(shape)).map_err(damaged)?;
+        match self.body.left() {
+            0 => Ok(change),
+            _ => Err(damaged("more bytes than it has")),
+        }
+    }
+
+    fn read(&mut self, shape: &Shape, wording: &Wording) -> Result<Change<'a>, Flaw> {
+        let all = &Vec::from_iter(0..shape.schema.len());
+        let all = Columns { shape, columns: all };
+        let body = &mut self.body;
+        Ok(match self.kind {
+            kind::INSERT => Change::Insert { number: number(wording, body)?, row: all.read(body)? },
+            kind::DELETE => Change::Delete(read_name(shape, wording, body)?),
+            kind::UPDATE => {
+                let name = read_name(shape, wording, body)?;
+                let columns = columns(shape, body)?;
+                let new = Columns { shape, columns: &columns }.read(body)?;
+                Change::Update(name, columns.into_iter().zip(new).collect())
+            }
+            kind::INSERT_MANY => {
+                Change::InsertMany { first: number(wording, body)?, piece: all.read_piece(body)? }
+            }
+            kind::UPDATE_MANY => {
+                let names = Names::read(shape, wording, body)?;
+                let columns = columns(shape, body)?;
+                let values = Columns { shape, columns: &columns }.read_piece(body)?;
+                if names.len() != values.rows as u64 {
+                    return Err("it has not a value for each row");
+                }
+                Change::UpdateMany { names, columns, values }
+            }
+            kind::DELETE_MANY => Change::DeleteMany(Names::read(shape, wording, body)?),
+            kind::CLEAR => Change::Clear,
+            _ => return Err("its kind is not known"),
+        })
+    }
+}
+
+fn number(wording: &Wording, body: &mut Cursor<'_>) -> Result<u64, Flaw> {
+    match wording {
+        Wording::Numbers => body.varint().ok_or(SHORT),
+        _ => Ok(0),
+    }
+}
+
+fn columns(shape: &Shape, body: &mut Cursor<'_>) -> Result<Vec<usize>, Flaw> {
+    let bits = read_bits(shape.schema.len(), body)?;
+    Ok((0..shape.schema.len()).filter(|column| bits[column / 8] >> (column % 8) & 1 == 1).collect())
+}

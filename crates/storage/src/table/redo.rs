@@ -1,0 +1,153 @@
+//! Redo: what records say is done to tables once more, with nobody to be in conflict with. A record that does
+//! not apply is damage: the log and the state that it begins at do not belong together.
+//!
+//! Rows that came many at once are encoded once more by the table's own builder: what blocks of a record look
+//! like is not relied on.
+
+use super::appender::Added;
+use super::head::Table;
+use super::writer::TableWriter;
+use crate::block::Block;
+use crate::builder::GroupBuilder;
+use crate::record::{Change, Names, Records, RowName, Wording, damaged};
+use crate::tree::{EncodedSlice, Piece, RowId, Shape};
+use crate::value::Datum;
+use entasis_vector::Result;
+use std::sync::Arc;
+
+impl Table {
+    /// Does what the records of a commit say, in their order. `table` gives the table with an id. Nobody else
+    /// writes to any of them meanwhile, and what is done is not logged again.
+    ///
+    /// # Errors
+    /// Corruption, if the bytes are no records, or one does not apply.
+    pub fn redo(records: &[u8], table: &dyn Fn(u64) -> Option<Arc<Table>>) -> Result<()> {
+        for record in Records::new(records) {
+            let record = record?;
+            let table = table(record.table).ok_or_else(|| damaged("its table is not there"))?;
+            let change = record.change(&table.shape)?;
+            table.write_unlogged().redo(change)?;
+        }
+        Ok(())
+    }
+}
+
+impl TableWriter<'_> {
+    fn redo(&mut self, change: Change<'_>) -> Result<()> {
+        match change {
+            Change::Insert { number, row } => {
+                self.check_number(number)?;
+                self.insert(&row);
+            }
+            Change::Delete(name) => {
+                let row = self.named(&name)?;
+                self.delete(row);
+            }
+            Change::Update(name, changes) => {
+                let row = self.named(&name)?;
+                self.update(row, &changes);
+            }
+            Change::InsertMany { first, piece } => {
+                self.check_number(first)?;
+                self.redo_many(&piece)?;
+            }
+            Change::UpdateMany { names, columns, values } => {
+                let mut rows =
+                    values.slices.iter().flat_map(|slice| (0..slice.rows).map(move |slot| (slice, slot)));
+                self.each_named(&names, |writer, row| {
+                    let (slice, slot) = rows.next().ok_or_else(|| damaged("it has too few values"))?;
+                    let values = datums_of(slice, slot, &columns, writer.shape());
+                    writer.update(row, &columns.iter().copied().zip(values).collect::<Vec<_>>());
+                    Ok(())
+                })?;
+            }
+            Change::DeleteMany(names) => self.each_named(&names, |writer, row| {
+                writer.delete(row);
+                Ok(())
+            })?,
+            Change::Clear => {
+                self.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows are counted as they come, so a record knows the number that its row gets.
+    fn check_number(&self, number: u64) -> Result<()> {
+        let is_next = self.shape().key.is_some() || number == self.root().next_number;
+        if is_next { Ok(()) } else { Err(damaged("its row has not the number that comes next")) }
+    }
+
+    fn redo_many(&mut self, piece: &Piece) -> Result<()> {
+        let mut builder = GroupBuilder::new(self.shape(), self.effort());
+        let (mut pieces, mut done) = (Vec::new(), 0);
+        while done < piece.rows {
+            let rows = builder.room().min(piece.rows - done);
+            builder.append_slots(piece, done..done + rows, self.schema())?;
+            pieces.push(Arc::new(builder.finish()));
+            done += rows;
+        }
+        self.hang(Added { pieces, sketches: vec![builder.take_sketches()] })
+    }
+
+    /// Calls `each` with the rows that some names stand for, one after the other: of equal rows, one that
+    /// `each` has not changed yet.
+    fn each_named(
+        &mut self,
+        names: &Names,
+        mut each: impl FnMut(&mut Self, RowId) -> Result<()>,
+    ) -> Result<()> {
+        match names {
+            Names::Numbers(runs) => {
+                for number in runs.iter().flat_map(|&(first, rows)| first..first + rows) {
+                    let row = self.named(&RowName::Number(number))?;
+                    each(self, row)?;
+                }
+            }
+            Names::Columns(piece) => {
+                let wording = Wording::of(self.shape());
+                let columns = wording.columns();
+                for slice in &piece.slices {
+                    for slot in 0..slice.rows {
+                        let values = datums_of(slice, slot, &columns, self.shape());
+                        let name = match wording {
+                            Wording::Key(_) => RowName::Key(values),
+                            _ => RowName::Row(values),
+                        };
+                        let row = self.named(&name)?;
+                        each(self, row)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The row that a name stands for.
+    fn named(&self, name: &RowName<'_>) -> Result<RowId> {
+        let row = match name {
+            RowName::Number(number) => self.find_number(*number),
+            RowName::Key(key) => self.find(key),
+            RowName::Row(values) => {
+                let key: Vec<Datum<'_>> =
+                    self.shape().options.layout_key.iter().map(|&column| values[column]).collect();
+                let is_it = |row: RowId| {
+                    values.iter().enumerate().all(|(column, value)| self.datum(row, column).is_same(*value))
+                };
+                let mut found = None;
+                self.find_each(&key, |row| {
+                    found = is_it(row).then_some(row);
+                    found.is_none()
+                });
+                found
+            }
+        };
+        row.ok_or_else(|| damaged("the row that it names is not there"))
+    }
+}
+
+/// The values of some columns, which a slice has.
+fn datums_of<'a>(slice: &'a EncodedSlice, slot: usize, columns: &[usize], shape: &Shape) -> Vec<Datum<'a>> {
+    let datum = |(block, &column): (&'a Block, &usize)| block.datum(slot, shape.schema[column].ty.physical());
+    slice.blocks.iter().zip(columns).map(datum).collect()
+}
