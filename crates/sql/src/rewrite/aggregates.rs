@@ -21,12 +21,12 @@
 use super::ambiguous::names_in;
 use super::order_by::{is_aggregate, is_aggregate_call};
 use super::using::Joins;
-use super::{call, conditions, orders, result_names};
-use crate::bind::locate_ident;
-use crate::context::Context;
+use super::{conditions, orders, result_names};
+use crate::binding::context::Context;
 use crate::functions::outer_aggregate;
-use crate::parse::span_position;
-use crate::walk::{Walk, WalkMut};
+use crate::syntax::build::call;
+use crate::syntax::place::{locate_ident, span_position};
+use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
     OrderBy, Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value,

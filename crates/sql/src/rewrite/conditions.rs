@@ -8,9 +8,9 @@
 
 use super::outer_names::for_each_factor;
 use super::using::qualifier;
-use crate::bind::locate_ident;
 use crate::error::ambiguous_name;
-use crate::walk::Walk;
+use crate::syntax::place::locate_ident;
+use crate::syntax::walk::Walk;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Ident, Query, TableWithJoins, UnaryOperator, Value, Visitor,
 };

@@ -6,7 +6,7 @@
 //!   occur twice.
 //! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They
 //!   travel through the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias
-//!   that no user can write ([`set_marker`]); lowering turns them back.
+//!   that no user can write ([`marked_set`](crate::hidden::marked_set)); lowering turns them back.
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
 //! * **A derived table without a name** gets one ([`nameless`]).
@@ -30,11 +30,11 @@
 
 mod aggregates;
 mod ambiguous;
+mod asof;
 mod conditions;
 mod ctes;
 mod grouping;
 mod intervals;
-pub(crate) mod keyed;
 mod literals;
 mod nameless;
 mod order_by;
@@ -43,26 +43,27 @@ mod outer_names;
 mod reads;
 mod recursive;
 mod rows;
-pub(crate) mod sample;
+mod sample;
 mod ties;
 mod using;
-pub(crate) mod windows;
+mod using_key;
+mod windows;
 
-use crate::asof::{self, NEAREST};
+use crate::binding::context::{Context, ResultNames};
+use crate::binding::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::clauses;
-use crate::context::Context;
-use crate::functions::Library;
-use crate::functions::native::{EXACT, SETS};
-use crate::functions::{outer_aggregate, sequence, window};
-use crate::hidden::{MARK, hidden};
-use crate::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
-use crate::parse::{parse_query, span_position};
-use crate::walk::WalkMut;
+use crate::functions::{Library, outer_aggregate, sequence, window, window_call};
+use crate::hidden::{EXACT, NEAREST, SETS, hidden, set_marker};
+use crate::syntax::build::call;
+use crate::syntax::parse::parse_query;
+use crate::syntax::place::span_position;
+use crate::syntax::sequence_call;
+use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName,
-    ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement,
-    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut,
+    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query,
+    Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableFactor,
+    TableWithJoins, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -70,18 +71,6 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-
-/// What may become of the names of a query's results on the way through the binder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResultNames {
-    /// They stay: other queries know them.
-    Kept,
-    /// They may get hidden parts.
-    Free,
-    /// Every one that might clash with another gets a hidden part, since the binder has refused the query for
-    /// it.
-    Suffixed,
-}
 
 /// Rewrites a query for the binder.
 ///
@@ -126,20 +115,6 @@ pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
             _ => return Vec::new(),
         }
     }
-}
-
-/// The table alias under which a set operation travels through the binder.
-fn set_marker(kind: SetKind, all: bool) -> String {
-    // Lower case, as the rewriter folds every name.
-    format!("{MARK}{kind:?} {all}").to_lowercase()
-}
-
-/// The set operation behind a table alias, and whether it is `ALL`.
-pub(crate) fn marked_set(alias: &str) -> Option<(SetKind, bool)> {
-    [SetKind::Intersect, SetKind::Except]
-        .into_iter()
-        .flat_map(|kind| [(kind, false), (kind, true)])
-        .find(|(kind, all)| set_marker(*kind, *all) == alias)
 }
 
 /// The leftmost operand of a chain of AND and OR that is not in brackets.
@@ -206,30 +181,14 @@ fn as_double(digits: &str) -> Expr {
     as_type(Expr::Value(Value::SingleQuotedString(digits.into()).into()), "DOUBLE")
 }
 
-/// `name(args)`
-pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
-    Expr::Function(Function {
-        name: ObjectName::from(Ident::with_quote('"', name)),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(args),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
-}
-
 /// `exact(expr)`
 fn exact(expr: Expr) -> Expr {
     call(EXACT, vec![expr])
 }
 
 /// `nextval('s')` under the name that the binder finds the sequence by.
-fn name_sequence(function: &mut Function, kind: sequence::Kind) -> Result<()> {
-    let name = sequence::named_sequence(function)?;
+fn name_sequence(function: &mut Function, kind: sequence_call::Kind) -> Result<()> {
+    let name = sequence_call::named_sequence(function)?;
     function.name = ObjectName::from(Ident::with_quote('"', sequence::call(kind, &name)));
     if let FunctionArguments::List(list) = &mut function.args {
         list.args.clear();
@@ -444,7 +403,7 @@ impl Rewriter<'_> {
             }
             return flow(windows::call(&name, function, self.context));
         }
-        if window::number_in(&name).is_some() {
+        if window_call::number_in(&name).is_some() {
             return ControlFlow::Continue(());
         }
         if window::is_window_function(&name) && !Library::get().has(&name) {
@@ -457,7 +416,7 @@ impl Rewriter<'_> {
         if name == SETS || name == NEAREST || outer_aggregate::named(&name).is_some() {
             return ControlFlow::Continue(());
         }
-        if let Some(kind) = sequence::Kind::of(&name) {
+        if let Some(kind) = sequence_call::Kind::of(&name) {
             return flow(name_sequence(function, kind));
         }
         if name == "current_schema"

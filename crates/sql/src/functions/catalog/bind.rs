@@ -1,8 +1,8 @@
 //! A catalog function as DataFusion's binder sees it: a name, argument types and a result type. It is lowered
 //! to a [`Call`](super::call::Call), never invoked.
 
-use super::types::resolve;
-use super::{Body, Definition, Overload, Signature};
+use crate::functions::definition::types::resolve;
+use crate::functions::definition::{Body, Definition, Overload, Signature};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::{
