@@ -24,7 +24,7 @@ use entasis_vector::{Error, Field, Result, Schema};
 use std::sync::Arc;
 
 /// The steps before and behind DataFusion's binder, of every query.
-pub(super) const STEPS: Steps = Steps { rewrite, lower: lower::lower, constant: lower::constant, describe };
+pub(super) static STEPS: Steps = Steps { rewrite, lower: lower::lower, constant: lower::constant, describe };
 
 /// What a statement is bound with.
 pub(super) struct Binder<'a> {

@@ -1,7 +1,7 @@
 //! What a row must satisfy by itself: NOT NULL, and CHECK, whose conditions are computed by the statement's
 //! plan.
 
-use super::rows::{datum, shown};
+use super::values::{datum, shown};
 use entasis_storage::{Datum, TableEntry};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Value};

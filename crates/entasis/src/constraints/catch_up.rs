@@ -11,8 +11,8 @@
 //! cannot catch up, because its own rows are in no version that others share: it is in conflict with whoever
 //! was first, as for all else.
 
-use crate::change::{KeyChange, change_index, judge_added};
-use crate::work::Interrupt;
+use super::keys::{KeyChange, change_index, judge_added};
+use crate::interrupt::Interrupt;
 use entasis_storage::index::index_columns;
 use entasis_storage::{RowId, TableEntry, TableSnapshot};
 use entasis_vector::{DataType, Result, Value};

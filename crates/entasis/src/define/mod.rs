@@ -5,8 +5,9 @@
 //! meanwhile fails, or makes the change fail: the first to commit wins.
 //!
 //! What needs an object stays as good as it was, or the statement is refused: foreign keys of other tables
-//! are in [`references`], views in [`views`], and what is dropped in [`remove`].
+//! are in [`references`], views in [`views`], and what is dropped in [`drop`] and [`remove`].
 
+mod drop;
 mod references;
 mod remove;
 mod schemas;
@@ -14,10 +15,10 @@ mod views;
 
 use self::views::Views;
 use crate::change::insert;
-use crate::connection::Connection;
+use crate::execute::query;
 use crate::relations::TableRelation;
 use crate::rows::Rows;
-use crate::statement;
+use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName, OnCommit};
@@ -31,15 +32,15 @@ use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema};
 use std::sync::Arc;
 
 /// Runs a statement that changes what there is.
-pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
+pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::CreateTable { name, columns, mut definition, sequences, if_not_exists, or_replace } => {
             if if_not_exists && work.names.table(&name).is_some() {
                 return Ok(Rows::empty());
             }
-            definition.layout.compression.get_or_insert(connection.compression());
+            definition.layout.compression.get_or_insert(session.compression());
             let note = layout_note(&definition.layout);
-            let replaced = replace(connection, work, &name, or_replace)?;
+            let replaced = replace(session, work, &name, or_replace)?;
             let sequences = name_sequences(&work.names, &name, &mut definition, sequences);
             let entry = new_entry(&name, columns, definition)?;
             add(work, entry)?;
@@ -47,32 +48,32 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
                 let sequence = Arc::new(Sequence::new(&name, counting(options)));
                 work.names.add(Entry::Sequence(sequence), IfExists::Fail)?;
             }
-            replaced.judge(connection, work)?;
+            replaced.judge(session, work)?;
             Ok(Rows::empty().with_note(note))
         }
         Statement::CreateTableAs { name, plan, mut definition, if_not_exists, or_replace } => {
-            definition.layout.compression.get_or_insert(connection.compression());
+            definition.layout.compression.get_or_insert(session.compression());
             if if_not_exists && work.names.table(&name).is_some() {
                 return Ok(Rows::empty());
             }
             let note = layout_note(&definition.layout);
             let columns = plan.schema().into_iter().map(nullable).collect();
             let entry = new_entry(&name, columns, definition)?;
-            let rows = insert::fill(connection, &entry, plan)?;
-            let replaced = replace(connection, work, &name, or_replace)?;
+            let rows = insert::fill(session, &entry, plan)?;
+            let replaced = replace(session, work, &name, or_replace)?;
             add(work, entry)?;
-            replaced.judge(connection, work)?;
+            replaced.judge(session, work)?;
             Ok(Rows::changed_rows(rows).with_note(note))
         }
         Statement::CreateView { name, sql, columns, becomes_temporary, needs, if_not_exists, or_replace } => {
-            let users = Views::of(connection, work, &name);
+            let users = Views::of(session, work, &name);
             // What the connection has registered, and files, are no objects of the catalog.
             let needs = needs.into_iter().filter(|needed| work.names.get(needed).is_some()).collect();
             let view = Arc::new(View { name, sql, schema: columns, needs });
             work.names.add(Entry::View(view.clone()), taken(if_not_exists, or_replace))?;
-            users.judge(connection, work)?;
+            users.judge(session, work)?;
             if or_replace {
-                views::refuse_circle(connection, work, &view)?;
+                views::refuse_circle(session, work, &view)?;
             }
             Ok(Rows::empty()
                 .with_note(becomes_temporary.then_some("the view is temporary, as what it names is")))
@@ -94,9 +95,9 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             let old =
                 work.names.index(&key.name, Some(temporary)).map(|(entry, number)| (entry.clone(), number));
             if let (true, Some((entry, number))) = (or_replace, old) {
-                drop_key(connection, work, &entry, number, false)?;
+                drop_key(session, work, &entry, number, false)?;
             }
-            create_index(connection, work, &table, key, if_not_exists)
+            create_index(session, work, &table, key, if_not_exists)
         }
         Statement::AlterTable { table, if_exists, alteration } => {
             let note = match &alteration {
@@ -104,14 +105,14 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
                 _ => None,
             };
             match work.names.table(&table).cloned() {
-                Some(entry) => alter(connection, work, &entry, alteration)?,
+                Some(entry) => alter(session, work, &entry, alteration)?,
                 None if if_exists => {}
                 None => return Err(Error::input(format!("there is no table \"{table}\""))),
             }
             Ok(Rows::empty().with_note(note))
         }
         Statement::Drop { kind, names, if_exists, cascade } => {
-            remove::objects(connection, work, kind, &names, if_exists, cascade)
+            drop::objects(session, work, kind, &names, if_exists, cascade)
         }
         other => Err(Error::internal(format!("{other:?} was not expected here"))),
     }
@@ -132,7 +133,7 @@ fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
 }
 
 /// Before a commit: temporary tables lose their rows, or go, as they were declared to.
-pub(crate) fn at_commit(connection: &Connection, work: &mut Work) -> Result<()> {
+pub(crate) fn at_commit(session: &Session, work: &mut Work) -> Result<()> {
     let of = |work: &Work, what: OnCommit| -> Vec<Arc<TableEntry>> {
         let tables = work
             .names
@@ -147,7 +148,7 @@ pub(crate) fn at_commit(connection: &Connection, work: &mut Work) -> Result<()> 
         }
     }
     for table in of(work, OnCommit::Drop) {
-        remove::object(connection, work, &Entry::Table(table), &[], true)?;
+        remove::object(session, work, &Entry::Table(table), &[], true)?;
     }
     Ok(())
 }
@@ -255,14 +256,14 @@ fn name_sequences(
 
 /// Takes a table away that another is to replace, with its sequences. Views that need it must be judged
 /// behind that.
-fn replace(connection: &Connection, work: &mut Work, name: &str, or_replace: bool) -> Result<Views> {
-    let views = Views::of(connection, work, name);
+fn replace(session: &Session, work: &mut Work, name: &str, or_replace: bool) -> Result<Views> {
+    let views = Views::of(session, work, name);
     if let (true, Some(old)) = (or_replace, work.names.table(name).cloned()) {
         references::refuse_referred(work, &old, &[])?;
         work.relies_on(&old);
         work.names.remove(&old.name, "table")?;
         references::renew_parents(work, &old.definition, &Definition::default(), name)?;
-        remove::identities(connection, work, old.definition.identities(), false)?;
+        remove::identities(session, work, old.definition.identities(), false)?;
     }
     Ok(views)
 }
@@ -301,22 +302,17 @@ fn redefined(entry: &TableEntry, definition: Definition) -> Arc<TableEntry> {
 
 // ---- tables that change -----------------------------------------------------------------------------------
 
-fn alter(
-    connection: &Connection,
-    work: &mut Work,
-    entry: &Arc<TableEntry>,
-    alteration: Alteration,
-) -> Result<()> {
+fn alter(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, alteration: Alteration) -> Result<()> {
     match alteration {
         Alteration::Nothing => Ok(()),
         Alteration::Rename { to } => rename(work, entry, to),
         Alteration::Layout(layout) => {
             let layout = layout.over(&entry.definition.layout);
             let definition = Definition { layout, ..(*entry.definition).clone() };
-            let new = rebuilt(connection, work, entry, entry.table.schema().clone(), definition, None)?;
+            let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
             put(work, entry, new)
         }
-        Alteration::Columns(columns) => alter_columns(connection, work, entry, columns),
+        Alteration::Columns(columns) => alter_columns(session, work, entry, columns),
     }
 }
 
@@ -336,34 +332,24 @@ fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
 }
 
 /// Gives a table other columns or another definition, and has those follow that need it.
-fn alter_columns(
-    connection: &Connection,
-    work: &mut Work,
-    entry: &Arc<TableEntry>,
-    mut to: Columns,
-) -> Result<()> {
+fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mut to: Columns) -> Result<()> {
     for (name, plan) in std::mem::take(&mut to.violations) {
-        if statement::query(connection, plan)?.rows() > 0 {
+        if query(session, plan)?.rows() > 0 {
             let text = format!("rows of table {} violate {name}", entry.name);
             return Err(Error::new(ErrorKind::Constraint, text));
         }
     }
     references::follow_columns(work, entry, &mut to)?;
-    let mut views = Views::of(connection, work, &entry.name);
+    let mut views = Views::of(session, work, &entry.name);
     views.judge_columns(entry, &to)?;
     let Columns { columns, definition, rows, cascade, .. } = to;
-    let new = rebuilt(connection, work, entry, columns, definition, rows)?;
+    let new = rebuilt(session, work, entry, columns, definition, rows)?;
     put(work, entry, new.clone())?;
     let has_kept = |sequence: &&str| new.definition.identities().any(|kept| kept == *sequence);
-    remove::identities(
-        connection,
-        work,
-        entry.definition.identities().filter(|name| !has_kept(name)),
-        cascade,
-    )?;
+    remove::identities(session, work, entry.definition.identities().filter(|name| !has_kept(name)), cascade)?;
     match cascade {
-        true => views.drop_broken(connection, work),
-        false => views.judge(connection, work),
+        true => views.drop_broken(session, work),
+        false => views.judge(session, work),
     }
 }
 
@@ -385,7 +371,7 @@ fn put_in_place(work: &mut Work, old: &Arc<TableEntry>, new: Arc<TableEntry>) ->
 
 /// A table with other columns or another definition: its rows are those of `rows`, or those that it has.
 fn rebuilt(
-    connection: &Connection,
+    session: &Session,
     work: &mut Work,
     entry: &Arc<TableEntry>,
     columns: Schema,
@@ -397,11 +383,11 @@ fn rebuilt(
         && options_of(&definition, &columns)? == *entry.table.options()
     {
         let (new, indexes) = with_keys(entry, definition);
-        insert::fill_indexes(connection, &new, rows_of(work, entry), &indexes)?;
+        insert::fill_indexes(session, &new, rows_of(work, entry), &indexes)?;
         return Ok(new);
     }
     let new = new_entry(&entry.name, columns, definition)?;
-    insert::fill(connection, &new, rows.unwrap_or_else(|| rows_of(work, entry)))?;
+    insert::fill(session, &new, rows.unwrap_or_else(|| rows_of(work, entry)))?;
     Ok(new)
 }
 
@@ -417,25 +403,20 @@ fn rows_of(work: &mut Work, entry: &TableEntry) -> Plan {
 
 /// Puts a table with other keys in the place of what it was. Others go on writing to it while indexes are
 /// built, which catch up at the commit; unless it must be laid out anew.
-fn put_keys(
-    connection: &Connection,
-    work: &mut Work,
-    old: &Arc<TableEntry>,
-    definition: Definition,
-) -> Result<()> {
+fn put_keys(session: &Session, work: &mut Work, old: &Arc<TableEntry>, definition: Definition) -> Result<()> {
     let columns = old.table.schema().clone();
     if options_of(&definition, &columns)? != *old.table.options() {
-        let new = rebuilt(connection, work, old, columns, definition, None)?;
+        let new = rebuilt(session, work, old, columns, definition, None)?;
         return put(work, old, new);
     }
     let (new, indexes) = with_keys(old, definition);
-    insert::fill_indexes(connection, &new, rows_of(work, old), &indexes)?;
+    insert::fill_indexes(session, &new, rows_of(work, old), &indexes)?;
     work.built(old, &new, indexes);
     put_in_place(work, old, new)
 }
 
 fn create_index(
-    connection: &Connection,
+    session: &Session,
     work: &mut Work,
     table: &str,
     key: Key,
@@ -457,30 +438,13 @@ fn create_index(
         definition.layout = LayoutChoice { key: Some(key.columns.clone()), ..definition.layout };
     }
     definition.keys.push(key);
-    put_keys(connection, work, &entry, definition)?;
+    put_keys(session, work, &entry, definition)?;
     Ok(Rows::empty())
-}
-
-fn drop_index(
-    connection: &Connection,
-    work: &mut Work,
-    name: &str,
-    if_exists: bool,
-    cascade: bool,
-) -> Result<()> {
-    let Some((entry, number)) = work.names.index(name, None).map(|(entry, number)| (entry.clone(), number))
-    else {
-        if if_exists {
-            return Ok(());
-        }
-        return Err(Error::input(format!("there is no index \"{name}\"")));
-    };
-    drop_key(connection, work, &entry, number, cascade)
 }
 
 /// Drops the index or unique key of a table that has this number.
 fn drop_key(
-    connection: &Connection,
+    session: &Session,
     work: &mut Work,
     entry: &Arc<TableEntry>,
     number: usize,
@@ -506,5 +470,5 @@ fn drop_key(
         violations: Vec::new(),
     };
     references::follow_columns(work, entry, &mut to)?;
-    put_keys(connection, work, entry, to.definition)
+    put_keys(session, work, entry, to.definition)
 }

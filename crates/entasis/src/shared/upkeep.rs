@@ -6,7 +6,7 @@
 //!
 //! [`Table::upkeep`]: entasis_storage::Table::upkeep
 
-use crate::database::Shared;
+use super::Shared;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -23,7 +23,7 @@ const QUIET: Duration = Duration::from_millis(1200);
 
 /// Whoever writes says so here.
 #[derive(Default)]
-pub(crate) struct Upkeep {
+pub(super) struct Upkeep {
     is_awake: AtomicBool,
     /// `None` if no thread could be started: then there is no upkeep.
     thread: OnceLock<Option<Thread>>,
@@ -32,7 +32,7 @@ pub(crate) struct Upkeep {
 impl Upkeep {
     /// Says that rows were written, or much memory was used and freed.
     #[inline]
-    pub(crate) fn wake(&self, shared: &Arc<Shared>) {
+    pub(super) fn wake(&self, shared: &Arc<Shared>) {
         if !self.is_awake.load(Ordering::Relaxed) {
             self.wake_now(shared);
         }
