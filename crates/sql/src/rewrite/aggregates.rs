@@ -21,7 +21,7 @@
 use super::ambiguous::names_in;
 use super::order_by::{is_aggregate, is_aggregate_call};
 use super::using::Joins;
-use super::{conditions, orders, result_names};
+use super::{conditions, orders};
 use crate::binding::context::Context;
 use crate::functions::outer_aggregate;
 use crate::syntax::build::call;
@@ -74,7 +74,7 @@ impl Visitor for Look {
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let Some(having) = &select.having else { return ControlFlow::Continue(()) };
-        let results = result_names(select);
+        let results = conditions::result_names(select);
         if names_in(having, true).iter().any(|name| results.contains(&name.value.to_lowercase())) {
             return ControlFlow::Break(());
         }
@@ -271,7 +271,7 @@ impl Own<'_, '_> {
 
     /// Refuses the names of results in the aggregates of `HAVING`.
     fn refuse_results(&mut self, select: &Select) -> Result<()> {
-        let results = result_names(select);
+        let results = conditions::result_names(select);
         for name in names_in(&select.having, true) {
             let lower = name.value.to_lowercase();
             if results.contains(&lower) && self.owner_of_column(&lower).is_none() {

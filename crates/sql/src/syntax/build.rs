@@ -165,3 +165,18 @@ pub(crate) fn stored_expr(sql: &str) -> Result<Expr> {
         _ => Err(Error::internal(format!("{sql} is not an expression"))),
     }
 }
+
+/// `CAST(expr AS ty)`, for a type by its name.
+pub(crate) fn as_type(expr: Expr, ty: &str) -> Expr {
+    let mut template =
+        parse_query(&format!("SELECT CAST(NULL AS {ty})")).expect("a constant but for the type");
+    match &mut *template.body {
+        SetExpr::Select(select) => match select.projection.pop() {
+            Some(SelectItem::UnnamedExpr(Expr::Cast { kind, data_type, array, format, .. })) => {
+                Expr::Cast { kind, expr: Box::new(expr), data_type, array, format }
+            }
+            _ => unreachable!("the template has one item"),
+        },
+        _ => unreachable!("the template is a SELECT"),
+    }
+}

@@ -5,6 +5,7 @@
 //! TIME or VARCHAR; fields of a TIMESTAMPTZ and the beginnings of its days; and INTERVALs that are added to
 //! it. In UTC only text remains to be done, as it may name a zone.
 
+use super::{instant, local, midnight, read, same_number, shifted, truncated, write};
 use crate::environment::TimeZone;
 use entasis_engine::plan::Plan;
 use entasis_vector::DataType;
@@ -27,18 +28,16 @@ fn one(expr: Expr, zone: TimeZone) -> Expr {
     use DataType::{Date, Interval, Time, Timestamp, TimestampTz, Varchar};
     match expr {
         Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
-            super::read(zone, *input, lenient)
+            read(zone, *input, lenient)
         }
-        other @ Expr::External { .. } => super::same_number(other),
+        other @ Expr::External { .. } => same_number(other),
         other if zone.is_utc() => other,
         Expr::Cast { input, ty, lenient } => match (input.ty(), ty) {
-            (TimestampTz, Varchar) => super::write(zone, *input),
-            (TimestampTz, Timestamp) => super::local(zone, *input),
-            (TimestampTz, Date | Time) => {
-                Expr::Cast { input: Box::new(super::local(zone, *input)), ty, lenient }
-            }
-            (Timestamp, TimestampTz) => super::instant(zone, *input),
-            (Date, TimestampTz) => super::instant(zone, super::midnight(*input)),
+            (TimestampTz, Varchar) => write(zone, *input),
+            (TimestampTz, Timestamp) => local(zone, *input),
+            (TimestampTz, Date | Time) => Expr::Cast { input: Box::new(local(zone, *input)), ty, lenient },
+            (Timestamp, TimestampTz) => instant(zone, *input),
+            (Date, TimestampTz) => instant(zone, midnight(*input)),
             _ => Expr::Cast { input, ty, lenient },
         },
         Expr::Function { function, mut args, ty }
@@ -46,17 +45,17 @@ fn one(expr: Expr, zone: TimeZone) -> Expr {
         {
             match function {
                 Function::Extract(part) if part != DatePart::Epoch => {
-                    let local = super::local(zone, args.remove(0));
+                    let local = local(zone, args.remove(0));
                     Expr::Function { function, args: vec![local], ty }
                 }
-                Function::Truncate(part) => super::truncated(zone, part, args.remove(0)),
+                Function::Truncate(part) => truncated(zone, part, args.remove(0)),
                 _ => Expr::Function { function, args, ty },
             }
         }
         Expr::Arithmetic { op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, .. }
             if left.ty() == TimestampTz && right.ty() == Interval =>
         {
-            super::shifted(zone, *left, *right, op == ArithmeticOp::Subtract)
+            shifted(zone, *left, *right, op == ArithmeticOp::Subtract)
         }
         other => other,
     }
