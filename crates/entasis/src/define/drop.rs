@@ -1,6 +1,7 @@
 //! `DROP`: which objects are meant. What happens to each: [`super::remove`], and [`super::schemas`].
 
-use super::{drop_key, remove, schemas};
+use super::index::drop_index;
+use super::{remove, schemas};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -48,15 +49,4 @@ pub(super) fn objects(
         remove::object(session, work, &entry, &together, cascade)?;
     }
     Ok(Rows::empty())
-}
-
-fn drop_index(session: &Session, work: &mut Work, name: &str, if_exists: bool, cascade: bool) -> Result<()> {
-    let Some((entry, number)) = work.names.index(name, None).map(|(entry, number)| (entry.clone(), number))
-    else {
-        if if_exists {
-            return Ok(());
-        }
-        return Err(Error::input(format!("there is no index \"{name}\"")));
-    };
-    drop_key(session, work, &entry, number, cascade)
 }

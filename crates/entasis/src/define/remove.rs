@@ -9,7 +9,8 @@
 //!
 //! Objects that are dropped by one statement do not keep each other.
 
-use super::{redefined, references};
+use super::entry::redefined;
+use super::references;
 use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::relation::{ColumnDefault, Definition};
