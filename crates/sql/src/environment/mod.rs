@@ -1,6 +1,7 @@
 //! What a statement is bound against: names and what they stand for, the session, the values of parameters.
 //!
-//! The [`Catalog`] is a trait, which whoever owns the tables implements.
+//! The [`Catalog`] is a trait, which whoever owns the tables implements. What is asked of the names in one
+//! beyond that (what something new is called, what is not there) is [`schema`].
 
 mod catalog;
 mod parameters;

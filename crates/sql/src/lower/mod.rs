@@ -7,6 +7,15 @@
 //! A subquery in an expression becomes a join around the node that feeds the expression, and a column of that
 //! join stands for its value ([`subquery`]); if it refers to the outer query, it is decorrelated
 //! ([`unnest`]). Hence lowering an expression takes the node, too.
+//!
+//! ```text
+//! join ← asof                          joins
+//! subquery  first  window              subqueries; LIMIT 1 within one; window functions
+//! unnest  aggregate                    correlated subqueries without correlation; groups
+//! null_aware  grouping  recursive      IN where NULL counts; grouping sets; recursions
+//! expr ← literal                       expressions
+//! tree  keys                           columns of unfinished trees; keys of joins
+//! ```
 
 mod aggregate;
 mod asof;

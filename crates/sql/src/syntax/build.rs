@@ -7,8 +7,6 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_vector::{DataType, Error, Result};
 
-// ---- queries ----------------------------------------------------------------------------------------------
-
 /// A query of a body and nothing else.
 pub(crate) fn query_of(body: SetExpr) -> Query {
     Query {
@@ -45,6 +43,7 @@ pub(crate) fn table_factor(table: &str, alias: TableAlias) -> Result<TableFactor
     factor.map(|from| from.relation).ok_or_else(|| Error::internal("the template has a table"))
 }
 
+/// `AS name`
 pub(crate) fn table_alias(name: Ident) -> TableAlias {
     TableAlias { explicit: true, name, columns: Vec::new(), at: None }
 }
@@ -59,14 +58,17 @@ pub(crate) fn named(expr: Expr, name: &str) -> SelectItem {
     SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', name) }
 }
 
+/// `NULL`
 pub(crate) fn null() -> Expr {
     Expr::Value(ast::Value::Null.into())
 }
 
+/// A number.
 pub(crate) fn number(number: u8) -> Expr {
     Expr::Value(ast::Value::Number(number.to_string(), false).into())
 }
 
+/// All of these, each in brackets behind the first; `None` if there are none.
 pub(crate) fn and(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
         left: Box::new(left),
@@ -75,6 +77,7 @@ pub(crate) fn and(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     })
 }
 
+/// `left OR (right)`
 pub(crate) fn or(left: Expr, right: Expr) -> Expr {
     Expr::BinaryOp {
         left: Box::new(left),
@@ -83,18 +86,22 @@ pub(crate) fn or(left: Expr, right: Expr) -> Expr {
     }
 }
 
+/// `NOT (expr)`
 pub(crate) fn not(expr: Expr) -> Expr {
     Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
 }
 
+/// `expr IS NULL`
 pub(crate) fn is_null(expr: Expr) -> Expr {
     Expr::IsNull(Box::new(expr))
 }
 
+/// `EXISTS (query)`
 pub(crate) fn exists(query: Query) -> Expr {
     Expr::Exists { subquery: Box::new(query), negated: false }
 }
 
+/// `JOIN relation`, of this kind.
 pub(crate) fn join(relation: TableFactor, join_operator: ast::JoinOperator) -> ast::Join {
     ast::Join { relation, global: false, join_operator }
 }
@@ -108,6 +115,7 @@ pub(crate) fn cast_to(expr: Expr, ty: DataType) -> Result<Expr> {
     Ok(cast)
 }
 
+/// `left = right`
 pub(crate) fn equal(left: Expr, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op: ast::BinaryOperator::Eq, right: Box::new(right) }
 }
