@@ -13,7 +13,7 @@ use super::copied::copied;
 use super::frame::{FrameSpec, Pieces};
 use super::ranked::{Ranked, Sliding};
 use super::section::Section;
-use super::state_tree::{FAN_OUT, StateTree, FrameRest};
+use super::state_tree::{FAN_OUT, FrameRest, StateTree};
 use crate::context::QueryContext;
 use crate::exec::aggregate::feed::{Feeder, Groups};
 use crate::exec::aggregate::layout::{AggregateLayout, ResultKind};
