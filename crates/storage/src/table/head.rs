@@ -13,7 +13,7 @@
 
 use super::summaries::Summaries;
 use super::turns::Turns;
-use crate::definition::TableOptions;
+use crate::definition::{ObjectId, TableOptions};
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tree::{Branch, Epochs, Root, Shape};
@@ -30,6 +30,7 @@ static TABLES: AtomicU64 = AtomicU64::new(0);
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
     id: u64,
+    object: ObjectId,
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
@@ -99,6 +100,16 @@ impl Table {
 
     /// An empty table.
     pub fn with_options(name: impl Into<String>, schema: Schema, options: TableOptions) -> Arc<Table> {
+        Table::with_id(ObjectId::fresh(), name, schema, options)
+    }
+
+    /// An empty table that a file knows by an id.
+    pub(crate) fn with_id(
+        object: ObjectId,
+        name: impl Into<String>,
+        schema: Schema,
+        options: TableOptions,
+    ) -> Arc<Table> {
         let shape = Shape::new(name.into(), schema, options);
         let epochs = Arc::new(Epochs::default());
         let fences = shape.no_fences();
@@ -113,6 +124,7 @@ impl Table {
         let id = TABLES.fetch_add(1, Ordering::Relaxed) + 1;
         Arc::new(Table {
             id,
+            object,
             shape,
             epochs,
             turns: Turns::new(id),
@@ -131,6 +143,11 @@ impl Table {
     /// their ids.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// What tells it apart from all other objects, also when its database is opened again.
+    pub fn object(&self) -> ObjectId {
+        self.object
     }
 
     /// True if no transaction counts on rows staying where they are. Whoever moves rows asks with the head in

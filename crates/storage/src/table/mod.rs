@@ -4,6 +4,7 @@
 //! fork                          versions that are written aside, by a statement or a transaction
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      what was done to a fork; two versions compared; tables made of others
+//! restore                       tables made of what a file had
 //! snapshot                      a version, for as long as it is held
 //! duplicates                    equal keys where there should be none
 //! appender  reader  index  upkeep  writer_turn
@@ -23,6 +24,7 @@ mod head;
 pub mod index;
 mod log;
 mod reader;
+mod restore;
 mod rewrite;
 mod snapshot;
 mod summaries;
@@ -40,6 +42,7 @@ pub use head::Table;
 pub(crate) use head::{HeadGuard, Steady};
 pub(crate) use log::{Log, Operation};
 pub use reader::TableReader;
+pub(crate) use restore::RestoredGroup;
 pub use rewrite::ColumnSource;
 pub use snapshot::TableSnapshot;
 pub use turns::{Interrupt, Waiter, WriterName};
@@ -49,6 +52,6 @@ pub(crate) use writer_turn::WriterTurn;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    mod model;
+    pub(crate) mod model;
     pub(crate) mod rows;
 }

@@ -66,11 +66,11 @@ fn value(ty: DataType, spread: u64, random: &mut Random) -> Value {
     }
 }
 
-fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     TYPES.iter().enumerate().map(|(i, &ty)| Field::new(format!("c{i}"), ty)).collect()
 }
 
-fn random_rows(count: usize, random: &mut Random) -> Rows {
+pub(crate) fn random_rows(count: usize, random: &mut Random) -> Rows {
     let spreads: Vec<u64> = TYPES.iter().map(|_| random.below(3)).collect();
     let null_every: Vec<u64> = TYPES.iter().map(|_| [0, 1, 3, 50][random.below(4) as usize]).collect();
     let row =
