@@ -73,6 +73,18 @@ RULES = [
         error("PostgreSQL", r"subquery in FROM must have an alias", r"SELECT \* FROM .*(USING|NATURAL).* ORDER BY .*\b\d+ (ASC|DESC|NULLS)"),
         "DuckDB",
     ),
+    Rule(
+        "merged columns beside another table's",
+        Kind.LEFT_OUT,
+        error("Entasis", r"the column \w+ is in more than one table", r"USING|NATURAL"),
+        "DuckDB",
+    ),
+    Rule(
+        "texts in set operations",
+        Kind.LEFT_OUT,
+        error("DuckDB", r"Cannot compare values of type \w+ and type VARCHAR", r"UNION|EXCEPT|INTERSECT"),
+        "DuckDB",
+    ),
     Rule("ALL over an aggregate", Kind.LEFT_OUT, statement(r"ALL \(\(SELECT .*UNION ALL \(SELECT (max|min|count)"), "DuckDB"),
     Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
     Rule("whole seconds", Kind.AS_DUCKDB, statement(r"extract\(second FROM")),

@@ -11,7 +11,7 @@
 mod random;
 
 use entasis_engine::exec::materialized::{Materialized, column_of};
-use entasis_engine::exec::tuple::Layout;
+use entasis_engine::exec::tuple::TupleLayout;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, DataType, StringView, Vector};
 use random::Random;
@@ -87,7 +87,7 @@ fn time(rows: usize, mut run: impl FnMut()) -> f64 {
 fn compare() {
     let columns = [(DataType::Int64, Between(1, 1 << 20)), (DataType::Varchar, OneOf(MODES))];
     let metas: Vec<ColumnMeta> = columns.iter().map(|(ty, values)| meta(*ty, values)).collect();
-    let layout = Arc::new(Layout::new(&metas, &[false; 2]).expect("two columns fit a tuple"));
+    let layout = Arc::new(TupleLayout::new(&metas, &[false; 2]).expect("two columns fit a tuple"));
     let mut random = Random(4711);
     let mut vectors: Vec<Vector> =
         columns.iter().map(|(ty, values)| vector(*ty, values, &mut random)).collect();
@@ -142,7 +142,8 @@ fn compare() {
 
 fn measure(name: &str, chunks: usize, columns: &[(DataType, Values)]) {
     let metas: Vec<ColumnMeta> = columns.iter().map(|(ty, values)| meta(*ty, values)).collect();
-    let layout = Arc::new(Layout::new(&metas, &vec![false; metas.len()]).expect("a few columns fit a tuple"));
+    let layout =
+        Arc::new(TupleLayout::new(&metas, &vec![false; metas.len()]).expect("a few columns fit a tuple"));
     let mut random = Random(4711);
     // The strings' bytes outlive the rows in these.
     let pools: Vec<Vec<Vector>> = (0..16)

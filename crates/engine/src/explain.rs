@@ -16,7 +16,7 @@
 
 use crate::bounds::Bounds;
 use crate::estimate::estimate_rows;
-use crate::plan::display::{Names, Notes, Search};
+use crate::plan::display::{Names, Notes, SearchText};
 use crate::plan::{Columns, Node, Plan};
 use crate::reach;
 use std::fmt;
@@ -60,7 +60,7 @@ fn notes(node: &Node, columns: &Columns) -> Notes {
     match node {
         Node::Scan(scan) => Notes { found: reach::in_words(scan), ..Notes::default() },
         Node::Join(join) => {
-            let search = Bounds::of(join, columns).map(|bounds| Search {
+            let search = Bounds::of(join, columns).map(|bounds| SearchText {
                 by: bounds.conditions.iter().map(|condition| condition.to_expr()).collect(),
                 rest: bounds.rest,
             });

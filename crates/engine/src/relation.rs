@@ -147,6 +147,9 @@ pub trait Source: Send + Sync {
     fn has_order(&self) -> bool {
         true
     }
+    /// All workers have ended: notes what has become of the rows, for `EXPLAIN ANALYZE`. Not called where a
+    /// worker has failed, or where the pipeline is left out.
+    fn end(&self) {}
     /// The same source, whose workers leave rows that no filter has looked at where they are stored, and give
     /// chunks of any number of these ([`Chunk::stored`]); `None` if there is no such source. For a consumer
     /// that folds columns of integers of up to 64 bits and nothing else.

@@ -40,7 +40,7 @@ impl<'a> TableLoad<'a> {
 
     fn new(connection: &'a Connection, table: Arc<Table>, create: bool) -> TableLoad<'a> {
         let vectors = table.schema().iter().map(|field| Vector::new(field.ty.physical())).collect();
-        let memory = Reservation::new(&connection.shared.memory);
+        let memory = Reservation::new(&connection.session.shared.memory);
         let appender = table.appender();
         TableLoad { connection, table, create, appender, memory, vectors, chunk: Chunk::new(), rows: 0 }
     }
@@ -74,13 +74,13 @@ impl<'a> TableLoad<'a> {
         let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
         table.commit(vec![appender.finish()])?;
         if create {
-            let base = connection.newest_names();
+            let base = connection.session.newest_names();
             let mut names = base.clone();
             names.add(Entry::Table(Arc::new(TableEntry::plain(table))), IfExists::Fail)?;
-            connection.shared.catalog.publish(&base, &names, &[], &mut || true)?;
+            connection.session.shared.catalog.publish(&base, &names, &[], &mut || true)?;
         }
         drop(memory);
-        connection.shared.charge_tables()?;
+        connection.session.shared.charge_tables()?;
         Ok(rows)
     }
 }

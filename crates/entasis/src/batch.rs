@@ -19,8 +19,8 @@ impl Connection {
     /// # Errors
     /// As [`Connection::query`]; nothing of the batch is done then.
     pub fn execute_many(&self, sql: &str, sets: &[Arguments]) -> Result<u64> {
-        self.cancel.clear();
-        let Ok(prepared) = self.remembered.prepare(sql)? else {
+        self.session.cancel.clear();
+        let Ok(prepared) = self.session.remembered.prepare(sql)? else {
             return Err(Error::input("a batch takes exactly one statement"));
         };
         self.settled(&prepared.parsed, || {
@@ -46,11 +46,12 @@ impl Connection {
     fn batch_by_itself(&self, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
         let mut tries = 0..TRIES;
         loop {
-            let mut open = Some(Work::transaction(self));
+            let mut open = Some(Work::transaction(&self.session));
             let changed = guarded(|| self.batch(&mut open, prepared, sets))?;
             let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
-            let committed =
-                self.waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| self.commit(work, waiter)));
+            let committed = self
+                .session
+                .waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| self.commit(work, waiter)));
             match committed {
                 Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {}
                 committed => return committed.map(|()| changed),
@@ -61,7 +62,7 @@ impl Connection {
     fn batch(&self, open: &mut Option<Work>, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
         let mut changed = 0;
         for arguments in sets {
-            if self.cancel.is_raised() {
+            if self.session.cancel.is_raised() {
                 return Err(Error::interrupted());
             }
             let spread;
@@ -74,8 +75,9 @@ impl Connection {
             };
             entasis_sql::check_arguments(parsed.parameters(), values.len())?;
             if kept.is_some_and(Prepared::is_keyed)
-                && let Some(rows) =
-                    self.waiting(None, |waiter| keyed::run(self, open, prepared, values, waiter))?
+                && let Some(rows) = self
+                    .session
+                    .waiting(None, |waiter| keyed::run(&self.session, open, prepared, values, waiter))?
             {
                 changed += rows.changed().unwrap_or(0);
                 continue;

@@ -3,13 +3,13 @@
 //! A name is looked for among the relations that the host program registered, then the tables, then (by the
 //! front end) the views, and last the program's variables. A name that is a path is a file.
 
-use crate::connection::Connection;
-use crate::relations::TableRelation;
+use crate::relations::{self, TableRelation};
 use crate::search_path::{MAIN, SearchPath};
+use crate::session::Session;
 use crate::work::Work;
-use crate::{files, relations, settings};
+use crate::{files, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
-use entasis_sql::{Argument, Session};
+use entasis_sql::Argument;
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableSnapshot};
 use entasis_vector::{Error, Field, Result, Value};
@@ -18,25 +18,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The names that a statement sees: those of its work, and those of its connection.
 pub(crate) struct Names<'a> {
-    connection: &'a Connection,
+    /// What its connection knows.
+    session: &'a Session,
+    /// Objects by their names.
     names: CatalogVersion,
+    /// Where those without a schema are looked for.
     path: SearchPath,
-    session: Session,
+    /// The time, and the time zone.
+    clocks: entasis_sql::Session,
+    /// What is seen of tables.
     work: Mutex<&'a mut Work>,
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn new(connection: &'a Connection, work: &'a mut Work) -> Names<'a> {
-        let session = Session {
+    pub(crate) fn new(session: &'a Session, work: &'a mut Work) -> Names<'a> {
+        let clocks = entasis_sql::Session {
             transaction: work.began,
             statement: entasis_sql::clock(),
-            zone: connection.time_zone(),
+            zone: session.time_zone(),
         };
         Names {
-            connection,
-            names: work.names.clone(),
-            path: connection.search_path(),
             session,
+            names: work.names.clone(),
+            path: session.search_path(),
+            clocks,
             work: Mutex::new(work),
         }
     }
@@ -50,7 +55,7 @@ impl<'a> Names<'a> {
 
     /// What the statement sees, for those who look around.
     fn seen(&self) -> relations::Seen<'_> {
-        let registered = self.connection.registered.read().expect("no panic while locked");
+        let registered = self.session.registered.read().expect("no panic while locked");
         let mut registered: Vec<_> = registered.iter().map(|(name, of)| (name.clone(), of.clone())).collect();
         registered.sort_by(|(a, _), (b, _)| a.cmp(b));
         relations::Seen { names: &self.names, registered }
@@ -77,30 +82,30 @@ impl<'a> Names<'a> {
     /// A table with its row ids.
     pub(crate) fn with_row_ids(&self, name: &str) -> Option<TableRelation> {
         let (name, snapshot, indexes) = self.snapshot(name)?;
-        Some(TableRelation::with_row_ids(name, snapshot, indexes, self.connection.shared.costs()))
+        Some(TableRelation::with_row_ids(name, snapshot, indexes, self.session.shared.costs()))
     }
 }
 
 impl entasis_sql::Catalog for Names<'_> {
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>> {
-        let connection = self.connection;
+        let session = self.session;
         if let Some(relation) = relations::information_schema(name, || self.seen()) {
             return Some(relation);
         }
         if let Some(relation) =
-            connection.registered.read().expect("no panic while locked").get(&name.to_lowercase())
+            session.registered.read().expect("no panic while locked").get(&name.to_lowercase())
         {
             return Some(relation.clone());
         }
         if let Some((name, snapshot, indexes)) = self.snapshot(name) {
-            return Some(Arc::new(TableRelation::new(name, snapshot, indexes, connection.shared.costs())));
+            return Some(Arc::new(TableRelation::new(name, snapshot, indexes, session.shared.costs())));
         }
         if self.names.view(name).is_some() {
             return None;
         }
-        let replacement = connection.replacement.read().expect("no panic while locked").clone();
+        let replacement = session.replacement.read().expect("no panic while locked").clone();
         let rejects =
-            || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&connection.rejects));
+            || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&session.rejects));
         replacement.and_then(|find| find(name)).or_else(rejects)
     }
 
@@ -118,7 +123,7 @@ impl entasis_sql::Catalog for Names<'_> {
     fn sequence(&self, name: &str) -> Option<Arc<dyn entasis_sql::Sequence>> {
         let Entry::Sequence(sequence) = self.entry(name)? else { return None };
         let sequence = sequence.clone();
-        Some(Arc::new(TakenBy { sequence, taken: self.connection.taken.clone() }))
+        Some(Arc::new(TakenBy { sequence, taken: self.session.taken.clone() }))
     }
 
     fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
@@ -135,7 +140,7 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn schema_of(&self, name: &str) -> Option<String> {
         // What the host program has registered comes first.
-        if self.connection.is_registered(name) {
+        if self.session.is_registered(name) {
             return None;
         }
         self.path.schema_of(&self.names, name).map(str::to_owned)
@@ -167,7 +172,7 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
-        relations::table_function(name, args, &self.connection.rejects, |table| {
+        relations::table_function(name, args, &self.session.rejects, |table| {
             let schema = if table.contains('.') { None } else { self.path.schema_of(&self.names, table) };
             let table = schema.map_or(table.to_owned(), |schema| format!("{schema}.{table}"));
             self.snapshot(&table).map(|(_, rows, _)| rows)
@@ -175,17 +180,17 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names = self.connection.names_of(&self.names);
+        let mut names = self.session.names_of(&self.names);
         names.extend(relations::information_schema_names());
         names
     }
 
     fn setting(&self, name: &str) -> Option<String> {
-        settings::get(self.connection, name).ok()
+        settings::get(self.session, name).ok()
     }
 
-    fn session(&self) -> Session {
-        self.session
+    fn session(&self) -> entasis_sql::Session {
+        self.clocks
     }
 }
 

@@ -1,80 +1,47 @@
 //! A connection: text in, rows out.
 //!
-//! One statement runs at a time on a connection; several connections run at once. A connection holds its
-//! settings, the relations that the host program registered, the transaction that is open, and the flag that
-//! cancels its statement.
+//! One statement runs at a time on a connection; several connections run at once. A connection holds what it
+//! knows, whatever it does (its session), and the transaction that is open.
 //!
 //! Outside a transaction a statement is one by itself. Within one, a statement that fails undoes itself, and
 //! the transaction goes on.
 
 use crate::arguments::{self, Arguments};
 use crate::catalog::Names;
-use crate::database::{Database, Shared};
-use crate::files::csv::Rejects;
-use crate::keyed;
-use crate::prepared::{Prepared, Remembered};
-use crate::preparing::ByName;
-use crate::resting;
+use crate::database::Database;
+use crate::prepared::Prepared;
 use crate::rows::Rows;
-use crate::search_path::SearchPath;
-use crate::work::{Work, all_tables};
-use crate::{define, settings, statement};
+pub use crate::session::Replacement;
+use crate::session::Session;
+use crate::shared::{Shared, all_tables};
+use crate::work::Work;
+use crate::{define, execute, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::{Compression, Relation};
+use entasis_engine::relation::Relation;
 use entasis_sql::{Parsed, Statement, TimeZone};
-use entasis_storage::{CatalogVersion, Entry, TableEntry, Waiter, WriterName};
+use entasis_storage::{TableEntry, Waiter, WriterName};
 use entasis_vector::error::sqlstate;
 use entasis_vector::statement::within;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// Asked for names that the catalog does not have: variables of the host program.
-pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
 
 /// How often a statement by itself, or a batch, is run again that is in conflict with others.
 pub(crate) const TRIES: usize = 10;
 /// How long a statement waits for its turn that nobody could interrupt.
 const AT_ONCE: Duration = Duration::from_millis(2);
-/// Bytes of a statement's text that others are shown who wait for it.
-const SHOWN: usize = 200;
 /// A statement that took longer may have freed much memory.
 const LONG: Duration = Duration::from_millis(50);
 
-/// A session on a database.
+/// A session on a database, in which one statement runs at a time.
 pub struct Connection {
-    pub(crate) shared: Arc<Shared>,
-    /// Its number, by which others know it.
-    id: u64,
-    /// Milliseconds that a statement waits for another writer; 0 for as long as it takes.
-    pub(crate) lock_timeout: AtomicU64,
-    pub(crate) settings: Mutex<Settings>,
-    /// How tables that are created without saying so are encoded.
-    pub(crate) compression: Mutex<Compression>,
-    time_zone: Mutex<TimeZone>,
-    /// True if all tables are put in order after each of its statements.
-    pub(crate) rests: AtomicBool,
-    /// Where names without a schema are looked for.
-    pub(crate) search_path: Mutex<SearchPath>,
-    pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
-    pub(crate) replacement: RwLock<Option<Replacement>>,
+    /// What it knows.
+    pub(crate) session: Session,
     /// The transaction that is open.
     pub(crate) transaction: Mutex<Option<Work>>,
-    /// Statements by their texts.
-    pub(crate) remembered: Remembered,
-    /// Statements by the names that `PREPARE` gave them.
-    pub(crate) named: ByName,
-    /// By sequence, the value that was taken last.
-    pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
-    /// Rows of files that its statements have left out.
-    pub(crate) rejects: Arc<Rejects>,
-    pub(crate) cancel: CancelFlag,
-    progress: Arc<Progress>,
 }
 
 /// What became of a statement.
@@ -85,88 +52,31 @@ pub(crate) enum Done {
     Control(Box<Statement>),
 }
 
+impl Database {
+    /// A new connection, with settings of its own.
+    pub fn connect(&self) -> Connection {
+        Connection::new(self.shared.clone())
+    }
+}
+
 impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Connection {
-        let settings = Settings { threads: shared.config.threads, ..Settings::default() };
-        Connection {
-            id: shared.next_connection(),
-            shared,
-            lock_timeout: AtomicU64::new(0),
-            settings: Mutex::new(settings),
-            compression: Mutex::default(),
-            time_zone: Mutex::new(TimeZone::UTC),
-            rests: AtomicBool::default(),
-            search_path: Mutex::default(),
-            registered: RwLock::default(),
-            replacement: RwLock::default(),
-            transaction: Mutex::default(),
-            remembered: Remembered::default(),
-            named: ByName::default(),
-            taken: Arc::default(),
-            rejects: Arc::default(),
-            cancel: CancelFlag::default(),
-            progress: Arc::default(),
-        }
-    }
-
-    /// How tables that are created without saying so are encoded.
-    pub(crate) fn compression(&self) -> Compression {
-        *self.compression.lock().unwrap_or_else(PoisonError::into_inner)
+        Connection { session: Session::new(shared), transaction: Mutex::default() }
     }
 
     /// Where its clocks are.
     pub fn time_zone(&self) -> TimeZone {
-        *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts its clocks elsewhere. Plans that it remembers are for where they were.
-    pub(crate) fn set_time_zone(&self, zone: TimeZone) {
-        *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner) = zone;
-        self.forget_plans();
-    }
-
-    /// Where it looks for names without a schema.
-    pub(crate) fn search_path(&self) -> SearchPath {
-        self.search_path.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Looks for them elsewhere from now on.
-    pub(crate) fn set_search_path(&self, path: SearchPath) {
-        *self.search_path.lock().unwrap_or_else(PoisonError::into_inner) = path;
-        self.forget_plans();
-    }
-
-    /// Forgets what it learnt of statements, as names in them have got another meaning.
-    fn forget_plans(&self) {
-        self.remembered.clear();
-        self.named.start_afresh();
-    }
-
-    /// The newest names, its temporary ones among them.
-    pub(crate) fn newest_names(&self) -> CatalogVersion {
-        self.shared.catalog.version().seen_by(self.id)
+        self.session.time_zone()
     }
 
     /// Its number, by which errors of other connections name it.
     pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Calls `work` with what a statement of this connection waits for its turn by.
-    pub(crate) fn waiting<R>(&self, statement: Option<&str>, work: impl FnOnce(&Waiter<'_>) -> R) -> R {
-        let is_interrupted = || self.cancel.is_raised();
-        let limit = match self.lock_timeout.load(Ordering::Relaxed) {
-            0 => None,
-            milliseconds => Some(Duration::from_millis(milliseconds)),
-        };
-        let statement = statement.map(|text| text[..text.floor_char_boundary(SHOWN)].into());
-        let name = WriterName { connection: self.id, statement };
-        work(&Waiter { name, limit, is_interrupted: Some(&is_interrupted) })
+        self.session.id
     }
 
     /// The database.
     pub fn database(&self) -> Database {
-        Database { shared: self.shared.clone() }
+        Database { shared: self.session.shared.clone() }
     }
 
     /// Runs the statements in `sql`, one after the other, and returns the rows of the last. Stops at the
@@ -183,8 +93,8 @@ impl Connection {
     /// # Errors
     /// As there; input, if there are more or fewer values than parameters.
     pub fn query(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        self.cancel.clear();
-        match self.remembered.prepare(sql)? {
+        self.session.cancel.clear();
+        match self.session.remembered.prepare(sql)? {
             Ok(prepared) => {
                 entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
                 self.run_prepared(&prepared, parameters)
@@ -206,8 +116,8 @@ impl Connection {
             Arguments::Values(values) => return self.query(sql, values),
             Arguments::Lists(arguments) => arguments,
         };
-        self.cancel.clear();
-        let Ok(prepared) = self.remembered.prepare(sql)? else {
+        self.session.cancel.clear();
+        let Ok(prepared) = self.session.remembered.prepare(sql)? else {
             return Err(Error::not_supported("lists as parameters of several statements"));
         };
         let (parsed, values) = arguments::spread(&prepared.parsed, arguments)?;
@@ -220,7 +130,7 @@ impl Connection {
     /// # Errors
     /// Those of parsing.
     pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>> {
-        Ok(match self.remembered.prepare(sql)? {
+        Ok(match self.session.remembered.prepare(sql)? {
             Ok(prepared) => prepared.parsed.parameter_names().to_vec(),
             Err(statements) => {
                 statements.last().map(|last| last.parameter_names().to_vec()).unwrap_or_default()
@@ -235,10 +145,10 @@ impl Connection {
     /// # Errors
     /// As [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
-        let Ok(prepared) = self.remembered.prepare(sql)? else { return Ok(None) };
+        let Ok(prepared) = self.session.remembered.prepare(sql)? else { return Ok(None) };
         entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
         // Who has to wait for long may have to be interrupted.
-        let name = WriterName { connection: self.id, statement: None };
+        let name = WriterName { connection: self.session.id, statement: None };
         let waiter = Waiter { name, limit: Some(AT_ONCE), is_interrupted: None };
         let rows = match self.run_keyed(&prepared, parameters, &waiter) {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(None),
@@ -246,7 +156,7 @@ impl Connection {
         };
         match rows {
             None if prepared.is_short() => {
-                self.cancel.clear();
+                self.session.cancel.clear();
                 match self.run(&prepared.parsed, Some(&prepared), parameters) {
                     // It may be a variable of the program by now, which is looked for only where there is
                     // time.
@@ -270,26 +180,20 @@ impl Connection {
         }
         guarded(|| {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = keyed::run(self, &mut open, prepared, parameters, waiter)?;
+            let rows = keyed::run(&self.session, &mut open, prepared, parameters, waiter)?;
             drop(open);
             if rows.is_some() {
-                resting::after_statement(self);
+                resting::after_statement(&self.session);
             }
             Ok(rows)
         })
     }
 
     pub(crate) fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        match self.waiting(None, |waiter| self.run_keyed(prepared, parameters, waiter))? {
+        match self.session.waiting(None, |waiter| self.run_keyed(prepared, parameters, waiter))? {
             Some(rows) => Ok(rows),
             None => self.run(&prepared.parsed, Some(prepared), parameters),
         }
-    }
-
-    /// True if the host program has registered a relation of this name.
-    pub(crate) fn is_registered(&self, name: &str) -> bool {
-        let registered = self.registered.read().expect("no panic while locked");
-        !registered.is_empty() && registered.contains_key(&name.to_lowercase())
     }
 
     /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
@@ -332,13 +236,13 @@ impl Connection {
         let began = Instant::now();
         let result = entasis_sql::on_deep_stack(parsed.is_deep(), work);
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Resource) {
-            self.shared.config.when_short.iter().for_each(|when_short| when_short());
+            self.session.shared.config.when_short.iter().for_each(|when_short| when_short());
         }
         if began.elapsed() > LONG {
-            self.shared.upkeep.wake(&self.shared);
+            self.session.shared.wake_upkeep();
         }
         guarded(|| {
-            resting::after_statement(self);
+            resting::after_statement(&self.session);
             result
         })
     }
@@ -351,13 +255,13 @@ impl Connection {
         parameters: &[(Value, DataType)],
     ) -> Result<Done> {
         let targets = parsed.targets();
-        self.waiting(Some(parsed.sql()), |waiter| {
+        self.session.waiting(Some(parsed.sql()), |waiter| {
             // What it was in conflict about: it waits for its turn there, too, so that it does not go on like
             // that.
             let mut others: Vec<Arc<TableEntry>> = Vec::new();
             let mut tries = 0..TRIES;
             loop {
-                let mut work = guarded(|| Work::statement(self, &targets, &others, waiter))?;
+                let mut work = guarded(|| Work::statement(&self.session, &targets, &others, waiter))?;
                 let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
                 let Done::Rows(rows) = done else { return Ok(done) };
                 let used = work.used();
@@ -393,9 +297,9 @@ impl Connection {
     ) -> Result<Done> {
         let began = Instant::now();
         if let Some(prepared) = prepared
-            && let Some(plan) = prepared.plan(self, work, parameters)?
+            && let Some(plan) = prepared.plan(&self.session, work, parameters)?
         {
-            let rows = statement::query(self, plan)?;
+            let rows = execute::query(&self.session, plan)?;
             prepared.took(began.elapsed());
             return Ok(Done::Rows(rows));
         }
@@ -408,7 +312,7 @@ impl Connection {
             | Statement::RollbackTo { .. }
             | Statement::Release { .. } => Done::Control(Box::new(statement)),
             statement => {
-                let rows = statement::run(self, work, statement)?;
+                let rows = statement::run(&self.session, work, statement)?;
                 work.charge()?;
                 Done::Rows(rows)
             }
@@ -422,12 +326,12 @@ impl Connection {
             Done::Control(statement) => *statement,
         };
         match (statement, open.as_mut()) {
-            (Statement::Begin, None) => *open = Some(Work::transaction(self)),
+            (Statement::Begin, None) => *open = Some(Work::transaction(&self.session)),
             (Statement::Begin, Some(_)) => return Err(Error::input("a transaction is open already")),
             (_, None) => return Err(Error::input("no transaction is open").with_hint("BEGIN begins one")),
             (Statement::Commit, Some(_)) => {
                 let work = open.take().expect("it is open");
-                self.waiting(Some("COMMIT"), |waiter| guarded(|| self.commit(work, waiter)))?;
+                self.session.waiting(Some("COMMIT"), |waiter| guarded(|| self.commit(work, waiter)))?;
             }
             (Statement::Rollback, Some(_)) => *open = None,
             (Statement::Savepoint { name }, Some(work)) => work.save(name),
@@ -443,7 +347,7 @@ impl Connection {
     /// # Errors
     /// As [`Work::commit`].
     pub(crate) fn commit(&self, mut work: Work, waiter: &Waiter<'_>) -> Result<()> {
-        define::at_commit(self, &mut work)?;
+        define::at_commit(&self.session, &mut work)?;
         work.commit(waiter)
     }
 
@@ -460,7 +364,7 @@ impl Connection {
         parameters: &[(Value, DataType)],
     ) -> Result<Statement> {
         loop {
-            let statement = entasis_sql::bind(parsed, &Names::new(self, work), parameters);
+            let statement = entasis_sql::bind(parsed, &Names::new(&self.session, work), parameters);
             // What could not be bound may have been seen at several moments, too.
             if work.sees_one_moment() {
                 return statement;
@@ -473,7 +377,7 @@ impl Connection {
         let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
             Some(work) => look(work),
-            None => look(&mut Work::reading(self)),
+            None => look(&mut Work::reading(&self.session)),
         }
     }
 
@@ -528,30 +432,17 @@ impl Connection {
 
     /// The flag that cancels the running statement from another thread.
     pub fn cancel_flag(&self) -> CancelFlag {
-        self.cancel.clone()
+        self.session.cancel.clone()
     }
 
     /// How far the running statement is.
     pub fn progress(&self) -> Arc<Progress> {
-        self.progress.clone()
+        self.session.progress()
     }
 
     /// Names of tables, views and registered relations, sorted.
     pub fn tables(&self) -> Vec<String> {
-        self.peek(|work| self.names(work))
-    }
-
-    pub(crate) fn names(&self, work: &Work) -> Vec<String> {
-        self.names_of(&work.names)
-    }
-
-    /// The names of tables and views among some, and of registered relations.
-    pub(crate) fn names_of(&self, names: &CatalogVersion) -> Vec<String> {
-        let shown = names.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)));
-        let mut names: Vec<String> = shown.map(|entry| entry.name().to_owned()).collect();
-        names.extend(self.registered.read().expect("no panic while locked").keys().cloned());
-        names.sort();
-        names
+        self.peek(|work| self.session.names_of(&work.names))
     }
 
     /// The columns of a table, view or registered relation.
@@ -562,24 +453,22 @@ impl Connection {
 
     /// Makes a relation of the host program visible under `name`, before tables of that name.
     pub fn register(&self, name: &str, relation: Arc<dyn Relation>) {
-        self.registered.write().expect("no panic while locked").insert(name.to_lowercase(), relation);
-        self.forget_plans();
+        self.session.register(name, relation);
     }
 
     /// Undoes [`Connection::register`]. True if there was one.
     pub fn unregister(&self, name: &str) -> bool {
-        self.forget_plans();
-        self.registered.write().expect("no panic while locked").remove(&name.to_lowercase()).is_some()
+        self.session.unregister(name)
     }
 
     /// Sets who is asked for names that are not in the catalog.
     pub fn set_replacement(&self, replacement: Option<Replacement>) {
-        *self.replacement.write().expect("no panic while locked") = replacement;
+        *self.session.replacement.write().expect("no panic while locked") = replacement;
     }
 
     /// The settings of this connection now.
     pub fn settings(&self) -> Settings {
-        self.settings.lock().expect("no panic while locked").clone()
+        self.session.settings()
     }
 
     /// Changes a setting, as `SET name = value` does.
@@ -587,20 +476,12 @@ impl Connection {
     /// # Errors
     /// Input, if there is no such setting or the value is none for it.
     pub fn set(&self, name: &str, value: &str) -> Result<()> {
-        settings::set(self, name, value)
+        settings::set(&self.session, name, value)
     }
 
     /// What a statement that starts now carries.
     pub fn context(&self) -> QueryContext {
-        self.progress.set(0.0);
-        QueryContext {
-            settings: Arc::new(self.settings()),
-            memory: self.shared.memory.clone(),
-            temp: self.shared.temp.clone(),
-            cancel: self.cancel.clone(),
-            progress: self.progress.clone(),
-            pool: self.shared.workers.clone(),
-        }
+        self.session.context()
     }
 }
 
@@ -608,11 +489,11 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         *self.transaction.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
-        let gone = self.shared.catalog.forget(self.id);
+        let gone = self.session.shared.catalog.forget(self.session.id);
         if !gone.is_empty() {
-            self.shared.left(gone.iter().flat_map(|entry| all_tables(entry)));
+            self.session.shared.left(gone.iter().flat_map(|entry| all_tables(entry)));
             drop(gone);
-            let _ = self.shared.charge_tables();
+            let _ = self.session.shared.charge_tables();
         }
     }
 }

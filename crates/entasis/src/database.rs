@@ -1,49 +1,15 @@
-//! The database: what all connections of a process share.
+//! The database, as a program holds it. What its connections share: `shared`.
 
-use crate::config::{Config, format_bytes};
-use crate::connection::Connection;
-use crate::upkeep::Upkeep;
-use entasis_engine::cost::Costs;
-use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
-use entasis_storage::{Catalog, Table};
+use crate::config::Config;
+use crate::shared::Shared;
 use entasis_vector::{Error, Result};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// Bytes of single rows that may be written before tables are charged with their memory.
-pub(crate) const UNCHARGED: usize = 1 << 20;
-
-/// Older versions are worth telling of if they take this part of what the newest ones take.
-const OLD_SHARE: usize = 8;
+use std::sync::Arc;
 
 /// A database in this process. Cheap to clone; it lives as long as one clone or connection does.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) shared: Arc<Shared>,
-}
-
-/// What connections share.
-pub(crate) struct Shared {
-    pub(crate) config: Config,
-    pub(crate) catalog: Catalog,
-    pub(crate) memory: Arc<MemoryBudget>,
-    pub(crate) temp: Arc<TempSpace>,
-    pub(crate) workers: WorkerPool,
-    /// What reading costs here.
-    pub(crate) costs: Mutex<Arc<Costs>>,
-    /// Connections so far.
-    connections: AtomicU64,
-    /// Puts tables in order behind their writers.
-    pub(crate) upkeep: Upkeep,
-    /// Bytes of single rows that were written since the tables were charged.
-    uncharged: AtomicUsize,
-    /// True if the tables could not be charged with what they hold.
-    is_full: AtomicBool,
-    /// What the tables hold of the memory budget.
-    tables: Mutex<Reservation>,
-    /// Tables that have no name any more. Snapshots may hold them.
-    nameless: Mutex<Vec<Weak<Table>>>,
 }
 
 impl Database {
@@ -52,25 +18,7 @@ impl Database {
     /// # Errors
     /// None today; opening may fail once databases have files.
     pub fn in_memory(config: Config) -> Result<Database> {
-        let memory = Arc::new(MemoryBudget::new(config.memory_limit));
-        let tables = Mutex::new(Reservation::new(&memory));
-        let workers = WorkerPool::default();
-        Ok(Database {
-            shared: Arc::new(Shared {
-                config,
-                catalog: Catalog::default(),
-                memory,
-                workers,
-                temp: Arc::default(),
-                costs: Mutex::default(),
-                connections: AtomicU64::new(0),
-                upkeep: Upkeep::default(),
-                uncharged: AtomicUsize::new(0),
-                is_full: AtomicBool::new(false),
-                tables,
-                nameless: Mutex::default(),
-            }),
-        })
+        Ok(Database { shared: Arc::new(Shared::new(config)) })
     }
 
     /// Opens the database file at `path`. `:memory:` and the empty path are [`Database::in_memory`].
@@ -85,99 +33,5 @@ impl Database {
         Err(Error::not_supported(format!("database files ('{}')", path.display())).with_hint(
             "without a file name the database lives in memory; keep tables with COPY … TO 'file.parquet'",
         ))
-    }
-
-    /// A new connection, with settings of its own.
-    pub fn connect(&self) -> Connection {
-        Connection::new(self.shared.clone())
-    }
-}
-
-impl Shared {
-    /// The number of a new connection; the first is 1.
-    pub(crate) fn next_connection(&self) -> u64 {
-        self.connections.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// What reading costs here.
-    pub(crate) fn costs(&self) -> Arc<Costs> {
-        self.costs.lock().expect("no panic while locked").clone()
-    }
-
-    /// Takes other figures, for statements that are bound from now on.
-    pub(crate) fn set_costs(&self, costs: Arc<Costs>) {
-        *self.costs.lock().expect("no panic while locked") = costs;
-    }
-
-    /// Before a single row is written: charges the tables, if much was written since that was done, or if it
-    /// failed then.
-    ///
-    /// # Errors
-    /// As [`Shared::charge_tables`].
-    pub(crate) fn may_write(self: &Arc<Shared>) -> Result<()> {
-        self.upkeep.wake(self);
-        if self.uncharged.load(Ordering::Relaxed) < UNCHARGED && !self.is_full.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        self.uncharged.store(0, Ordering::Relaxed);
-        self.charge_tables()
-    }
-
-    /// Says that a single row of so many bytes was written.
-    pub(crate) fn wrote(&self, bytes: usize) {
-        self.uncharged.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Says that tables have no name any more.
-    pub(crate) fn left(&self, tables: impl Iterator<Item = Arc<Table>>) {
-        let mut nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
-        nameless.retain(|table| table.strong_count() > 0);
-        nameless.extend(tables.map(|table| Arc::downgrade(&table)));
-    }
-
-    /// Tables with their indexes; those without a name, too, while somebody holds them.
-    fn all_tables(&self) -> Vec<Arc<Table>> {
-        let names = self.catalog.version();
-        let named = names
-            .tables()
-            .flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
-        let mut tables: Vec<Arc<Table>> = named.cloned().collect();
-        let nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.extend(nameless.iter().filter_map(Weak::upgrade));
-        tables
-    }
-
-    /// Charges the memory budget with what the tables hold now: their newest versions, and older ones that
-    /// somebody still sees.
-    ///
-    /// # Errors
-    /// Resource, if the limit does not allow it.
-    pub(crate) fn charge_tables(&self) -> Result<()> {
-        let tables = self.all_tables();
-        let result = self.charge_with(&tables).or_else(|_| {
-            tables.iter().for_each(|table| table.free_old());
-            self.charge_with(&tables)
-        });
-        self.is_full.store(result.is_err(), Ordering::Relaxed);
-        result
-    }
-
-    fn charge_with(&self, tables: &[Arc<Table>]) -> Result<()> {
-        let (mut newest, mut old) = (0, 0);
-        for (own, others) in tables.iter().map(|table| table.held_bytes()) {
-            newest += own;
-            old += others;
-        }
-        let charged = self.tables.lock().unwrap_or_else(PoisonError::into_inner).resize(newest + old);
-        charged.map_err(|error| match old * OLD_SHARE > newest {
-            false => error,
-            true => {
-                let (newest, old) = (format_bytes(newest), format_bytes(old));
-                error.with_hint(format!(
-                    "tables take {newest}, and {old} more for older versions of rows that open transactions, cursors and \
-                     running statements still see: end those that are not needed"
-                ))
-            }
-        })
     }
 }

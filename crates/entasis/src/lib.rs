@@ -19,43 +19,53 @@
 //! the engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds what touches the world:
 //! files ([`files`]), Arrow objects of the host program, settings, memory limits.
 //!
-//! | module | subject |
-//! |---|---|
-//! | [`database`], [`connection`] | the objects that a program holds |
-//! | `statement` | what each kind of statement does |
-//! | `work` | what a statement or a transaction works on: names and rows of one moment |
-//! | `change`, `define` | statements that change rows; that change what there is |
-//! | `keyed` | statements on rows named by their key, run inline |
-//! | `catalog` | how names become relations |
-//! | [`rows`] | results |
-//! | [`files`] | Parquet and CSV, in and out |
-//! | `arguments`, `batch` | values for parameters; one statement with many sets of them |
-//! | [`append`] | loading Arrow batches |
+//! # Floors
+//! A module names only those on floors below its own.
+//!
+//! ```text
+//! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
+//! connection                       text in, rows out: transactions, and how statements run in them
+//! statement                        what each kind of statement does
+//! define                           statements that change what there is
+//! change  template                 statements that change rows; plans of queries that are run often
+//! catalog                          how names become relations
+//! settings  keyed  summarize       SET and SHOW; rows named by their key, inline; SUMMARIZE
+//! work  execute  resting           names and rows of one moment, and what was done to them; running plans
+//! session                          what a connection knows, however statements run in it
+//! constraints  prepared  database  what rows must satisfy; statements that are kept; what a program opens
+//! shared  program  relations       what connections share, and upkeep; keyed statements; what FROM may name
+//! config  files  rows  arguments  search_path  interrupt
+//! ```
 
 pub mod append;
 mod arguments;
 mod batch;
 mod catalog;
-mod catch_up;
 mod change;
 pub mod config;
 pub mod connection;
+mod constraints;
 pub mod database;
 mod define;
+mod execute;
 pub mod files;
+mod interrupt;
 mod keyed;
 mod prepared;
 mod preparing;
+mod program;
 mod relations;
 mod resting;
 pub mod rows;
 mod search_path;
+mod session;
 mod settings;
+mod shared;
 mod statement;
 mod summarize;
+mod template;
 #[cfg(feature = "tpch")]
 pub mod tpch;
-mod upkeep;
 mod work;
 
 pub use arguments::{Argument, Arguments};

@@ -2,23 +2,18 @@
 //!
 //! | of a statement | is kept | for |
 //! |---|---|---|
-//! | that names rows by their key | its program ([`crate::keyed`]) | one state of the catalog |
-//! | that is a query, from its second run on | its bound plan, a template ([`Template`]) | one state of the catalog and the types of its parameters |
+//! | that names rows by their key | its program ([`crate::program`]) | one state of the catalog |
+//! | that is a query, from its second run on | its bound plan, a template ([`crate::template`]) | one state of the catalog and the types of its parameters |
 //! | any other | its syntax tree | ever |
 //!
-//! A template is bound once and optimized for each run, as what the optimizer concludes holds for one version
-//! of the tables and one set of values.
+//! The same is kept of statements that have names (`PREPARE`).
 
-use crate::catalog::Names;
-use crate::connection::Connection;
-use crate::keyed::{self, Program};
-use crate::work::Work;
-use entasis_engine::plan::Plan;
+use crate::program::Program;
 use entasis_engine::template::Template;
-use entasis_sql::{Catalog, Keyed, Parsed};
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_sql::{Keyed, Parsed};
+use entasis_vector::{DataType, Result};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Statements that a connection remembers.
@@ -30,23 +25,27 @@ const SHORT: Duration = Duration::from_millis(10);
 
 /// A statement by its text, parsed once.
 pub(crate) struct Prepared {
+    /// Its syntax tree.
     pub(crate) parsed: Parsed,
+    /// What it says, if it only names rows by values of their columns.
     keyed: Option<Keyed>,
     /// The program for a state of the catalog; `None` if there is none for it.
     program: Mutex<Option<(u64, Option<Arc<Program>>)>>,
-    template: Mutex<Known>,
+    /// What is known of it as a query.
+    pub(crate) template: Mutex<Known>,
 }
 
 /// What is known of a query.
 #[derive(Default)]
-struct Known {
-    runs: u64,
+pub(crate) struct Known {
+    /// How often it was run, or tried.
+    pub(crate) runs: u64,
     /// What the template was made for: a state of the catalog, and types of parameters.
-    made_for: Option<(u64, Vec<DataType>)>,
+    pub(crate) made_for: Option<(u64, Vec<DataType>)>,
     /// `None` if the query must be bound for each run.
-    template: Option<Arc<Template>>,
+    pub(crate) template: Option<Arc<Template>>,
     /// Of the last run with a template.
-    took: Option<Duration>,
+    pub(crate) took: Option<Duration>,
 }
 
 /// Statements by their texts.
@@ -99,8 +98,13 @@ impl Prepared {
         self.keyed.as_ref().map(|keyed| keyed.table.name.as_str())
     }
 
-    /// The program for the catalog as it is after `changes` changes.
-    pub(crate) fn program(&self, changes: u64, connection: &Connection) -> Option<Arc<Program>> {
+    /// The program for the catalog as it is after `changes` changes, which `compile` makes if it is not
+    /// known.
+    pub(crate) fn program(
+        &self,
+        changes: u64,
+        compile: impl FnOnce(&Keyed) -> Option<Program>,
+    ) -> Option<Arc<Program>> {
         let keyed = self.keyed.as_ref()?;
         let mut known = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((state, program)) = &*known
@@ -108,69 +112,9 @@ impl Prepared {
         {
             return program.clone();
         }
-        let program =
-            keyed::compile(keyed, &connection.newest_names(), &connection.search_path()).map(Arc::new);
+        let program = compile(keyed).map(Arc::new);
         *known = Some((changes, program.clone()));
         program
-    }
-
-    /// The plan of this run, from the template; `None` if the statement must be bound.
-    ///
-    /// # Errors
-    /// None that binding would not raise.
-    pub(crate) fn plan(
-        &self,
-        connection: &Connection,
-        work: &mut Work,
-        parameters: &[(Value, DataType)],
-    ) -> Result<Option<Plan>> {
-        let catalog = &connection.shared.catalog;
-        let has_null = parameters.iter().any(|(value, _)| value.is_null());
-        if !self.parsed.is_query() || has_null {
-            return Ok(None);
-        }
-        // The state of the catalog that has these names, if they are the newest.
-        let state = |work: &Work| catalog.at_rest(|newest| work.has_names(newest).then(|| catalog.changes()));
-        let Some(changes) = state(work) else { return Ok(None) };
-        let Some(template) = self.template(connection, work, changes, parameters) else { return Ok(None) };
-        loop {
-            let plan = {
-                let names = Names::new(connection, work);
-                let gone = |name: &str| Error::internal(format!("a template reads {name:?}, which is gone"));
-                template.instance(parameters, |name| names.table(name).ok_or_else(|| gone(name)))?
-            };
-            if plan.is_none() || work.sees_one_moment() {
-                return Ok(plan);
-            }
-            if state(work) != Some(changes) {
-                return Ok(None);
-            }
-        }
-    }
-
-    fn template(
-        &self,
-        connection: &Connection,
-        work: &mut Work,
-        changes: u64,
-        parameters: &[(Value, DataType)],
-    ) -> Option<Arc<Template>> {
-        let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
-        known.runs += 1;
-        let types = parameters.iter().map(|(_, ty)| *ty);
-        let is_made = known
-            .made_for
-            .as_ref()
-            .is_some_and(|(state, made)| *state == changes && made.iter().copied().eq(types.clone()));
-        // Most texts are run once.
-        if !is_made && known.runs > 1 {
-            let types: Vec<DataType> = types.collect();
-            let bound = entasis_sql::bind_template(&self.parsed, &Names::new(connection, work), &types);
-            known.template = bound.ok().and_then(Template::new).map(Arc::new);
-            known.made_for = Some((changes, types));
-            known.took = None;
-        }
-        if known.runs > 1 { known.template.clone() } else { None }
     }
 
     /// Keeps how long the last run took.
@@ -185,6 +129,35 @@ impl Prepared {
     pub(crate) fn is_short(&self) -> bool {
         let known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         known.took.is_some_and(|took| took < SHORT)
+    }
+}
+
+// ---- by name ----------------------------------------------------------------------------------------------
+
+/// A statement that has a name.
+#[derive(Clone)]
+pub(crate) struct Named {
+    /// What it runs.
+    pub(crate) prepared: Arc<Prepared>,
+    /// Gives the arguments, its parameters, the types that were declared.
+    pub(crate) casts: Option<Arc<Prepared>>,
+}
+
+/// The statements of a connection by their names, in lower case.
+#[derive(Default)]
+pub(crate) struct ByName(Mutex<HashMap<String, Named>>);
+
+impl ByName {
+    /// The statements, which nobody else reads or changes meanwhile.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<String, Named>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what was learnt of all, as names in them have got another meaning.
+    pub(crate) fn start_afresh(&self) {
+        for named in self.lock().values_mut() {
+            named.prepared = Arc::new(Prepared::new(named.prepared.parsed.clone()));
+        }
     }
 }
 

@@ -5,38 +5,12 @@
 //! part of transactions.
 
 use crate::connection::Connection;
-use crate::prepared::Prepared;
+use crate::prepared::{Named, Prepared};
 use crate::rows::Rows;
 use entasis_sql::{Parsed, Preparing};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, Result, Value};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A statement that has a name.
-#[derive(Clone)]
-struct Named {
-    prepared: Arc<Prepared>,
-    /// Gives the arguments, its parameters, the types that were declared.
-    casts: Option<Arc<Prepared>>,
-}
-
-/// The statements of a connection by their names, in lower case.
-#[derive(Default)]
-pub(crate) struct ByName(Mutex<HashMap<String, Named>>);
-
-impl ByName {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Named>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets what was learnt of all, as names in them have got another meaning.
-    pub(crate) fn start_afresh(&self) {
-        for named in self.lock().values_mut() {
-            named.prepared = Arc::new(Prepared::new(named.prepared.parsed.clone()));
-        }
-    }
-}
+use std::sync::Arc;
 
 impl Connection {
     /// Does what such a statement says.
@@ -47,7 +21,7 @@ impl Connection {
     ) -> Result<Rows> {
         match what {
             Preparing::Prepare { name, statement, casts } => {
-                if self.named.lock().contains_key(name) {
+                if self.session.named.lock().contains_key(name) {
                     let error = Error::input(format!("there is a prepared statement {name} already"));
                     return Err(error
                         .with_sqlstate(sqlstate::PREPARED_TAKEN)
@@ -56,11 +30,11 @@ impl Connection {
                 self.check_names(statement)?;
                 let keep = |parsed: &Parsed| Arc::new(Prepared::new(parsed.clone()));
                 let named = Named { prepared: keep(statement), casts: casts.as_deref().map(keep) };
-                self.named.lock().insert(name.clone(), named);
+                self.session.named.lock().insert(name.clone(), named);
                 Ok(Rows::empty())
             }
             Preparing::Execute { name, arguments } => {
-                let named = self.named.lock().get(name).cloned();
+                let named = self.session.named.lock().get(name).cloned();
                 let Named { prepared, casts } = named.ok_or_else(|| self.not_prepared(name))?;
                 let mut values = match arguments {
                     Some(arguments) => {
@@ -77,10 +51,10 @@ impl Connection {
                 self.run_prepared(&prepared, &values)
             }
             Preparing::Deallocate { name: None } => {
-                self.named.lock().clear();
+                self.session.named.lock().clear();
                 Ok(Rows::empty())
             }
-            Preparing::Deallocate { name: Some(name) } => match self.named.lock().remove(name) {
+            Preparing::Deallocate { name: Some(name) } => match self.session.named.lock().remove(name) {
                 Some(_) => Ok(Rows::empty()),
                 None => Err(self.not_prepared(name)),
             },
@@ -114,7 +88,7 @@ impl Connection {
     fn not_prepared(&self, name: &str) -> Error {
         let error = Error::input(format!("there is no prepared statement {name}"))
             .with_sqlstate(sqlstate::NOT_PREPARED);
-        let names: Vec<String> = self.named.lock().keys().cloned().collect();
+        let names: Vec<String> = self.session.named.lock().keys().cloned().collect();
         let near = entasis_sql::nearest(name, names.iter().map(String::as_str));
         match near {
             Some(near) => error.with_hint(format!("did you mean {near}?")),

@@ -1,6 +1,6 @@
 //! `SET upkeep`: whether tables come to rest by themselves, or after every statement of a connection.
 //!
-//! The background thread ([`crate::upkeep`]) encodes what was written about a second after the last write, so
+//! The background thread (`crate::shared`) encodes what was written about a second after the last write, so
 //! a test that writes and reads at once never sees a table at rest. With `always`, the connection does after
 //! each of its statements what the thread would do later: as many rounds for every table and its indexes as
 //! it takes until nothing is warm or left to do. Results must be the same.
@@ -8,7 +8,7 @@
 //! What others hold is left to them: a table that somebody writes to for long, and rows that must not move
 //! while others read them.
 
-use crate::connection::Connection;
+use crate::session::Session;
 use entasis_storage::Table;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,12 +24,12 @@ const ROUNDS: usize = 100;
 pub(crate) const NAMES: [(bool, &str); 2] = [(false, "auto"), (true, "always")];
 
 /// The end of a statement: lets all tables rest, if the connection says so.
-pub(crate) fn after_statement(connection: &Connection) {
+pub(crate) fn after_statement(session: &Session) {
     // PERF: a keyed statement takes half a microsecond.
-    if !connection.rests.load(Ordering::Relaxed) {
+    if !session.rests.load(Ordering::Relaxed) {
         return;
     }
-    let names = connection.shared.catalog.version();
+    let names = session.shared.catalog.version();
     let tables =
         names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
     tables.for_each(rest);

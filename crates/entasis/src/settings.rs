@@ -1,10 +1,10 @@
 //! `SET` and `SHOW`: settings by name, each with one line that says what it does.
 
 use crate::config::{format_bytes, parse_bytes, parse_threads};
-use crate::connection::Connection;
 use crate::resting;
 use crate::rows::Rows;
 use crate::search_path::SearchPath;
+use crate::session::Session;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression, parse_wanted,
     show_wanted,
@@ -19,8 +19,8 @@ use std::sync::atomic::Ordering;
 struct Setting {
     name: &'static str,
     description: &'static str,
-    get: fn(&Connection) -> String,
-    set: fn(&Connection, &str) -> Result<()>,
+    get: fn(&Session) -> String,
+    set: fn(&Session, &str) -> Result<()>,
 }
 
 macro_rules! engine_setting {
@@ -28,10 +28,10 @@ macro_rules! engine_setting {
         Setting {
             name: $name,
             description: $description,
-            get: |connection| connection.settings().$field.to_string(),
-            set: |connection, text| {
+            get: |session| session.settings().$field.to_string(),
+            set: |session, text| {
                 let parse: fn(&str) -> Result<_> = $parse;
-                connection.settings.lock().expect("no panic while locked").$field = parse(text)?;
+                session.settings.lock().expect("no panic while locked").$field = parse(text)?;
                 Ok(())
             },
         }
@@ -44,50 +44,50 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "memory_limit",
         description: "memory that tables, statements and results may use together",
-        get: |connection| format_bytes(connection.shared.memory.limit()),
-        set: |connection, text| {
-            connection.shared.memory.set_limit(parse_bytes(text)?);
+        get: |session| format_bytes(session.shared.memory.limit()),
+        set: |session, text| {
+            session.shared.memory.set_limit(parse_bytes(text)?);
             Ok(())
         },
     },
     Setting {
         name: "compression",
         description: "how tables that are created without saying so are encoded: auto, none, or an encoding",
-        get: |connection| connection.compression().name().to_string(),
-        set: |connection, text| {
+        get: |session| session.compression().name().to_string(),
+        set: |session, text| {
             let name = text.trim().to_ascii_lowercase();
             let compression = Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))?;
-            *connection.compression.lock().unwrap_or_else(PoisonError::into_inner) = compression;
+            *session.compression.lock().unwrap_or_else(PoisonError::into_inner) = compression;
             Ok(())
         },
     },
     Setting {
         name: "timezone",
         description: "where clocks are: a zone of the IANA database, as 'Europe/Berlin', or hours to the east",
-        get: |connection| connection.time_zone().to_string(),
-        set: |connection, text| {
-            connection.set_time_zone(TimeZone::setting(text)?);
+        get: |session| session.time_zone().to_string(),
+        set: |session, text| {
+            session.set_time_zone(TimeZone::setting(text)?);
             Ok(())
         },
     },
     Setting {
         name: "search_path",
         description: "schemas in which objects are looked for that are named without one, and the first of which new ones go to",
-        get: |connection| connection.search_path().to_string(),
-        set: |connection, text| {
-            connection.set_search_path(SearchPath::parse(text));
+        get: |session| session.search_path().to_string(),
+        set: |session, text| {
+            session.set_search_path(SearchPath::parse(text));
             Ok(())
         },
     },
     Setting {
         name: "lock_timeout",
         description: "how long a statement waits for another writer of its table, as '100ms' or '2s'; 0: as long as it takes",
-        get: |connection| match connection.lock_timeout.load(Ordering::Relaxed) {
+        get: |session| match session.lock_timeout.load(Ordering::Relaxed) {
             0 => "0".into(),
             milliseconds => format!("{milliseconds}ms"),
         },
-        set: |connection, text| {
-            connection.lock_timeout.store(parse_milliseconds(text)?, Ordering::Relaxed);
+        set: |session, text| {
+            session.lock_timeout.store(parse_milliseconds(text)?, Ordering::Relaxed);
             Ok(())
         },
     },
@@ -95,16 +95,16 @@ const SETTINGS: &[Setting] = &[
         name: "upkeep",
         description: "when tables are put in order behind those who write to them: auto (when they rest), always (after every \
                       statement as well, for tests)",
-        get: |connection| {
-            let rests = connection.rests.load(Ordering::Relaxed);
+        get: |session| {
+            let rests = session.rests.load(Ordering::Relaxed);
             resting::NAMES
                 .into_iter()
                 .find(|(own, _)| *own == rests)
                 .map_or("auto", |(_, name)| name)
                 .to_string()
         },
-        set: |connection, text| {
-            connection.rests.store(one_of("upkeep", resting::NAMES, text)?, Ordering::Relaxed);
+        set: |session, text| {
+            session.rests.store(one_of("upkeep", resting::NAMES, text)?, Ordering::Relaxed);
             Ok(())
         },
     },
@@ -118,13 +118,13 @@ const SETTINGS: &[Setting] = &[
         name: "join_table",
         description: "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, \
                       unchained, chained, radix, bloom_radix; or also those of single joins: auto, 3=cht",
-        get: |connection| {
-            let settings = connection.settings();
+        get: |session| {
+            let settings = session.settings();
             show_wanted(settings.join_table, &settings.join_tables)
         },
-        set: |connection, text| {
+        set: |session, text| {
             let (all, single) = parse_wanted(text)?;
-            let mut settings = connection.settings.lock().expect("no panic while locked");
+            let mut settings = session.settings.lock().expect("no panic while locked");
             (settings.join_table, settings.join_tables) = (all, single.into());
             Ok(())
         },
@@ -156,10 +156,10 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "join_partition_size",
         description: "bytes that a partition of a radix join and its table should have: what a worker's cache holds",
-        get: |connection| format_bytes(connection.settings().join_partition_size),
-        set: |connection, text| {
+        get: |session| format_bytes(session.settings().join_partition_size),
+        set: |session, text| {
             let size = parse_bytes(text)?;
-            connection.settings.lock().expect("no panic while locked").join_partition_size = size;
+            session.settings.lock().expect("no panic while locked").join_partition_size = size;
             Ok(())
         },
     },
@@ -174,10 +174,10 @@ const SETTINGS: &[Setting] = &[
         name: "join_stride",
         description: "bytes of probe rows that a worker holds back, to look them up in the order of a join's table; \
                       0: none",
-        get: |connection| format_bytes(connection.settings().join_stride),
-        set: |connection, text| {
+        get: |session| format_bytes(session.settings().join_stride),
+        set: |session, text| {
             let size = parse_bytes(text)?;
-            connection.settings.lock().expect("no panic while locked").join_stride = size;
+            session.settings.lock().expect("no panic while locked").join_stride = size;
             Ok(())
         },
     },
@@ -208,13 +208,13 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "max_temp_directory_size",
         description: "bytes that all temporary files may have together",
-        get: |connection| {
-            format_bytes(usize::try_from(connection.settings().max_temp_directory_size).unwrap_or(usize::MAX))
+        get: |session| {
+            format_bytes(usize::try_from(session.settings().max_temp_directory_size).unwrap_or(usize::MAX))
         },
-        set: |connection, text| {
+        set: |session, text| {
             let size =
                 if text.eq_ignore_ascii_case("unlimited") { u64::MAX } else { parse_bytes(text)? as u64 };
-            connection.settings.lock().expect("no panic while locked").max_temp_directory_size = size;
+            session.settings.lock().expect("no panic while locked").max_temp_directory_size = size;
             Ok(())
         },
     },
@@ -290,36 +290,36 @@ fn find(name: &str) -> Result<&'static Setting> {
 }
 
 /// `SET name = value`.
-pub(crate) fn set(connection: &Connection, name: &str, value: &str) -> Result<()> {
-    (find(name)?.set)(connection, value).map_err(|error| error.with_context(format!("SET {name}")))
+pub(crate) fn set(session: &Session, name: &str, value: &str) -> Result<()> {
+    (find(name)?.set)(session, value).map_err(|error| error.with_context(format!("SET {name}")))
 }
 
 /// `RESET name`: the value that a new connection has.
-pub(crate) fn reset(connection: &Connection, name: &str) -> Result<()> {
+pub(crate) fn reset(session: &Session, name: &str) -> Result<()> {
     let setting = find(name)?;
-    let fresh = Connection::new(connection.shared.clone());
+    let fresh = Session::new(session.shared.clone());
     let value = match setting.name {
-        "memory_limit" => connection.shared.config.memory_limit.to_string(),
+        "memory_limit" => session.shared.config.memory_limit.to_string(),
         _ => (setting.get)(&fresh),
     };
-    (setting.set)(connection, &value)
+    (setting.set)(session, &value)
 }
 
 /// The value of one setting.
-pub(crate) fn get(connection: &Connection, name: &str) -> Result<String> {
-    Ok((find(name)?.get)(connection))
+pub(crate) fn get(session: &Session, name: &str) -> Result<String> {
+    Ok((find(name)?.get)(session))
 }
 
 /// `SHOW name` (one row, one column) or, without a name, `SHOW ALL`.
-pub(crate) fn show(connection: &Connection, name: Option<&str>) -> Result<Rows> {
+pub(crate) fn show(session: &Session, name: Option<&str>) -> Result<Rows> {
     let text = |s: &str| Value::Text(s.into());
     if let Some(name) = name {
-        let value = text(&get(connection, name)?);
+        let value = text(&get(session, name)?);
         return Rows::from_values(&[(find(name)?.name, DataType::Varchar)], &[vec![value]]);
     }
     let rows: Vec<Vec<Value>> = SETTINGS
         .iter()
-        .map(|setting| vec![text(setting.name), text(&(setting.get)(connection)), text(setting.description)])
+        .map(|setting| vec![text(setting.name), text(&(setting.get)(session)), text(setting.description)])
         .collect();
     let columns =
         [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];

@@ -4,80 +4,63 @@
 //! end of that; a file has its name only when it is complete. So an error in the middle leaves everything as
 //! it was.
 
-use crate::connection::Connection;
+use crate::execute::{execute, query};
 use crate::rows::Rows;
+use crate::session::Session;
 use crate::work::Work;
 use crate::{change, define, files, settings, summarize};
 use entasis_engine::cost::{self, Costs};
-use entasis_engine::exec::{self, Collector, Profile, Reservation, ResultSink};
+use entasis_engine::exec::{self, Collector, Reservation};
 use entasis_engine::optimizer;
-use entasis_engine::plan::Plan;
 use entasis_sql::{Change, Insert, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
 
 /// Runs a bound statement on `work`. Those that begin and end transactions are the connection's.
-pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
+pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
-        Statement::Query(plan) => query(connection, plan),
-        Statement::Explain { analyze, verbose, statement } => {
-            explain(connection, *statement, analyze, verbose)
-        }
-        Statement::Insert(insert) => change::insert::insert(connection, work, insert),
-        Statement::Change(change) => change::change(connection, work, change),
+        Statement::Query(plan) => query(session, plan),
+        Statement::Explain { analyze, verbose, statement } => explain(session, *statement, analyze, verbose),
+        Statement::Insert(insert) => change::insert::insert(session, work, insert),
+        Statement::Change(change) => change::change(session, work, change),
         Statement::Truncate { names, cascade } => change::truncate(work, &names, cascade),
         Statement::CopyTo { plan, path, options } => {
-            let sink = files::copy_to(&path, &plan.schema(), &options, &connection.context())?;
-            execute(connection, plan, &*sink)?;
+            let sink = files::copy_to(&path, &plan.schema(), &options, &session.context())?;
+            execute(session, plan, &*sink)?;
             Ok(Rows::changed_rows(sink.commit()?))
         }
         Statement::Calibrate => {
-            let mut memory = Reservation::new(&connection.shared.memory);
+            let mut memory = Reservation::new(&session.shared.memory);
             memory.resize(cost::MEMORY).map_err(|error| error.with_context("CALIBRATE"))?;
             let costs = Arc::new(Costs::measure());
             let row = |(name, nanoseconds): (String, f64)| vec![text(&name), Value::Float(nanoseconds)];
             let rows: Vec<Vec<Value>> = costs.figures().into_iter().map(row).collect();
-            connection.shared.set_costs(costs);
+            session.shared.set_costs(costs);
             Rows::from_values(&[("what", DataType::Varchar), ("nanoseconds", DataType::Float64)], &rows)
         }
         Statement::ShowTables => {
-            let rows: Vec<Vec<Value>> = connection.names(work).iter().map(|name| vec![text(name)]).collect();
+            let rows: Vec<Vec<Value>> =
+                session.names_of(&work.names).iter().map(|name| vec![text(name)]).collect();
             Rows::from_values(&[("name", DataType::Varchar)], &rows)
         }
-        Statement::ShowSettings => settings::show(connection, None),
-        Statement::ShowSetting { name } => settings::show(connection, Some(&name)),
-        Statement::Summarize { plan } => summarize::summarize(connection, plan),
+        Statement::ShowSettings => settings::show(session, None),
+        Statement::ShowSetting { name } => settings::show(session, Some(&name)),
+        Statement::Summarize { plan } => summarize::summarize(session, plan),
         Statement::Set { name, value } => {
             let written = match &value {
                 Value::Text(text) => text.to_string(),
                 Value::Float(_) => value.display(DataType::Float64).to_string(),
                 other => other.display(DataType::Int64).to_string(),
             };
-            settings::set(connection, &name, &written)?;
+            settings::set(session, &name, &written)?;
             Ok(Rows::empty())
         }
         Statement::Reset { name } => {
-            settings::reset(connection, &name)?;
+            settings::reset(session, &name)?;
             Ok(Rows::empty())
         }
-        other => define::run(connection, work, other),
+        other => define::run(session, work, other),
     }
-}
-
-/// Optimizes a plan and runs it into `sink`.
-pub(crate) fn execute(connection: &Connection, plan: Plan, sink: &dyn ResultSink) -> Result<Profile> {
-    let context = connection.context();
-    let plan = optimizer::optimize(plan, &context.settings)?;
-    exec::execute(&plan, &context, sink)
-}
-
-/// Runs a query and keeps its rows.
-pub(crate) fn query(connection: &Connection, plan: Plan) -> Result<Rows> {
-    let schema = plan.schema();
-    let context = connection.context();
-    let collector = Collector::new(&context, schema.iter().map(|field| field.ty).collect());
-    execute(connection, plan, &collector)?;
-    Ok(Rows::new(schema, collector.into_chunks(), context))
 }
 
 fn text(text: &str) -> Value {
@@ -88,7 +71,7 @@ fn text(text: &str) -> Value {
 
 /// `EXPLAIN`: one row a line. `VERBOSE` shows the plan after each rule of the optimizer that changed it, and
 /// at the end the programs into which its expressions are compiled.
-fn explain(connection: &Connection, statement: Statement, analyze: bool, verbose: bool) -> Result<Rows> {
+fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool) -> Result<Rows> {
     let plan = match statement {
         Statement::Query(plan)
         | Statement::CreateTableAs { plan, .. }
@@ -103,7 +86,7 @@ fn explain(connection: &Connection, statement: Statement, analyze: bool, verbose
         _ if analyze => return Err(Error::not_supported("EXPLAIN ANALYZE of statements other than queries")),
         _ => return Err(Error::input("only statements with a query have a plan to explain")),
     };
-    let mut context = connection.context();
+    let mut context = session.context();
     let mut lines = String::new();
     if verbose {
         lines += &format!("as written\n{plan}\n");

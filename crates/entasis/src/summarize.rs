@@ -3,9 +3,9 @@
 //! One aggregation over the query computes everything; its single row is then laid out column by column. The
 //! standard deviation is the sample's, from the sums of x and x².
 
-use crate::connection::Connection;
+use crate::execute::query;
 use crate::rows::Rows;
-use crate::statement;
+use crate::session::Session;
 use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Node, Output, Plan, Project};
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{DataType, Result, Value};
@@ -13,7 +13,7 @@ use entasis_vector::{DataType, Result, Value};
 /// Figures of one column, in the order of the aggregates that compute them.
 const FIGURES: usize = 6;
 
-pub(crate) fn summarize(connection: &Connection, plan: Plan) -> Result<Rows> {
+pub(crate) fn summarize(session: &Session, plan: Plan) -> Result<Rows> {
     let fields = plan.schema();
     let Plan { root, mut columns, output } = plan;
     let mut exprs = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn summarize(connection: &Connection, plan: Plan) -> Result<Rows> {
 
     let input = Box::new(Node::Project(Project { input: Box::new(root), exprs }));
     let root = Node::Aggregate(Aggregate { input, groups: vec![], aggregates });
-    let figures = statement::query(connection, Plan { root, columns, output: wanted })?;
+    let figures = query(session, Plan { root, columns, output: wanted })?;
     let figures = figures.row_values().next().unwrap_or_default();
     let Some(Value::Integer(total)) = figures.last() else {
         return Rows::from_values(&HEADER, &[]);

@@ -18,14 +18,15 @@
 //! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the
 //! commit by a transaction (`docs/design/locks.md`).
 
-use crate::catch_up::CatchUp;
-use crate::change::foreign::Claims;
-use crate::connection::Connection;
-use crate::database::{Shared, UNCHARGED};
+use crate::constraints::catch_up::CatchUp;
+use crate::constraints::claims::Claims;
+use crate::interrupt::Interrupt;
+use crate::session::Session;
+use crate::shared::{Shared, UNCHARGED, all_tables};
 use entasis_engine::exec::{CancelFlag, Reservation};
 use entasis_sql::WrittenName;
 use entasis_storage::{
-    CatalogVersion, Entry, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter,
+    CatalogVersion, Entry, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter,
 };
 use entasis_vector::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -77,12 +78,12 @@ pub(crate) struct Mark {
 
 impl Work {
     /// For a transaction.
-    pub(crate) fn transaction(connection: &Connection) -> Work {
-        connection.shared.catalog.at_rest(|names| {
-            let names = names.clone().seen_by(connection.id());
+    pub(crate) fn transaction(session: &Session) -> Work {
+        session.shared.catalog.at_rest(|names| {
+            let names = names.clone().seen_by(session.id);
             let tables: Vec<Arc<Table>> = names.tables().flat_map(|entry| all_tables(entry)).collect();
             let rows = Transaction::begin(&tables);
-            Work { is_transaction: true, ..Work::new(connection, names, rows) }
+            Work { is_transaction: true, ..Work::new(session, names, rows) }
         })
     }
 
@@ -91,44 +92,44 @@ impl Work {
     /// # Errors
     /// Interrupted; conflict, if the time is up.
     pub(crate) fn statement(
-        connection: &Connection,
+        session: &Session,
         targets: &[WrittenName],
         others: &[Arc<TableEntry>],
         waiter: &Waiter<'_>,
     ) -> Result<Work> {
         loop {
-            let names = connection.newest_names();
-            let path = connection.search_path();
+            let names = session.newest_names();
+            let path = session.search_path();
             let found = targets.iter().filter_map(|target| names.table(&path.find(&names, target)).cloned());
             let others = others.iter().filter_map(|entry| names.table(&entry.name).cloned());
             let written: Vec<Arc<TableEntry>> = found.chain(others).collect();
             let tables: Vec<Arc<Table>> = written.iter().flat_map(|entry| all_tables(entry)).collect();
             let rows = Transaction::alone_as(&tables, waiter)?;
             // Now that nobody else can: are they still the tables of these names?
-            let names = connection.newest_names();
+            let names = session.newest_names();
             let is_still =
                 |entry: &Arc<TableEntry>| names.table(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry));
             if written.iter().all(is_still) {
-                return Ok(Work::new(connection, names, rows));
+                return Ok(Work::new(session, names, rows));
             }
         }
     }
 
     /// For a statement by itself that changes no table that there is.
-    pub(crate) fn reading(connection: &Connection) -> Work {
-        Work::new(connection, connection.newest_names(), Transaction::alone(&[]))
+    pub(crate) fn reading(session: &Session) -> Work {
+        Work::new(session, session.newest_names(), Transaction::alone(&[]))
     }
 
-    fn new(connection: &Connection, names: CatalogVersion, mut rows: Transaction) -> Work {
-        let shared = &connection.shared;
-        let cancel = connection.cancel_flag();
+    fn new(session: &Session, names: CatalogVersion, mut rows: Transaction) -> Work {
+        let shared = &session.shared;
+        let cancel = session.cancel.clone();
         rows.interrupted_by(Arc::new({
             let cancel = cancel.clone();
             move || cancel.is_raised()
         }));
         Work {
             shared: shared.clone(),
-            owner: connection.id(),
+            owner: session.id,
             base: names.clone(),
             names,
             rows,
@@ -331,7 +332,7 @@ impl Work {
 
     /// What interrupts it.
     pub(crate) fn interrupt(&self) -> Interrupt {
-        Interrupt { cancel: self.cancel.clone(), asked: 0 }
+        Interrupt::by(self.cancel.clone())
     }
 
     /// Charges the memory budget with what tables have become larger by, and with tables that are new.
@@ -408,7 +409,7 @@ impl Work {
         // What it takes was reserved, and is the tables' from now on.
         drop(memory);
         let _ = shared.charge_tables();
-        shared.upkeep.wake(&shared);
+        shared.wake_upkeep();
         Ok(())
     }
 }
@@ -437,40 +438,6 @@ type Addressed = HashMap<*const Table, Arc<Table>>;
 
 /// How often an index catches up with its table before it does so with the writers' turn in hand.
 const CATCH_UPS: usize = 3;
-/// How many rows are worked on between two looks at whether that is to go on.
-const LOOK_EVERY: usize = 1024;
-
-/// What interrupts a change of many rows.
-pub(crate) struct Interrupt {
-    cancel: CancelFlag,
-    asked: usize,
-}
-
-impl Interrupt {
-    /// What interrupts the statement of a connection.
-    pub(crate) fn of(connection: &Connection) -> Interrupt {
-        Interrupt { cancel: connection.cancel_flag(), asked: 0 }
-    }
-
-    /// Looks whether it was interrupted.
-    ///
-    /// # Errors
-    /// Interrupted.
-    pub(crate) fn look(&self) -> Result<()> {
-        if self.cancel.is_raised() { Err(Error::interrupted()) } else { Ok(()) }
-    }
-
-    /// The same for each row: it is not looked every time.
-    ///
-    /// # Errors
-    /// As there.
-    #[inline]
-    pub(crate) fn look_now_and_then(&mut self) -> Result<()> {
-        self.asked += 1;
-        if self.asked.is_multiple_of(LOOK_EVERY) { self.look() } else { Ok(()) }
-    }
-}
-
 /// Lets indexes catch up. If they cannot be unique any more, another transaction was first.
 fn catch_up(built: &mut CatchUp, newest: TableSnapshot, interrupt: &mut Interrupt) -> Result<usize> {
     built.catch_up(newest, interrupt).map_err(|error| match error.kind() {
@@ -483,27 +450,4 @@ fn catch_up(built: &mut CatchUp, newest: TableSnapshot, interrupt: &mut Interrup
 fn moved(what: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("another transaction has changed {what}"))
         .with_hint("roll back and try the transaction again")
-}
-
-/// A table and its indexes.
-pub(crate) fn all_tables(entry: &TableEntry) -> impl Iterator<Item = Arc<Table>> {
-    std::iter::once(&entry.table)
-        .chain(entry.indexes.iter().flatten())
-        .cloned()
-        .collect::<Vec<_>>()
-        .into_iter()
-}
-
-/// The rows of a writer's table with a key. For the judgement of keys.
-pub(crate) fn rows_with(
-    writer: &TableWriter<'_>,
-    key: &[entasis_storage::Datum<'_>],
-    limit: usize,
-) -> Vec<RowId> {
-    let mut found = Vec::new();
-    writer.find_each(key, |row| {
-        found.push(row);
-        found.len() < limit
-    });
-    found
 }

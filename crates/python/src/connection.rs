@@ -1,9 +1,9 @@
 //! Connections.
 
-use crate::arrow;
 use crate::cursor::{Cursor, Relation};
 use crate::errors::raised;
 use crate::run::Session;
+use crate::tables;
 use entasis::{Config, Database};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
@@ -56,7 +56,7 @@ impl Connection {
     /// A new cursor.
     fn cursor(slf: &Bound<'_, Self>) -> PyResult<Cursor> {
         slf.get().session.connection()?;
-        Ok(Cursor::new(slf.clone().unbind(), slf.get().session.clone()))
+        Ok(Cursor::new(slf.clone().into_any().unbind(), slf.get().session.clone()))
     }
 
     /// Runs SQL on a new cursor and returns it.
@@ -91,7 +91,7 @@ impl Connection {
 
     /// Makes a pandas, polars or Arrow object a table called `name`. Its data are not copied.
     fn register(slf: PyRef<'_, Self>, name: &str, table: &Bound<'_, PyAny>) -> PyResult<()> {
-        let relation = arrow::relation(table, name)?;
+        let relation = tables::relation(table, name)?;
         slf.session.connection()?.register(name, relation);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Results: a `Cursor` runs statements and hands out rows; a `Relation` is one result, whole.
 
 use crate::arrow::{self, FrameStream};
-use crate::connection::Connection;
 use crate::errors::{InterfaceError, NotSupportedError, ProgrammingError, raised};
 use crate::run::Session;
 use crate::{show, values};
@@ -107,7 +106,7 @@ fn frame_stream(py: Python<'_>, rows: &Rows) -> PyResult<FrameStream> {
 #[pyclass(frozen, module = "entasis")]
 pub struct Cursor {
     /// The connection, as Python sees it.
-    owner: Py<Connection>,
+    owner: Py<PyAny>,
     session: Arc<Session>,
     state: Mutex<State>,
     size: AtomicUsize,
@@ -122,7 +121,7 @@ struct State {
 
 impl Cursor {
     /// A cursor of `owner`.
-    pub fn new(owner: Py<Connection>, session: Arc<Session>) -> Cursor {
+    pub fn new(owner: Py<PyAny>, session: Arc<Session>) -> Cursor {
         let state = State { rowcount: -1, ..State::default() };
         Cursor { owner, session, state: Mutex::new(state), size: AtomicUsize::new(1) }
     }
@@ -291,7 +290,7 @@ impl Cursor {
 
     /// The connection of this cursor.
     #[getter]
-    fn connection(&self, py: Python<'_>) -> Py<Connection> {
+    fn connection(&self, py: Python<'_>) -> Py<PyAny> {
         self.owner.clone_ref(py)
     }
 

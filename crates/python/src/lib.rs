@@ -6,6 +6,7 @@
 //! | `cursor` | `Cursor` and `Relation`: results, row by row or whole |
 //! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
 //! | `scan` | names that the catalog does not have: variables of the caller |
+//! | `tables` | which objects are tables |
 //! | `arrow` | the Arrow PyCapsule interface, in and out |
 //! | `readers` | objects that give their rows once |
 //! | `values` | single values, in and out |
@@ -22,6 +23,7 @@ mod readers;
 mod run;
 mod scan;
 mod show;
+mod tables;
 mod values;
 
 use pyo3::prelude::*;

@@ -7,8 +7,8 @@
 //! A statement sees each object once, however often it names it and under whatever names: a reader has its
 //! rows once, and a lazy frame is collected once.
 
-use crate::arrow::{self, Found};
 use crate::readers::Reader;
+use crate::tables::{self, Found};
 use entasis_engine::relation::Relation;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,7 +81,7 @@ impl Scope {
         if let Some((_, relation)) = self.search().found.iter().find(|(known, _)| known.is(object)) {
             return Ok(Some(relation.clone()));
         }
-        let (relation, reader): (Arc<dyn Relation>, _) = match arrow::find(object, name)? {
+        let (relation, reader): (Arc<dyn Relation>, _) = match tables::find(object, name)? {
             None => return Ok(None),
             Some(Found::Table(table)) => (table.relation(name), None),
             Some(Found::Reader(reader)) => (reader.clone(), Some(reader)),

@@ -1,13 +1,16 @@
 //! DataFusion's errors in our words: who is at fault, SQL's names of types, and no word of how the binder
 //! works.
 
-use crate::asof::NEAREST;
-use crate::functions::native::EXACT;
-use crate::hidden::visible;
+use crate::hidden::{EXACT, NEAREST, visible};
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, SchemaError};
 use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::{Error, ErrorKind};
+
+/// One of our errors, to pass through the binder.
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
 
 /// An error of the binder or the library as one of ours.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {

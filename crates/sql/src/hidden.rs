@@ -2,6 +2,12 @@
 //!
 //! A hidden part is a number between two marks. Names that stand for something else as a whole (a path, a set
 //! operation, a function of ours) begin with a mark.
+//!
+//! What the parser or the binder has no word for travels through them under such a name, which one module
+//! gives it and another one knows again. Here are the names that modules of different floors share; others
+//! stand where they are given and read.
+
+use entasis_engine::plan::SetKind;
 
 /// Begins and ends a hidden part. No user writes it.
 pub(crate) const MARK: char = '\u{1}';
@@ -16,6 +22,70 @@ pub(crate) fn visible(name: &str) -> String {
     name.split(MARK).step_by(2).collect()
 }
 
+// ---- through the parser -----------------------------------------------------------------------------------
+
+/// The table function that stands for a `DESCRIBE` in `FROM`.
+pub(crate) const DESCRIBE: &str = "\u{1}describe";
+/// The column of a `MERGE` that stands for `DO NOTHING`.
+pub(crate) const NOTHING: &str = "\u{1}nothing";
+/// The type of a column that has none: those of `CREATE TABLE t (a, b) AS query`.
+pub(crate) const NO_TYPE: &str = "\u{1}no type";
+/// The function that stands for `USING SAMPLE`.
+pub(crate) const SAMPLE: &str = "\u{1}sample";
+/// Begins the name of a window that excludes something: then what, a mark, and the name that it had.
+pub(crate) const EXCLUDE: &str = "\u{1}exclude:";
+/// The column between those of a query of a `WITH` and those of its key.
+pub(crate) const KEY: &str = "\u{1}key";
+
+// ---- through the binder -----------------------------------------------------------------------------------
+
+/// The name of [`Kind::Exact`](crate::functions::native::Kind::Exact).
+pub(crate) const EXACT: &str = "\u{1}exact";
+/// The name of [`Kind::Sets`](crate::functions::native::Kind::Sets).
+pub(crate) const SETS: &str = "\u{1}sets";
+/// The function around the inequality of an `ASOF JOIN`.
+pub(crate) const NEAREST: &str = "\u{1}asof";
+
+/// The table alias under which a set operation travels through the binder.
+pub(crate) fn set_marker(kind: SetKind, all: bool) -> String {
+    // Lower case, as the rewriter folds every name.
+    format!("{MARK}{kind:?} {all}").to_lowercase()
+}
+
+/// The set operation behind a table alias, and whether it is `ALL`.
+pub(crate) fn marked_set(alias: &str) -> Option<(SetKind, bool)> {
+    [SetKind::Intersect, SetKind::Except]
+        .into_iter()
+        .flat_map(|kind| [(kind, false), (kind, true)])
+        .find(|(kind, all)| set_marker(*kind, *all) == alias)
+}
+
+/// What begins the hidden part that is the number of a recursion's key.
+const NUMBER: char = 'k';
+/// The hidden part that tells all rows so far of a recursion from those of the last round.
+const ALL: &str = "\u{1}all\u{1}";
+
+/// The name of a query whose key has this number.
+pub(crate) fn numbered(name: &str, number: usize) -> String {
+    format!("{name}{MARK}{NUMBER}{number:x}{MARK}")
+}
+
+/// The number of the key of the query of that name.
+pub(crate) fn number_in(name: &str) -> Option<usize> {
+    let mut hidden = name.split(MARK).skip(1).step_by(2);
+    hidden.find_map(|part| usize::from_str_radix(part.strip_prefix(NUMBER)?, 16).ok())
+}
+
+/// The name of all rows so far of the query of this name.
+pub(crate) fn all_of(name: &str) -> String {
+    format!("{name}{ALL}")
+}
+
+/// The query whose rows so far these are.
+pub(crate) fn query_of_all(name: &str) -> Option<&str> {
+    name.strip_suffix(ALL)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,5 +95,15 @@ mod tests {
         assert_eq!(visible("x"), "x");
         assert_eq!(visible(&format!("x{}", hidden(3))), "x");
         assert_eq!(visible(&format!("min(x{}) + y{}", hidden(u64::MAX), hidden(0))), "min(x) + y");
+    }
+
+    #[test]
+    fn names_tell_keys_and_rows() {
+        let name = numbered("t", 27);
+        assert_eq!(number_in(&name), Some(27));
+        assert_eq!(number_in(&all_of(&name)), Some(27));
+        assert_eq!(query_of_all(&all_of(&name)), Some(name.as_str()));
+        assert_eq!(number_in("t"), None);
+        assert_eq!(visible(&all_of(&name)), "t");
     }
 }

@@ -11,70 +11,59 @@
 //! 1. [`parse`] cuts a script into statements, refuses what is nested too deeply, and reads the forms that
 //!    the parser does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
 //! 2. [`bind`] rewrites the syntax tree where DataFusion's meaning is not ours (`rewrite`), binds names
-//!    against a [`Catalog`] (`context`), coerces types (`coerce`), and lowers the result to the engine's plan
-//!    (`lower`), where subqueries become joins; last, the session's time zone is put into it (`time_zone`).
+//!    against a [`Catalog`] and coerces types (`binding`), and lowers the result to the engine's plan
+//!    (`lower`), where subqueries become joins; last, the session's time zone is put into it.
+//!
+//! # Floors
+//! A module names only those on floors below its own; the head of each folder draws what is in it.
+//!
+//! ```text
+//! statements             what each kind of statement becomes
+//! rewrite  lower         trees as the binder takes them; its plans as the engine's
+//! binding  clauses       what DataFusion's binder asks, and types; what is refused by name
+//! functions              the function library
+//! environment            what a statement is bound against: catalog, session, parameters
+//! syntax  error          text to trees, and what a tree says; DataFusion's errors in our words
+//! expressions  hidden  names
+//! ```
+//!
+//! The one recursion of the language, queries within a query that are planned while the binder asks for them
+//! (views, `DESCRIBE` in `FROM`), goes up by functions that `statements` hands down
+//! (`binding::context::Steps`).
 //!
 //! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
 //! [`entasis_engine::relation::Relation`]s that the catalog hands out.
 
-mod alter;
-mod asof;
-mod bind;
-mod catalog;
-mod change;
+mod binding;
 mod clauses;
-mod coerce;
-mod complete;
-mod context;
-mod definition;
-mod dialect;
+mod environment;
 mod error;
+mod expressions;
 mod functions;
 mod hidden;
-mod index;
-mod integers;
-mod keyed;
-mod layout;
 mod lower;
 mod names;
-mod operators;
-mod parameters;
-mod parse;
-mod placeholders;
-mod preparing;
-mod resolve;
 mod rewrite;
-mod schema;
-mod sequence;
-mod session;
-mod statement;
-mod stored;
-mod targets;
+mod statements;
+mod syntax;
 #[cfg(test)]
 mod tests;
-mod time_zone;
-mod transaction;
-mod types;
-mod walk;
-mod words;
 
-pub use bind::{bind, bind_template};
-pub use catalog::{Argument, Catalog, Sequence};
-pub use change::{Consequence, ROW_ID, Referring, follow};
-pub use complete::is_complete;
-pub use keyed::{Keyed, KeyedAction, Scalar};
+pub use environment::{Argument, Catalog, Sequence, Session, TimeZone, clock};
 pub use names::nearest;
-pub use parse::{Parsed, on_deep_stack, parse};
-pub use placeholders::check_arguments;
-pub use preparing::Preparing;
-pub use schema::WrittenName;
-pub use session::{Session, clock};
-pub use statement::{
-    Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement,
+pub use statements::{
+    Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, ROW_ID, Referring, Repeated,
+    SequenceOptions, Statement, bind, bind_template, follow,
 };
-pub use stored::{Mentioned, called_sequences, mentioned_columns};
-pub use time_zone::TimeZone;
-pub use types::parse_type;
+pub use syntax::complete::is_complete;
+pub use syntax::keyed::{Keyed, KeyedAction, Scalar};
+pub use syntax::object_name::WrittenName;
+pub use syntax::on_deep_stack;
+pub use syntax::parse::parse;
+pub use syntax::parsed::{Parsed, Preparing};
+pub use syntax::placeholders::check_arguments;
+pub use syntax::stored::{Mentioned, called_sequences, mentioned_columns};
+pub use syntax::types::parse_type;
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {
@@ -93,7 +82,7 @@ pub fn function_examples() -> Vec<(String, String)> {
 
 /// The words of the language, in upper case and sorted, for completion.
 pub fn keywords() -> Vec<String> {
-    let mut words: Vec<String> = parse::KEYWORDS.iter().map(|word| word.to_string()).collect();
+    let mut words: Vec<String> = syntax::keywords::KEYWORDS.iter().map(|word| word.to_string()).collect();
     words.sort();
     words
 }

@@ -39,6 +39,7 @@ pub mod backend;
 pub mod block;
 pub mod builder;
 pub mod catalog;
+pub mod checkpoint;
 pub mod definition;
 pub mod file;
 mod node;
@@ -59,7 +60,7 @@ pub use catalog::{
     Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies,
     is_temporary,
 };
-pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
+pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
     Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Journal, Table, TableReader,

@@ -56,7 +56,7 @@ impl Width {
 
 /// One side of a join.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Side {
+pub(crate) struct WeighedSide {
     /// Rows.
     pub rows: f64,
     /// The columns that only the join reads.
@@ -69,7 +69,7 @@ pub(crate) struct Side {
     pub counted: Option<f64>,
 }
 
-impl Side {
+impl WeighedSide {
     /// Bytes of the table and of the keys, if the rows are kept.
     fn table(&self) -> f64 {
         self.rows * self.counted.unwrap_or(TABLE_ROW + self.keys.bytes)
@@ -94,12 +94,12 @@ pub(crate) enum By {
 
 /// A join to be weighed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Join {
+pub(crate) struct WeighedJoin {
     pub kind: JoinKind,
     /// How rows of the table are found.
     pub by: By,
-    pub left: Side,
-    pub right: Side,
+    pub left: WeighedSide,
+    pub right: WeighedSide,
     /// Rows of the result.
     pub rows: f64,
     /// Bytes that may be kept.
@@ -108,7 +108,7 @@ pub(crate) struct Join {
 
 /// What a join costs, and how.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Chosen {
+pub(crate) struct JoinCost {
     /// The left side is kept.
     pub keeps_left: bool,
     /// Nanoseconds.
@@ -121,10 +121,10 @@ impl Costs {
     /// The side to keep, and what the join costs then. A side that would take a large part of the memory is
     /// kept only if it needs fewer bytes than the other one, or if that cannot be kept; of sides that cost
     /// about the same, one that needs much less.
-    pub(crate) fn join(&self, join: &Join) -> Chosen {
+    pub(crate) fn join(&self, join: &WeighedJoin) -> JoinCost {
         let right = self.keeping(join, false);
         if keeps_right_only(join) {
-            return Chosen { keeps_left: false, cost: right, other: None };
+            return JoinCost { keeps_left: false, cost: right, other: None };
         }
         let left = self.keeping(join, true);
         let mut keeps_left = left < right;
@@ -135,13 +135,13 @@ impl Costs {
             keeps_left = !keeps_left;
         }
         let (cost, other) = if keeps_left { (left, right) } else { (right, left) };
-        Chosen { keeps_left, cost, other: Some(other) }
+        JoinCost { keeps_left, cost, other: Some(other) }
     }
 
     /// What is yet to be done of `join` once all rows of the side to keep are there, `rows` of them:
     /// nanoseconds if they get their table, and if the other side is kept instead and they are looked up.
     /// `None` if the other side cannot be kept, or would need more memory.
-    pub(crate) fn left_to_do(&self, join: &Join, keeps_left: bool, rows: f64) -> Option<(f64, f64)> {
+    pub(crate) fn left_to_do(&self, join: &WeighedJoin, keeps_left: bool, rows: f64) -> Option<(f64, f64)> {
         if keeps_right_only(join) {
             return None;
         }
@@ -164,7 +164,7 @@ impl Costs {
     }
 
     /// The formula of the module.
-    fn keeping(&self, join: &Join, left: bool) -> f64 {
+    fn keeping(&self, join: &WeighedJoin, left: bool) -> f64 {
         let (build, probe) = if left { (&join.left, &join.right) } else { (&join.right, &join.left) };
         let pairs = join.rows;
         let table = self.access(build.table());
@@ -201,7 +201,7 @@ impl Costs {
 
 /// True of joins whose left rows must stream by, or should: of a row that is within a bound, and that is to
 /// have one match, others need not be found.
-fn keeps_right_only(join: &Join) -> bool {
+fn keeps_right_only(join: &WeighedJoin) -> bool {
     match join.kind {
         JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. } => true,
         JoinKind::Semi | JoinKind::Anti => join.by == By::Order,
@@ -213,17 +213,17 @@ fn keeps_right_only(join: &Join) -> bool {
 mod tests {
     use super::*;
 
-    fn side(rows: f64, payload: f64) -> Side {
+    fn side(rows: f64, payload: f64) -> WeighedSide {
         let width = |columns: f64| Width { columns, bytes: columns * 8.0, read: 0.0 };
-        Side { rows, keys: width(1.0), payload: width(payload), ..Side::default() }
+        WeighedSide { rows, keys: width(1.0), payload: width(payload), ..WeighedSide::default() }
     }
 
-    fn inner(left: Side, right: Side) -> Join {
+    fn inner(left: WeighedSide, right: WeighedSide) -> WeighedJoin {
         let rows = left.rows.min(right.rows);
-        Join { kind: JoinKind::Inner, by: By::Keys, left, right, rows, memory: f64::INFINITY }
+        WeighedJoin { kind: JoinKind::Inner, by: By::Keys, left, right, rows, memory: f64::INFINITY }
     }
 
-    fn keeps_left(join: Join) -> bool {
+    fn keeps_left(join: WeighedJoin) -> bool {
         Costs::default().join(&join).keeps_left
     }
 
@@ -231,7 +231,7 @@ mod tests {
     fn the_smaller_side_is_kept_if_rows_are_equally_wide() {
         assert!(keeps_left(inner(side(1e4, 1.0), side(1e5, 1.0))));
         assert!(!keeps_left(inner(side(1e5, 1.0), side(1e4, 1.0))));
-        let nested = Join { by: By::Nothing, ..inner(side(10.0, 1.0), side(1e4, 1.0)) };
+        let nested = WeighedJoin { by: By::Nothing, ..inner(side(10.0, 1.0), side(1e4, 1.0)) };
         assert!(keeps_left(nested));
     }
 
@@ -244,19 +244,20 @@ mod tests {
     #[test]
     fn a_table_that_is_dear_to_decode_is_rather_probed() {
         let plain = side(1e5, 1.0);
-        let dear = |read| Side { payload: Width { read, ..plain.payload }, ..plain };
-        let join = |read| Join { rows: 1e4, ..inner(Side { rows: 1.3e5, ..plain }, dear(read)) };
+        let dear = |read| WeighedSide { payload: Width { read, ..plain.payload }, ..plain };
+        let join =
+            |read| WeighedJoin { rows: 1e4, ..inner(WeighedSide { rows: 1.3e5, ..plain }, dear(read)) };
         assert!(!keeps_left(join(0.1)));
         assert!(keeps_left(join(50.0)));
     }
 
     #[test]
     fn tuples_are_smaller_and_take_time() {
-        let rows = |tuple| Side { tuple, ..side(1e6, 6.0) };
-        let join = |tuple| Join { memory: 50e6, ..inner(side(1.1e6, 6.0), rows(tuple)) };
+        let rows = |tuple| WeighedSide { tuple, ..side(1e6, 6.0) };
+        let join = |tuple| WeighedJoin { memory: 50e6, ..inner(side(1.1e6, 6.0), rows(tuple)) };
         let costs = Costs::default();
         assert!(costs.keeping(&join(Some(24.0)), false) > costs.keeping(&join(None), false));
-        assert!(keeps_left(Join { memory: f64::INFINITY, ..join(Some(24.0)) }));
+        assert!(keeps_left(WeighedJoin { memory: f64::INFINITY, ..join(Some(24.0)) }));
         // Where memory is short, bytes decide.
         assert!(!keeps_left(join(Some(24.0))));
         assert!(!keeps_left(join(None)));
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_side_that_can_be_counted_first_is_rather_kept() {
-        let counted = Side { counted: Some(0.5), ..side(1e6, 1.0) };
+        let counted = WeighedSide { counted: Some(0.5), ..side(1e6, 1.0) };
         assert!(keeps_left(inner(counted, side(1e6, 1.0))));
         assert!(!keeps_left(inner(side(1e6, 1.0), counted)));
         assert!(!keeps_left(inner(counted, side(1e4, 1.0))));
@@ -273,24 +274,24 @@ mod tests {
     #[test]
     fn some_joins_keep_the_right_side_only() {
         for kind in [JoinKind::NullAwareAnti, JoinKind::Single] {
-            assert!(!keeps_left(Join { kind, ..inner(side(10.0, 1.0), side(1e6, 1.0)) }));
+            assert!(!keeps_left(WeighedJoin { kind, ..inner(side(10.0, 1.0), side(1e6, 1.0)) }));
         }
-        assert!(keeps_left(Join { kind: JoinKind::Semi, ..inner(side(10.0, 1.0), side(1e6, 0.0)) }));
+        assert!(keeps_left(WeighedJoin { kind: JoinKind::Semi, ..inner(side(10.0, 1.0), side(1e6, 0.0)) }));
         // A second way out costs a little.
-        assert!(!keeps_left(Join { kind: JoinKind::Semi, ..inner(side(1e5, 1.0), side(1e5, 1.0)) }));
+        assert!(!keeps_left(WeighedJoin { kind: JoinKind::Semi, ..inner(side(1e5, 1.0), side(1e5, 1.0)) }));
     }
 
     #[test]
     fn many_more_rows_than_expected_are_rather_looked_up() {
         let costs = Costs::default();
         let join = inner(side(1e6, 1.0), side(10.0, 1.0));
-        let left_to_do = |join: &Join, rows| costs.left_to_do(join, false, rows);
+        let left_to_do = |join: &WeighedJoin, rows| costs.left_to_do(join, false, rows);
         let (stay, swap) = left_to_do(&join, 1e7).unwrap();
         assert!(stay > 1.5 * swap && swap > 0.0, "{stay}, {swap}");
         // The rows are there: their table costs less than the whole join would.
-        assert!(stay < costs.keeping(&Join { right: side(1e7, 1.0), rows: 1e7, ..join }, false));
+        assert!(stay < costs.keeping(&WeighedJoin { right: side(1e7, 1.0), rows: 1e7, ..join }, false));
         // The other side would need more memory, or cannot be kept.
         assert_eq!(left_to_do(&join, 9e5), None);
-        assert_eq!(left_to_do(&Join { kind: JoinKind::Single, ..join }, 1e7), None);
+        assert_eq!(left_to_do(&WeighedJoin { kind: JoinKind::Single, ..join }, 1e7), None);
     }
 }

@@ -4,7 +4,7 @@
 //! Reading follows from how a column is encoded in its table, and is known for the columns of a scan that its
 //! own filters do not read.
 
-use super::join_cost::{Side, Width};
+use super::join_cost::{WeighedSide, Width};
 use crate::cost::Costs;
 use crate::plan::tree::{ColumnSet, reads_all};
 use crate::plan::{Columns, Node};
@@ -56,8 +56,8 @@ pub(crate) fn side(
     (own, above): (&ColumnSet, &ColumnSet),
     columns: &Columns,
     costs: &Costs,
-) -> Side {
-    let mut side = Side { rows, ..Side::default() };
+) -> WeighedSide {
+    let mut side = WeighedSide { rows, ..WeighedSide::default() };
     for (id, width) in widths(node, columns, costs, |id| own.contains(id) || above.contains(id)) {
         if above.contains(id) { side.payload.add(width) } else { side.keys.add(width) }
     }

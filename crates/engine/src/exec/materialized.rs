@@ -33,7 +33,7 @@ pub use placing::Placing;
 
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::row_id;
-use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
+use crate::exec::tuple::{BATCH_ROWS, Batch, Source, TupleLayout, Tuples};
 use column::{Column, Picks, copy_strings, copy_values, widen};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
@@ -60,7 +60,7 @@ pub struct Materialized {
     /// The columns of each segment that are no keys, where they have become tuples.
     tuples: Vec<Option<Tuples>>,
     /// The layout of all tuples; absent: there are none.
-    layout: Option<Arc<Layout>>,
+    layout: Option<Arc<TupleLayout>>,
     /// Rows that are tuples, the bytes that they had as columns, and those that they have.
     compressed: Compressed,
     /// Rows that the last segment has room for.
@@ -498,7 +498,7 @@ impl Materialized {
     /// Makes tuples of a segment that does not grow any more, and frees its columns that are no keys. All
     /// segments get the same `layout`, that of these columns. Nothing happens to a segment that has become
     /// tuples before, or that has a NULL which the layout does not expect.
-    pub fn compress(&mut self, segment: usize, layout: &Arc<Layout>) {
+    pub fn compress(&mut self, segment: usize, layout: &Arc<TupleLayout>) {
         let Some(sources) = self.sources(segment, layout) else { return };
         let rows = self.segments[segment];
         let tuples = Tuples::encode(layout, &sources, rows);
@@ -520,13 +520,13 @@ impl Materialized {
 
     /// The bytes of a segment's columns that [`Materialized::compress`] would free, and those that it would
     /// take instead; `None` if it would do nothing.
-    pub fn measure(&self, segment: usize, layout: &Layout) -> Option<(usize, usize)> {
+    pub fn measure(&self, segment: usize, layout: &TupleLayout) -> Option<(usize, usize)> {
         let sources = self.sources(segment, layout)?;
         Some((self.column_bytes(segment, layout), Tuples::measure(layout, &sources, self.segments[segment])))
     }
 
     /// The columns of a segment that are to become tuples; `None` if it cannot be.
-    fn sources(&self, segment: usize, layout: &Layout) -> Option<Vec<Source<'_>>> {
+    fn sources(&self, segment: usize, layout: &TupleLayout) -> Option<Vec<Source<'_>>> {
         if self.tuples[segment].is_some() {
             return None;
         }
@@ -544,7 +544,7 @@ impl Materialized {
     }
 
     /// Bytes of a segment's columns that the layout has.
-    fn column_bytes(&self, segment: usize, layout: &Layout) -> usize {
+    fn column_bytes(&self, segment: usize, layout: &TupleLayout) -> usize {
         let of = |column: usize| {
             let Column { values, validity, .. } = &self.columns[column];
             values[segment].capacity() + validity[segment].as_ref().map_or(0, Buffer::capacity)

@@ -127,6 +127,7 @@ impl Pipeline<'_> {
             outcome.into_result()?;
         }
         if !self.part.is_left_out() {
+            self.part.source.end();
             self.part.operators.iter().for_each(|(operator, _)| operator.end());
         }
         if self.completes_sink {

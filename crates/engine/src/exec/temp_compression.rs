@@ -11,7 +11,7 @@
 
 use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
-use crate::exec::tuple::Layout;
+use crate::exec::tuple::TupleLayout;
 use crate::memory::MemoryBudget;
 use crate::settings::TempCompression;
 use crate::sync::OnceLock;
@@ -44,7 +44,7 @@ pub(crate) fn expected_bytes(
         TempCompression::Off => false,
         TempCompression::Auto => are_large((rows * bytes) as usize, 1, context.memory.free()),
     };
-    let layout = Layout::new(columns, &vec![false; columns.len()]).filter(|_| asks)?;
+    let layout = TupleLayout::new(columns, &vec![false; columns.len()]).filter(|_| asks)?;
     let is_wanted = setting == TempCompression::On || pays(bytes as usize, layout.longest);
     is_wanted.then_some(layout.longest as f64)
 }
@@ -57,7 +57,7 @@ pub struct Choice {
     columns: Vec<ColumnMeta>,
     is_key: Vec<bool>,
     /// Made when it is needed.
-    layout: OnceLock<Option<Arc<Layout>>>,
+    layout: OnceLock<Option<Arc<TupleLayout>>>,
     /// The decision, and its reason.
     verdict: OnceLock<(bool, String)>,
 }
@@ -145,8 +145,8 @@ impl Choice {
         self.verdict.get_or_init(|| (pays, reason)).0
     }
 
-    fn layout(&self) -> Option<&Arc<Layout>> {
-        self.layout.get_or_init(|| Layout::new(&self.columns, &self.is_key).map(Arc::new)).as_ref()
+    fn layout(&self) -> Option<&Arc<TupleLayout>> {
+        self.layout.get_or_init(|| TupleLayout::new(&self.columns, &self.is_key).map(Arc::new)).as_ref()
     }
 
     fn compress(&self, rows: &mut Materialized, segments: usize) {

@@ -138,5 +138,6 @@ pub fn drain(source: &dyn Source, output: &[ColumnMeta], chunk_rows: usize) -> R
             rows.push(output.iter().enumerate().map(|(c, meta)| chunk.value(row, c, meta.ty)).collect());
         }
     }
+    source.end();
     Ok(rows)
 }

@@ -31,7 +31,7 @@ use crate::plan::tree::{
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
-use readers::Wanted;
+use readers::ReadColumn;
 use std::collections::HashMap;
 
 /// A set of relations, one bit each.
@@ -43,7 +43,7 @@ pub(super) const RELATIONS_MAX: usize = 64;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    pub(super) relations: Vec<Relation>,
+    pub(super) relations: Vec<Leaf>,
     classes: Vec<Class>,
     predicates: Vec<Predicate>,
     /// Which relation a column comes from.
@@ -56,11 +56,11 @@ pub(super) struct Graph {
 
 /// A leaf of the region.
 #[derive(Debug)]
-pub(super) struct Relation {
+pub(super) struct Leaf {
     node: Option<Node>,
     estimate: Estimate,
     attached: Option<Attached>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<ReadColumn>,
 }
 
 /// How a relation hangs on others.
@@ -184,7 +184,7 @@ impl Graph {
         let index = self.relations.len();
         self.source.extend(visible.into_iter().map(|id| (id, index)));
         let (estimate, wanted) = (Estimate::nothing(), Vec::new());
-        self.relations.push(Relation { node: Some(node), estimate, attached, wanted });
+        self.relations.push(Leaf { node: Some(node), estimate, attached, wanted });
     }
 
     fn add_leaf(&mut self, node: Node) {
@@ -346,7 +346,7 @@ impl Graph {
                 member.domain = self.relations[member.relation].estimate.expression(&member.expr).domain;
             }
         }
-        let beside = |relations: &[Relation], set: Set| {
+        let beside = |relations: &[Leaf], set: Set| {
             members(set).map(|i| &relations[i].estimate).fold(Estimate::nothing(), |all, one| all.beside(one))
         };
         for predicate in &mut self.predicates {

@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
         let (one, two) = (self.best.get(&a)?, self.best.get(&b)?);
         let link = self.graph.link(a, b)?;
         let rows = self.best.get(&(a | b)).map_or_else(|| self.graph.rows(a | b), |known| known.rows);
-        let chosen = self.costs.join(&join_cost::Join {
+        let chosen = self.costs.join(&join_cost::WeighedJoin {
             kind: self.graph.kind(b),
             by: match link {
                 Link::Equal => By::Keys,

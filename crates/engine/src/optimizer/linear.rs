@@ -32,7 +32,7 @@ pub(super) type Product = Vec<usize>;
 
 /// A number, unscaled, as constants times products of atoms.
 #[derive(Debug, Clone)]
-pub(super) struct Form {
+pub(super) struct LinearForm {
     pub(super) scale: u8,
     /// Products, each once, with factors that are not 0.
     terms: Vec<(Product, i128)>,
@@ -40,9 +40,9 @@ pub(super) struct Form {
     atoms: Vec<usize>,
 }
 
-impl Form {
+impl LinearForm {
     /// `self` plus `factor` times `other`, of one scale.
-    fn plus(mut self, other: Form, factor: i128) -> Option<Form> {
+    fn plus(mut self, other: LinearForm, factor: i128) -> Option<LinearForm> {
         for (product, own) in other.terms {
             self.add(product, own.checked_mul(factor)?)?;
         }
@@ -50,8 +50,8 @@ impl Form {
         Some(self)
     }
 
-    fn times(self, other: Form) -> Option<Form> {
-        let mut result = Form { scale: self.scale + other.scale, terms: Vec::new(), atoms: self.atoms };
+    fn times(self, other: LinearForm) -> Option<LinearForm> {
+        let mut result = LinearForm { scale: self.scale + other.scale, terms: Vec::new(), atoms: self.atoms };
         for ((left, a), (right, b)) in self.terms.iter().flat_map(|l| other.terms.iter().map(move |r| (l, r)))
         {
             let mut product: Product = left.iter().chain(right).copied().collect();
@@ -63,7 +63,7 @@ impl Form {
     }
 
     /// The same number with `scale` digits after the point, which are not fewer.
-    fn rescaled(mut self, scale: u8) -> Option<Form> {
+    fn rescaled(mut self, scale: u8) -> Option<LinearForm> {
         let unit = pow10(scale.checked_sub(self.scale)?);
         self.scale = scale;
         for (_, factor) in &mut self.terms {
@@ -106,7 +106,7 @@ impl<'a> Atoms<'a> {
     }
 
     /// The form of `expr`, if its sum may be that of its products: each is NULL in the same rows, and fits.
-    pub(super) fn form(&mut self, expr: &Expr) -> Option<Form> {
+    pub(super) fn form(&mut self, expr: &Expr) -> Option<LinearForm> {
         let form = self.expand(expr)?;
         let is_null_alike = |product: &Product| {
             form.atoms.iter().all(|atom| product.contains(atom) || !self.exprs[*atom].1.nullable)
@@ -117,13 +117,13 @@ impl<'a> Atoms<'a> {
         (is_good && form.products().next().is_some()).then_some(form)
     }
 
-    fn expand(&mut self, expr: &Expr) -> Option<Form> {
+    fn expand(&mut self, expr: &Expr) -> Option<LinearForm> {
         let own = scale(expr.ty())?;
-        let same = |form: Form| (form.scale == own).then_some(form);
+        let same = |form: LinearForm| (form.scale == own).then_some(form);
         match expr {
             Expr::Literal { value: Value::Integer(value), .. } => {
                 let terms = if *value == 0 { Vec::new() } else { vec![(Product::new(), *value)] };
-                Some(Form { scale: own, terms, atoms: Vec::new() })
+                Some(LinearForm { scale: own, terms, atoms: Vec::new() })
             }
             Expr::Cast { input, ty, lenient: false }
                 if scale(input.ty()).is_some() && is_safe_cast(input.ty(), *ty) =>
@@ -131,7 +131,7 @@ impl<'a> Atoms<'a> {
                 self.expand(input)?.rescaled(own)
             }
             Expr::Negate(input) => {
-                Form { scale: own, terms: Vec::new(), atoms: Vec::new() }.plus(self.expand(input)?, -1)
+                LinearForm { scale: own, terms: Vec::new(), atoms: Vec::new() }.plus(self.expand(input)?, -1)
             }
             Expr::Arithmetic {
                 op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, ..
@@ -144,7 +144,7 @@ impl<'a> Atoms<'a> {
             }
             atom => {
                 let atom = self.atom(atom)?;
-                Some(Form { scale: own, terms: vec![(vec![atom], 1)], atoms: vec![atom] })
+                Some(LinearForm { scale: own, terms: vec![(vec![atom], 1)], atoms: vec![atom] })
             }
         }
     }
@@ -174,7 +174,7 @@ impl<'a> Atoms<'a> {
     }
 
     /// The product that a form is, if it is nothing else.
-    pub(super) fn whole(&self, form: &Form) -> Option<Expr> {
+    pub(super) fn whole(&self, form: &LinearForm) -> Option<Expr> {
         let [(product, 1)] = &form.terms[..] else { return None };
         let (expr, scale) = if product.is_empty() { return None } else { self.product(product) };
         (scale == form.scale).then_some(expr)

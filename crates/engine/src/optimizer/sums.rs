@@ -21,7 +21,7 @@
 //! of its own argument; sums of constants. Where groups have but a few rows, the projection would cost what
 //! the rows save.
 
-use super::linear::{Atoms, Form, cast, decimal, scale, times};
+use super::linear::{Atoms, LinearForm, cast, decimal, scale, times};
 use crate::estimate::estimate_rows;
 use crate::facts::facts;
 use crate::plan::tree::take;
@@ -64,7 +64,7 @@ fn split(node: &mut Node, columns: &mut Columns) {
     let form = |(_, call): &(ColumnId, AggregateCall)| {
         if is_eligible(call) { atoms.form(&call.args[0]) } else { None }
     };
-    let forms: Vec<Option<Form>> = aggregate.aggregates.iter().map(form).collect();
+    let forms: Vec<Option<LinearForm>> = aggregate.aggregates.iter().map(form).collect();
     if !is_cheaper(aggregate, &forms, &atoms, groups) {
         return;
     }
@@ -100,7 +100,7 @@ fn is_eligible(call: &AggregateCall) -> bool {
 }
 
 /// True if it costs less to sum the parts of `forms`: bytes that are written and read for each row.
-fn is_cheaper(aggregate: &Aggregate, forms: &[Option<Form>], atoms: &Atoms<'_>, groups: f64) -> bool {
+fn is_cheaper(aggregate: &Aggregate, forms: &[Option<LinearForm>], atoms: &Atoms<'_>, groups: f64) -> bool {
     let scattered = if groups > FEW_GROUPS { SCATTERED } else { 0 };
     let cost = |is_apart: bool| -> Option<usize> {
         // What is read, each once; a filter makes it another sum.
@@ -133,7 +133,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     /// What gives the result of `call`, a sum of `form`, above the aggregate.
-    fn total(&mut self, form: &Form, call: &AggregateCall) -> Expr {
+    fn total(&mut self, form: &LinearForm, call: &AggregateCall) -> Expr {
         let ty = decimal(form.scale);
         let mut terms: Vec<(Expr, bool)> = Vec::new();
         for (product, factor) in form.products() {

@@ -18,12 +18,12 @@ pub(crate) struct Notes {
     /// What tells a scan where its rows are: the layout key, or an index.
     pub found: Option<String>,
     /// How a join searches, if it does.
-    pub search: Option<Search>,
+    pub search: Option<SearchText>,
 }
 
 /// By what a join finds its rows in an order of one side.
 #[derive(Debug)]
-pub(crate) struct Search {
+pub(crate) struct SearchText {
     /// The inequalities that bound them.
     pub by: Vec<Expr>,
     /// The join's other conditions.

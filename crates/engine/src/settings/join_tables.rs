@@ -14,13 +14,13 @@ use entasis_vector::{Error, Result};
 use std::fmt::Write;
 
 /// What the setting says: the table of all joins, and those of single ones by number.
-pub type Wanted = (TableKind, Vec<(usize, TableKind)>);
+pub type WantedTables = (TableKind, Vec<(usize, TableKind)>);
 
 /// Reads the setting.
 ///
 /// # Errors
 /// Input: a word that is no table, a number that is none, something said twice.
-pub fn parse_wanted(text: &str) -> Result<Wanted> {
+pub fn parse_wanted(text: &str) -> Result<WantedTables> {
     let (mut all, mut single) = (None, Vec::new());
     for part in text.split(',').map(str::trim) {
         match part.split_once('=') {

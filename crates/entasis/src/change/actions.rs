@@ -10,8 +10,8 @@
 //!    the same one, until none is due.
 //! 3. Then it is judged what the statement came to: rows that have come to refer to others find these, and no
 //!    row refers to a key that went and has not come back (`NO ACTION`). What is found, and what actions have
-//!    made so, is claimed for the commit ([`foreign::Claims`]): who adds rows that refer to such keys
-//!    meanwhile is in conflict with this.
+//!    made so, is claimed for the commit ([`crate::constraints::claims`]): who adds rows that refer to such
+//!    keys meanwhile is in conflict with this.
 //!
 //! Whatever fails undoes the statement, as for all else that it does.
 //!
@@ -21,11 +21,12 @@
 //!
 //! `TRUNCATE` does none of this: it is refused if rows are referred to ([`foreign::refuse_truncate`]).
 
-use super::apply::{KeyChange, Values};
-use super::foreign::{self, Claim, Side};
-use super::rows::shown;
+use super::foreign;
 use crate::catalog::Names;
-use crate::connection::Connection;
+use crate::constraints::claims::{Claim, Side, order, without_nulls};
+use crate::constraints::keys::KeyChange;
+use crate::constraints::values::{Values, shown};
+use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::reach::rows_by_key;
 use entasis_engine::relation::Relation;
@@ -107,13 +108,12 @@ impl Actions {
     ) -> Result<()> {
         let (own, referred) = changes.split_at(entry.definition.foreign_keys.len());
         for (key, change) in entry.definition.foreign_keys.iter().zip(own) {
-            let others =
-                change.updated().filter(|(old, new)| foreign::order(old, new).is_ne()).map(|(_, new)| new);
+            let others = change.updated().filter(|(old, new)| order(old, new).is_ne()).map(|(_, new)| new);
             let came = others.chain(change.new_rows()).cloned().collect();
             self.open.extend(foreign::came_to_refer(work, entry, key, came)?);
         }
         for ((child, key), change) in foreign::referring(work, entry).into_iter().zip(referred) {
-            let deleted = foreign::without_nulls(change.removed.clone());
+            let deleted = without_nulls(change.removed.clone());
             let (replaced, new) = replaced_keys(change);
             for (went, event) in [(deleted, Event::Deleted), (replaced, Event::Updated(new))] {
                 let (parent, child, key) = (entry.clone(), child.clone(), key.clone());
@@ -151,9 +151,9 @@ impl Actions {
     ///
     /// # Errors
     /// Constraint, if one is violated; those of what is done; interrupted.
-    pub(super) fn finish(mut self, connection: &Connection, work: &mut Work) -> Result<()> {
+    pub(super) fn finish(mut self, session: &Session, work: &mut Work) -> Result<()> {
         while let Some(due) = self.due.pop_front() {
-            self.follow(connection, work, &due).map_err(|error| error.with_context(due.name()))?;
+            self.follow(session, work, &due).map_err(|error| error.with_context(due.name()))?;
         }
         self.open.into_iter().try_for_each(|claim| foreign::claim(work, claim))?;
         self.settled.into_iter().for_each(|claim| foreign::rely(work, claim));
@@ -161,10 +161,10 @@ impl Actions {
     }
 
     /// Lets the rows follow that refer to keys which went.
-    fn follow(&mut self, connection: &Connection, work: &mut Work, due: &Due) -> Result<()> {
+    fn follow(&mut self, session: &Session, work: &mut Work, due: &Due) -> Result<()> {
         work.interrupt().look()?;
         let Due { parent, child, key, went, .. } = due;
-        let names = Names::new(connection, work);
+        let names = Names::new(session, work);
         let rows = names.with_row_ids(&child.name);
         let rows = rows.ok_or_else(|| Error::internal(format!("table {} is gone", child.name)))?;
         if rows.rows() == Some(0) {
@@ -188,7 +188,7 @@ impl Actions {
         };
         let change = entasis_sql::follow(&names, &referring, consequence)?;
         drop(names);
-        super::change_rows(connection, work, change, self).map(drop)
+        super::change_rows(session, work, change, self).map(drop)
     }
 
     /// Refuses to update rows that the statement itself may have let refer to the keys which they are to
@@ -201,7 +201,7 @@ impl Actions {
                 continue;
             }
             if let Some(again) =
-                keys.iter().find(|key| due.went.binary_search_by(|went| foreign::order(went, key)).is_ok())
+                keys.iter().find(|key| due.went.binary_search_by(|went| order(went, key)).is_ok())
             {
                 let shown = shown(&due.child, &key.columns, again);
                 let text = format!(
@@ -221,11 +221,11 @@ impl Actions {
 /// The keys of updated rows that have another key now, in order and without NULLs, and those that they have.
 fn replaced_keys(change: &KeyChange) -> (Vec<Values>, Vec<Values>) {
     let is_gone = |(old, new): &(&Values, &Values)| {
-        !old.iter().any(entasis_vector::Value::is_null) && foreign::order(old, new).is_ne()
+        !old.iter().any(entasis_vector::Value::is_null) && order(old, new).is_ne()
     };
     let mut pairs: Vec<(Values, Values)> =
         change.updated().filter(is_gone).map(|(old, new)| (old.clone(), new.clone())).collect();
-    pairs.sort_by(|a, b| foreign::order(&a.0, &b.0));
-    pairs.dedup_by(|b, a| foreign::order(&a.0, &b.0).is_eq());
+    pairs.sort_by(|a, b| order(&a.0, &b.0));
+    pairs.dedup_by(|b, a| order(&a.0, &b.0).is_eq());
     pairs.into_iter().unzip()
 }

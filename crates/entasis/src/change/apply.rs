@@ -5,39 +5,15 @@
 
 use super::actions::Actions;
 use super::rows::{Fate, RowChange, RowsToChange};
-use super::{constraints, foreign, keys};
+use super::{foreign, keys};
+use crate::constraints::keys::KeyChange;
+use crate::constraints::row::judge_null;
+use crate::constraints::values::Values;
 use crate::work::Work;
 use entasis_storage::index::index_columns;
 use entasis_storage::{Datum, RowId, TableEntry, TableWriter};
 use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
-
-/// Values of some columns of a row.
-pub(crate) type Values = Vec<Value>;
-
-/// What a key of the table gains and loses.
-#[derive(Default)]
-pub(crate) struct KeyChange {
-    /// The columns of the table that it is about.
-    pub(crate) columns: Vec<usize>,
-    /// Values that rows had which are removed.
-    pub(crate) removed: Vec<Values>,
-    /// Values that rows had which are updated. The first of `added` are in their places.
-    pub(crate) replaced: Vec<Values>,
-    pub(crate) added: Vec<Values>,
-}
-
-impl KeyChange {
-    /// What updated rows had, and what they have now.
-    pub(crate) fn updated(&self) -> impl Iterator<Item = (&Values, &Values)> {
-        self.replaced.iter().zip(&self.added)
-    }
-
-    /// Values of rows that are new.
-    pub(crate) fn new_rows(&self) -> &[Values] {
-        &self.added[self.replaced.len()..]
-    }
-}
 
 /// Changes `rows`, whose new values are those of `columns`. Returns how many they are. What foreign keys are
 /// to do then, and to judge at the end of the statement, goes to `actions`.
@@ -55,7 +31,7 @@ pub(crate) fn apply(
     let types: Vec<DataType> = entry.table.schema().iter().map(|field| field.ty).collect();
     for row in rows.rows.iter().filter(|row| row.fate != Fate::Removed) {
         for (at, &column) in columns.iter().enumerate() {
-            constraints::judge_null(entry, column, rows.datum(row, at))?;
+            judge_null(entry, column, rows.datum(row, at))?;
         }
     }
     let is_set = |column: &usize| columns.contains(column);

@@ -6,8 +6,9 @@
 //!
 //! Rows whose layout key changes move: they are removed, and added as new ones.
 
+use super::foreign;
 use super::insert::judge_key;
-use super::{constraints, foreign};
+use crate::constraints::row::judge_nulls;
 use crate::rows::Rows;
 use crate::work::Work;
 use entasis_sql::{Action, Change};
@@ -55,7 +56,7 @@ pub(crate) fn apply(
     let columns: Vec<(usize, usize)> = change.columns.iter().copied().zip(1..).collect();
     for chunk in found.chunks() {
         for &(column, source) in &columns {
-            constraints::judge_nulls(entry, column, chunk, source)?;
+            judge_nulls(entry, column, chunk, source)?;
         }
     }
     if moves {

@@ -1,28 +1,16 @@
-//! Foreign keys: rows that refer to others.
+//! Foreign keys of a table that a statement changes: rows that refer to others.
 //!
-//! A row that comes must find what it refers to; a row that goes must not be missed, unless another with its
-//! key has come. Both look at the end of the statement, when foreign keys have done what they are to do
-//! ([`super::actions`]). The transaction then relies on the other table: if that has changed when it commits,
-//! both look once more ([`Claims`]), because the two transactions together might break what neither breaks
-//! alone.
-//!
-//! What goes is looked for among the referring rows by a key of theirs on these columns, without one row by
-//! row.
+//! What came to refer and what went is claimed at the end of the statement, when foreign keys have done what
+//! they are to do ([`super::actions`]), and claimed for the commit ([`Claims`](crate::constraints::claims)).
 
-use super::apply::Values;
-use super::rows::shown;
+use crate::constraints::claims::{Claim, Side, judge_unreferred, without_nulls};
+use crate::constraints::values::Values;
 use crate::work::Work;
 use entasis_storage::definition::ForeignKey;
-use entasis_storage::{AppendedRows, Datum, Table, TableEntry, TableSnapshot, Transaction};
+use entasis_storage::{AppendedRows, TableEntry};
 use entasis_vector::error::sqlstate::FOREIGN_KEY;
-use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
-use std::cmp::Ordering;
-use std::collections::HashMap;
+use entasis_vector::{DataType, Error, ErrorKind, Result};
 use std::sync::Arc;
-
-/// Keys that a transaction keeps to judge them once more. With more, it is in conflict with whoever changes
-/// the other table.
-const CLAIMED_KEYS: usize = 100_000;
 
 /// The columns that foreign keys ask of a table: of each of its own the columns, then of each that refers to
 /// it the columns that are referred to.
@@ -46,148 +34,6 @@ pub(crate) fn referring(work: &Work, entry: &TableEntry) -> Vec<(Arc<TableEntry>
 /// True if foreign keys refer to a table.
 pub(crate) fn is_referred_to(work: &Work, entry: &TableEntry) -> bool {
     !referring(work, entry).is_empty()
-}
-
-/// What a transaction found to be so in tables that others may change before it commits.
-#[derive(Default)]
-pub(crate) struct Claims {
-    claims: Vec<Claim>,
-    /// Keys in all.
-    keys: usize,
-}
-
-/// What was found of a foreign key of `child` that refers to `parent`.
-#[derive(Clone)]
-pub(crate) enum Claim {
-    /// Rows of `parent` have `keys`, none of which has a NULL, or no row of `child` refers to them.
-    Held { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values>, side: Side },
-    /// All rows of `child` find what they refer to in `parent`, whose rows were all removed.
-    Whole { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey },
-}
-
-/// What happened to keys that are judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// Rows of the child have come to refer to them.
-    Came,
-    /// They have gone from the parent.
-    Went,
-}
-
-impl Claims {
-    fn push(&mut self, claim: Claim) {
-        if let Claim::Held { keys, .. } = &claim {
-            self.keys += keys.len();
-        }
-        if self.keys <= CLAIMED_KEYS {
-            self.claims.push(claim);
-        }
-    }
-
-    /// Where they end, to go back to.
-    pub(crate) fn mark(&self) -> (usize, usize) {
-        (self.claims.len(), self.keys)
-    }
-
-    /// Forgets those since a mark, as what they were made by is undone.
-    pub(crate) fn roll_back(&mut self, (claims, keys): (usize, usize)) {
-        self.claims.truncate(claims);
-        self.keys = keys;
-    }
-
-    /// Judges them on the newest versions. False if there were too many to keep.
-    ///
-    /// # Errors
-    /// Constraint, if one does not hold any more.
-    pub(crate) fn judge(&self, rows: &mut Transaction) -> Result<bool> {
-        if self.keys > CLAIMED_KEYS {
-            return Ok(false);
-        }
-        self.claims.iter().try_for_each(|claim| claim.judge(&mut |table| rows.snapshot(table))).map(|()| true)
-    }
-}
-
-/// What is seen of a table.
-type See<'a> = dyn FnMut(&Arc<Table>) -> TableSnapshot + 'a;
-
-impl Claim {
-    /// The table that others may change so that it does not hold any more.
-    fn other(&self) -> &Arc<TableEntry> {
-        match self {
-            Claim::Held { parent, side: Side::Came, .. } => parent,
-            Claim::Held { child, .. } | Claim::Whole { child, .. } => child,
-        }
-    }
-
-    fn judge(&self, see: &mut See<'_>) -> Result<()> {
-        match self {
-            Claim::Held { parent, child, key, keys, side } => {
-                let lookup = Lookup::of_parent(see, parent, key)?;
-                let gone: Vec<&Values> = keys.iter().filter(|row| !lookup.has_values(row)).collect();
-                match (first_referred(see, child, key, &gone), side) {
-                    (None, _) => Ok(()),
-                    (Some(row), Side::Came) => Err(dangling(key, parent, row)),
-                    (Some(row), Side::Went) => Err(missing(key, parent, child, row)),
-                }
-            }
-            Claim::Whole { parent, child, key } => {
-                let lookup = Lookup::of_parent(see, parent, key)?;
-                match first_dangling(&see(&child.table), child, key, &lookup) {
-                    None => Ok(()),
-                    Some(row) => Err(missing(key, parent, child, &row)),
-                }
-            }
-        }
-    }
-}
-
-/// One of `keys` that a row of `child` refers to.
-fn first_referred<'a>(
-    see: &mut See<'_>,
-    child: &TableEntry,
-    key: &ForeignKey,
-    keys: &[&'a Values],
-) -> Option<&'a Values> {
-    if keys.is_empty() {
-        return None;
-    }
-    match Lookup::of(see, child, &key.columns) {
-        Some(lookup) => keys.iter().find(|row| lookup.has_values(row)).copied(),
-        None => find_slowly(&see(&child.table), child, key, keys),
-    }
-}
-
-/// What a row of the snapshot refers to that is not there.
-fn first_dangling(
-    snapshot: &TableSnapshot,
-    child: &TableEntry,
-    key: &ForeignKey,
-    lookup: &Lookup,
-) -> Option<Values> {
-    let types: Vec<DataType> = key.columns.iter().map(|&column| child.table.schema()[column].ty).collect();
-    let mut datums = Vec::with_capacity(types.len());
-    snapshot.row_ids().find_map(|id| {
-        datums.clear();
-        snapshot.read(id, &key.columns, &mut datums);
-        let row: Values = datums.iter().zip(&types).map(|(datum, ty)| datum.value(*ty)).collect();
-        let is_good = row.iter().any(Value::is_null) || lookup.has_values(&row);
-        (!is_good).then_some(row)
-    })
-}
-
-fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
-    let shown = shown(parent, &key.references, row);
-    let text = format!("foreign key {}: no row of table {} has {shown}", key.name, parent.name);
-    Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
-}
-
-fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Values) -> Error {
-    let shown = shown(parent, &key.references, row);
-    let text = format!(
-        "foreign key {}: rows of table {} refer to {shown} of table {}",
-        key.name, child.name, parent.name
-    );
-    Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
 }
 
 /// Judges a claim now; and when the transaction commits, if the other table has changed by then.
@@ -214,11 +60,7 @@ pub(crate) fn restrict(
     key: &ForeignKey,
     keys: &[Values],
 ) -> Result<()> {
-    let keys: Vec<&Values> = keys.iter().collect();
-    match first_referred(&mut |table| work.snapshot(table), child, key, &keys) {
-        None => Ok(()),
-        Some(row) => Err(missing(key, parent, child, row)),
-    }
+    judge_unreferred(&mut |table| work.snapshot(table), parent, child, key, keys)
 }
 
 /// Judges rows that were added in bulk.
@@ -253,99 +95,6 @@ pub(crate) fn came_to_refer(
     let parent = work.names.table(&key.table).cloned();
     let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
     Ok(Some(Claim::Held { parent, child: child.clone(), key: key.clone(), keys, side: Side::Came }))
-}
-
-/// Those without a NULL, each once and in order.
-pub(crate) fn without_nulls(mut rows: Vec<Values>) -> Vec<Values> {
-    rows.retain(|row| !row.iter().any(Value::is_null));
-    rows.sort_by(order);
-    rows.dedup_by(|a, b| order(a, b).is_eq());
-    rows
-}
-
-/// The order of keys.
-pub(crate) fn order(a: &Values, b: &Values) -> Ordering {
-    let mut orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
-    orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-}
-
-/// A lookup of rows by values of some columns.
-struct Lookup {
-    snapshot: TableSnapshot,
-    /// By column of the key that is looked up: its place among the columns asked for, and its type.
-    order: Vec<(usize, DataType)>,
-}
-
-impl Lookup {
-    /// A lookup by a key of the table that has just these columns.
-    fn of(see: &mut See<'_>, entry: &TableEntry, columns: &[usize]) -> Option<Lookup> {
-        let is_it =
-            |key: &[usize]| key.len() == columns.len() && key.iter().all(|column| columns.contains(column));
-        let options = entry.table.options();
-        let (table, key) = if options.layout.is_keyed() && is_it(&options.layout_key) {
-            (&entry.table, &options.layout_key)
-        } else {
-            let number = entry.definition.keys.iter().position(|key| is_it(&key.columns))?;
-            (entry.indexes[number].as_ref()?, &entry.definition.keys[number].columns)
-        };
-        let place =
-            |column: &usize| columns.iter().position(|c| c == column).expect("the columns are the same");
-        let order = key.iter().map(|column| (place(column), entry.table.schema()[*column].ty)).collect();
-        Some(Lookup { snapshot: see(table), order })
-    }
-
-    /// A lookup of the rows that a foreign key refers to.
-    fn of_parent(see: &mut See<'_>, parent: &TableEntry, key: &ForeignKey) -> Result<Lookup> {
-        let lookup = Lookup::of(see, parent, &key.references);
-        lookup.ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))
-    }
-
-    /// True if a row has these values, which may be integers of another width than its own.
-    fn has_values(&self, values: &[Value]) -> bool {
-        let fits = |&(at, ty): &(usize, DataType)| match &values[at] {
-            Value::Integer(value) => ty.physical().holds((*value, *value)),
-            _ => true,
-        };
-        if !self.order.iter().all(fits) {
-            return false;
-        }
-        let key: Vec<Datum<'_>> =
-            self.order.iter().map(|&(at, ty)| Datum::of_value(&values[at], ty)).collect();
-        self.snapshot.find(&key).is_some()
-    }
-}
-
-/// One of `went` that a row of the snapshot refers to.
-fn find_slowly<'a>(
-    snapshot: &TableSnapshot,
-    child: &TableEntry,
-    key: &ForeignKey,
-    went: &[&'a Values],
-) -> Option<&'a Values> {
-    let types: Vec<DataType> = key.columns.iter().map(|&column| child.table.schema()[column].ty).collect();
-    let hash =
-        |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
-    let mut sought: HashMap<u64, Vec<&'a Values>> = HashMap::new();
-    for &row in went {
-        let datums: Vec<Datum<'_>> =
-            row.iter().zip(&types).map(|(value, &ty)| Datum::of_value(value, ty)).collect();
-        sought.entry(hash(&datums)).or_default().push(row);
-    }
-    let mut datums = Vec::with_capacity(types.len());
-    for id in snapshot.row_ids() {
-        datums.clear();
-        snapshot.read(id, &key.columns, &mut datums);
-        let same = |row: &&&Values| {
-            row.iter()
-                .zip(&types)
-                .zip(&datums)
-                .all(|((value, &ty), datum)| datum.is_same(Datum::of_value(value, ty)))
-        };
-        if let Some(row) = sought.get(&hash(&datums)).and_then(|rows| rows.iter().find(same)) {
-            return Some(row);
-        }
-    }
-    None
 }
 
 /// Adds the tables that refer to some, and so on.

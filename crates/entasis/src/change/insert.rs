@@ -3,12 +3,15 @@
 //! So are the rows of indexes. What must be judged by other rows (keys, foreign keys) is looked at behind
 //! that, on the rows that came.
 
-use super::rows::datum;
-use super::{constraints, foreign, keys};
-use crate::connection::Connection;
+use super::foreign;
+use crate::constraints::keys::duplicate;
+use crate::constraints::row;
+use crate::constraints::values::datum;
+use crate::execute::execute;
+use crate::interrupt::Interrupt;
 use crate::rows::Rows;
-use crate::statement;
-use crate::work::{Interrupt, Work};
+use crate::session::Session;
+use crate::work::Work;
 use entasis_engine::exec::{Collector, Reservation, ResultSink, ResultWorker};
 use entasis_engine::plan::Plan;
 use entasis_sql::Insert;
@@ -19,17 +22,17 @@ use entasis_vector::{Buffer, Chunk, DataType, Error, Result, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs an [`Insert`].
-pub(crate) fn insert(connection: &Connection, work: &mut Work, insert: Insert) -> Result<Rows> {
+pub(crate) fn insert(session: &Session, work: &mut Work, insert: Insert) -> Result<Rows> {
     let entry = super::target(work, &insert.table)?;
     let outputs: Vec<DataType> = insert.plan.schema().iter().map(|field| field.ty).collect();
     let returned = entry.table.schema().len() + insert.checks.len();
-    let context = connection.context();
+    let context = session.context();
     let collector =
         insert.returning.is_some().then(|| Collector::new(&context, outputs[returned..].to_vec()));
     let filled = Filled::default();
     let keys: Vec<usize> = (0..entry.indexes.len()).collect();
     let sink = TableSink {
-        connection,
+        session,
         entry: &entry,
         with_table: true,
         keys: &keys,
@@ -37,7 +40,7 @@ pub(crate) fn insert(connection: &Connection, work: &mut Work, insert: Insert) -
         collector: collector.as_ref(),
         filled: &filled,
     };
-    statement::execute(connection, insert.plan, &sink)?;
+    execute(session, insert.plan, &sink)?;
     let changed = add(work, &entry, filled.take())?;
     Ok(match (insert.returning, collector) {
         (Some(schema), Some(collector)) => {
@@ -116,7 +119,7 @@ fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<
     let table = entry.indexes[number].as_ref().unwrap_or(&entry.table);
     let columns = table.options().layout_key.iter();
     let values: Vec<Value> = columns.map(|&column| datum(column).value(table.schema()[column].ty)).collect();
-    keys::duplicate(entry, number, &values)
+    duplicate(entry, number, &values)
 }
 
 /// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet, and into its indexes.
@@ -124,11 +127,11 @@ fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<
 ///
 /// # Errors
 /// Constraint, if two rows have one key; those of the plan.
-pub(crate) fn fill(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan) -> Result<u64> {
+pub(crate) fn fill(session: &Session, entry: &Arc<TableEntry>, plan: Plan) -> Result<u64> {
     let all: Vec<usize> = (0..entry.indexes.len()).collect();
-    let rows = run_into(connection, entry, plan, true, &all)?;
+    let rows = run_into(session, entry, plan, true, &all)?;
     let count = entry.table.commit(rows.table)?;
-    fill_new(connection, entry, rows.indexes, &all)?;
+    fill_new(session, entry, rows.indexes, &all)?;
     Ok(count)
 }
 
@@ -138,35 +141,34 @@ pub(crate) fn fill(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan)
 /// # Errors
 /// As [`fill`].
 pub(crate) fn fill_indexes(
-    connection: &Connection,
+    session: &Session,
     entry: &Arc<TableEntry>,
     plan: Plan,
     keys: &[usize],
 ) -> Result<()> {
     let rows = match keys.iter().any(|&number| entry.indexes[number].is_some()) {
-        true => run_into(connection, entry, plan, false, keys)?,
+        true => run_into(session, entry, plan, false, keys)?,
         false => Added::default(),
     };
-    fill_new(connection, entry, rows.indexes, keys)
+    fill_new(session, entry, rows.indexes, keys)
 }
 
 fn run_into(
-    connection: &Connection,
+    session: &Session,
     entry: &Arc<TableEntry>,
     plan: Plan,
     with_table: bool,
     keys: &[usize],
 ) -> Result<Added> {
     let filled = Filled::default();
-    let sink =
-        TableSink { connection, entry, with_table, keys, checks: &[], collector: None, filled: &filled };
-    statement::execute(connection, plan, &sink)?;
+    let sink = TableSink { session, entry, with_table, keys, checks: &[], collector: None, filled: &filled };
+    execute(session, plan, &sink)?;
     Ok(filled.take())
 }
 
 /// Adds rows to indexes that nobody else knows yet, and judges their keys.
 fn fill_new(
-    connection: &Connection,
+    session: &Session,
     entry: &TableEntry,
     rows: Vec<Vec<AppendedRows>>,
     keys: &[usize],
@@ -176,12 +178,12 @@ fn fill_new(
             index.commit(rows)?;
         }
     }
-    judge_keys(entry, keys.iter().copied(), &Interrupt::of(connection))
+    judge_keys(entry, keys.iter().copied(), &Interrupt::by(session.cancel.clone()))
 }
 
 /// A result sink that encodes rows of a table.
 struct TableSink<'a> {
-    connection: &'a Connection,
+    session: &'a Session,
     entry: &'a Arc<TableEntry>,
     /// False if only its indexes are filled.
     with_table: bool,
@@ -281,7 +283,7 @@ impl ResultSink for TableSink<'_> {
             spares: Vec::new(),
             chunk: Chunk::new(),
             morsel: 0,
-            memory: Reservation::new(&self.connection.shared.memory),
+            memory: Reservation::new(&self.session.shared.memory),
             collector: self.collector.map(|collector| collector.worker()).transpose()?,
             parts: self.filled.0.clone(),
         }))
@@ -314,7 +316,7 @@ impl ResultWorker for TableWorker {
         let own = self.entry.table.schema().len();
         let returned = own + self.checks.len();
         if !self.checks.is_empty() {
-            constraints::judge_checks(&self.entry, &self.checks, own, std::slice::from_ref(chunk))?;
+            row::judge_checks(&self.entry, &self.checks, own, std::slice::from_ref(chunk))?;
         }
         project(chunk, 0..own, &mut self.chunk);
         let mut bytes = 0;

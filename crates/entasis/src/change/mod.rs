@@ -1,7 +1,7 @@
 //! Changing rows: `UPDATE`, `DELETE`, `MERGE`, `INSERT … ON CONFLICT`, and `INSERT` of few rows.
 //!
 //! 1. The statement's plan says which rows are meant and what they become ([`rows`]).
-//! 2. Each row's own promises are judged: NOT NULL, CHECK ([`constraints`]).
+//! 2. Each row's own promises are judged: NOT NULL, CHECK ([`crate::constraints`]).
 //! 3. The rows of the table change, then those of its indexes ([`apply`], or [`bulk`] where that is all).
 //! 4. What concerns several rows is judged on what came of it: keys and foreign keys ([`keys`], [`foreign`]).
 //!    So `UPDATE t SET k = k + 1` is no violation, and neither is a key that goes and comes back.
@@ -11,19 +11,16 @@
 mod actions;
 mod apply;
 mod bulk;
-pub(crate) mod constraints;
 pub(crate) mod foreign;
 pub(crate) mod insert;
 mod keys;
 mod rows;
 
-pub(crate) use apply::KeyChange;
-pub(crate) use keys::{change_index, duplicate, judge_added};
-
 use self::actions::Actions;
-use crate::connection::Connection;
+use crate::constraints::row::judge_checks;
+use crate::execute::query;
 use crate::rows::Rows;
-use crate::statement;
+use crate::session::Session;
 use crate::work::Work;
 use entasis_sql::Change;
 use entasis_storage::TableEntry;
@@ -31,24 +28,19 @@ use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
 /// Runs a [`Change`], and what foreign keys do then.
-pub(crate) fn change(connection: &Connection, work: &mut Work, change: Change) -> Result<Rows> {
+pub(crate) fn change(session: &Session, work: &mut Work, change: Change) -> Result<Rows> {
     let mut actions = Actions::default();
-    let rows = change_rows(connection, work, change, &mut actions)?;
-    actions.finish(connection, work)?;
+    let rows = change_rows(session, work, change, &mut actions)?;
+    actions.finish(session, work)?;
     Ok(rows)
 }
 
 /// Changes the rows of one table. What foreign keys are to do then goes to `actions`.
-fn change_rows(
-    connection: &Connection,
-    work: &mut Work,
-    change: Change,
-    actions: &mut Actions,
-) -> Result<Rows> {
+fn change_rows(session: &Session, work: &mut Work, change: Change, actions: &mut Actions) -> Result<Rows> {
     let entry = target(work, &change.table)?;
-    let found = statement::query(connection, change.plan.clone())?;
+    let found = query(session, change.plan.clone())?;
     let checks = rows::first_value(&change) + change.columns.len();
-    constraints::judge_checks(&entry, &change.checks, checks, found.chunks())?;
+    judge_checks(&entry, &change.checks, checks, found.chunks())?;
     if let Some(changed) = bulk::apply(work, &entry, &change, &found)? {
         return Ok(Rows::changed_rows(changed));
     }

@@ -1,11 +1,12 @@
 //! Which rows a statement changes: the result of its plan, each row of the table once.
 
+use crate::constraints::values::datum;
+use crate::interrupt::Interrupt;
 use crate::rows::Rows;
-use crate::work::Interrupt;
 use entasis_sql::{Action, Change, Repeated};
 use entasis_storage::{Datum, RowId, TableEntry};
 use entasis_vector::error::sqlstate::CARDINALITY;
-use entasis_vector::{Chunk, Error, ErrorKind, Result, Value};
+use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::collections::HashMap;
 
 /// What becomes of a row.
@@ -49,11 +50,6 @@ impl RowsToChange<'_> {
     pub(crate) fn datum<'r>(&'r self, row: &'r RowChange<'_>, at: usize) -> Datum<'r> {
         datum(row.chunk, self.first_value + at, row.row)
     }
-}
-
-pub(crate) fn datum(chunk: &Chunk, column: usize, row: usize) -> Datum<'_> {
-    let position = chunk.positions(column).map_or(row, |positions| positions[row] as usize);
-    Datum::of_vector(chunk.vector(column), position)
 }
 
 /// Reads what the plan of `change` gave.
@@ -146,17 +142,4 @@ fn refuse_equal(
     let mut equal = is_equal.into_iter();
     rows.rows.retain(|_| !equal.next().expect("one for each"));
     Ok(())
-}
-
-/// The values of a row, for an error message.
-pub(crate) fn shown(entry: &TableEntry, columns: &[usize], values: &[Value]) -> String {
-    let schema = entry.table.schema();
-    let one = |(&column, value): (&usize, &Value)| {
-        let field = &schema[column];
-        match value {
-            Value::Text(text) => format!("{} = '{text}'", field.name),
-            value => format!("{} = {}", field.name, value.display(field.ty)),
-        }
-    };
-    columns.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
 }

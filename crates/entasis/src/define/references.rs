@@ -8,7 +8,7 @@
 //! it refers to do not know it, and judge their rows without it. That table gets a new entry, so they are in
 //! conflict.
 
-use super::redefined;
+use super::entry::redefined;
 use crate::change::foreign::referring;
 use crate::work::Work;
 use entasis_engine::relation::{Definition, ForeignKey};

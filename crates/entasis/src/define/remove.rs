@@ -1,4 +1,4 @@
-//! `DROP`: what needs an object keeps it, or goes with it.
+//! Objects that are dropped: what needs one keeps it, or goes with it.
 //!
 //! | what needs it | without CASCADE | with it |
 //! |---|---|---|
@@ -9,61 +9,18 @@
 //!
 //! Objects that are dropped by one statement do not keep each other.
 
-use super::{drop_index, redefined, references, schemas};
-use crate::connection::Connection;
-use crate::rows::Rows;
+use super::entry::redefined;
+use super::references;
+use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::relation::{ColumnDefault, Definition};
-use entasis_sql::{ObjectKind, called_sequences};
+use entasis_sql::called_sequences;
 use entasis_storage::{Entry, IfExists, Sequence, TableEntry, dependencies};
 use entasis_vector::{Error, Result};
 
-/// Drops objects of one kind.
-pub(super) fn objects(
-    connection: &Connection,
-    work: &mut Work,
-    kind: ObjectKind,
-    names: &[String],
-    if_exists: bool,
-    cascade: bool,
-) -> Result<Rows> {
-    let word = match kind {
-        ObjectKind::Table => "table",
-        ObjectKind::View => "view",
-        ObjectKind::Sequence => "sequence",
-        ObjectKind::Schema => "schema",
-        ObjectKind::Index => {
-            for name in names {
-                drop_index(connection, work, name, if_exists, cascade)?;
-            }
-            return Ok(Rows::empty());
-        }
-    };
-    let mut found = Vec::new();
-    for name in names {
-        match work.names.find(name, word)? {
-            Some(entry) => found.push(entry.clone()),
-            None if if_exists => {}
-            None => {
-                let name = name.trim_end_matches('.');
-                return Err(Error::input(format!("there is no {word} \"{name}\"")));
-            }
-        }
-    }
-    if kind == ObjectKind::Schema {
-        found.iter().try_for_each(|schema| schemas::drop(connection, work, schema, cascade))?;
-        return Ok(Rows::empty());
-    }
-    let together: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
-    for entry in found {
-        object(connection, work, &entry, &together, cascade)?;
-    }
-    Ok(Rows::empty())
-}
-
 /// Drops an object, unless it is gone already. Those of `together`, in lower case, do not keep it.
 pub(super) fn object(
-    connection: &Connection,
+    session: &Session,
     work: &mut Work,
     entry: &Entry,
     together: &[String],
@@ -78,7 +35,7 @@ pub(super) fn object(
     let users: Vec<Entry> = dependencies::users(&work.names, entry.name()).into_iter().cloned().collect();
     for user in users.iter().filter(|user| !together.contains(&user.name().to_lowercase())) {
         match (user, entry) {
-            (Entry::View(_), _) if cascade => object(connection, work, user, together, true)?,
+            (Entry::View(_), _) if cascade => object(session, work, user, together, true)?,
             (Entry::View(view), _) => {
                 let (kind, name) = (entry.kind(), entry.name());
                 let hint = format!(
@@ -99,7 +56,7 @@ pub(super) fn object(
             work.relies_on(table);
             work.names.remove(&table.name, "table")?;
             references::renew_parents(work, &table.definition, &Definition::default(), &table.name)?;
-            identities(connection, work, table.definition.identities(), cascade)
+            identities(session, work, table.definition.identities(), cascade)
         }
         _ => work.names.remove(entry.name(), entry.kind()).map(drop),
     }
@@ -107,14 +64,14 @@ pub(super) fn object(
 
 /// Drops the sequences of identity columns that are gone.
 pub(super) fn identities<'a>(
-    connection: &Connection,
+    session: &Session,
     work: &mut Work,
     sequences: impl Iterator<Item = &'a str>,
     cascade: bool,
 ) -> Result<()> {
     for name in sequences {
         if let Some(sequence) = work.names.sequence(name).cloned() {
-            object(connection, work, &Entry::Sequence(sequence), &[], cascade)?;
+            object(session, work, &Entry::Sequence(sequence), &[], cascade)?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Schemas: the names of what is in one begin with its name and a dot.
 
 use super::remove;
-use crate::connection::Connection;
+use crate::session::Session;
 use crate::work::Work;
 use entasis_storage::{Entry, IfExists, dependencies};
 use entasis_vector::error::sqlstate;
@@ -32,7 +32,7 @@ pub(super) fn create(work: &mut Work, name: &str, if_not_exists: bool) -> Result
 }
 
 /// Drops a schema, with what is in it if `cascade`.
-pub(super) fn drop(connection: &Connection, work: &mut Work, schema: &Entry, cascade: bool) -> Result<()> {
+pub(super) fn drop(session: &Session, work: &mut Work, schema: &Entry, cascade: bool) -> Result<()> {
     let within: Vec<Entry> = dependencies::users(&work.names, schema.name()).into_iter().cloned().collect();
     if let (Some(first), false) = (within.first(), cascade) {
         let name = schema.shown_name();
@@ -43,7 +43,7 @@ pub(super) fn drop(connection: &Connection, work: &mut Work, schema: &Entry, cas
     }
     let together: Vec<String> = within.iter().map(|entry| entry.name().to_lowercase()).collect();
     for entry in &within {
-        remove::object(connection, work, entry, &together, true)?;
+        remove::object(session, work, entry, &together, true)?;
     }
     work.names.remove(schema.name(), schema.kind()).map(std::mem::drop)
 }

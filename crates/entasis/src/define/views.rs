@@ -7,7 +7,7 @@
 
 use super::remove;
 use crate::catalog::Names;
-use crate::connection::Connection;
+use crate::session::Session;
 use crate::work::Work;
 use entasis_sql::{Columns, Mentioned, Statement, mentioned_columns};
 use entasis_storage::{Entry, TableEntry, View, dependencies};
@@ -32,12 +32,12 @@ fn views_of(work: &Work, name: &str) -> Vec<Arc<View>> {
 }
 
 /// The columns of a view now.
-fn columns_of(connection: &Connection, work: &mut Work, view: &View) -> Result<Schema> {
+fn columns_of(session: &Session, work: &mut Work, view: &View) -> Result<Schema> {
     let parsed = entasis_sql::parse(&view.sql)?;
     let [parsed] = parsed.as_slice() else {
         return Err(Error::internal(format!("view {} is no query", view.name)));
     };
-    match entasis_sql::bind(parsed, &Names::new(connection, work), &[])? {
+    match entasis_sql::bind(parsed, &Names::new(session, work), &[])? {
         Statement::Query(plan) => Ok(plan.schema()),
         _ => Err(Error::internal(format!("view {} is no query", view.name))),
     }
@@ -58,17 +58,17 @@ pub(super) fn refuse_needed(work: &Work, entry: &TableEntry) -> Result<()> {
 }
 
 /// Refuses a view in the place of one that it names.
-pub(super) fn refuse_circle(connection: &Connection, work: &mut Work, view: &View) -> Result<()> {
-    columns_of(connection, work, view)
+pub(super) fn refuse_circle(session: &Session, work: &mut Work, view: &View) -> Result<()> {
+    columns_of(session, work, view)
         .map(drop)
         .map_err(|error| error.with_context(format!("view {}", view.name)))
 }
 
 impl Views {
     /// Those that need the object of this name, if there is one.
-    pub(super) fn of(connection: &Connection, work: &mut Work, name: &str) -> Views {
+    pub(super) fn of(session: &Session, work: &mut Work, name: &str) -> Views {
         let views = views_of(work, name).into_iter().map(|view| {
-            let columns = columns_of(connection, work, &view).ok();
+            let columns = columns_of(session, work, &view).ok();
             (view, columns)
         });
         Views { of: name.to_owned(), views: views.collect(), broken: Vec::new() }
@@ -117,18 +117,16 @@ impl Views {
     }
 
     /// Refuses the change that was made, if one of them is not what it was.
-    pub(super) fn judge(&self, connection: &Connection, work: &mut Work) -> Result<()> {
-        self.views
-            .iter()
-            .try_for_each(|(view, before)| self.judge_one(connection, work, view, before.as_ref()))
+    pub(super) fn judge(&self, session: &Session, work: &mut Work) -> Result<()> {
+        self.views.iter().try_for_each(|(view, before)| self.judge_one(session, work, view, before.as_ref()))
     }
 
     /// Drops those that are not what they were, and what needs these.
-    pub(super) fn drop_broken(&self, connection: &Connection, work: &mut Work) -> Result<()> {
+    pub(super) fn drop_broken(&self, session: &Session, work: &mut Work) -> Result<()> {
         for (view, before) in &self.views {
             let is_broken = self.broken.iter().any(|broken| Arc::ptr_eq(broken, view));
-            if is_broken || self.judge_one(connection, work, view, before.as_ref()).is_err() {
-                remove::object(connection, work, &Entry::View(view.clone()), &[], true)?;
+            if is_broken || self.judge_one(session, work, view, before.as_ref()).is_err() {
+                remove::object(session, work, &Entry::View(view.clone()), &[], true)?;
             }
         }
         Ok(())
@@ -136,14 +134,14 @@ impl Views {
 
     fn judge_one(
         &self,
-        connection: &Connection,
+        session: &Session,
         work: &mut Work,
         view: &View,
         before: Option<&Schema>,
     ) -> Result<()> {
         let Some(before) = before else { return Ok(()) };
         let needs = |reason: &str| refused(view, &format!("{} as it was: {reason}", self.of));
-        let after = columns_of(connection, work, view).map_err(|error| needs(error.message()))?;
+        let after = columns_of(session, work, view).map_err(|error| needs(error.message()))?;
         // Others may have come between them.
         let mut rest = after.iter();
         for field in before {

@@ -10,7 +10,7 @@
 
 use super::Format;
 use super::csv::write::WriteOptions;
-use super::options::{count_option, plain, text_option};
+use super::option_values::{count_option, plain, text_option};
 use super::row_groups::RowGroups;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;

@@ -6,7 +6,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`options`] | options by their SQL names |
+//! | [`options`], [`option_values`] | options by their SQL names, and what they take |
 //! | [`glob`] | patterns to sorted lists of files |
 //! | [`columns`] | columns of several files as columns of one relation |
 //! | [`paths`] | columns that paths give: `filename`, directories called `key=value` |
@@ -21,6 +21,7 @@ mod columns;
 pub mod copy;
 pub mod csv;
 mod glob;
+mod option_values;
 mod options;
 pub mod parquet;
 mod paths;
@@ -30,7 +31,8 @@ mod row_groups;
 pub use copy::{FileSink, copy_to};
 pub use csv::CsvOptions;
 use csv::Rejects;
-pub use options::{FileOptions, Options};
+pub use options::Options;
+pub use paths::FileOptions;
 
 use entasis_engine::relation::Relation;
 use entasis_sql::Argument;
@@ -102,7 +104,7 @@ fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>>
     let name = if patterns.len() == 1 { first.clone() } else { format!("{first}, …") };
     match format {
         Format::Parquet => parquet::open(&name, paths, &options.files),
-        Format::Csv => csv::open(&name, paths, options),
+        Format::Csv => csv::open(&name, paths, &options.files, &options.csv),
     }
 }
 
@@ -122,7 +124,7 @@ pub fn read_function(
     for (name, value) in args {
         match name {
             Some(name) => options.set(function, name, value)?,
-            None if patterns.is_none() => patterns = Some(options::texts_option("path", value)?),
+            None if patterns.is_none() => patterns = Some(option_values::texts_option("path", value)?),
             None => {
                 return Err(Error::input(
                     "the first argument is the path, the others are named: name => value",

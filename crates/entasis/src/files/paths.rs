@@ -6,7 +6,8 @@
 //! a column of the files.
 
 use super::columns::{Origin, place_of};
-use super::options::FileOptions;
+use super::option_values::{flag_option, types_option};
+use entasis_sql::Argument;
 use entasis_vector::expr::parse::parse_value;
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
@@ -14,6 +15,40 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// How several files are one relation, and which columns their paths give.
+#[derive(Debug, Clone, Default)]
+pub struct FileOptions {
+    /// Columns of all files, by name: one that a file lacks is NULL there, and types become one that holds
+    /// all.
+    pub union_by_name: bool,
+    /// Whether directories called `key=value` are columns; by default if all files lie in such, with the same
+    /// keys.
+    pub hive_partitioning: Option<bool>,
+    /// Types of such columns, by name.
+    pub hive_types: Vec<(String, DataType)>,
+    /// The name of a column that holds the path of the file.
+    pub filename: Option<String>,
+}
+
+impl FileOptions {
+    /// Sets an option by its SQL name. False if there is no such option.
+    pub(super) fn set(&mut self, name: &str, value: &Argument) -> Result<bool> {
+        match name {
+            "union_by_name" => self.union_by_name = flag_option(name, value)?,
+            "hive_partitioning" => self.hive_partitioning = Some(flag_option(name, value)?),
+            "hive_types" => self.hive_types = types_option(name, value)?,
+            "filename" => {
+                self.filename = match value {
+                    Argument::Value(Value::Text(column), _) => Some(column.to_string()),
+                    value => flag_option(name, value)?.then(|| "filename".to_owned()),
+                };
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
 
 /// Adds the columns to those of the relation, and to those of each file.
 ///

@@ -10,7 +10,7 @@
 //! | [`query`] | queries: their clauses, tables and joins |
 //! | [`expression`] | expressions, calls of functions, types |
 //!
-//! The statements that change rows are taken apart where they are bound ([`crate::change`]).
+//! The statements that change rows are taken apart where they are bound ([`crate::statements::change`]).
 
 mod expression;
 mod query;

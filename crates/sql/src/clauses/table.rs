@@ -1,7 +1,7 @@
 //! Clauses of what is created.
 
 use super::refuse;
-use crate::words::NO_TYPE;
+use crate::hidden::NO_TYPE;
 use datafusion_sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateIndex,
     CreateTable, CreateTableOptions, CreateView, DataType, DeferrableInitial, ForeignKeyConstraint,

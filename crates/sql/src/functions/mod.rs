@@ -8,17 +8,29 @@
 //! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it, some with other types ([`unifying`]) |
 //! | [`sequence`] | a sequence of the catalog |
 //! | [`outer_aggregate`] | an aggregate of the query around a subquery |
-//! | [`window`] | the engine's windows, of which each call is a function of its own |
+//! | [`window`] | the engine's windows, of which each call is a function of its own ([`window_call`]) |
 //! | [`time`] | us, value by value ([`by_value`]) |
 //! | [`average`], [`sum`] and DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or`, `any_value` | the engine; here are their types |
 //!
-//! A function of DataFusion's library is there if the catalog has an entry for it.
+//! Which there are is asked of the [`Library`].
+//!
+//! ```text
+//! outer_aggregate  window_call                     functions that are made for a call
+//! library                                          all functions by name
+//! time                                             by_value, in a time zone
+//! catalog                                          every name, with what the page says of it
+//! kernels  aggregates  window  native  zone        what computes, beside what is said of it
+//! definition  by_value                             what there is to say of a function
+//! average ← sum   unifying   scalar   sequence     functions of DataFusion's library, and of sequences
+//! ```
 
 pub(crate) mod aggregates;
 pub(crate) mod average;
 pub(crate) mod by_value;
 pub(crate) mod catalog;
+pub(crate) mod definition;
 pub(crate) mod kernels;
+mod library;
 pub(crate) mod native;
 pub(crate) mod outer_aggregate;
 pub(crate) mod scalar;
@@ -27,125 +39,7 @@ pub(crate) mod sum;
 pub(crate) mod time;
 pub(crate) mod unifying;
 pub(crate) mod window;
+pub(crate) mod window_call;
+pub(crate) mod zone;
 
-use datafusion_expr::{AggregateUDF, ScalarUDF};
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
-
-/// Names under which DuckDB and PostgreSQL know functions of DataFusion's library.
-const ALIASES: &[(&str, &str)] =
-    &[("every", "bool_and"), ("logical_and", "bool_and"), ("logical_or", "bool_or")];
-
-/// Functions whose arguments or results are nested, which the engine does not have.
-const NESTED: &[&str] = &["named_struct", "struct", "row", "regexp_match", "array_agg"];
-
-/// All functions by lower-case name.
-pub(crate) struct Library {
-    scalar: HashMap<String, Arc<ScalarUDF>>,
-    aggregate: HashMap<String, Arc<AggregateUDF>>,
-}
-
-impl Library {
-    /// The one library, made at first use.
-    pub(crate) fn get() -> &'static Library {
-        static LIBRARY: OnceLock<Library> = OnceLock::new();
-        LIBRARY.get_or_init(Library::new)
-    }
-
-    fn new() -> Library {
-        let mut scalar = HashMap::new();
-        for udf in datafusion_functions::all_default_functions() {
-            for name in udf.aliases().iter().map(String::as_str).chain([udf.name()]) {
-                scalar.insert(name.to_string(), udf.clone());
-            }
-        }
-        let mut aggregate = HashMap::new();
-        let own = [average::avg(), sum::sum()];
-        for udf in datafusion_functions_aggregate::all_default_aggregate_functions().into_iter().chain(own) {
-            for name in udf.aliases().iter().map(String::as_str).chain([udf.name()]) {
-                aggregate.insert(name.to_string(), udf.clone());
-            }
-        }
-        for (alias, name) in ALIASES {
-            if let Some(udf) = scalar.get(*name).cloned() {
-                scalar.entry(alias.to_string()).or_insert(udf);
-            }
-            if let Some(udf) = aggregate.get(*name).cloned() {
-                aggregate.entry(alias.to_string()).or_insert(udf);
-            }
-        }
-        let is_known = |name: &str| catalog::definition(name).is_some();
-        scalar.retain(|name, _| is_known(name));
-        aggregate.retain(|name, _| is_known(name));
-        for name in unifying::NAMES {
-            if let Some(library) = scalar.get(name).cloned() {
-                scalar.insert(name.to_string(), unifying::unifying(library));
-            }
-        }
-        for (name, definition) in catalog::scalars() {
-            scalar.insert(name.to_string(), catalog::bind::udf(name, definition));
-        }
-        for (name, udf) in native::all().into_iter().chain(time::all()) {
-            scalar.insert(name.to_string(), udf);
-        }
-        for (name, udf) in aggregates::all() {
-            aggregate.insert(name.to_string(), udf);
-        }
-        Library { scalar, aggregate }
-    }
-
-    pub(crate) fn scalar(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.scalar.get(name).cloned()
-    }
-
-    pub(crate) fn aggregate(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.aggregate.get(name).cloned()
-    }
-
-    /// True if there is a function of that name.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.scalar.contains_key(name) || self.aggregate.contains_key(name)
-    }
-
-    /// True if a function of that name would need nested types.
-    pub(crate) fn is_nested(name: &str) -> bool {
-        NESTED.contains(&name) || name.starts_with("array_") || name.starts_with("list_") || name == "unnest"
-    }
-
-    /// All names, sorted.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.scalar.keys().chain(self.aggregate.keys()).cloned().collect();
-        names.extend(sequence::NAMES.map(String::from));
-        names.extend(window::names().map(String::from));
-        names.sort();
-        names.dedup();
-        names
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_function_has_an_entry_and_every_entry_a_function() {
-        let library = Library::get();
-        for name in library.names() {
-            assert!(catalog::definition(&name).is_some(), "{name} is not in the catalog");
-        }
-        for section in kernels::SECTIONS {
-            for definition in section.functions.iter().copied().flatten() {
-                for name in definition.names {
-                    assert!(
-                        library.has(name)
-                            || sequence::NAMES.contains(name)
-                            || window::is_window_function(name),
-                        "there is no function {name}"
-                    );
-                    assert_eq!(*name, name.to_lowercase());
-                }
-                assert!(!definition.examples.is_empty() || sequence::NAMES.contains(&definition.names[0]));
-            }
-        }
-    }
-}
+pub(crate) use library::Library;

@@ -4,7 +4,7 @@
 //! shadow the library's functions of the same name, whose types or meaning differ from DuckDB's and
 //! PostgreSQL's.
 
-use crate::hidden::hidden;
+use crate::hidden::{EXACT, hidden};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::expr::{ScalarFunction, schema_name_from_exprs};
@@ -56,11 +56,11 @@ pub(crate) enum Kind {
     Operator(ArithmeticOp, OperatorResult),
     /// `uuid()`
     Uuid,
-    /// Which sets of keys a grouping has, as a key of it ([`SETS`]).
+    /// Which sets of keys a grouping has, as a key of it ([`SETS`](crate::hidden::SETS)).
     Sets,
     /// Its argument. In the binder, it is called by all that it says; see [`exact`].
     Exact,
-    /// The inequality of an as-of join ([`crate::asof`]).
+    /// The inequality of an as-of join ([`crate::rewrite::asof`]).
     Nearest,
 }
 
@@ -180,12 +180,6 @@ fn tagged(name: &'static str, kind: Kind, tag: Option<u64>) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Native { name, kind, signature, tag }))
 }
 
-/// The name of [`Kind::Exact`], which no user can write.
-pub(crate) const EXACT: &str = "\u{1}exact";
-
-/// The name of [`Kind::Sets`], which no user can write.
-pub(crate) const SETS: &str = "\u{1}sets";
-
 /// `expr` under a name that says all of it.
 ///
 /// The binder finds the results of groups and aggregates by name, and its names leave out casts, brackets and
@@ -246,7 +240,7 @@ fn is_blob(ty: &ArrowType) -> bool {
 pub(super) fn unified(types: &[&ArrowType]) -> Option<ArrowType> {
     let types =
         types.iter().map(|ty| entasis_arrow::from_arrow_type(ty)).collect::<Result<Vec<_>, _>>().ok()?;
-    super::catalog::types::common(&types).map(entasis_arrow::to_arrow_type)
+    super::definition::types::common(&types).map(entasis_arrow::to_arrow_type)
 }
 
 fn micros(zone: bool) -> ArrowType {

@@ -8,8 +8,8 @@
 //! Neither is computed. Lowering the mark tells which column the aggregate is, and the value is lowered to
 //! that column ([`crate::lower`]). What puts them there is [`crate::rewrite`].
 
-use super::Library;
-use crate::context::external;
+use super::library::Library;
+use crate::error::external;
 use crate::hidden::MARK;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};
 use datafusion_common::{DataFusionError, Result as DfResult};

@@ -5,82 +5,21 @@
 //! name gives holds the sequence. It is volatile: the engine computes it for every row anew, and never at
 //! another place than where it stands.
 
-use crate::Catalog;
-use crate::catalog::Sequence;
-use crate::context::external;
+use crate::environment::{Catalog, Sequence};
+use crate::error::external;
 use crate::hidden::MARK;
-use crate::schema::in_schema;
+use crate::syntax::sequence_call::Kind;
 use arrow_array::Int64Array;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
-use datafusion_sql::sqlparser::ast;
-use entasis_vector::{Error, Result};
+use entasis_vector::Error;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// What is asked of a sequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    /// `nextval`
-    Next,
-    /// `currval`
-    Current,
-}
-
-impl Kind {
-    /// The kind of the function `name`, in lower case.
-    pub(crate) fn of(name: &str) -> Option<Kind> {
-        match name {
-            "nextval" => Some(Kind::Next),
-            "currval" => Some(Kind::Current),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Next => "nextval",
-            Kind::Current => "currval",
-        }
-    }
-}
-
-/// The names of the functions.
-pub(crate) const NAMES: [&str; 2] = ["currval", "nextval"];
 
 /// The name under which a call for a sequence travels.
 pub(crate) fn call(kind: Kind, sequence: &str) -> String {
     format!("{MARK}{}:{}", kind.name(), sequence.to_lowercase())
-}
-
-/// The sequence that a call names as a text, in lower case.
-///
-/// # Errors
-/// Input, if it names none; not supported, if the name is computed.
-pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
-    let ast::FunctionArguments::List(list) = &function.args else {
-        return Err(Error::input(format!("{} needs the name of a sequence", function.name)));
-    };
-    let name = match list.args.as_slice() {
-        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value)))] => {
-            match &value.value {
-                ast::Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
-                _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
-            }
-        }
-        [_] => {
-            return Err(Error::not_supported(format!(
-                "{} of a sequence whose name is computed",
-                function.name
-            )));
-        }
-        args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
-    };
-    Ok(match name.split_once('.') {
-        Some((schema, own)) => in_schema(schema, own),
-        None => name,
-    })
 }
 
 /// The call behind such a name.

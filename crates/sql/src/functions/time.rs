@@ -3,12 +3,12 @@
 //!
 //! Each has overloads, of which the nearest to the arguments counts. None works in nanoseconds, so all cover
 //! the whole range of timestamps. Those of a TIMESTAMPTZ that depend on a zone take a TIMESTAMP instead: the
-//! cast to it is the session's ([`crate::time_zone::session`]).
+//! cast to it is the session's ([`crate::functions::zone::session`]).
 
 use super::by_value::{call, integer, volatile};
-use crate::lower::named_call;
-use crate::session::{Session, clock};
-use crate::time_zone::functions as zoned;
+use crate::environment::{Session, clock};
+use crate::functions::catalog::call::named_call;
+use crate::functions::zone as zoned;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};

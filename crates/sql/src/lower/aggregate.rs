@@ -2,8 +2,9 @@
 
 use super::expr::{cast_null, settle};
 use super::grouping::{Grouping, sets_in};
-use super::{Lowered, Lowering, Scope, fold};
+use super::{Lowered, Lowering, Scope};
 use crate::error::from_datafusion;
+use crate::expressions::fold;
 use crate::functions::Library;
 use crate::functions::aggregates::{Aggregate, Call, Kind};
 use crate::hidden::visible;

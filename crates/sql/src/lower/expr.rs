@@ -3,21 +3,20 @@
 //! DataFusion's types serve for two things only: as targets of casts, and as argument types of library
 //! functions. Everywhere else the type of a lowered expression is its own.
 
-use super::exact::exact;
-use super::fold;
 use super::literal::{from_scalar, into_value, to_scalar};
 use super::{Lowering, Scope};
 use crate::error::{from_datafusion, readable};
+use crate::expressions::exact::exact;
+use crate::expressions::external::fold_external;
+use crate::expressions::fold;
 use crate::functions::catalog::bind;
-use crate::functions::catalog::call::Call;
-use crate::functions::catalog::types::resolve;
-use crate::functions::catalog::{Definition, definition};
+use crate::functions::catalog::call::{catalog_call, named_call};
 use crate::functions::kernels::{SUBSTRING, TRUNCATE_INTERVAL};
 use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction, date_part};
 use crate::functions::outer_aggregate::OuterAggregate;
 use crate::functions::scalar::{External, argument_field};
 use crate::functions::time::TimeFunction;
-use crate::time_zone::functions as zoned;
+use crate::functions::zone as zoned;
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::simplify::ExprSimplifyResult;
@@ -25,9 +24,9 @@ use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, Operator, ReturnFieldArgs, ScalarUDFImpl};
 use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_engine::plan::Node;
-use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, ExternalFunction, Function};
-use entasis_vector::statement::{self, ahead};
-use entasis_vector::{DataType, Error, Result, Value, Vector};
+use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, Function};
+use entasis_vector::statement;
+use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
 
 impl Lowering<'_> {
@@ -439,64 +438,11 @@ pub(super) fn settle(args: &mut [Expr], bound: &[DfExpr], scope: &Scope) -> Resu
     Ok(())
 }
 
-/// A call of a function of the catalog. `result` is its type, where the binder knows it better than the
-/// arguments' types say.
-fn catalog_call(
-    name: &'static str,
-    definition: &'static Definition,
-    args: Vec<Expr>,
-    result: Option<DataType>,
-) -> Result<Expr> {
-    let types: Vec<DataType> = args.iter().map(Expr::ty).collect();
-    let constants: Vec<Option<Value>> = args
-        .iter()
-        .map(|arg| match arg {
-            Expr::Literal { value, .. } if !value.is_null() => Some(value.clone()),
-            _ => None,
-        })
-        .collect();
-    let signature = resolve(name, definition, &types, &constants)?;
-    let result = result.unwrap_or(signature.result);
-    let args =
-        args.into_iter().zip(&signature.args).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
-    let call = Call { name, args: signature.args, result, kernel: signature.kernel };
-    fold_external(Arc::new(call), args, result)
-}
-
-/// A call of a catalog function by name.
-pub(crate) fn named_call(name: &'static str, args: Vec<Expr>) -> Result<Expr> {
-    let definition =
-        definition(name).ok_or_else(|| Error::internal(format!("the function {name} is missing")))?;
-    catalog_call(name, definition, args, None)
-}
-
 /// Whether a pattern matches a part of the input.
 fn regex(input: Expr, pattern: Expr, flags: Option<&str>) -> Result<Expr> {
     let mut args = vec![text(input), text(pattern)];
     args.extend(flags.map(|flags| Expr::literal(Value::Text(flags.into()), DataType::Varchar)));
     named_call("regexp_matches", args)
-}
-
-/// A call of a library, computed now if it depends on no row.
-fn fold_external(function: Arc<dyn ExternalFunction>, args: Vec<Expr>, ty: DataType) -> Result<Expr> {
-    let call = Expr::External { function: function.clone(), args, ty };
-    let Expr::External { args, .. } = &call else { return Ok(call) };
-    if !function.is_immutable() || args.is_empty() {
-        return Ok(call);
-    }
-    let mut vectors = Vec::with_capacity(args.len());
-    for arg in args {
-        let Expr::Literal { value, ty } = arg else { return Ok(call) };
-        let mut vector = entasis_arrow::vector_of(std::slice::from_ref(value), *ty)?;
-        vector.make_constant();
-        vectors.push(vector);
-    }
-    let mut out = Vector::new(ty.physical());
-    // An error is raised when the call is reached, if it is.
-    match ahead(|| function.evaluate(&vectors, 1, &mut out)) {
-        Ok(()) => Ok(Expr::literal(out.value(0, ty), ty)),
-        Err(_) => Ok(call),
-    }
 }
 
 fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {

@@ -14,7 +14,8 @@
 
 use super::Lowering;
 use super::aggregate::first_value;
-use super::unnest::{Purpose, exprs_mut, free_columns, is_single_row, refresh, substitute};
+use super::tree::{exprs_mut, free_columns, refresh, substitute};
+use super::unnest::{Purpose, is_single_row};
 use entasis_engine::plan::{Aggregate, Limit, Node, Project, Sort, SortKey};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Result, Value};

@@ -17,9 +17,10 @@
 //! grouping of the input, whose rows are shared then. In a subquery that refers to the query around it,
 //! nothing is shared.
 
-use super::unnest::{free_columns, refresh, substitute};
-use super::{Lowering, fold};
-use crate::time_zone;
+use super::Lowering;
+use super::tree::{free_columns, refresh, substitute};
+use crate::expressions::fold;
+use crate::functions::zone::session::apply_to_plan;
 use datafusion_expr::Expr as DfExpr;
 use entasis_engine::plan::{
     self, AggregateCall, AggregateFunction, Node, Output, Plan, Project, Scan, SetKind, SetOperation,
@@ -37,7 +38,7 @@ type Sets = Vec<Vec<usize>>;
 /// The sets that a key of a grouping says, if it is the one that does (`crate::rewrite`).
 pub(super) fn sets_in(key: &DfExpr) -> Option<Sets> {
     let DfExpr::ScalarFunction(function) = key else { return None };
-    if function.func.name() != crate::functions::native::SETS {
+    if function.func.name() != crate::hidden::SETS {
         return None;
     }
     let DfExpr::Literal(text, _) = function.args.first()? else { return None };
@@ -293,7 +294,7 @@ impl Lowering<'_> {
         let output = |&column: &ColumnId| Output { name: self.columns.get(column).name.clone(), column };
         let output = columns.iter().map(output).collect();
         let mut plan = Plan { root: node, columns: self.columns.clone(), output };
-        time_zone::session::apply_to_plan(&mut plan, self.session.zone);
+        apply_to_plan(&mut plan, self.session.zone);
         Level { set, relation: Arc::new(Shared::new("grouping set".to_owned(), schema, plan)) }
     }
 

@@ -4,14 +4,13 @@
 //! is a subquery over the left ([`super::unnest`]). Subqueries in the condition of an inner join filter its
 //! pairs; in that of an outer join each is computed below it, on the side that it refers to.
 //!
-//! An [as-of join](crate::asof) has its inequality as its one residual.
+//! As-of joins: [`super::asof`].
 //!
 //! Not lowered: a subquery in the condition of an outer join that refers to both sides.
 
-use super::{Lowered, Lowering, Scope, one_row, subquery, take};
-use crate::asof;
-use crate::context::external;
-use crate::error::from_datafusion;
+use super::keys::split_keys;
+use super::{Lowered, Lowering, Scope, asof, one_row, subquery, take};
+use crate::error::{external, from_datafusion};
 use crate::hidden::hidden;
 use arrow_schema::Field;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -20,8 +19,8 @@ use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan, ident};
 use entasis_arrow::to_arrow_type;
 use entasis_engine::plan::{Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, Error, Result};
-use std::collections::{HashMap, HashSet};
+use entasis_vector::{Error, Result};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Lowering<'_> {
@@ -92,55 +91,6 @@ impl Lowering<'_> {
             _ => scope.columns,
         };
         Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } })
-    }
-
-    /// An as-of join by this inequality and these equalities, and its columns.
-    fn asof_join(
-        &mut self,
-        (inequality, conditions): (&DfExpr, Vec<&DfExpr>),
-        mut on: Vec<JoinKey>,
-        [(left, left_scope), (right, right_scope)]: [(Node, &Scope); 2],
-        scope: &Scope,
-        outer: bool,
-    ) -> Result<(Node, Vec<ColumnId>)> {
-        if conditions.iter().chain([&inequality]).any(|condition| subquery::contains(condition)) {
-            return Err(Error::not_supported("subqueries in the ON of an ASOF JOIN"));
-        }
-        let mut nothing = one_row();
-        let mut equalities = Vec::new();
-        for condition in conditions {
-            self.expr(condition, scope, &mut nothing)?.split_conjunction(&mut equalities);
-        }
-        split_keys(&left, &right, &mut on, &mut equalities);
-        if !equalities.is_empty() {
-            return Err(Error::input(
-                "the ON of an ASOF JOIN takes equalities of both sides, and one inequality of them",
-            )
-            .with_hint(
-                "put other conditions into WHERE, or into a subquery in the place of the right side",
-            ));
-        }
-        let residual = self.expr(inequality, scope, &mut nothing)?;
-        let [left_ids, right_ids] =
-            [&left, &right].map(|side| side.columns().into_iter().collect::<HashSet<_>>());
-        let is_between = match &residual {
-            Expr::Compare { left: a, right: b, .. } => {
-                (reads_only(a, &left_ids) && reads_only(b, &right_ids))
-                    || (reads_only(b, &left_ids) && reads_only(a, &right_ids))
-            }
-            _ => false,
-        };
-        if !is_between {
-            return Err(Error::input(
-                "the inequality of an ASOF JOIN does not compare its left side with its right one",
-            )
-            .with_hint("write it between an expression of each side, such as t.ts >= q.ts"));
-        }
-        let columns = left_scope.columns.iter().chain(&right_scope.columns).copied().collect();
-        let (left, right) = (Box::new(left), Box::new(right));
-        let node =
-            Node::Join(Join { left, right, kind: JoinKind::AsOf { outer }, on, residual: vec![residual] });
-        Ok((node, columns))
     }
 
     /// Puts the subqueries of a join's condition below the join: the value of each becomes a column of the
@@ -222,47 +172,4 @@ fn lateral(plan: &LogicalPlan) -> Option<&LogicalPlan> {
         LogicalPlan::SubqueryAlias(alias) => lateral(&alias.input).map(|_| plan),
         _ => None,
     }
-}
-
-/// Makes keys of those residuals that compare one side with the other for equality.
-pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
-    if residual.is_empty() {
-        return;
-    }
-    let left: HashSet<ColumnId> = left.columns().into_iter().collect();
-    let right: HashSet<ColumnId> = right.columns().into_iter().collect();
-    for predicate in std::mem::take(residual) {
-        match as_key(predicate, &left, &right) {
-            Ok(key) => on.push(key),
-            Err(predicate) => residual.push(predicate),
-        }
-    }
-}
-
-/// An equality between an expression over `left` and one over `right` as a key; anything else as it was.
-pub(super) fn as_key(
-    predicate: Expr,
-    left: &HashSet<ColumnId>,
-    right: &HashSet<ColumnId>,
-) -> Result<JoinKey, Expr> {
-    let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } =
-        predicate
-    else {
-        return Err(predicate);
-    };
-    let null_equals_null = op == CompareOp::NotDistinctFrom;
-    if reads_only(&a, left) && reads_only(&b, right) {
-        return Ok(JoinKey { left: *a, right: *b, null_equals_null });
-    }
-    if reads_only(&b, left) && reads_only(&a, right) {
-        return Ok(JoinKey { left: *b, right: *a, null_equals_null });
-    }
-    Err(Expr::Compare { op, left: a, right: b })
-}
-
-/// True if the expression reads columns, and all of them are among `columns`.
-fn reads_only(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
-    let mut read = Vec::new();
-    expr.collect_columns(&mut read);
-    !read.is_empty() && read.iter().all(|id| columns.contains(id)) && !expr.is_volatile()
 }

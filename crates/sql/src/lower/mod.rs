@@ -7,28 +7,38 @@
 //! A subquery in an expression becomes a join around the node that feeds the expression, and a column of that
 //! join stands for its value ([`subquery`]); if it refers to the outer query, it is decorrelated
 //! ([`unnest`]). Hence lowering an expression takes the node, too.
+//!
+//! ```text
+//! join ← asof                          joins
+//! subquery  first  window              subqueries; LIMIT 1 within one; window functions
+//! unnest  aggregate                    correlated subqueries without correlation; groups
+//! null_aware  grouping  recursive      IN where NULL counts; grouping sets; recursions
+//! expr ← literal                       expressions
+//! tree  keys                           columns of unfinished trees; keys of joins
+//! ```
 
 mod aggregate;
-pub(crate) mod exact;
+mod asof;
 mod expr;
 mod first;
-mod fold;
 mod grouping;
 mod join;
+mod keys;
 mod literal;
 mod null_aware;
 mod recursive;
 mod subquery;
+mod tree;
 mod unnest;
 mod window;
 
-use crate::context::{Context, Rows, Source, Work};
+use crate::binding::context::{Context, Work};
+use crate::binding::source::{Rows, Source};
+use crate::environment::{Parameters, Session};
 use crate::error::readable;
-use crate::hidden::visible;
-use crate::parameters::Parameters;
-use crate::rewrite::marked_set;
-use crate::session::Session;
-use crate::time_zone::session::in_zone;
+use crate::expressions::fold;
+use crate::functions::zone::session::in_zone;
+use crate::hidden::{marked_set, visible};
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::simplify::SimplifyContext;
@@ -39,7 +49,6 @@ use entasis_engine::plan::{
 };
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
-pub(crate) use expr::named_call;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -25,8 +25,8 @@
 //! is left alone.
 
 use super::Lowering;
-use super::join::split_keys;
-use super::unnest::{refresh, substitute};
+use super::keys::split_keys;
+use super::tree::{refresh, substitute};
 use entasis_engine::plan::{Distinct, Filter, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
@@ -199,16 +199,6 @@ fn is_false(expr: &Expr) -> bool {
 /// The keys over a copy of the right side.
 fn with_right(keys: &[JoinKey], copies: &HashMap<ColumnId, Expr>) -> Vec<JoinKey> {
     keys.iter().map(|key| JoinKey { right: substitute(key.right.clone(), copies), ..key.clone() }).collect()
-}
-
-/// True if a node gives the same rows each time.
-pub(super) fn is_repeatable(node: &Node) -> bool {
-    let mut node = node.clone();
-    fn walk(node: &mut Node) -> bool {
-        super::unnest::exprs_mut(node).into_iter().all(|expr| !expr.is_volatile())
-            && node.children_mut().into_iter().all(walk)
-    }
-    walk(&mut node)
 }
 
 fn semi_like(kind: JoinKind, left: Node, right: Node, on: Vec<JoinKey>, residual: Vec<Expr>) -> Node {

@@ -1,11 +1,11 @@
 //! Recursive common table expressions: a relation whose rows are computed in rounds
 //! ([`entasis_engine::recursive`]).
 
-use super::unnest::free_columns;
+use super::tree::free_columns;
 use super::{Lowered, Lowering, Scope, cast_outputs};
-use crate::context::{Keyed, Work};
+use crate::binding::context::{Keyed, Work};
+use crate::functions::zone::session::apply_to_plan;
 use crate::hidden::visible;
-use crate::time_zone;
 use datafusion_expr as df;
 use entasis_engine::plan::{Node, Output, Plan, Scan};
 use entasis_engine::recursive::{Keeps, Recursive, WorkTable};
@@ -71,7 +71,7 @@ impl Lowering<'_> {
             output.map(|&column| Output { name: self.columns.get(column).name.clone(), column }).collect();
         let mut plan = Plan { root: side.node, columns: self.columns.clone(), output };
         cast_outputs(&mut plan, types);
-        time_zone::session::apply_to_plan(&mut plan, self.session.zone);
+        apply_to_plan(&mut plan, self.session.zone);
         plan
     }
 }

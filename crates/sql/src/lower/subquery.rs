@@ -9,10 +9,12 @@
 //! | any other `ANY`, `ALL` | single join | single join with the least and the greatest value (`compare_all`) |
 
 use super::expr::same_type;
-use super::join::split_keys;
+use super::keys::split_keys;
+use super::tree::free_columns;
 use super::unnest::{Outcome, Purpose};
-use super::{Lowered, Lowering, Scope, fold, take};
+use super::{Lowered, Lowering, Scope, take};
 use crate::error::from_datafusion;
+use crate::expressions::fold;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
@@ -228,7 +230,7 @@ impl Lowering<'_> {
         kind: JoinKind,
         residual: Vec<Expr>,
     ) -> Result<Node> {
-        let free = super::unnest::free_columns(&sub);
+        let free = free_columns(&sub);
         let outer_columns = outer.columns();
         if !free.iter().any(|id| outer_columns.contains(id)) {
             let mut residual = residual;

@@ -18,9 +18,11 @@
 //! `LIMIT 1` is an aggregate by then ([`super::first`]). Any other `LIMIT` takes the general way, and rows
 //! are numbered by a window for each value of the domain.
 
-use super::join::{as_key, split_keys};
-use super::null_aware::{Unknown, is_repeatable};
-use super::{Lowering, fold};
+use super::Lowering;
+use super::keys::{as_key, split_keys};
+use super::null_aware::Unknown;
+use super::tree::{free_columns, is_repeatable, refresh, replace, substitute};
+use crate::expressions::fold;
 use entasis_engine::plan::{
     Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node,
     Project, SetOperation, Sort, SortKey, Values, Window, WindowCall, WindowFunction,
@@ -734,22 +736,6 @@ fn reads_within(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
     read.iter().all(|id| columns.contains(id))
 }
 
-/// Replaces columns, once: what is put in is not looked through again.
-pub(super) fn substitute(expr: Expr, map: &HashMap<ColumnId, Expr>) -> Expr {
-    if map.is_empty() {
-        return expr;
-    }
-    expr.transform(&mut |e| match e {
-        Expr::Column { id, ty } => map.get(&id).cloned().unwrap_or(Expr::Column { id, ty }),
-        other => other,
-    })
-}
-
-fn replace(expr: &mut Expr, map: &HashMap<ColumnId, Expr>) {
-    let taken = std::mem::replace(expr, Expr::literal(Value::Null, DataType::Null));
-    *expr = substitute(taken, map);
-}
-
 fn substitute_join(
     on: Vec<JoinKey>,
     residual: Vec<Expr>,
@@ -761,93 +747,4 @@ fn substitute_join(
         null_equals_null: key.null_equals_null,
     });
     (on.collect(), residual.into_iter().map(|e| substitute(e, map)).collect())
-}
-
-/// The expressions of a node, its inputs' not included.
-pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
-    match node {
-        Node::Scan(scan) => scan.filters.iter_mut().collect(),
-        Node::Filter(filter) => filter.predicates.iter_mut().collect(),
-        Node::Project(project) => project.exprs.iter_mut().map(|(_, e)| e).collect(),
-        Node::Join(join) => {
-            let keys = join.on.iter_mut().flat_map(|key| [&mut key.left, &mut key.right]);
-            keys.chain(&mut join.residual).collect()
-        }
-        Node::Aggregate(aggregate) => {
-            let groups = aggregate.groups.iter_mut().map(|(_, e)| e);
-            let calls = aggregate.aggregates.iter_mut().flat_map(|(_, call)| {
-                call.args
-                    .iter_mut()
-                    .chain(&mut call.filter)
-                    .chain(call.order_by.iter_mut().map(|key| &mut key.expr))
-            });
-            groups.chain(calls).collect()
-        }
-        Node::Window(window) => window.exprs_mut().collect(),
-        Node::Sort(sort) => sort.keys.iter_mut().map(|key| &mut key.expr).collect(),
-        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => Vec::new(),
-    }
-}
-
-/// The columns that a node itself makes.
-fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
-    match node {
-        Node::Scan(scan) => scan.columns.iter_mut().map(|(id, _)| id).collect(),
-        Node::Values(values) => values.columns.iter_mut().collect(),
-        Node::Project(project) => project.exprs.iter_mut().map(|(id, _)| id).collect(),
-        Node::Join(Join { kind: JoinKind::Mark { mark, .. }, .. }) => vec![mark],
-        Node::Aggregate(aggregate) => {
-            let groups = aggregate.groups.iter_mut().map(|(id, _)| id);
-            groups.chain(aggregate.aggregates.iter_mut().map(|(id, _)| id)).collect()
-        }
-        Node::Window(window) => window.calls.iter_mut().map(|(id, _)| id).collect(),
-        Node::SetOperation(set) => set.columns.iter_mut().collect(),
-        Node::Join(_) | Node::Filter(_) | Node::Distinct(_) | Node::Sort(_) | Node::Limit(_) => Vec::new(),
-    }
-}
-
-/// The columns that the tree reads and does not make.
-pub(super) fn free_columns(node: &Node) -> HashSet<ColumnId> {
-    fn walk(node: &mut Node, read: &mut Vec<ColumnId>, made: &mut HashSet<ColumnId>) {
-        exprs_mut(node).into_iter().for_each(|expr| expr.collect_columns(read));
-        made.extend(made_mut(node).into_iter().map(|id| *id));
-        node.children_mut().into_iter().for_each(|child| walk(child, read, made));
-    }
-    let (mut read, mut made) = (Vec::new(), HashSet::new());
-    walk(&mut node.clone(), &mut read, &mut made);
-    read.into_iter().filter(|id| !made.contains(id)).collect()
-}
-
-/// The tree with new columns in place of those that it makes; `map` says which.
-pub(super) fn refresh(mut node: Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) -> Node {
-    fn walk(node: &mut Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) {
-        node.children_mut().into_iter().for_each(|child| walk(child, columns, map));
-        for id in made_mut(node) {
-            let info = columns.get(*id).clone();
-            let fresh = columns.add(info.name, info.ty, info.nullable);
-            map.insert(*id, fresh);
-            *id = fresh;
-        }
-        let renamed = |id: &ColumnId| map.get(id).copied();
-        for expr in exprs_mut(node) {
-            let taken = std::mem::replace(expr, Expr::literal(Value::Null, DataType::Null));
-            *expr = taken.transform(&mut |e| match e {
-                Expr::Column { id, ty } => Expr::Column { id: renamed(&id).unwrap_or(id), ty },
-                other => other,
-            });
-        }
-        match node {
-            Node::Distinct(distinct) => {
-                distinct.keys.iter_mut().for_each(|id| *id = renamed(id).unwrap_or(*id));
-            }
-            Node::SetOperation(set) => {
-                for id in set.inputs.iter_mut().flat_map(|(_, outputs)| outputs) {
-                    *id = renamed(id).unwrap_or(*id);
-                }
-            }
-            _ => {}
-        }
-    }
-    walk(&mut node, columns, map);
-    node
 }

@@ -2,9 +2,11 @@
 //! [`crate::functions::window`]); here calls of one partitioning and order meet in one operator.
 
 use super::aggregate::Asked;
-use super::{Lowered, Lowering, Scope, fold};
+use super::{Lowered, Lowering, Scope};
 use crate::error::from_datafusion;
-use crate::functions::window::{self, End, Frame, Function, Units, WindowCall};
+use crate::expressions::fold;
+use crate::functions::window;
+use crate::functions::window_call::{self, End, Frame, Function, Units, WindowCall};
 use crate::hidden::visible;
 use datafusion_expr::expr::WindowFunction as DfWindow;
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, WindowFunctionDefinition};
@@ -239,9 +241,9 @@ fn units(frame: Frame) -> FrameUnits {
 
 fn exclude(frame: Frame) -> Exclude {
     match frame.exclude {
-        window::Exclude::NoOthers => Exclude::NoOthers,
-        window::Exclude::CurrentRow => Exclude::CurrentRow,
-        window::Exclude::Group => Exclude::Group,
-        window::Exclude::Ties => Exclude::Ties,
+        window_call::Exclude::NoOthers => Exclude::NoOthers,
+        window_call::Exclude::CurrentRow => Exclude::CurrentRow,
+        window_call::Exclude::Group => Exclude::Group,
+        window_call::Exclude::Ties => Exclude::Ties,
     }
 }

@@ -21,12 +21,12 @@
 use super::ambiguous::names_in;
 use super::order_by::{is_aggregate, is_aggregate_call};
 use super::using::Joins;
-use super::{call, conditions, orders, result_names};
-use crate::bind::locate_ident;
-use crate::context::Context;
+use super::{conditions, orders};
+use crate::binding::context::Context;
 use crate::functions::outer_aggregate;
-use crate::parse::span_position;
-use crate::walk::{Walk, WalkMut};
+use crate::syntax::build::call;
+use crate::syntax::place::{locate_ident, span_position};
+use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
     OrderBy, Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value,
@@ -74,7 +74,7 @@ impl Visitor for Look {
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let Some(having) = &select.having else { return ControlFlow::Continue(()) };
-        let results = result_names(select);
+        let results = conditions::result_names(select);
         if names_in(having, true).iter().any(|name| results.contains(&name.value.to_lowercase())) {
             return ControlFlow::Break(());
         }
@@ -271,7 +271,7 @@ impl Own<'_, '_> {
 
     /// Refuses the names of results in the aggregates of `HAVING`.
     fn refuse_results(&mut self, select: &Select) -> Result<()> {
-        let results = result_names(select);
+        let results = conditions::result_names(select);
         for name in names_in(&select.having, true) {
             let lower = name.value.to_lowercase();
             if results.contains(&lower) && self.owner_of_column(&lower).is_none() {

@@ -16,10 +16,10 @@
 
 use super::order_by::is_aggregate;
 use super::using::Joins;
-use crate::bind::locate_ident;
-use crate::context::Context;
+use crate::binding::context::Context;
 use crate::error::ambiguous_name;
-use crate::walk::{Walk, WalkMut};
+use crate::syntax::place::locate_ident;
+use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
     Statement, Value, Visit, VisitMut, Visitor, VisitorMut,

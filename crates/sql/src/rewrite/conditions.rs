@@ -8,11 +8,12 @@
 
 use super::outer_names::for_each_factor;
 use super::using::qualifier;
-use crate::bind::locate_ident;
 use crate::error::ambiguous_name;
-use crate::walk::Walk;
+use crate::syntax::place::locate_ident;
+use crate::syntax::walk::Walk;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Ident, Query, TableWithJoins, UnaryOperator, Value, Visitor,
+    BinaryOperator, CastKind, DataType, Expr, Ident, Query, Select, SelectItem, TableWithJoins,
+    UnaryOperator, Value, Visitor,
 };
 use entasis_vector::Result;
 use std::collections::HashMap;
@@ -115,4 +116,13 @@ impl Visitor for Names<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The names that a SELECT gives to its results, in lower case: `HAVING` may mean those.
+pub(super) fn result_names(select: &Select) -> Vec<String> {
+    let named = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.to_lowercase()),
+        _ => None,
+    };
+    select.projection.iter().filter_map(named).collect()
 }

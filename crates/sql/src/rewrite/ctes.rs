@@ -5,7 +5,7 @@
 //! and `FROM t`, where it is meant, becomes `FROM renamed AS t`. A query of a `WITH` sees those before it and
 //! those around it.
 //!
-//! **One with a key** (`USING KEY`) gets a name by which the key is known ([`super::keyed`]).
+//! **One with a key** (`USING KEY`) gets a name by which the key is known ([`super::using_key`]).
 //!
 //! **One that is read more than once** is bound where it is read, each time anew, so that filters reach it;
 //! but not if its rows might differ (`random()`, `nextval`, `LIMIT`), if it is computed from many rows
@@ -13,16 +13,15 @@
 //! chain whose members each read the one before twice. Then it is bound once and its rows are a relation
 //! ([`Shared`]). What reads the query around it cannot be: it is bound in place.
 
-use super::keyed;
 use super::reads::{RECURRING, reads};
-use super::recursive;
-use crate::context::Context;
+use super::{recursive, using_key};
+use crate::binding::context::Context;
 use crate::functions::Library;
-use crate::functions::sequence;
-use crate::hidden::{hidden, visible};
-use crate::parse::parse_query;
-use crate::time_zone;
-use crate::walk::{Walk, WalkMut};
+use crate::functions::zone::session::apply_to_plan;
+use crate::hidden::{all_of, hidden, number_in, numbered, visible};
+use crate::syntax::parse::parse_query;
+use crate::syntax::sequence_call;
+use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator,
@@ -66,13 +65,13 @@ impl Ctes<'_> {
     /// What becomes of a query with a key: its new name.
     fn keyed(&mut self, cte: &mut Cte, key: Vec<String>, is_recursive: bool) -> String {
         let name = cte.alias.name.value.to_lowercase();
-        let numbered = keyed::numbered(&name, self.context.key(key));
+        let numbered = numbered(&name, self.context.key(key));
         self.scopes.last_mut().expect("pushed before").insert(name.clone(), Some(numbered.clone()));
         self.keyed.push((name.clone(), numbered.clone()));
         let _ = cte.query.walk_mut(self);
         self.keyed.pop();
         let prepared = match is_recursive {
-            true => keyed::prepare(&mut cte.query, &numbered, &name),
+            true => using_key::prepare(&mut cte.query, &numbered, &name),
             false => Err(Error::input(format!("{name} has a key, which is for WITH RECURSIVE"))),
         };
         if let Err(error) = prepared {
@@ -87,7 +86,7 @@ impl Ctes<'_> {
         let around = self.withs.iter().flatten().flat_map(|with| &with.cte_tables);
         let mut around: Vec<Cte> = around.chain(before).cloned().collect();
         let is_recursive = recursive::reads_itself(cte);
-        if keyed::number_in(&cte.alias.name.value).is_none() && keyed::reads_all(&cte.query) {
+        if number_in(&cte.alias.name.value).is_none() && using_key::reads_all(&cte.query) {
             return None;
         }
         let mut query = match is_recursive {
@@ -115,7 +114,7 @@ impl Ctes<'_> {
             }
         }
         let mut plan = self.context.bind(query).ok()?;
-        time_zone::session::apply_to_plan(&mut plan, self.context.session().zone);
+        apply_to_plan(&mut plan, self.context.session().zone);
         let mut schema = plan.schema();
         if cte.alias.columns.len() > schema.len() {
             return None;
@@ -142,7 +141,7 @@ impl VisitorMut for Ctes<'_> {
         let mut kept: Vec<Cte> = Vec::with_capacity(with.cte_tables.len());
         for (mut cte, shared) in std::mem::take(&mut with.cte_tables).into_iter().zip(shared) {
             let name = cte.alias.name.value.to_lowercase();
-            if let Some(key) = keyed::take_key(&mut cte) {
+            if let Some(key) = using_key::take_key(&mut cte) {
                 let renamed = self.keyed(&mut cte, key, with.recursive);
                 let relation = if shared { self.share(&cte, &kept) } else { None };
                 if relation.is_none() {
@@ -214,7 +213,7 @@ impl VisitorMut for Ctes<'_> {
                 self.keyed.iter().rev().find(|(own, _)| ident.value.eq_ignore_ascii_case(own))
         {
             let original = ident.clone();
-            *name = ObjectName::from(Ident::with_quote('"', keyed::all_of(numbered)));
+            *name = ObjectName::from(Ident::with_quote('"', all_of(numbered)));
             alias.get_or_insert(TableAlias { explicit: true, name: original, columns: Vec::new(), at: None });
             return ControlFlow::Continue(());
         }
@@ -279,7 +278,9 @@ fn computed_once(query: &Query) -> bool {
             let is_volatile = library
                 .scalar(&name)
                 .is_some_and(|function| function.signature().volatility == Volatility::Volatile);
-            stop(is_volatile || sequence::Kind::of(&name).is_some() || library.aggregate(&name).is_some())
+            stop(
+                is_volatile || sequence_call::Kind::of(&name).is_some() || library.aggregate(&name).is_some(),
+            )
         }
     }
     query.walk(&mut Look).is_break()

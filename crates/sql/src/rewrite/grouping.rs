@@ -8,8 +8,8 @@
 //! Lowering makes a grouping for each set (`crate::lower`); the value of that key says which keys a row is
 //! not grouped by, a bit for each, which is what `grouping(…)` asks for.
 
-use crate::functions::native::SETS;
-use crate::walk::WalkMut;
+use crate::hidden::SETS;
+use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
     GroupByExpr, GroupByWithModifier, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select,

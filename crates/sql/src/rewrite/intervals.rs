@@ -5,7 +5,7 @@
 //! * `INTERVAL (expr) unit` is the expression times one unit; of minutes and what is longer, its whole part.
 //! * `x AT TIME ZONE zone` is `timezone(zone, x)`.
 
-use super::{as_type, call};
+use crate::syntax::build::{as_type, call};
 use datafusion_sql::sqlparser::ast::{BinaryOperator, DateTimeField, Expr, Interval, UnaryOperator, Value};
 use entasis_vector::expr::interval_text::{IntervalUnit, parse_qualified};
 use entasis_vector::{DataType, Error, Result, Value as Constant};

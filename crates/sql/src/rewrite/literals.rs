@@ -8,10 +8,10 @@
 //!
 //! So it is for the results of a `CASE`, the arguments of functions that return one of them, the rows of
 //! `VALUES` and the lists of set operations. Here it is done where the type is written; where it is that of a
-//! column, when types are coerced (`crate::coerce`). For that, a `CASE` whose first result is a literal gets
-//! a branch before it that is never taken, so that the binder sees the type of the others first.
+//! column, when types are coerced (`crate::binding::coerce`). For that, a `CASE` whose first result is a
+//! literal gets a branch before it that is never taken, so that the binder sees the type of the others first.
 
-use crate::walk::WalkMut;
+use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, Query, SelectItem, SetExpr, UnaryOperator, Value, VisitMut, VisitorMut,

@@ -5,7 +5,7 @@
 //! name that no user can write.
 
 use crate::hidden::MARK;
-use crate::walk::WalkMut;
+use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{Ident, Statement, TableAlias, TableFactor, VisitorMut};
 use std::convert::Infallible;
 use std::ops::ControlFlow;

@@ -3,8 +3,8 @@
 use super::ties::meant;
 use crate::functions::Library;
 use crate::hidden::{MARK, hidden};
-use crate::parse::parse_query;
-use crate::walk::Walk;
+use crate::syntax::parse::parse_query;
+use crate::syntax::walk::Walk;
 use datafusion_sql::sqlparser::ast::{
     Distinct, Expr, Function, Ident, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
     TableFactor, Value, Visitor,

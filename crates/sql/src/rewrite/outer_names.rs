@@ -7,9 +7,9 @@
 //! whatever else is in the `FROM`, it is assumed.
 
 use super::using::qualifier;
-use crate::context::Context;
+use crate::binding::context::Context;
 use crate::hidden::hidden;
-use crate::walk::{Walk, WalkMut};
+use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     Statement, TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut,

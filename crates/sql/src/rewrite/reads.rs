@@ -1,10 +1,11 @@
 //! How often a statement reads a query of a `WITH`.
 
-use crate::walk::Walk;
+use crate::syntax::walk::Walk;
 use datafusion_sql::sqlparser::ast::{ObjectName, ObjectNamePart, Visit, Visitor};
 use std::ops::ControlFlow;
 
-/// The schema by which the step of a recursion with a key reads all of its rows so far ([`super::keyed`]).
+/// The schema by which the step of a recursion with a key reads all of its rows so far
+/// ([`super::using_key`]).
 pub(super) const RECURRING: &str = "recurring";
 
 /// How often a name is read as a table's.

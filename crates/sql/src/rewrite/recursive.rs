@@ -5,6 +5,7 @@
 //! clauses are refused.
 
 use super::reads::reads;
+use crate::syntax::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{Cte, SetExpr, SetOperator, With};
 use entasis_vector::{Error, Result};
 
@@ -23,8 +24,7 @@ pub(super) fn settle(with: &mut With) -> Result<()> {
         let name = cte.alias.name.value.clone();
         if !reads_itself(cte) {
             if let SetExpr::SetOperation { .. } = &*cte.query.body {
-                let query =
-                    std::mem::replace(&mut *cte.query, super::parse_query("SELECT 1").map(|query| *query)?);
+                let query = std::mem::replace(&mut *cte.query, parse_query("SELECT 1").map(|query| *query)?);
                 *cte.query.body = SetExpr::Query(Box::new(query));
             }
             continue;

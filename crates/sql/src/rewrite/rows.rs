@@ -15,7 +15,7 @@
 //! comparisons go for `=`, and `row op ALL (query)` is the opposite of `ANY` with the opposite comparison.
 
 use crate::hidden::MARK;
-use crate::parse::parse_query;
+use crate::syntax::parse::parse_query;
 use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,

@@ -8,7 +8,7 @@
 //! Of the keys of the order, names and numbers of results become what these are. Not here: set operations,
 //! `DISTINCT`, `ORDER BY ALL`, and a share of the rows (`PERCENT`).
 
-use crate::parse::parse_query;
+use crate::syntax::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, Value,
     WindowType,

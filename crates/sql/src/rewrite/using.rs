@@ -17,12 +17,14 @@
 //!
 //! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
 
-use super::{call, keyed};
-use crate::asof;
-use crate::bind::table_name;
-use crate::context::{Context, stem};
-use crate::parse::parse_query;
-use crate::walk::WalkMut;
+use super::asof;
+use crate::binding::context::Context;
+use crate::binding::relations::stem;
+use crate::hidden::query_of_all;
+use crate::syntax::build::call;
+use crate::syntax::object_name::table_name;
+use crate::syntax::parse::parse_query;
+use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy,
     OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias,
@@ -444,7 +446,7 @@ impl<'a> Joins<'a> {
     fn table(&self, name: &ObjectName, last: &Ident) -> Result<Vec<String>> {
         let own = lower(last);
         // All rows of a recursion so far have the columns of its last ones.
-        let bare = keyed::query_of_all(&own).map_or_else(|| own.clone(), str::to_owned);
+        let bare = query_of_all(&own).map_or_else(|| own.clone(), str::to_owned);
         let cte = self.ctes.iter().rev().flatten().rev().find(|(cte, _)| *cte == bare && name.0.len() == 1);
         match cte {
             Some((_, Some(columns))) => Ok(columns.clone()),
@@ -667,7 +669,7 @@ fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec
         options.opt_replace.iter().flat_map(|replace| &replace.items).map(|item| &item.column_name);
     if let Some(missing) = replaced.find(|name| !columns.iter().any(|column| column.name == lower(name))) {
         let error = Error::input(format!("REPLACE: there is no column {}", missing.value));
-        return Err(crate::bind::locate_ident(error, missing));
+        return Err(crate::syntax::place::locate_ident(error, missing));
     }
     if options.opt_ilike.is_some() || options.opt_rename.is_some() {
         return Err(Error::not_supported("ILIKE and RENAME behind *"));

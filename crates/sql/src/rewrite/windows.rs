@@ -1,8 +1,9 @@
 //! Window functions: calls with an `OVER`, on their way through the binder.
 //!
 //! The binder would bind frames of constants alone, without `EXCLUDE`, and no `DISTINCT` or order within a
-//! call. So a call goes through it as one of a function that is made for it ([`crate::functions::window`]):
-//! what is said of the call is kept beside, and every expression in it is an argument.
+//! call. So a call goes through it as one of a function that is made for it
+//! ([`crate::functions::window_call`]): what is said of the call is kept beside, and every expression in it
+//! is an argument.
 //!
 //! ```text
 //! sum(x) FILTER (WHERE c) OVER (PARTITION BY p ORDER BY o ROWS n PRECEDING)
@@ -11,11 +12,11 @@
 //!
 //! Windows with a name are written out where the name stands ([`name_windows`]).
 
-use crate::context::Context;
-use crate::functions::Library;
-use crate::functions::window::{self, End, Exclude, Frame, Units, WindowCall};
-use crate::hidden::MARK;
-use crate::walk::WalkMut;
+use crate::binding::context::Context;
+use crate::functions::window_call::{End, Exclude, Frame, Units, WindowCall};
+use crate::functions::{Library, window};
+use crate::hidden::{EXCLUDE, MARK};
+use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, NullTreatment,
@@ -142,7 +143,7 @@ fn frame(frame: WindowFrame, exclude: Exclude, add: &mut impl FnMut(Expr)) -> Re
 }
 
 /// What a window excludes: the parser does not know, so it was made a part of the window's name
-/// ([`crate::words`]).
+/// ([`crate::syntax::words`]).
 fn exclusion(spec: &mut WindowSpec) -> Exclude {
     let Some(name) = &mut spec.window_name else { return Exclude::NoOthers };
     let Some(rest) = name.value.strip_prefix(EXCLUDE) else { return Exclude::NoOthers };
@@ -157,9 +158,6 @@ fn exclusion(spec: &mut WindowSpec) -> Exclude {
     spec.window_name = base;
     exclude
 }
-
-/// Begins the name of a window that excludes something: then what, a mark, and the name that it had.
-pub(crate) const EXCLUDE: &str = "\u{1}exclude:";
 
 /// Writes the windows of a query's `WINDOW` clause out where they are named, in its list, its `QUALIFY` and
 /// its `ORDER BY`.

@@ -1,7 +1,7 @@
 //! Statements that change rows: the forms that they bind to.
 
 use super::*;
-use crate::statement::{Action, Change, Insert, Repeated};
+use crate::{Action, Change, Insert, Repeated};
 
 pub(super) fn insert(sql: &str) -> Insert {
     match try_bind(sql) {

@@ -85,7 +85,7 @@ use crate::value::{Datum, Zone};
 use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringHeap, StringView, Value, bitmap};
 use std::mem::offset_of;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The values of a block, by encoding. The discriminants are the codes of the table above.
 #[derive(Debug)]
@@ -118,8 +118,11 @@ pub struct Block {
     pub(crate) values: Values,
     pub(crate) validity: Option<Validity>,
     pub(crate) stamp: Stamp,
+    /// The round of checkpoints in which a ghost slot was last stored to while others had the block, or 0:
+    /// it keeps its stamp, and is not what it was. See [`Block::store_ghost`].
+    pub(crate) stored_in: AtomicU32,
     /// Slots that there is memory for. Those beyond are dead.
-    pub(crate) slots: u32,
+    pub(crate) slots: u16,
     /// True if each live value is greater than the one before, and none is NULL.
     pub(crate) ascending: bool,
     pub(crate) zone: Zone,
@@ -155,13 +158,20 @@ impl Block {
         ascending: bool,
     ) -> Block {
         let validity = validity.map(|words| words.iter().map(|&word| AtomicU64::new(word)).collect());
-        Block { stamp: 0, slots: slots as u32, values, validity, zone, ascending }
+        debug_assert!(slots <= crate::BLOCK_ROWS);
+        let stored_in = AtomicU32::new(0);
+        Block { stamp: 0, stored_in, slots: slots as u16, values, validity, zone, ascending }
     }
 
     /// A block of slots that are all NULL.
     pub(crate) fn all_null(slots: usize) -> Block {
         let zone = Zone { nulls: slots as u32, ..Zone::EMPTY };
         Block::new(slots, Values::Constant(Value::Null), None, zone, false)
+    }
+
+    /// A block without memory for any slot.
+    pub(crate) fn without_slots() -> Block {
+        Block { ascending: true, ..Block::all_null(0) }
     }
 
     /// Slots that there is memory for.
@@ -177,6 +187,17 @@ impl Block {
     /// Bytes of memory, without the dictionary that it shares.
     pub fn bytes(&self) -> usize {
         size_of::<Block>() + self.values.bytes() + self.validity.as_ref().map_or(0, |words| words.len() * 8)
+    }
+
+    /// True if a ghost slot was stored to after the checkpoint of a round had pinned the table.
+    pub(crate) fn is_stored_after(&self, round: u32) -> bool {
+        self.stored_in.load(Relaxed) > round
+    }
+
+    /// Takes the note of stores away, for a test of what comes of that.
+    #[cfg(test)]
+    pub(crate) fn forget_stores(&self) {
+        self.stored_in.store(0, Relaxed);
     }
 
     /// True if all slots are NULL.
@@ -455,7 +476,7 @@ pub(crate) fn string_value(bytes: &[u8], ty: DataType) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     mod conformance;
-    mod serialized;
+    pub(crate) mod serialized;
 }

@@ -67,9 +67,18 @@ impl Block {
         (code <= codes.max()).then_some(code)
     }
 
+    /// Writes `datum`, which is admitted, to a ghost slot of a block that others have, in a round of
+    /// checkpoints. The block keeps its stamp, so that it is noted apart that it is not what it was: first,
+    /// so that whoever finds the value finds the note.
+    #[inline]
+    pub(crate) fn store_ghost(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType, round: u32) {
+        self.stored_in.store(round, Relaxed);
+        self.store(slot, datum, physical);
+    }
+
     /// Writes `datum`, which fits, to `slot`; see [`cells::store`].
     #[inline]
-    pub(crate) fn store(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType) {
+    fn store(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType) {
         if let Some(words) = &self.validity {
             let (word, bit) = (&words[slot / 64], 1 << (slot % 64));
             let old = word.load(Relaxed);
@@ -237,7 +246,7 @@ impl Block {
             ),
         };
         let (validity, zone) = (self.copy_validity(), self.zone.clone());
-        Block { stamp: self.stamp, slots: self.slots, values, validity, zone, ..*self }
+        Block { stamp: self.stamp, ascending: self.ascending, validity, ..self.of_values(values, zone) }
     }
 
     /// A hot block: slot s holds the value of `values` that `numbers[s]` says, and is dead if that is `none`.
@@ -273,15 +282,13 @@ impl Block {
             Values::Views(views) => Values::Views(views.copy(slots, live)),
             _ => self.warm(physical),
         };
-        let validity = self.copy_validity();
-        Block {
-            stamp,
-            slots: self.slots,
-            values,
-            validity,
-            zone: self.zone.clone(),
-            ascending: self.ascending,
-        }
+        let (validity, zone) = (self.copy_validity(), self.zone.clone());
+        Block { stamp, ascending: self.ascending, validity, ..self.of_values(values, zone) }
+    }
+
+    /// A block of as many slots that hold other values.
+    fn of_values(&self, values: Values, zone: Zone) -> Block {
+        Block::new(self.slots(), values, None, zone, false)
     }
 
     /// The values in an encoding that is written in place.

@@ -222,7 +222,7 @@ impl GroupBuilder {
 // PERF: what is read from end to end is read ahead by the processor, across pages as well. Where a piece of
 // 96 KB ends and the next one begins 4 KB further on, a scan waits for some microseconds: 9 GB/s instead of
 // 13 (docs/design/compression.md).
-fn put_together(blocks: &mut [Block]) {
+pub(crate) fn put_together(blocks: &mut [Block]) {
     let mut buffers: Vec<&mut Buffer> =
         blocks.iter_mut().filter_map(|block| block.values.buffer_mut()).collect();
     let mut left = &mut buffers[..];

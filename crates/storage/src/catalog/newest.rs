@@ -21,6 +21,11 @@ impl Catalog {
         Catalog::default()
     }
 
+    /// A catalog whose newest version is this one.
+    pub(crate) fn of(version: CatalogVersion) -> Catalog {
+        Catalog { newest: RwLock::new(version), changes: AtomicU64::new(0) }
+    }
+
     /// The newest version.
     pub fn version(&self) -> CatalogVersion {
         self.at_rest(CatalogVersion::clone)

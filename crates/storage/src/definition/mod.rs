@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! compression ◀── declared ◀── layout      what SQL declares of a table; what becomes of it: the order of its slots
-//!                 sequence                 numbers that no two takers share
+//!         object ◀── sequence              what tells objects apart for ever; numbers that no two takers share
 //! ```
 //! Plain data, but for the counter of a sequence. Knows no value, no block and no table.
 
 mod compression;
 mod declared;
 mod layout;
+mod object;
 pub mod sequence;
 
 pub use compression::Compression;
@@ -17,4 +18,5 @@ pub use declared::{
     ReferentialAction,
 };
 pub use layout::{Layout, TableOptions};
+pub use object::ObjectId;
 pub use sequence::{Counting, Sequence};

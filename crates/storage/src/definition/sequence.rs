@@ -1,6 +1,7 @@
 //! Sequences: numbers that no two takers share. Taken numbers stay taken, whatever becomes of the
 //! transaction.
 
+use super::object::ObjectId;
 use entasis_vector::{Error, Result};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,6 +25,7 @@ pub struct Counting {
 pub struct Sequence {
     /// Its name, as it was written.
     pub name: String,
+    id: ObjectId,
     counting: Counting,
     /// The value that comes next; `None` behind the last.
     next: Mutex<Option<i64>>,
@@ -32,7 +34,27 @@ pub struct Sequence {
 impl Sequence {
     /// A sequence that begins with `counting.start`.
     pub fn new(name: &str, counting: Counting) -> Sequence {
-        Sequence { name: name.to_owned(), counting, next: Mutex::new(Some(counting.start)) }
+        Sequence::restored(ObjectId::fresh(), name, counting, Some(counting.start))
+    }
+
+    /// A sequence as a file has it.
+    pub(crate) fn restored(id: ObjectId, name: &str, counting: Counting, next: Option<i64>) -> Sequence {
+        Sequence { name: name.to_owned(), id, counting, next: Mutex::new(next) }
+    }
+
+    /// What tells it apart from all other objects.
+    pub fn id(&self) -> ObjectId {
+        self.id
+    }
+
+    /// What it counts.
+    pub(crate) fn counting(&self) -> Counting {
+        self.counting
+    }
+
+    /// The value that comes next; `None` behind the last.
+    pub(crate) fn next(&self) -> Option<i64> {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next value.

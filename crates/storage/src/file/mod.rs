@@ -43,6 +43,8 @@ use std::sync::Arc;
 const OWNER_AT: u64 = 512;
 /// Bytes of the owner note.
 const OWNER_BYTES: usize = 32;
+/// Pages of a file for each that is in use, before its tail begins.
+const FULLNESS: u64 = 2;
 
 /// See the module. All methods may be called from several threads.
 #[derive(Debug)]
@@ -64,6 +66,31 @@ struct Pages {
     space: Space,
     /// What the newest header, or the log behind it, still reaches.
     given_up: Vec<Run>,
+}
+
+/// The pages of a file beyond a multiple of those that are in use. Whoever writes its extents anew, to free
+/// pages before, lets the file be cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tail {
+    /// Its first page.
+    begin: u64,
+    /// The most pages side by side that are free before.
+    room: u64,
+}
+
+impl Tail {
+    /// True if an extent is in it, and would find room before.
+    pub(crate) fn holds(&self, extent: Extent) -> bool {
+        let run = Run::of(extent);
+        run.start >= self.begin && run.pages <= self.room
+    }
+}
+
+/// The tail that no file has.
+impl Default for Tail {
+    fn default() -> Tail {
+        Tail { begin: u64::MAX, room: 0 }
+    }
 }
 
 impl DataFile {
@@ -134,6 +161,16 @@ impl DataFile {
     /// Its newest state.
     pub fn header(&self) -> Header {
         *lock(&self.newest)
+    }
+
+    /// What checksums of parts of an extent begin with.
+    pub(crate) fn seed(&self) -> u64 {
+        self.id.seed()
+    }
+
+    /// The error of finding something else at an offset than what was written there.
+    pub(crate) fn damaged(&self, offset: u64, what: &str) -> Error {
+        damaged(&*self.backend, offset, what)
     }
 
     /// The payload of an extent.
@@ -252,6 +289,13 @@ impl DataFile {
     pub fn size(&self) -> (u64, u64) {
         let pages = lock(&self.pages);
         (pages.space.end(), pages.space.free())
+    }
+
+    /// The end of the file, if it has so much free space that it would be worth to be moved.
+    pub(crate) fn tail(&self) -> Tail {
+        let pages = lock(&self.pages);
+        let begin = FULLNESS * (pages.space.end() - pages.space.free());
+        Tail { begin, room: pages.space.largest_before(begin) }
     }
 
     /// An error if nothing can be written.

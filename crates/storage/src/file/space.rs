@@ -50,6 +50,12 @@ impl Space {
         self.free.values().sum()
     }
 
+    /// The most free pages side by side before one.
+    pub(super) fn largest_before(&self, page: u64) -> u64 {
+        let before = self.free.range(..page).map(|(&start, &pages)| pages.min(page - start));
+        before.max().unwrap_or(0)
+    }
+
     /// The number of runs.
     pub(super) fn runs(&self) -> usize {
         self.free.len()

@@ -91,6 +91,11 @@ impl<T: Linked> Link<T> {
         Ahead::to(self.node.as_ptr())
     }
 
+    /// Where the node is, as a number that tells it apart from all others that there are now.
+    pub(crate) fn address(self) -> usize {
+        self.node.as_ptr() as usize
+    }
+
     /// True if both are links to one node.
     pub(crate) fn is(self, other: Link<T>) -> bool {
         self.node == other.node

@@ -14,7 +14,7 @@
 use super::logged::{Journal, Logged};
 use super::summaries::Summaries;
 use super::turns::Turns;
-use crate::definition::TableOptions;
+use crate::definition::{ObjectId, TableOptions};
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tree::{Branch, Epochs, Root, Shape};
@@ -31,6 +31,7 @@ static TABLES: AtomicU64 = AtomicU64::new(0);
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
     id: u64,
+    object: ObjectId,
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
@@ -82,6 +83,16 @@ impl Table {
 
     /// An empty table.
     pub fn with_options(name: impl Into<String>, schema: Schema, options: TableOptions) -> Arc<Table> {
+        Table::with_id(ObjectId::fresh(), name, schema, options)
+    }
+
+    /// An empty table that a file knows by an id.
+    pub(crate) fn with_id(
+        object: ObjectId,
+        name: impl Into<String>,
+        schema: Schema,
+        options: TableOptions,
+    ) -> Arc<Table> {
         let shape = Shape::new(name.into(), schema, options);
         let epochs = Arc::new(Epochs::default());
         let fences = shape.no_fences();
@@ -96,6 +107,7 @@ impl Table {
         let id = TABLES.fetch_add(1, Ordering::Relaxed) + 1;
         Arc::new(Table {
             id,
+            object,
             shape,
             epochs,
             turns: Turns::new(id),
@@ -114,6 +126,11 @@ impl Table {
     /// their ids.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// What tells it apart from all other objects, also when its database is opened again.
+    pub fn object(&self) -> ObjectId {
+        self.object
     }
 
     /// Its columns.

@@ -5,6 +5,7 @@
 //! fork                          versions that are written aside, by a statement or a transaction
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      what was done to a fork; two versions compared; tables made of others
+//! restore                       tables made of what a file had
 //! snapshot                      a version, for as long as it is held
 //! duplicates                    equal keys where there should be none
 //! appender  reader  index  upkeep  writer_turn
@@ -27,6 +28,7 @@ mod log;
 mod logged;
 mod reader;
 mod redo;
+mod restore;
 mod rewrite;
 mod snapshot;
 mod summaries;
@@ -46,6 +48,7 @@ pub(crate) use log::{OldRow, Operation, datums};
 pub use logged::Journal;
 pub(crate) use logged::{Appended, Framed};
 pub use reader::TableReader;
+pub(crate) use restore::RestoredGroup;
 pub use rewrite::ColumnSource;
 pub use snapshot::TableSnapshot;
 pub use turns::{Interrupt, Waiter, WriterName};
@@ -55,6 +58,6 @@ pub(crate) use writer_turn::WriterTurn;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    mod model;
+    pub(crate) mod model;
     pub(crate) mod rows;
 }

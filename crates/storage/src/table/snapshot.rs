@@ -62,6 +62,13 @@ impl Table {
             Origin::Head { changes: head.changes },
         )
     }
+
+    /// A snapshot of the head, which is locked, for a checkpoint, and the number of the round that ends with
+    /// it ([`crate::block::Block::is_stored_after`]).
+    pub(crate) fn pin_round(self: &Arc<Table>, head: &mut Head) -> (TableSnapshot, u32) {
+        let round = head.branch.end_round();
+        (self.pin(head), round)
+    }
 }
 
 impl TableSnapshot {

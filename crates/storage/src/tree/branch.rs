@@ -47,6 +47,7 @@ impl Branch {
         let edit = Edit {
             stamp,
             writes_ghosts: true,
+            round: 1,
             block_slots: options.block_slots,
             key: options.layout_key.first().copied().unwrap_or(0),
             epochs,
@@ -66,6 +67,14 @@ impl Branch {
         self.edit.epochs.enter(stamp);
         self.edit.stamp = self.edit.epochs.next();
         (self.root, stamp)
+    }
+
+    /// Begins a new round of checkpoints, and gives the number of the one that ends. The snapshot that the
+    /// checkpoint is of is taken at the same moment.
+    pub(crate) fn end_round(&mut self) -> u32 {
+        let ended = self.edit.round;
+        self.edit.round += 1;
+        ended
     }
 
     /// A fork of this branch at a snapshot of it, which is held.

@@ -108,6 +108,8 @@ pub(crate) struct Edit {
     pub(crate) stamp: Stamp,
     /// Ghost slots of shared blocks may be written: this is the head.
     pub(crate) writes_ghosts: bool,
+    /// Counts the checkpoints that pinned the head: ghosts are stored in the round behind the last one.
+    pub(super) round: u32,
     /// Slots of a block.
     pub(crate) block_slots: usize,
     /// The first column of the layout key; any, if there is none.

@@ -29,8 +29,7 @@ impl EncodedSlice {
 
     /// A slice without rows, and without memory for any.
     pub(crate) fn empty(columns: usize) -> EncodedSlice {
-        let block = || Block { ascending: true, ..Block::all_null(0) };
-        EncodedSlice::new(0, (0..columns).map(|_| block()).collect())
+        EncodedSlice::new(0, (0..columns).map(|_| Block::without_slots()).collect())
     }
 
     /// A slice whose live slots are `live`.

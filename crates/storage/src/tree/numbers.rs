@@ -41,6 +41,18 @@ impl Numbers {
         Numbers { first, breaks: None }
     }
 
+    /// Those that some runs say, if slots and numbers ascend and can be counted on from; the first run is that
+    /// of slot 0.
+    pub(crate) fn of_runs(runs: &[(usize, u64)]) -> Option<Numbers> {
+        let (&(slot, first), breaks) = runs.split_first()?;
+        let ascend = |pair: &[(usize, u64)]| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1;
+        let starts = slot == 0 && breaks.first().is_none_or(|&(slot, number)| slot > 0 && number >= first);
+        let mut numbers = Numbers::from(first);
+        breaks.iter().for_each(|&(slot, number)| numbers.go_on(slot, number));
+        let fit = runs.iter().all(|(_, number)| i64::try_from(*number).is_ok());
+        (starts && fit && breaks.windows(2).all(ascend)).then_some(numbers)
+    }
+
     /// The number of slot 0, which is no greater than that of any row.
     pub(crate) fn first(&self) -> u64 {
         self.first
@@ -237,6 +249,8 @@ mod tests {
                     }
                 }
                 check(&numbers, &rows);
+                let runs: Vec<(usize, u64)> = numbers.runs().collect();
+                assert_eq!(Numbers::of_runs(&runs), Some(numbers.clone()));
             }
         }
     }

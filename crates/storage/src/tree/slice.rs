@@ -232,7 +232,7 @@ impl Slice {
         if link.stamp != edit.stamp {
             let is_ghost = !bitmap::get(&self.live, slot) && !bitmap::get(&self.visible, slot);
             if edit.writes_ghosts && is_ghost && link.admits(slot, datum) {
-                return link.store(slot, datum, ty.physical());
+                return link.store_ghost(slot, datum, ty.physical(), edit.round);
             }
             let copy = Link::new(link.copy(edit.stamp, &self.live, ty.physical()));
             edit.count(copy.bytes() as isize - link.bytes() as isize);
@@ -269,6 +269,11 @@ impl Slice {
         }
     }
 
+    /// Says that it was written since it was encoded.
+    pub(crate) fn heat(&mut self) {
+        self.is_hot = true;
+    }
+
     /// Makes rows ghosts. Those of `mask` are live.
     pub(crate) fn bury_many(&mut self, mask: &[u64; WORDS]) {
         self.is_hot = true;
@@ -296,7 +301,7 @@ impl Slice {
         debug_assert!(self.rows == 0);
         for link in &mut self.blocks {
             if link.slots() > 0 {
-                let empty = Block { stamp: edit.stamp, ascending: true, ..Block::all_null(0) };
+                let empty = Block { stamp: edit.stamp, ..Block::without_slots() };
                 edit.count(empty.bytes() as isize - (link.bytes() + link.dictionary_share()) as isize);
                 edit.retire_block(std::mem::replace(link, Link::new(empty)));
             }

@@ -14,5 +14,6 @@ mod zone;
 
 pub use datum::Datum;
 pub(crate) use hash::{hash_bytes, hash_word};
+pub(crate) use sketch::REGISTERS;
 pub use sketch::Sketch;
 pub use zone::{ColumnSummary, Zone};

@@ -8,7 +8,8 @@
 use entasis_vector::simd::widest;
 
 const REGISTER_BITS: u32 = 12;
-const REGISTERS: usize = 1 << REGISTER_BITS;
+/// Registers of a sketch of many values.
+pub(crate) const REGISTERS: usize = 1 << REGISTER_BITS;
 /// Updates kept as a list before the registers are laid out.
 const FEW: usize = 256;
 
@@ -20,6 +21,22 @@ pub struct Sketch {
 }
 
 impl Sketch {
+    /// Its updates if they are few, or else its registers.
+    pub(crate) fn parts(&self) -> (&[(u16, u8)], Option<&[u8]>) {
+        (&self.few, self.registers.as_deref())
+    }
+
+    /// A sketch of a few updates. `None` if they are too many, or raise a register that there is not.
+    pub(crate) fn of_updates(few: Vec<(u16, u8)>) -> Option<Sketch> {
+        let are_some = few.len() <= FEW && few.iter().all(|(register, _)| usize::from(*register) < REGISTERS);
+        are_some.then_some(Sketch { few, registers: None })
+    }
+
+    /// A sketch of all its registers. `None` if there are not so many.
+    pub(crate) fn of_registers(registers: &[u8]) -> Option<Sketch> {
+        (registers.len() == REGISTERS).then(|| Sketch { few: Vec::new(), registers: Some(registers.into()) })
+    }
+
     /// Counts the value whose hash is `hash`.
     #[inline]
     pub fn add(&mut self, hash: u64) {

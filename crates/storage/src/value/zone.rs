@@ -21,7 +21,7 @@ impl Zone {
 
     /// Widens this zone by `other`.
     pub fn merge(&mut self, other: &Zone) {
-        self.nulls += other.nulls;
+        self.nulls = self.nulls.saturating_add(other.nulls);
         if other.min.is_null() {
             return;
         }

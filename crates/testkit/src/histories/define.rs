@@ -4,22 +4,13 @@
 //! Each session has names of its own, so nothing but a conflict may keep it from defining what it wants.
 
 use super::anomaly::{Anomaly, Violation};
-use super::history::{Predicate, Span, Statement, Step, TableId, Transaction};
+use super::history::{Predicate, Span, Statement, Step, Transaction};
 use super::session::{Request, Session, Stop};
 use super::tables::{COLUMNS, JUNK, PARENT, TABLES};
 use entasis::{ErrorKind, Rows, Value};
 
 /// An index that any session makes and drops.
 pub(crate) const SHARED_INDEX: &str = "shared_index";
-
-/// What a session has defined.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Defined {
-    /// The table of its index.
-    index: Option<TableId>,
-    /// The table of its column.
-    column: Option<TableId>,
-}
 
 impl Session<'_> {
     /// One of them, outside transactions.

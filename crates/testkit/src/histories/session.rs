@@ -47,6 +47,15 @@ pub(crate) struct Counts {
     pub(crate) definitions: u64,
 }
 
+/// What a session has defined.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Defined {
+    /// The table of its index.
+    pub(super) index: Option<TableId>,
+    /// The table of its column.
+    pub(super) column: Option<TableId>,
+}
+
 /// See the module.
 pub(crate) struct Session<'a> {
     pub(crate) common: &'a Common,
@@ -61,7 +70,7 @@ pub(crate) struct Session<'a> {
     pub(crate) known: Vec<Vec<i64>>,
     pub(crate) counts: Counts,
     /// By kind of definition, the table that it stands for.
-    pub(crate) defined: super::define::Defined,
+    pub(crate) defined: Defined,
 }
 
 impl<'a> Session<'a> {
@@ -76,7 +85,7 @@ impl<'a> Session<'a> {
             rows: HashMap::new(),
             known: vec![Vec::new(); TABLES.len()],
             counts: Counts::default(),
-            defined: super::define::Defined::default(),
+            defined: Defined::default(),
         }
     }
 

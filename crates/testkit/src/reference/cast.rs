@@ -3,7 +3,6 @@
 //! The plain rules: to text as it prints; text to anything by its ISO form; numbers by value, out of range is
 //! an error; decimals round half away from zero, floats to integers half to even; dates are midnights.
 
-use super::expression::month_length;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::value::days_from_civil;
 use entasis_vector::{DataType, Error, Result, Value};
@@ -149,6 +148,12 @@ fn date(text: &str) -> Option<i64> {
     let (year, month, day): (i64, u32, u32) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
     let valid = (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
     valid.then(|| days_from_civil(year, month, day))
+}
+
+/// Days of a month.
+pub fn month_length(year: i64, month: u32) -> u32 {
+    let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    (days_from_civil(next.0, next.1, 1) - days_from_civil(year, month, 1)) as u32
 }
 
 /// `HH:MM[:SS[.ffffff]]`.

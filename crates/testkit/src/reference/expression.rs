@@ -3,7 +3,8 @@
 //! A walk over the tree that follows the words of [`Expr`]'s documentation. Operands are evaluated only where
 //! SQL evaluates them, so an error that SQL does not raise is not raised here.
 
-use super::{call, cast};
+use super::call;
+use super::cast::{self, month_length};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, Function};
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::value::{civil_from_days, days_from_civil};
@@ -338,12 +339,6 @@ fn add_months(date: i64, months: i32) -> i64 {
     let count = year * 12 + i64::from(month) - 1 + i64::from(months);
     let (year, month) = (count.div_euclid(12), count.rem_euclid(12) as u32 + 1);
     days_from_civil(year, month, day.min(month_length(year, month)))
-}
-
-/// Days of a month.
-pub fn month_length(year: i64, month: u32) -> u32 {
-    let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-    (days_from_civil(next.0, next.1, 1) - days_from_civil(year, month, 1)) as u32
 }
 
 // ---- text -------------------------------------------------------------------------------------------------

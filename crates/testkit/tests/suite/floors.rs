@@ -35,7 +35,7 @@ fn root() -> PathBuf {
 // ---- sources as tokens ------------------------------------------------------------------------------------
 
 /// Words, `::`, and signs of a source, without comments, literals and attributes.
-fn tokens(source: &str) -> Vec<String> {
+pub(crate) fn tokens(source: &str) -> Vec<String> {
     let chars: Vec<char> = source.chars().collect();
     let at = |i: usize| chars.get(i).copied().unwrap_or('\0');
     let mut found = Vec::new();
@@ -132,7 +132,7 @@ fn end_of_item(tokens: &[String], start: usize) -> usize {
 }
 
 /// The same without items under `#[cfg(test)]`.
-fn without_tests(tokens: Vec<String>) -> Vec<String> {
+pub(crate) fn without_tests(tokens: Vec<String>) -> Vec<String> {
     let test = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
     let mut i = 0;

@@ -15,4 +15,5 @@ mod slt;
 mod spilling;
 mod tpch;
 mod transactions;
+mod type_names;
 mod unsafe_modules;

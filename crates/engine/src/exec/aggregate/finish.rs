@@ -6,8 +6,8 @@
 //! rows are asked for, by whoever asks ([`super::late`]).
 
 use super::late::Late;
-use super::layout::Layout;
-use super::part::{Morsel, Part};
+use super::layout::AggregateLayout;
+use super::part::{FinishedGroups, Morsel};
 use super::partial::Partial;
 use super::spill::Spill;
 use crate::context::QueryContext;
@@ -27,7 +27,7 @@ pub enum Merged {
     /// They are merged already.
     Whole {
         /// The groups.
-        part: Arc<Part>,
+        part: Arc<FinishedGroups>,
         /// The first one that nobody has taken.
         next: AtomicUsize,
     },
@@ -41,7 +41,7 @@ impl Merged {
     /// # Errors
     /// Those of the states; resource.
     pub fn new(
-        layout: &Layout,
+        layout: &AggregateLayout,
         context: &QueryContext,
         mut partials: Vec<Partial>,
         spill: Option<&Arc<Spill>>,
@@ -69,14 +69,14 @@ impl Merged {
             whole.absorb(partial)?;
         }
         whole.complete(layout, tasks)?;
-        Ok(Merged::Whole { part: Arc::new(Part::new(whole)?), next: AtomicUsize::new(0) })
+        Ok(Merged::Whole { part: Arc::new(FinishedGroups::new(whole)?), next: AtomicUsize::new(0) })
     }
 
     /// Groups that nobody has taken; `None` if there are none.
     ///
     /// # Errors
     /// Those of the states and of files; resource; interrupted.
-    pub fn next(&self, layout: &Layout) -> Result<Option<Morsel>> {
+    pub fn next(&self, layout: &AggregateLayout) -> Result<Option<Morsel>> {
         match self {
             Merged::Whole { part, next } => {
                 let number = next.fetch_add(1, Ordering::Relaxed);

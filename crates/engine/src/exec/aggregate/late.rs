@@ -16,13 +16,13 @@
 //! worker, so that the operators above have memory too, but a quarter of a megabyte at least; a partition of
 //! one group, and those of the last depth, may take all there is.
 
-use super::layout::Layout;
+use super::layout::AggregateLayout;
 use super::partial::{Partial, Sealed};
 use super::spill::Spill;
 use super::state::lock;
 use super::writer::BITS;
 use crate::context::QueryContext;
-use crate::exec::aggregate::part::{Morsel, Part};
+use crate::exec::aggregate::part::{FinishedGroups, Morsel};
 use crate::exec::group_table::{GroupTable, Partition};
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::spill::store::{Medium, Store, Stored};
@@ -83,7 +83,7 @@ impl Late {
     /// # Errors
     /// Those of the tasks; resource.
     pub fn new(
-        layout: &Layout,
+        layout: &AggregateLayout,
         partials: Vec<Partial>,
         spill: Option<&Arc<Spill>>,
         context: &QueryContext,
@@ -148,7 +148,7 @@ impl Late {
     ///
     /// # Errors
     /// Those of the states and of files; resource, if a partition cannot be made small enough; interrupted.
-    pub fn next(&self, layout: &Layout) -> Result<Option<Morsel>> {
+    pub fn next(&self, layout: &AggregateLayout) -> Result<Option<Morsel>> {
         loop {
             self.context.check()?;
             let next = lock(&self.waiting).pop();
@@ -159,7 +159,7 @@ impl Late {
             }
             let number = self.done.fetch_add(1, Ordering::Relaxed) as u64;
             let Some(partial) = merged else { continue };
-            let part = Arc::new(Part::new(partial)?);
+            let part = Arc::new(FinishedGroups::new(partial)?);
             let groups = 0..part.groups;
             if part.groups > 0 {
                 return Ok(Some(Morsel { number, part, groups }));
@@ -168,7 +168,7 @@ impl Late {
     }
 
     /// The groups of a partition; `None` if they are too many.
-    fn merge(&self, layout: &Layout, waiting: &Waiting) -> Result<Option<Partial>> {
+    fn merge(&self, layout: &AggregateLayout, waiting: &Waiting) -> Result<Option<Partial>> {
         // An empty table takes a small part of the room; one that has many groups grows.
         let expected = waiting.groups.min(PARTITION_GROUPS).min(self.room / ROOM_OF_GROUP);
         let table = GroupTable::hashed(&layout.keys, expected, self.context.settings.hash_collisions);
@@ -185,7 +185,7 @@ impl Late {
     }
 
     /// Folds a partition into `whole`; false as soon as it is too large.
-    fn fold(&self, layout: &Layout, waiting: &Waiting, whole: &mut Partial) -> Result<bool> {
+    fn fold(&self, layout: &AggregateLayout, waiting: &Waiting, whole: &mut Partial) -> Result<bool> {
         let is_too_large = |whole: &Partial| {
             let (groups, bytes) = (whole.table.groups(), whole.reservation.bytes());
             let is_over = match &self.spill {
@@ -216,7 +216,7 @@ impl Late {
     }
 
     /// Splits a partition: its parts wait.
-    fn split(&self, layout: &Layout, waiting: &Waiting) -> Result<()> {
+    fn split(&self, layout: &AggregateLayout, waiting: &Waiting) -> Result<()> {
         let mut parts = None;
         if let (Some(spill), Some((store, rows))) = (&self.spill, &waiting.rows) {
             let parts = parts.insert(store.like(1 << BITS, Medium::Memory));

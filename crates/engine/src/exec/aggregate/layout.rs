@@ -37,7 +37,7 @@ pub fn takes_narrow(call: &AggregateCall) -> bool {
 }
 
 /// How an aggregation works. Made once, shared by all workers.
-pub struct Layout {
+pub struct AggregateLayout {
     /// Computes keys, arguments, filters and order keys; `None` if there are none.
     pub program: Option<Arc<Program>>,
     /// The keys: the program's first outputs.
@@ -156,7 +156,7 @@ pub enum ResultKind {
     External(usize),
 }
 
-impl Layout {
+impl AggregateLayout {
     /// Takes keys and calls apart, over chunks of `input`.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Layout {
         input: &[ColumnMeta],
         groups: &[(ColumnId, Expr)],
         aggregates: &[(ColumnId, AggregateCall)],
-    ) -> Result<Layout> {
+    ) -> Result<AggregateLayout> {
         // Keys keep their places even if two are equal; everything else is shared.
         let mut exprs: Vec<Expr> = groups.iter().map(|(_, expr)| expr.clone()).collect();
         let mut output_of = |expr: &Expr| match exprs.iter().position(|e| e == expr && !e.is_volatile()) {
@@ -206,7 +206,7 @@ impl Layout {
         let keys: Vec<ColumnMeta> =
             groups.iter().zip(metas).map(|((id, _), meta)| ColumnMeta { id: *id, ..meta.clone() }).collect();
         let metas = metas.to_vec();
-        let mut layout = Layout {
+        let mut layout = AggregateLayout {
             program,
             output: keys.clone(),
             keys,

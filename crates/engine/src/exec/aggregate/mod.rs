@@ -49,7 +49,7 @@ use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use finish::Merged;
-use layout::Layout;
+use layout::AggregateLayout;
 use part::Morsel;
 use partial::Partial;
 use spill::{Known, Spill};
@@ -75,7 +75,7 @@ pub(crate) fn aggregate(
     context: &QueryContext,
     recorder: &Arc<Recorder>,
 ) -> Result<Blocking> {
-    let layout = Layout::new(input, groups, aggregates)?;
+    let layout = AggregateLayout::new(input, groups, aggregates)?;
     let output = layout.output.clone();
     let shared = Arc::new(Shared {
         spill: Spill::new(&layout, context).map(Arc::new),
@@ -114,7 +114,7 @@ pub(crate) fn distinct(
 }
 
 struct Shared {
-    layout: Layout,
+    layout: AggregateLayout,
     context: QueryContext,
     /// Told how groups were found.
     recorder: Arc<Recorder>,
@@ -179,14 +179,6 @@ impl Sink for AggregateSink {
         let merged = Merged::new(&shared.layout, &shared.context, partials, shared.spill.as_ref(), tasks)?;
         shared.recorder.note(found);
         shared.merged.set(merged).map_err(|_| Error::internal("an aggregation was finished twice"))
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if let Some(merged) = self.merged.get() {
-            self.recorder.note(merged.report());
-        }
     }
 }
 
@@ -336,6 +328,12 @@ impl Source for AggregateSource {
 
     fn has_order(&self) -> bool {
         self.shared.merged.get().is_some_and(Merged::has_order)
+    }
+
+    fn end(&self) {
+        if let Some(merged) = self.shared.merged.get() {
+            self.shared.recorder.note(merged.report());
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Groups with their final states.
-pub struct Part {
+pub struct FinishedGroups {
     /// The keys; row ids are 0, 1, 2, …
     pub keys: Materialized,
     /// The states, ready to be read.
@@ -19,13 +19,13 @@ pub struct Part {
     _reservation: Reservation,
 }
 
-impl Part {
+impl FinishedGroups {
     /// The groups of a completed partial, without its hash table.
-    pub fn new(partial: Partial) -> Result<Part> {
+    pub fn new(partial: Partial) -> Result<FinishedGroups> {
         let (groups, states, mut reservation) = (partial.table.groups(), partial.states, partial.reservation);
         let keys = partial.table.into_keys();
         reservation.resize(keys.bytes() + states.iter().map(State::bytes).sum::<usize>())?;
-        Ok(Part { keys, states, groups, _reservation: reservation })
+        Ok(FinishedGroups { keys, states, groups, _reservation: reservation })
     }
 }
 
@@ -34,7 +34,7 @@ pub struct Morsel {
     /// Its number: no other has it.
     pub number: u64,
     /// The part that has the groups.
-    pub part: Arc<Part>,
+    pub part: Arc<FinishedGroups>,
     /// The groups that are still to be given.
     pub groups: Range<usize>,
 }

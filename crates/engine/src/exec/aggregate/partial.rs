@@ -9,7 +9,7 @@
 
 use super::deferred::Deferred;
 use super::feed::{Feeder, Groups};
-use super::layout::Layout;
+use super::layout::AggregateLayout;
 use super::state::State;
 use super::writer::Writer;
 use crate::context::QueryContext;
@@ -74,7 +74,7 @@ impl Partial {
     ///
     /// # Errors
     /// Those of external functions.
-    pub fn new(layout: &Layout, table: GroupTable, context: &QueryContext) -> Result<Partial> {
+    pub fn new(layout: &AggregateLayout, table: GroupTable, context: &QueryContext) -> Result<Partial> {
         let collide = context.settings.hash_collisions;
         let states = layout.states.iter().map(|spec| State::new(&spec.kind, spec.argument.as_ref()));
         let mut partial = Partial {
@@ -107,7 +107,7 @@ impl Partial {
     ///
     /// # Errors
     /// Those of the states.
-    pub fn take(&mut self, layout: &Layout, chunk: &Chunk) -> Result<()> {
+    pub fn take(&mut self, layout: &AggregateLayout, chunk: &Chunk) -> Result<()> {
         let may_mark = layout.sums_rows() && self.table.mark(chunk, &self.key_columns, &mut self.marks);
         if may_mark {
             self.rows += chunk.len();
@@ -133,7 +133,12 @@ impl Partial {
     ///
     /// # Errors
     /// Those of the states, and of writing rows that wait.
-    pub fn take_known(&mut self, layout: &Layout, chunk: &mut Chunk, writer: &mut Writer) -> Result<usize> {
+    pub fn take_known(
+        &mut self,
+        layout: &AggregateLayout,
+        chunk: &mut Chunk,
+        writer: &mut Writer,
+    ) -> Result<usize> {
         debug_assert!(self.deferred.is_empty());
         self.table.look_up(chunk, &self.key_columns, &mut self.groups);
         let groups = self.groups.iter().zip(self.table.tags());
@@ -170,7 +175,7 @@ impl Partial {
     /// Those of the states.
     pub fn fold(
         &mut self,
-        layout: &Layout,
+        layout: &AggregateLayout,
         stored: &dyn Stored,
         columns: &[usize],
         rows: usize,
@@ -353,7 +358,7 @@ impl Partial {
     ///
     /// # Errors
     /// Those of the states; resource; interrupted.
-    pub fn complete(&mut self, layout: &Layout, tasks: &dyn Tasks) -> Result<()> {
+    pub fn complete(&mut self, layout: &AggregateLayout, tasks: &dyn Tasks) -> Result<()> {
         let groups = self.table.groups();
         for (mut deferred, spec) in std::mem::take(&mut self.deferred).into_iter().zip(&layout.deferred) {
             deferred.feed(spec, groups, &mut self.states, &mut self.feeder, tasks, &self.context)?;

@@ -26,7 +26,7 @@
 //!
 //! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole).
 
-use super::layout::Layout;
+use super::layout::AggregateLayout;
 use super::partial::Partial;
 use super::writer::{PARTITIONS, Writer};
 use crate::context::QueryContext;
@@ -66,7 +66,7 @@ pub struct Spill {
 
 impl Spill {
     /// For aggregations of this layout; `None` if rows cannot wait.
-    pub fn new(layout: &Layout, context: &QueryContext) -> Option<Spill> {
+    pub fn new(layout: &AggregateLayout, context: &QueryContext) -> Option<Spill> {
         let program = layout.program.as_ref().filter(|_| layout.may_wait())?;
         Some(Spill {
             setting: context.settings.aggregate_spill,
@@ -143,7 +143,7 @@ pub struct Known {
 
 impl Known {
     /// For a worker whose last partial is `partial`.
-    pub fn new(layout: &Layout, partial: &mut Partial) -> Known {
+    pub fn new(layout: &AggregateLayout, partial: &mut Partial) -> Known {
         // What is deferred grows with every row.
         let mut looks_up = layout.deferred.is_empty();
         if looks_up && !partial.table.is_hashed() {
@@ -160,7 +160,7 @@ impl Known {
     /// Those of the states and of writing.
     pub fn take(
         &mut self,
-        layout: &Layout,
+        layout: &AggregateLayout,
         partial: &mut Partial,
         chunk: &mut Chunk,
         waiting: &mut Writer,

@@ -3,7 +3,8 @@
 
 use super::table::ordered::{self, Ingredients};
 use super::table::{
-    BuildStats, Chosen, LookupKind, Repetition, TableRequest, bytes_at_most, choose, fits, repetition_by_hash,
+    BuildStats, ChosenTable, LookupKind, Repetition, TableRequest, bytes_at_most, choose, fits,
+    repetition_by_hash,
 };
 use super::{Built, Shape};
 use crate::bounds::Lookup;
@@ -115,7 +116,7 @@ impl BuildSpec {
         let any = !rows.is_empty();
         let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
         let collisions = self.context.settings.hash_collisions;
-        let Chosen { rows, table, reason } = match self.lookup {
+        let ChosenTable { rows, table, reason } = match self.lookup {
             None => choose(&self.request(), facts, rows, nulls, collisions, &mut memory, tasks)?,
             Some(lookup) => {
                 let (probe, budget) = (self.shape.probe, &self.context.memory);

@@ -6,7 +6,7 @@
 
 use crate::context::QueryContext;
 use crate::cost::Costs;
-use crate::estimate::join_cost::{By, Chosen, Join};
+use crate::estimate::join_cost::{By, JoinCost, WeighedJoin};
 use crate::estimate::{Estimate, estimate, estimate_join, width};
 use crate::exec::join::two_pass::counted_bytes;
 use crate::exec::key_filter::Expected;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Both inputs of a join, weighed.
 pub(crate) struct Weighed {
     costs: Arc<Costs>,
-    join: Join,
+    join: WeighedJoin,
 }
 
 impl Weighed {
@@ -43,7 +43,7 @@ impl Weighed {
     }
 
     /// The input to keep.
-    pub(crate) fn choose(&self) -> Chosen {
+    pub(crate) fn choose(&self) -> JoinCost {
         self.costs.join(&self.join)
     }
 
@@ -65,7 +65,7 @@ fn weigh(
     above: &ColumnSet,
     costs: &Costs,
     context: &QueryContext,
-) -> Join {
+) -> WeighedJoin {
     let residual = reads_all(&join.residual);
     let side = |node: &Node, estimate: &Estimate, keys: Vec<&Expr>| {
         let mut own = reads_all(keys.iter().copied());
@@ -87,7 +87,7 @@ fn weigh(
         side
     };
     let (left, right) = (estimate(&join.left, columns), estimate(&join.right, columns));
-    Join {
+    WeighedJoin {
         kind: join.kind,
         by,
         left: side(&join.left, &left, join.on.iter().map(|key| &key.left).collect()),
@@ -114,7 +114,7 @@ pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -
 }
 
 /// What was chosen and why, for the profile; `None` if there was nothing to choose.
-pub(crate) fn reason(chosen: &Chosen) -> Option<String> {
+pub(crate) fn reason(chosen: &JoinCost) -> Option<String> {
     let (kept, other) = if chosen.keeps_left { ("left", "right") } else { ("right", "left") };
     let milliseconds = |cost: f64| cost / 1e6;
     chosen.other.map(|cost| {

@@ -5,7 +5,7 @@
 //! never there twice. If they are more than the nearer caches hold, narrow columns share
 //! [words](super::words).
 
-use super::words::{Field, Number, Pack, Packed, Plan, Words, by_width, segments};
+use super::words::{Number, Pack, Packed, WordField, WordPlan, Words, by_width, segments};
 use super::{Materialized, SEGMENT_ROWS};
 use crate::exec::prefetch::{BLOCK, FAR_BYTES};
 use crate::exec::tuple::Tuples;
@@ -35,7 +35,7 @@ struct PlacedColumn {
 enum PlacedValues {
     Own(Slots),
     /// The values are a field of this word.
-    In(usize, Field),
+    In(usize, WordField),
 }
 
 /// One word of all rows, segment by segment.
@@ -43,7 +43,7 @@ struct PlacedWord {
     width: usize,
     values: Slots,
     /// Of the columns that are kept, those that are in it.
-    fields: Vec<(usize, Field)>,
+    fields: Vec<(usize, WordField)>,
 }
 
 /// Words of validity of a segment, by their bytes.
@@ -215,11 +215,11 @@ impl Placing {
 }
 
 /// The words of so many rows.
-fn plan(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> Plan {
+fn plan(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> WordPlan {
     let width: usize =
         metas.iter().zip(kept).filter(|(_, kept)| **kept).map(|(meta, _)| meta.physical.width()).sum();
     // PERF: what the nearer caches hold is there as soon, and as it is.
-    if shares && rows * width > FAR_BYTES { Plan::new(metas, kept) } else { Plan::none(metas.len()) }
+    if shares && rows * width > FAR_BYTES { WordPlan::new(metas, kept) } else { WordPlan::none(metas.len()) }
 }
 
 impl PlacedWord {

@@ -7,7 +7,7 @@
 //! | column 0: distance from its least value | column 2: the same | … |   one word of 1, 2, 4 or 8 bytes a row
 //! ```
 //!
-//! A [`Plan`] says which columns share a word: one after the other as long as there are bits. Columns of more
+//! A [`WordPlan`] says which columns share a word: one after the other as long as there are bits. Columns of more
 //! bits, and those that gain nothing, stay as they are. What stands in the place of a NULL has no meaning;
 //! validity stays with the column.
 //!
@@ -29,14 +29,14 @@ const WORD_BITS: u32 = 64;
 
 /// Where a column's values are in its word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct WordField {
     shift: u32,
     mask: u64,
     /// What is added to a distance, modulo the values of the column's type.
     least: u64,
 }
 
-impl Field {
+impl WordField {
     /// A value in its place of a word.
     #[inline(always)]
     fn pack(self, value: u64) -> u64 {
@@ -51,22 +51,22 @@ impl Field {
 }
 
 /// Which columns share a word.
-pub(super) struct Plan {
+pub(super) struct WordPlan {
     /// Bytes of each word.
     pub widths: Vec<usize>,
     /// By column its word and where it is there; absent: it stays as it is, or is not kept.
-    pub places: Vec<Option<(usize, Field)>>,
+    pub places: Vec<Option<(usize, WordField)>>,
 }
 
-impl Plan {
+impl WordPlan {
     /// No words.
-    pub fn none(columns: usize) -> Plan {
-        Plan { widths: Vec::new(), places: vec![None; columns] }
+    pub fn none(columns: usize) -> WordPlan {
+        WordPlan { widths: Vec::new(), places: vec![None; columns] }
     }
 
     /// The words of the columns that are `kept`.
-    pub fn new(metas: &[ColumnMeta], kept: &[bool]) -> Plan {
-        let mut plan = Plan::none(metas.len());
+    pub fn new(metas: &[ColumnMeta], kept: &[bool]) -> WordPlan {
+        let mut plan = WordPlan::none(metas.len());
         // Bits in use, and bytes of the columns, of each word.
         let mut words: Vec<(u32, usize)> = Vec::new();
         for (i, meta) in metas.iter().enumerate().filter(|(i, _)| kept[*i]) {
@@ -77,7 +77,7 @@ impl Plan {
                 words.push((0, 0));
             }
             let mask = u64::MAX >> (WORD_BITS - bits);
-            plan.places[i] = Some((word, Field { shift: words[word].0, mask, least }));
+            plan.places[i] = Some((word, WordField { shift: words[word].0, mask, least }));
             words[word].0 += bits;
             words[word].1 += meta.physical.width();
         }
@@ -122,7 +122,7 @@ pub(super) struct Words {
 /// A column that is a field.
 pub(super) struct Packed {
     pub words: Arc<Words>,
-    pub field: Field,
+    pub field: WordField,
 }
 
 /// An unsigned number as wide as a column's values, or a word.
@@ -205,7 +205,7 @@ impl Packed {
 
 /// The values that words have. A loop without a branch, for vector code.
 struct Unpack<'a, W, T> {
-    field: Field,
+    field: WordField,
     words: &'a [W],
     out: &'a mut [T],
 }
@@ -222,7 +222,7 @@ impl<W: Number, T: Number> Kernel for Unpack<'_, W, T> {
 
 /// Adds a column's values to words. A loop without a branch, for vector code.
 pub(super) struct Pack<'a, T> {
-    pub field: Field,
+    pub field: WordField,
     pub values: &'a [T],
     pub words: &'a mut [u64],
 }
@@ -254,7 +254,7 @@ mod tests {
     fn plan(columns: &[(DataType, Option<(i128, i128)>)]) -> (Vec<usize>, Vec<Place>) {
         let metas: Vec<ColumnMeta> =
             columns.iter().map(|&(ty, range)| ColumnMeta { range, ..column_of(ty) }).collect();
-        let plan = Plan::new(&metas, &vec![true; metas.len()]);
+        let plan = WordPlan::new(&metas, &vec![true; metas.len()]);
         let places =
             plan.places.iter().map(|place| place.map(|(word, f)| (word, f.shift, f.mask.count_ones())));
         (plan.widths, places.collect())
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn values_come_back_whatever_the_sign_and_the_width() {
-        let field = |least: i64, bits: u32, shift: u32| Field {
+        let field = |least: i64, bits: u32, shift: u32| WordField {
             shift,
             mask: u64::MAX >> (64 - bits),
             least: least as u64,

@@ -23,7 +23,7 @@ use crate::exec::join::buffered_probe::BufferedProbe;
 use crate::exec::join::build::BuildSink;
 use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::join::partitioned::Partitioning;
-use crate::exec::join::partitioned::join_phase::{JoinPhase, Partitions};
+use crate::exec::join::partitioned::join_phase::{JoinPhase, PartitionSource};
 use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::partitioned::skew::StoredKeys;
 use crate::exec::join::probe::{Probe, Residual};
@@ -447,7 +447,8 @@ impl Builder<'_> {
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
             let probe = Probe { built: probe_slot, ..operator.clone() };
             let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
-            let source = Arc::new(Partitions { partitioning: partitioning.clone(), next: Arc::default() });
+            let source =
+                Arc::new(PartitionSource { partitioning: partitioning.clone(), next: Arc::default() });
             let part = Part { ordered, sparse: true, ..Part::new(source, recorder, 0.0) };
             (
                 route,

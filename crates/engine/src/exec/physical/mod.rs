@@ -34,7 +34,7 @@ use crate::exec::scan::TableScan;
 use crate::exec::set_operation::{Copies, count_sides, of_side};
 use crate::exec::sort::sort;
 use crate::exec::values::Chunks;
-use crate::exec::window::layout::Layout;
+use crate::exec::window::layout::WindowLayout;
 use crate::exec::window::window;
 use crate::explain::node_title;
 use crate::facts::{relation_columns, values_column};
@@ -398,7 +398,7 @@ impl<'a> Builder<'a> {
         }
         let below = with(needed, plan.exprs());
         let input = self.node(&plan.input, &below, filters)?;
-        let (layout, project) = Layout::new(&input.columns, |id| needed.contains(&id), plan, &calls)?;
+        let (layout, project) = WindowLayout::new(&input.columns, |id| needed.contains(&id), plan, &calls)?;
         let recorder = self.recorder(node);
         recorder.add_child(&input.recorder);
         let columns = project.output().to_vec();

@@ -76,7 +76,7 @@ impl Entry for (u128, u32) {
 }
 
 /// How rows become codes.
-pub(super) struct Codes<'a> {
+pub(super) struct SortCodes<'a> {
     rows: &'a Materialized,
     keys: &'a [OrderKey],
     /// The keys that take part, from the first.
@@ -107,8 +107,8 @@ enum PartKind {
     Text,
 }
 
-impl<'a> Codes<'a> {
-    pub(super) fn plan(rows: &'a Materialized, keys: &'a [OrderKey]) -> Codes<'a> {
+impl<'a> SortCodes<'a> {
+    pub(super) fn plan(rows: &'a Materialized, keys: &'a [OrderKey]) -> SortCodes<'a> {
         let mut parts = Vec::new();
         let mut used = 0;
         let mut inexact_from = None;
@@ -141,7 +141,7 @@ impl<'a> Codes<'a> {
             shift -= part.bits - part.dropped + u32::from(part.has_nulls);
             part.shift = shift;
         }
-        Codes { rows, keys, parts, bits: used, inexact_from }
+        SortCodes { rows, keys, parts, bits: used, inexact_from }
     }
 
     pub(super) fn is_exact(&self) -> bool {

@@ -58,7 +58,7 @@ pub(crate) fn sort(
     context: &QueryContext,
     recorder: &Arc<Recorder>,
 ) -> Result<Blocking> {
-    let shared = Arc::new(Shared::new(input, keys, limit, context, recorder)?);
+    let shared = Arc::new(SortShared::new(input, keys, limit, context, recorder)?);
     let sink: Arc<dyn Sink> = match limit {
         Some(limit) if limit <= MOST_TOP_ROWS => Arc::new(top::TopSink { shared: shared.clone(), limit }),
         _ => Arc::new(SortSink { shared: shared.clone() }),
@@ -67,7 +67,7 @@ pub(crate) fn sort(
 }
 
 /// What all workers of a sort share.
-pub struct Shared {
+pub struct SortShared {
     context: QueryContext,
     limit: Option<usize>,
     /// Of groups of rows only the first ones are wanted.
@@ -153,7 +153,7 @@ pub(crate) enum Outcome {
     InFiles(Box<Merge>),
 }
 
-impl Shared {
+impl SortShared {
     /// For rows of `input` that are to be in the order of `keys`, the first `limit` of them.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Shared {
         limit: Option<usize>,
         context: &QueryContext,
         recorder: &Arc<Recorder>,
-    ) -> Result<Shared> {
+    ) -> Result<SortShared> {
         let mut stored = input.to_vec();
         let mut computed: Vec<Expr> = Vec::new();
         let mut order = Vec::new();
@@ -188,9 +188,9 @@ impl Shared {
             );
         }
         let is_key = (0..stored.len()).map(|column| order.iter().any(|key| key.column == column)).collect();
-        Ok(Shared {
+        Ok(SortShared {
             choice: Choice::new(&stored, is_key, context),
-            spill: SortedRuns::new(&stored, &order, limit, context, recorder),
+            spill: SortedRuns::new(&stored, &order, limit, context),
             recorder: recorder.clone(),
             context: context.clone(),
             limit,
@@ -206,8 +206,8 @@ impl Shared {
     }
 
     /// The same, if of groups of rows only the first ones are wanted: what comes is a superset of these.
-    pub(crate) fn with_firsts(self, firsts: Option<Firsts>) -> Shared {
-        Shared { firsts, ..self }
+    pub(crate) fn with_firsts(self, firsts: Option<Firsts>) -> SortShared {
+        SortShared { firsts, ..self }
     }
 
     /// This is what the sort has come to.
@@ -236,7 +236,7 @@ struct Stager {
 }
 
 impl Stager {
-    fn new(shared: &Shared) -> Stager {
+    fn new(shared: &SortShared) -> Stager {
         Stager { machine: shared.program.clone().map(Machine::new), staged: Chunk::new() }
     }
 
@@ -260,7 +260,7 @@ impl Stager {
 /// The sink of a sort.
 pub struct SortSink {
     /// What its workers share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SortShared>,
 }
 
 impl Sink for SortSink {
@@ -289,7 +289,7 @@ impl Sink for SortSink {
     }
 }
 
-impl Shared {
+impl SortShared {
     /// A worker's part while it has no rows.
     fn no_rows(&self, morsel: u64) -> Run {
         Run {
@@ -342,6 +342,12 @@ impl Shared {
         Ok(Outcome::InMemory(Box::new(Ordered { rows, order }), reservation))
     }
 
+    /// Says in the profile what was written to files, when all rows have been read.
+    pub fn note_files(&self) {
+        let report = self.spill.as_ref().and_then(SortedRuns::report);
+        report.into_iter().for_each(|report| self.recorder.note(report));
+    }
+
     fn order_in_files(&self, runs: Vec<Run>, spill: &SortedRuns, tasks: &dyn Tasks) -> Result<Merge> {
         in_parallel(tasks, runs, &|_, run| {
             let run = std::mem::replace(run, self.no_rows(0));
@@ -375,7 +381,7 @@ fn end_of(rows: &Materialized) -> u32 {
 }
 
 struct SortWorker {
-    shared: Arc<Shared>,
+    shared: Arc<SortShared>,
     stager: Stager,
     /// 0, 1, 2, …
     columns: Vec<usize>,
@@ -465,7 +471,7 @@ impl SinkWorker for SortWorker {
 }
 
 struct SortSource {
-    shared: Arc<Shared>,
+    shared: Arc<SortShared>,
 }
 
 impl Source for SortSource {
@@ -488,10 +494,14 @@ impl Source for SortSource {
         let sorted = self.shared.sorted.get()?;
         Some(sorted.done.load(Ordering::Relaxed) as f64 / sorted.rows.max(1) as f64)
     }
+
+    fn end(&self) {
+        self.shared.note_files();
+    }
 }
 
 struct SortReader {
-    shared: Arc<Shared>,
+    shared: Arc<SortShared>,
     /// 0, 1, 2, …
     columns: Vec<usize>,
     vectors: Vec<Vector>,

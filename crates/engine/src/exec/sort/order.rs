@@ -10,7 +10,7 @@
 
 pub use super::codes::OrderKey;
 
-use super::codes::{Codes, Entry};
+use super::codes::{Entry, SortCodes};
 use super::ties::Ties;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
@@ -56,7 +56,7 @@ pub fn order(
     arrival: Vec<u32>,
     tasks: Option<&dyn Tasks>,
 ) -> Result<Vec<u32>> {
-    let codes = Codes::plan(rows, keys);
+    let codes = SortCodes::plan(rows, keys);
     match codes.bits {
         0..=32 => order_by::<u64>(&codes, &arrival, tasks),
         33..=96 => order_by::<u128>(&codes, &arrival, tasks),
@@ -74,7 +74,7 @@ pub fn merge(
     arrival: &[u32],
     check: &(dyn Fn() -> Result<()> + Sync),
 ) -> Result<Vec<u32>> {
-    let codes = Codes::plan(rows, keys);
+    let codes = SortCodes::plan(rows, keys);
     match codes.bits {
         0..=32 => merge_by::<u64>(&codes, arrival, check),
         33..=96 => merge_by::<u128>(&codes, arrival, check),
@@ -97,7 +97,7 @@ pub fn bytes_for_row(columns: &[ColumnMeta], keys: &[OrderKey]) -> usize {
 }
 
 fn merge_by<E: Entry>(
-    codes: &Codes<'_>,
+    codes: &SortCodes<'_>,
     arrival: &[u32],
     check: &(dyn Fn() -> Result<()> + Sync),
 ) -> Result<Vec<u32>> {
@@ -113,7 +113,7 @@ fn merge_by<E: Entry>(
     Ok(entries.iter().map(row).collect())
 }
 
-fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {
+fn order_by<E: Entry>(codes: &SortCodes<'_>, arrival: &[u32], tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {
     let row = |entry: &E| arrival[entry.place() as usize];
     let check = || tasks.map_or(Ok(()), Tasks::check);
     let ties = Ties { codes, row: &row, check: &check };

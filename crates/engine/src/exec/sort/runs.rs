@@ -27,7 +27,6 @@ use super::merge::Merge;
 use super::run::{RunWriter, SortedRun};
 use super::run_spec::{LEFT_PART, RunSpec};
 use crate::context::QueryContext;
-use crate::exec::profile::Recorder;
 use crate::exec::sort::codes::OrderKey;
 use crate::exec::spill::file::TempFile;
 use crate::memory::Reservation;
@@ -60,7 +59,6 @@ pub struct SortedRuns {
     /// What became of it, for the profile: runs that workers made, times that a row was merged.
     made: AtomicUsize,
     passes: AtomicUsize,
-    recorder: Arc<Recorder>,
 }
 
 impl SortedRuns {
@@ -70,7 +68,6 @@ impl SortedRuns {
         keys: &[OrderKey],
         limit: Option<usize>,
         context: &QueryContext,
-        recorder: &Arc<Recorder>,
     ) -> Option<SortedRuns> {
         if context.settings.temp_directory.is_empty() {
             return None;
@@ -81,7 +78,6 @@ impl SortedRuns {
             list: Mutex::default(),
             made: AtomicUsize::new(0),
             passes: AtomicUsize::new(0),
-            recorder: recorder.clone(),
         })
     }
 
@@ -199,8 +195,11 @@ impl SortedRuns {
         writer.finish()
     }
 
-    /// What was written and why, once all is done.
-    fn report(&self) -> String {
+    /// What was written and why, once all is done; `None` if nothing was.
+    pub fn report(&self) -> Option<String> {
+        if !self.has_any() {
+            return None;
+        }
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let (written, read) = self.spec.traffic();
         let why = match self.spec.setting {
@@ -208,21 +207,13 @@ impl SortedRuns {
             forced => format!("sort_spill = {forced}"),
         };
         let passes = self.passes.load(Ordering::Relaxed);
-        format!(
+        Some(format!(
             "{} sorted runs in temporary files, {why}: {:.1} MB written, {:.1} MB read; merged in {passes} {}",
             self.made.load(Ordering::Relaxed),
             megabytes(written),
             megabytes(read),
             if passes == 1 { "pass" } else { "passes" },
-        )
-    }
-}
-
-impl Drop for SortedRuns {
-    fn drop(&mut self) {
-        if self.has_any() {
-            self.recorder.note(self.report());
-        }
+        ))
     }
 }
 

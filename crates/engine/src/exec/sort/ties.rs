@@ -6,7 +6,7 @@
 //!   string is fetched once for sixteen bytes and not once a comparison. Whoever shares even the end of the
 //!   string is compared by values, which goes on with the next key.
 
-use super::codes::{Codes, Entry, padded};
+use super::codes::{Entry, SortCodes, padded};
 use entasis_vector::Result;
 
 /// Groups of up to so many rows are sorted by comparing values.
@@ -17,7 +17,7 @@ const LEVEL_BYTES: usize = 16;
 /// Settles the ties of one stretch.
 pub(super) struct Ties<'a, E> {
     /// How rows became codes.
-    pub codes: &'a Codes<'a>,
+    pub codes: &'a SortCodes<'a>,
     /// The row id of an entry.
     pub row: &'a (dyn Fn(&E) -> u32 + Sync),
     /// Fails when the statement is to stop.

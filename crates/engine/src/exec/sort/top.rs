@@ -7,7 +7,7 @@
 //! rows come out as a full sort would give them.
 
 use super::run_spec::with_morsel;
-use super::{Ordered, Outcome, Shared, Stager, lock, order};
+use super::{Ordered, Outcome, SortShared, Stager, lock, order};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::sort::codes::OrderKey;
@@ -25,7 +25,7 @@ pub fn room_for(limit: usize) -> usize {
 /// The sink for an order with a small limit.
 pub struct TopSink {
     /// As for a full sort.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SortShared>,
     /// Rows that are wanted.
     pub limit: usize,
 }
@@ -80,7 +80,7 @@ impl Sink for TopSink {
 }
 
 struct TopWorker {
-    shared: Arc<Shared>,
+    shared: Arc<SortShared>,
     stager: Stager,
     limit: usize,
     keys: Vec<OrderKey>,

@@ -12,7 +12,7 @@
 //! [`Blocks`] gives them again as chunks, in the same order, with columns of the same physical types.
 
 use crate::exec::materialized::Materialized;
-use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
+use crate::exec::tuple::{BATCH_ROWS, Batch, Source, TupleLayout, Tuples};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::vector::StringsMut;
 use entasis_vector::{Buffer, Chunk, Error, ErrorKind, PhysicalType, Result, Selection, StringView, Vector};
@@ -30,7 +30,7 @@ const INLINE_BYTES: usize = 12;
 pub(crate) struct RowFormat {
     columns: Vec<ColumnMeta>,
     /// Of the first columns, of those that follow, …
-    layouts: Vec<Layout>,
+    layouts: Vec<TupleLayout>,
 }
 
 impl RowFormat {
@@ -39,7 +39,7 @@ impl RowFormat {
         let layout = |first: usize| {
             let others: Vec<bool> =
                 (0..columns.len()).map(|i| !(first..first + TUPLE_COLUMNS).contains(&i)).collect();
-            Layout::new(columns, &others).expect("so many columns are not too many for a tuple")
+            TupleLayout::new(columns, &others).expect("so many columns are not too many for a tuple")
         };
         let layouts = (0..columns.len()).step_by(TUPLE_COLUMNS).map(layout).collect();
         RowFormat { columns: columns.to_vec(), layouts }

@@ -6,7 +6,7 @@ use super::rows::{Blocks, RowFormat};
 use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::testing::Chance;
-use crate::exec::tuple::Layout;
+use crate::exec::tuple::TupleLayout;
 use crate::exec::tuple::tests::{buffer_of, column, validity_of, value};
 use crate::settings::Settings;
 use entasis_vector::expr::ColumnMeta;
@@ -107,7 +107,7 @@ fn rows_come_back() {
         let is_key: Vec<bool> = (0..count).map(|i| i % 3 == 0).collect();
         if round % 2 == 1
             && rows.rows() > 0
-            && let Some(layout) = Layout::new(&metas, &is_key)
+            && let Some(layout) = TupleLayout::new(&metas, &is_key)
         {
             rows.compress(0, &Arc::new(layout));
             assert!(rows.compressed().0 > 0);
@@ -147,7 +147,7 @@ fn a_segment_that_is_forgotten_has_no_memory() {
     let mut chance = Chance(0x5eed_0034);
     let metas = [DataType::Int64, DataType::Int32].map(|ty| ColumnMeta::new(ColumnId(0), ty));
     let mut rows = rows_of(&metas, 2 * SEGMENT_ROWS, &mut chance);
-    rows.compress(1, &Arc::new(Layout::new(&metas, &[true, false]).unwrap()));
+    rows.compress(1, &Arc::new(TupleLayout::new(&metas, &[true, false]).unwrap()));
     let before = rows.bytes();
     rows.forget(0);
     let after = rows.bytes();

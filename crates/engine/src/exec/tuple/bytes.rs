@@ -5,7 +5,7 @@
 //! ```
 //! How many starts there are follows from the layout and the number of rows, so it is not written.
 
-use super::layout::Layout;
+use super::layout::TupleLayout;
 use super::{Starts, Tuples};
 
 impl Tuples {
@@ -21,7 +21,7 @@ impl Tuples {
 
     /// The `rows` tuples of this layout that were written at the start of `bytes`, which then starts behind
     /// them; `None` if it is too short.
-    pub(in crate::exec) fn read(layout: &Layout, rows: usize, bytes: &mut &[u8]) -> Option<Tuples> {
+    pub(in crate::exec) fn read(layout: &TupleLayout, rows: usize, bytes: &mut &[u8]) -> Option<Tuples> {
         let mut take = |length: usize| {
             let (taken, rest) = bytes.split_at_checked(length)?;
             *bytes = rest;

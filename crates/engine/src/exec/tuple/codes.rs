@@ -49,14 +49,14 @@ fn bits_of(lengths: &[u8]) -> u32 {
 
 /// Where a field starts behind the fields of earlier bytes, and its length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FieldPlace {
     pub offset: u8,
     pub length: u8,
 }
 
 /// The codes of all fields of a layout, packed, and the tables to decode them.
 #[derive(Debug)]
-pub(super) struct Codes {
+pub(super) struct TupleCodes {
     codes: Vec<Code>,
     /// The codes in the order in which their fields stand in part 4.
     order: Vec<usize>,
@@ -65,12 +65,12 @@ pub(super) struct Codes {
     /// For each byte the sum of its fields' lengths. Of a universal table, one for both bytes.
     totals: Vec<Vec<u8>>,
     /// For each code the place of its field.
-    places: Vec<Vec<Place>>,
+    places: Vec<Vec<FieldPlace>>,
 }
 
-impl Codes {
+impl TupleCodes {
     /// Packs codes for fields with these lengths; code i belongs to `lengths[i]`, a list of one to eight.
-    pub fn new(lengths: Vec<Vec<u8>>) -> Codes {
+    pub fn new(lengths: Vec<Vec<u8>>) -> TupleCodes {
         let mut left: Vec<usize> = (0..lengths.len()).collect();
         let mut codes: Vec<Code> =
             lengths.into_iter().map(|lengths| Code { byte: 0, shift: 0, lengths }).collect();
@@ -89,7 +89,7 @@ impl Codes {
             });
             bits.push(used);
         }
-        let mut packed = Codes { codes, order, bits, totals: Vec::new(), places: Vec::new() };
+        let mut packed = TupleCodes { codes, order, bits, totals: Vec::new(), places: Vec::new() };
         packed.totals = packed
             .tables()
             .map(|bytes| packed.table(bytes, None).map(|place| place.offset).collect())
@@ -115,7 +115,7 @@ impl Codes {
         &self,
         bytes: std::ops::Range<usize>,
         wanted: Option<usize>,
-    ) -> impl Iterator<Item = Place> + '_ {
+    ) -> impl Iterator<Item = FieldPlace> + '_ {
         let first = bytes.start;
         let bits: u32 = self.bits[bytes.clone()].iter().sum();
         // A byte of codes has no other bits set, but a table without gaps needs no bounds.
@@ -129,11 +129,11 @@ impl Codes {
                 let length =
                     code.lengths.get(code.of((content >> before) as u8) as usize).copied().unwrap_or(0);
                 if wanted == Some(i) {
-                    return Place { offset, length };
+                    return FieldPlace { offset, length };
                 }
                 offset += length;
             }
-            Place { offset, length: 0 }
+            FieldPlace { offset, length: 0 }
         })
     }
 
@@ -163,7 +163,7 @@ impl Codes {
         &self.order
     }
     /// The places of a code's field by the content of its byte, or of both.
-    pub fn places(&self, i: usize) -> &[Place] {
+    pub fn places(&self, i: usize) -> &[FieldPlace] {
         &self.places[i]
     }
     /// The lengths of all fields together by the content of each byte, or of both.
@@ -185,24 +185,25 @@ mod tests {
     fn the_tables_are_those_of_the_paper() {
         let (integer, null) = (vec![1, 2, 3, 4], vec![0, 1, 2, 3, 4]);
         let lengths = [null.clone(), null.clone(), vec![4, 8], null.clone(), null, integer];
-        let codes = Codes::new(lengths.to_vec());
+        let codes = TupleCodes::new(lengths.to_vec());
         let at = |i: usize| (codes.code(i).byte, codes.code(i).shift);
         assert_eq!([0, 1, 2, 3, 4, 5].map(at), [(0, 0), (0, 3), (0, 6), (1, 0), (1, 3), (1, 6)]);
         assert!(!codes.is_universal());
         // a: 2 bytes, b: NULL, c: 8, d: 3, e: NULL, f: 4.
         let bytes = [2 | 1 << 6, 3 | 3 << 6];
         assert_eq!(codes.totals()[0][bytes[0]], 10);
-        assert_eq!(codes.places(4)[bytes[1]], Place { offset: 3, length: 0 });
-        assert_eq!(codes.places(5)[bytes[1]], Place { offset: 3, length: 4 });
+        assert_eq!(codes.places(4)[bytes[1]], FieldPlace { offset: 3, length: 0 });
+        assert_eq!(codes.places(5)[bytes[1]], FieldPlace { offset: 3, length: 4 });
     }
 
     #[test]
     fn later_fields_fill_earlier_bytes() {
-        let codes = Codes::new(vec![vec![0, 1, 2, 3, 4]; 3].into_iter().chain([vec![1, 2, 3, 4]]).collect());
+        let codes =
+            TupleCodes::new(vec![vec![0, 1, 2, 3, 4]; 3].into_iter().chain([vec![1, 2, 3, 4]]).collect());
         assert_eq!(codes.order(), [0, 1, 3, 2]);
         assert!(codes.is_universal(), "11 bits");
         // From the top: 2 bytes, 4 bytes, 1 byte, 4 bytes.
         let packed = 2 << 8 | 3 << 6 | 1 << 3 | 4;
-        assert_eq!(codes.places(2)[packed], Place { offset: 4 + 4 + 1, length: 2 });
+        assert_eq!(codes.places(2)[packed], FieldPlace { offset: 4 + 4 + 1, length: 2 });
     }
 }

@@ -7,9 +7,9 @@
 //!
 //! Loops of one step let the processor wait for many rows' memory at once.
 
-use super::codes::Place;
+use super::codes::FieldPlace;
 use super::encode::MASKS;
-use super::layout::{BODY_BYTES, Form, Frame, Layout};
+use super::layout::{BODY_BYTES, FieldForm, IntegerFrame, TupleLayout};
 use super::{Starts, Tuples};
 use crate::exec::row_id::NO_ROW;
 use entasis_vector::{Native, PhysicalType, Vector, bitmap};
@@ -34,7 +34,7 @@ impl Tuples {
 
 /// Up to [`BATCH_ROWS`] rows whose fields are read.
 pub(in crate::exec) struct Batch<'a> {
-    layout: &'a Layout,
+    layout: &'a TupleLayout,
     segments: &'a [Option<Tuples>],
     rows: usize,
     /// From each row's tuple to the end of its segment.
@@ -51,7 +51,7 @@ pub(in crate::exec) struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     /// No rows yet, of segments that have tuples of this layout.
-    pub(in crate::exec) fn new(layout: &'a Layout, segments: &'a [Option<Tuples>]) -> Batch<'a> {
+    pub(in crate::exec) fn new(layout: &'a TupleLayout, segments: &'a [Option<Tuples>]) -> Batch<'a> {
         Batch {
             layout,
             segments,
@@ -84,15 +84,17 @@ impl<'a> Batch<'a> {
         let field = &layout.fields[field];
         let width = field.physical.width();
         match field.form {
-            Form::Fixed { at, width: bytes, frame, .. } => {
+            FieldForm::Fixed { at, width: bytes, frame, .. } => {
                 self.load(|_| (at, bytes), width, frame, out, first)
             }
-            Form::Plain { at, .. } => self.load(|_| (at, width), width, Frame::From(0), out, first),
-            Form::Short { code, frame } => {
+            FieldForm::Plain { at, .. } => {
+                self.load(|_| (at, width), width, IntegerFrame::From(0), out, first)
+            }
+            FieldForm::Short { code, frame } => {
                 self.locate(code);
                 self.load(self.located(), width, frame, out, first);
             }
-            Form::Double { code } => {
+            FieldForm::Double { code } => {
                 self.locate(code);
                 let values = &mut out.values_mut::<f64>()[first..first + self.rows];
                 self.each_narrow(self.located(), |i, bits| {
@@ -101,18 +103,18 @@ impl<'a> Batch<'a> {
                     values[i] = if self.length[i] == 4 { float } else { f64::from_bits(bits) };
                 });
             }
-            Form::Text { code } => self.read_strings(code, out, first),
+            FieldForm::Text { code } => self.read_strings(code, out, first),
         }
         if !validity || !field.nullable {
             return;
         }
         let words = out.validity_mut(first + self.rows);
         match field.form {
-            Form::Fixed { at, width, null, .. } => {
+            FieldForm::Fixed { at, width, null, .. } => {
                 let null = null.expect("who may be NULL has a number for it");
                 self.each_narrow(|_| (at, width), |i, number| bitmap::set(words, first + i, number != null));
             }
-            Form::Plain { code, .. } => {
+            FieldForm::Plain { code, .. } => {
                 let code = layout.codes.code(code.expect("who may be NULL has a code"));
                 let at = layout.codes_at + code.byte;
                 let tuples = self.tuples[..self.rows].iter().enumerate();
@@ -142,7 +144,7 @@ impl<'a> Batch<'a> {
 
     /// Calls `of` with each tuple for where the fields of its byte of codes start, and the place.
     #[inline(always)]
-    fn each_place(&mut self, of: impl Fn(&[u8]) -> (u16, Place)) {
+    fn each_place(&mut self, of: impl Fn(&[u8]) -> (u16, FieldPlace)) {
         let to = self.at.iter_mut().zip(&mut self.length);
         for (tuple, (at, length)) in self.tuples[..self.rows].iter().zip(to) {
             let (base, place) = of(tuple);
@@ -182,7 +184,7 @@ impl<'a> Batch<'a> {
         &self,
         at: impl Fn(usize) -> (usize, usize),
         width: usize,
-        frame: Frame,
+        frame: IntegerFrame,
         out: &mut Vector,
         first: usize,
     ) {
@@ -194,8 +196,10 @@ impl<'a> Batch<'a> {
             _ => {
                 let values = &mut out.values_mut::<i128>()[first..first + self.rows];
                 match frame {
-                    Frame::From(min) => self.each_wide(at, |i, v| values[i] = (v as i128).wrapping_add(min)),
-                    Frame::ZigZag => {
+                    IntegerFrame::From(min) => {
+                        self.each_wide(at, |i, v| values[i] = (v as i128).wrapping_add(min))
+                    }
+                    IntegerFrame::ZigZag => {
                         self.each_wide(at, |i, v| values[i] = (v >> 1) as i128 ^ -((v & 1) as i128))
                     }
                 }
@@ -207,14 +211,16 @@ impl<'a> Batch<'a> {
     fn load_narrow<T: Native>(
         &self,
         at: impl Fn(usize) -> (usize, usize),
-        frame: Frame,
+        frame: IntegerFrame,
         out: &mut [T],
         cut: impl Fn(u64) -> T,
     ) {
         let out = &mut out[..self.rows];
         match frame {
-            Frame::From(min) => self.each_narrow(at, |i, v| out[i] = cut(v.wrapping_add(min as u64))),
-            Frame::ZigZag => self.each_narrow(at, |i, v| out[i] = cut((v >> 1) ^ (v & 1).wrapping_neg())),
+            IntegerFrame::From(min) => self.each_narrow(at, |i, v| out[i] = cut(v.wrapping_add(min as u64))),
+            IntegerFrame::ZigZag => {
+                self.each_narrow(at, |i, v| out[i] = cut((v >> 1) ^ (v & 1).wrapping_neg()))
+            }
         }
     }
 

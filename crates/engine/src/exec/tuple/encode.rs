@@ -6,7 +6,7 @@
 //! 3. *Write*: field by field again. A number is written by blending it into the bytes that are there, so
 //!    that neither its length is a branch nor a neighbour is touched.
 
-use super::layout::{BODY_BYTES, Form, Frame, Layout};
+use super::layout::{BODY_BYTES, FieldForm, IntegerFrame, TupleLayout};
 use super::{SLACK, Starts, Tuples};
 use entasis_vector::{Buffer, CHUNK_ROWS, Native, PhysicalType, StringView, bitmap};
 
@@ -32,7 +32,7 @@ pub(super) const MASKS: [u128; 17] = {
 
 impl Tuples {
     /// The first `rows` rows of `sources`, one for each field, as tuples.
-    pub(in crate::exec) fn encode(layout: &Layout, sources: &[Source<'_>], rows: usize) -> Tuples {
+    pub(in crate::exec) fn encode(layout: &TupleLayout, sources: &[Source<'_>], rows: usize) -> Tuples {
         let mut encoder = Encoder::new(layout, sources);
         let mut tuples = Tuples { bytes: Vec::new(), starts: Starts::new(layout, rows) };
         let mut end = 0;
@@ -52,7 +52,7 @@ impl Tuples {
     }
 
     /// The bytes that [`Tuples::encode`] would need.
-    pub(in crate::exec) fn measure(layout: &Layout, sources: &[Source<'_>], rows: usize) -> usize {
+    pub(in crate::exec) fn measure(layout: &TupleLayout, sources: &[Source<'_>], rows: usize) -> usize {
         let mut encoder = Encoder::new(layout, sources);
         let mut starts = Starts::new(layout, rows);
         let mut end = 0;
@@ -65,7 +65,7 @@ impl Tuples {
 }
 
 impl Starts {
-    pub(super) fn new(layout: &Layout, rows: usize) -> Starts {
+    pub(super) fn new(layout: &TupleLayout, rows: usize) -> Starts {
         if layout.is_fixed() {
             return Starts::Every(layout.fixed as u32);
         }
@@ -86,7 +86,7 @@ struct Numbers {
 }
 
 struct Encoder<'a> {
-    layout: &'a Layout,
+    layout: &'a TupleLayout,
     sources: &'a [Source<'a>],
     /// Rows of the chunk.
     rows: usize,
@@ -100,7 +100,7 @@ struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    fn new(layout: &'a Layout, sources: &'a [Source<'a>]) -> Encoder<'a> {
+    fn new(layout: &'a TupleLayout, sources: &'a [Source<'a>]) -> Encoder<'a> {
         debug_assert_eq!(layout.fields.len(), sources.len());
         Encoder {
             layout,
@@ -125,13 +125,13 @@ impl<'a> Encoder<'a> {
         for (field, source) in self.layout.fields.iter().zip(self.sources) {
             let numbers = &mut self.scratch;
             let (code, nullable) = match field.form {
-                Form::Fixed { .. } | Form::Plain { code: None, .. } => continue,
-                Form::Plain { code: Some(code), .. } => {
+                FieldForm::Fixed { .. } | FieldForm::Plain { code: None, .. } => continue,
+                FieldForm::Plain { code: Some(code), .. } => {
                     numbers.codes.clear();
                     numbers.codes.resize(rows, 1);
                     (code, true)
                 }
-                Form::Short { code, frame } => {
+                FieldForm::Short { code, frame } => {
                     let codes = self.layout.codes.code(code).for_bytes(field.nullable);
                     numbers.read(source, field.physical, frame, first, rows);
                     numbers.codes.clear();
@@ -144,7 +144,7 @@ impl<'a> Encoder<'a> {
                     }
                     (code, field.nullable)
                 }
-                Form::Double { code } => {
+                FieldForm::Double { code } => {
                     let [float, double] =
                         [4, 8].map(|bytes| self.layout.codes.code(code).for_bytes(field.nullable)[bytes]);
                     let values = &source.values.as_slice::<f64>()[first..first + rows];
@@ -152,7 +152,7 @@ impl<'a> Encoder<'a> {
                     numbers.codes.extend(values.iter().map(|&v| if is_float(v) { float } else { double }));
                     (code, field.nullable)
                 }
-                Form::Text { code } => {
+                FieldForm::Text { code } => {
                     let codes = self.layout.codes.code(code).for_bytes(field.nullable);
                     let views = &source.values.as_slice::<StringView>()[first..first + rows];
                     let of = |view: &StringView| {
@@ -217,7 +217,7 @@ impl<'a> Encoder<'a> {
         for (field, source) in self.layout.fields.iter().zip(self.sources) {
             let numbers = &mut self.scratch;
             match field.form {
-                Form::Fixed { at, width, frame, null } => {
+                FieldForm::Fixed { at, width, frame, null } => {
                     numbers.read(source, field.physical, frame, first, rows);
                     if field.physical == PhysicalType::I128 {
                         numbers.narrow.clear();
@@ -231,7 +231,7 @@ impl<'a> Encoder<'a> {
                     let starts = self.starts.iter().zip(&numbers.narrow);
                     starts.for_each(|(&start, &v)| blend_narrow(bytes, start as usize + at, v, width as u8));
                 }
-                Form::Plain { at, .. } => {
+                FieldForm::Plain { at, .. } => {
                     // A value that is NULL may be anything; its bytes are zeros, so that equal rows are equal
                     // tuples.
                     numbers.read_plain(source, field.physical.width(), first, rows);
@@ -244,7 +244,7 @@ impl<'a> Encoder<'a> {
                     let starts = self.starts.iter().zip(&numbers.wide);
                     starts.for_each(|(&start, &v)| blend_wide(bytes, start as usize + at, v, width));
                 }
-                Form::Short { .. } | Form::Double { .. } | Form::Text { .. } => {}
+                FieldForm::Short { .. } | FieldForm::Double { .. } | FieldForm::Text { .. } => {}
             }
         }
         self.cursors.clear();
@@ -257,8 +257,8 @@ impl<'a> Encoder<'a> {
         for (code, field, source) in fields {
             let numbers = &mut self.scratch;
             match field.form {
-                Form::Short { frame, .. } => numbers.read(source, field.physical, frame, first, rows),
-                Form::Double { .. } => {
+                FieldForm::Short { frame, .. } => numbers.read(source, field.physical, frame, first, rows),
+                FieldForm::Double { .. } => {
                     let values = &source.values.as_slice::<f64>()[first..first + rows];
                     let bits =
                         |&v: &f64| if is_float(v) { u64::from((v as f32).to_bits()) } else { v.to_bits() };
@@ -290,7 +290,7 @@ impl<'a> Encoder<'a> {
             }
         }
         for (field, source) in self.layout.fields.iter().zip(self.sources) {
-            if let Form::Text { .. } = field.form {
+            if let FieldForm::Text { .. } = field.form {
                 let views = &source.values.as_slice::<StringView>()[first..first + rows];
                 let bits = &source.values.as_slice::<i128>()[first..first + rows];
                 for (i, (cursor, (view, &bits))) in
@@ -308,18 +308,25 @@ impl<'a> Encoder<'a> {
 
 impl Numbers {
     /// Reads integers and puts them in their frame: `wide` of 128 bits, `narrow` of others.
-    fn read(&mut self, source: &Source<'_>, physical: PhysicalType, frame: Frame, first: usize, rows: usize) {
+    fn read(
+        &mut self,
+        source: &Source<'_>,
+        physical: PhysicalType,
+        frame: IntegerFrame,
+        first: usize,
+        rows: usize,
+    ) {
         use PhysicalType as P;
         macro_rules! narrow {
             ($t:ty) => {{
                 let values = &source.values.as_slice::<$t>()[first..first + rows];
                 self.narrow.clear();
                 match frame {
-                    Frame::From(min) => {
+                    IntegerFrame::From(min) => {
                         self.narrow
                             .extend(values.iter().map(|&v| (v as i64 as u64).wrapping_sub(min as u64)));
                     }
-                    Frame::ZigZag => self.narrow.extend(values.iter().map(|&v| {
+                    IntegerFrame::ZigZag => self.narrow.extend(values.iter().map(|&v| {
                         let v = v as i64;
                         (v << 1 ^ v >> 63) as u64
                     })),
@@ -338,8 +345,12 @@ impl Numbers {
                 let values = &source.values.as_slice::<i128>()[first..first + rows];
                 self.wide.clear();
                 match frame {
-                    Frame::From(min) => self.wide.extend(values.iter().map(|&v| v.wrapping_sub(min) as u128)),
-                    Frame::ZigZag => self.wide.extend(values.iter().map(|&v| (v << 1 ^ v >> 127) as u128)),
+                    IntegerFrame::From(min) => {
+                        self.wide.extend(values.iter().map(|&v| v.wrapping_sub(min) as u128))
+                    }
+                    IntegerFrame::ZigZag => {
+                        self.wide.extend(values.iter().map(|&v| (v << 1 ^ v >> 127) as u128))
+                    }
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The layout of tuples: which part of a tuple holds which column, and in which form.
 
-use super::codes::Codes;
+use super::codes::TupleCodes;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{DataType, PhysicalType};
 
@@ -12,11 +12,11 @@ pub(super) const BODY_BYTES: usize = 12;
 const MOST_FIXED: usize = 2;
 
 /// How tuples of certain columns look. All tuples of one layout have the same parts.
-pub struct Layout {
-    pub(super) fields: Vec<Field>,
+pub struct TupleLayout {
+    pub(super) fields: Vec<TupleField>,
     /// For each column of the rows its field; keys have none.
     field_of: Vec<Option<usize>>,
-    pub(super) codes: Codes,
+    pub(super) codes: TupleCodes,
     /// Where part 2 starts.
     pub(super) codes_at: usize,
     /// Bytes of parts 1 to 3.
@@ -26,52 +26,54 @@ pub struct Layout {
 }
 
 /// One column in a tuple.
-pub(super) struct Field {
+pub(super) struct TupleField {
     /// The column of the rows.
     pub column: usize,
     pub physical: PhysicalType,
     pub nullable: bool,
-    pub form: Form,
+    pub form: FieldForm,
 }
 
 /// How a value is held.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Form {
+pub(super) enum FieldForm {
     /// Part 1: a distance of `width` bytes; `null` stands for NULL.
-    Fixed { at: usize, width: usize, frame: Frame, null: Option<u64> },
+    Fixed { at: usize, width: usize, frame: IntegerFrame, null: Option<u64> },
     /// Part 3: as it is; a code says whether it is NULL.
     Plain { at: usize, code: Option<usize> },
     /// Part 4: a distance without its leading zeros.
-    Short { code: usize, frame: Frame },
+    Short { code: usize, frame: IntegerFrame },
     /// Part 4: a double, or the float that it equals.
     Double { code: usize },
     /// Part 4: the length without its leading zeros. Part 5: what the view holds beside it.
     Text { code: usize },
 }
 
-impl Form {
+impl FieldForm {
     /// The code of a length in part 4.
     pub fn length_code(&self) -> Option<usize> {
         match *self {
-            Form::Fixed { .. } | Form::Plain { .. } => None,
-            Form::Short { code, .. } | Form::Double { code } | Form::Text { code } => Some(code),
+            FieldForm::Fixed { .. } | FieldForm::Plain { .. } => None,
+            FieldForm::Short { code, .. } | FieldForm::Double { code } | FieldForm::Text { code } => {
+                Some(code)
+            }
         }
     }
 }
 
 /// How integers become small numbers without a sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Frame {
+pub(super) enum IntegerFrame {
     /// The distance from the least value.
     From(i128),
     /// 0, -1, 1, -2, … are 0, 1, 2, 3, …
     ZigZag,
 }
 
-impl Layout {
+impl TupleLayout {
     /// The layout of the columns that are not keys; `None` if there are none, or if they are too many for a
     /// tuple.
-    pub fn new(columns: &[ColumnMeta], is_key: &[bool]) -> Option<Layout> {
+    pub fn new(columns: &[ColumnMeta], is_key: &[bool]) -> Option<TupleLayout> {
         let mut lengths: Vec<Vec<u8>> = Vec::new();
         let mut code = |lengths_of: Vec<u8>| {
             lengths.push(lengths_of);
@@ -85,40 +87,40 @@ impl Layout {
             let form = match form_of(meta) {
                 Wish::Fixed { width, frame, null } => {
                     fixed += width;
-                    Form::Fixed { at: fixed - width, width, frame, null }
+                    FieldForm::Fixed { at: fixed - width, width, frame, null }
                 }
                 Wish::Plain => {
                     plain += meta.physical.width();
                     // Both codes say that part 4 has nothing.
-                    Form::Plain {
+                    FieldForm::Plain {
                         at: plain - meta.physical.width(),
                         code: nullable.then(|| code(vec![0, 0])),
                     }
                 }
                 Wish::Short { lengths, frame } => {
-                    Form::Short { code: code(with_null(lengths, nullable)), frame }
+                    FieldForm::Short { code: code(with_null(lengths, nullable)), frame }
                 }
-                Wish::Double => Form::Double { code: code(with_null(vec![4, 8], nullable)) },
-                Wish::Text => Form::Text { code: code(with_null(vec![1, 2, 3, 4], nullable)) },
+                Wish::Double => FieldForm::Double { code: code(with_null(vec![4, 8], nullable)) },
+                Wish::Text => FieldForm::Text { code: code(with_null(vec![1, 2, 3, 4], nullable)) },
             };
             field_of[column] = Some(fields.len());
-            fields.push(Field { column, physical: meta.physical, nullable, form });
+            fields.push(TupleField { column, physical: meta.physical, nullable, form });
         }
-        let codes = Codes::new(lengths);
+        let codes = TupleCodes::new(lengths);
         let codes_at = fixed;
         let plain_at = codes_at + codes.bytes();
         let mut texts = 0;
         for field in &mut fields {
             match &mut field.form {
-                Form::Plain { at, .. } => *at += plain_at,
-                Form::Text { .. } => texts += 1,
+                FieldForm::Plain { at, .. } => *at += plain_at,
+                FieldForm::Text { .. } => texts += 1,
                 _ => {}
             }
         }
         let fixed = plain_at + plain;
         let longest = fixed + codes.longest() + texts * BODY_BYTES;
         let fits = longest <= LONGEST_TUPLE && !fields.is_empty();
-        fits.then_some(Layout { fields, field_of, codes, codes_at, fixed, longest })
+        fits.then_some(TupleLayout { fields, field_of, codes, codes_at, fixed, longest })
     }
 
     /// The field that holds a column of the rows; `None` for a key.
@@ -131,7 +133,7 @@ impl Layout {
         self.fields.iter().map(|field| field.column)
     }
 
-    /// For each of [`Layout::columns`] whether it may have NULLs.
+    /// For each of [`TupleLayout::columns`] whether it may have NULLs.
     pub(crate) fn nullable(&self) -> impl Iterator<Item = bool> + '_ {
         self.fields.iter().map(|field| field.nullable)
     }
@@ -144,17 +146,17 @@ impl Layout {
     /// The codes of the strings' lengths, in the order of the strings.
     pub(super) fn texts(&self) -> impl Iterator<Item = usize> + '_ {
         self.fields.iter().filter_map(|field| match field.form {
-            Form::Text { code } => Some(code),
+            FieldForm::Text { code } => Some(code),
             _ => None,
         })
     }
 }
 
-/// A [`Form`] before it has its place.
+/// A [`FieldForm`] before it has its place.
 enum Wish {
-    Fixed { width: usize, frame: Frame, null: Option<u64> },
+    Fixed { width: usize, frame: IntegerFrame, null: Option<u64> },
     Plain,
-    Short { lengths: Vec<u8>, frame: Frame },
+    Short { lengths: Vec<u8>, frame: IntegerFrame },
     Double,
     Text,
 }
@@ -205,15 +207,18 @@ fn form_of(meta: &ColumnMeta) -> Wish {
     let width = bytes_of(span.saturating_add(meta.nullable.into()));
     if width <= MOST_FIXED && width <= meta.physical.width() {
         let null = meta.nullable.then_some(span as u64 + 1);
-        return Wish::Fixed { width, frame: Frame::From(min), null };
+        return Wish::Fixed { width, frame: IntegerFrame::From(min), null };
     }
     if meta.physical.width() <= MOST_FIXED {
         return Wish::Plain;
     }
     // Values around zero are short with a sign, which may cost a bit: only where the longest stay as long.
     let farthest = (max.max(0) as u128 * 2).max(min.unsigned_abs().saturating_sub(1) * 2 + 1);
-    let frame =
-        if min < 0 && bytes_of(farthest) <= bytes_of(span) { Frame::ZigZag } else { Frame::From(min) };
+    let frame = if min < 0 && bytes_of(farthest) <= bytes_of(span) {
+        IntegerFrame::ZigZag
+    } else {
+        IntegerFrame::From(min)
+    };
     let longest = bytes_of(span) as u8;
     let lengths = match longest {
         0..=4 => (1..=longest.max(1)).collect(),

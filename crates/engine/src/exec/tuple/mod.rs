@@ -15,7 +15,7 @@
 //! 5. Of each string what its view holds beside the length: up to 12 bytes, or prefix and pointer. The bytes
 //!    of long strings stay where the view's owner has them.
 //!
-//! A [`Layout`] is made from what is known of the columns. [`encode`](Tuples::encode) writes the rows of one
+//! A [`TupleLayout`] is made from what is known of the columns. [`encode`](Tuples::encode) writes the rows of one
 //! segment, a [`Batch`] reads fields of listed rows; both go field by field over many rows, without a
 //! dispatch per value. Where a field starts is looked up in decoding tables: one for each byte of codes, or
 //! one for two bytes together.
@@ -42,7 +42,7 @@ mod twin;
 
 pub(super) use decode::{BATCH_ROWS, Batch};
 pub(super) use encode::Source;
-pub use layout::Layout;
+pub use layout::TupleLayout;
 pub(crate) use layout::range_of;
 
 // Views of strings are taken apart as one number of 16 bytes, and shorter numbers are cut out of longer ones.

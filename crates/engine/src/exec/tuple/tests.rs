@@ -1,6 +1,6 @@
 //! Tuples against the twin: all types, with and without NULLs, ranges of every width, columns by chance.
 
-use super::layout::Form;
+use super::layout::FieldForm;
 use super::*;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::testing::Chance;
@@ -121,7 +121,7 @@ fn tuples_agree_with_the_twin() {
         let count = 1 + chance.below(if round % 10 == 0 { 40 } else { 12 }) as usize;
         let metas: Vec<ColumnMeta> = (0..count).map(|_| column(&mut chance)).collect();
         let is_key: Vec<bool> = (0..count).map(|i| i > 0 && chance.below(6) == 0).collect();
-        let layout = Layout::new(&metas, &is_key).unwrap();
+        let layout = TupleLayout::new(&metas, &is_key).unwrap();
         let metas: Vec<&ColumnMeta> =
             metas.iter().zip(&is_key).filter(|(_, key)| !**key).map(|(meta, _)| meta).collect();
         let segments = 1 + usize::from(round % 3 == 0);
@@ -189,11 +189,11 @@ fn tuples_agree_with_the_twin() {
                 assert_eq!(bits_of(&out, first + at), expected, "{:?}", field.form);
             }
             let name = match field.form {
-                Form::Fixed { .. } => "fixed",
-                Form::Plain { .. } => "plain",
-                Form::Short { .. } => "short",
-                Form::Double { .. } => "double",
-                Form::Text { .. } => "text",
+                FieldForm::Fixed { .. } => "fixed",
+                FieldForm::Plain { .. } => "plain",
+                FieldForm::Short { .. } => "short",
+                FieldForm::Double { .. } => "double",
+                FieldForm::Text { .. } => "text",
             };
             let codes = if layout.codes.is_universal() {
                 "universal".into()
@@ -221,12 +221,14 @@ fn tuples_agree_with_the_twin() {
 fn ranges_say_which_part_a_column_goes_to() {
     let of = |ty: DataType, nullable: bool, range: Option<(i128, i128)>| {
         let meta = ColumnMeta { nullable, range, ..ColumnMeta::new(ColumnId(0), ty) };
-        let layout = Layout::new(&[meta], &[false]).unwrap();
+        let layout = TupleLayout::new(&[meta], &[false]).unwrap();
         let lengths = match layout.fields[0].form {
-            Form::Fixed { width, .. } => return (format!("fixed {width}"), layout.longest),
-            Form::Plain { .. } => return ("plain".to_string(), layout.longest),
-            Form::Short { code, frame } => format!("{frame:?} {:?}", layout.codes.code(code).lengths),
-            Form::Double { code } | Form::Text { code } => format!("{:?}", layout.codes.code(code).lengths),
+            FieldForm::Fixed { width, .. } => return (format!("fixed {width}"), layout.longest),
+            FieldForm::Plain { .. } => return ("plain".to_string(), layout.longest),
+            FieldForm::Short { code, frame } => format!("{frame:?} {:?}", layout.codes.code(code).lengths),
+            FieldForm::Double { code } | FieldForm::Text { code } => {
+                format!("{:?}", layout.codes.code(code).lengths)
+            }
         };
         (lengths, layout.longest)
     };
@@ -253,10 +255,10 @@ fn ranges_say_which_part_a_column_goes_to() {
     assert_eq!(of(Float32, true, None), with("plain", 5));
     assert_eq!(of(Float64, true, None), with("[0, 4, 8]", 9));
     assert_eq!(of(Varchar, false, None), with("[1, 2, 3, 4]", 17));
-    assert!(Layout::new(&[], &[]).is_none());
+    assert!(TupleLayout::new(&[], &[]).is_none());
     let many = vec![ColumnMeta::new(ColumnId(0), Varchar); 4000];
-    assert!(Layout::new(&many, &vec![false; 4000]).is_none(), "too long for a tuple");
-    assert!(Layout::new(&many, &vec![true; 4000]).is_none(), "all are keys");
+    assert!(TupleLayout::new(&many, &vec![false; 4000]).is_none(), "too long for a tuple");
+    assert!(TupleLayout::new(&many, &vec![true; 4000]).is_none(), "all are keys");
 }
 
 /// Rows of 1 key, a number, a text; NULL by chance.
@@ -285,7 +287,7 @@ fn compressed_rows_read_as_columns_do() {
     let metas = [DataType::Int64, DataType::Int64, DataType::Varchar]
         .map(|ty| ColumnMeta::new(ColumnId(0), ty))
         .to_vec();
-    let layout = std::sync::Arc::new(Layout::new(&metas, &[true, false, false]).unwrap());
+    let layout = std::sync::Arc::new(TupleLayout::new(&metas, &[true, false, false]).unwrap());
     let fill = |rows: &mut Materialized, first: usize, count: usize| {
         for at in (first..first + count).step_by(2048) {
             let part = (first + count - at).min(2048);

@@ -2,7 +2,7 @@
 //! algorithm of section 3.3.3). It shares the layout with the fast code, not the tables. Values are the bits
 //! of their physical types.
 
-use super::layout::{BODY_BYTES, Field, Form, Frame, Layout};
+use super::layout::{BODY_BYTES, FieldForm, IntegerFrame, TupleField, TupleLayout};
 use entasis_vector::PhysicalType;
 
 /// The value as a number with its sign.
@@ -17,27 +17,27 @@ fn signed(physical: PhysicalType, bits: u128) -> i128 {
     }
 }
 
-fn enter(frame: Frame, value: i128) -> u128 {
+fn enter(frame: IntegerFrame, value: i128) -> u128 {
     match frame {
-        Frame::From(min) => value.wrapping_sub(min) as u128,
-        Frame::ZigZag if value < 0 => (-(value + 1)) as u128 * 2 + 1,
-        Frame::ZigZag => value as u128 * 2,
+        IntegerFrame::From(min) => value.wrapping_sub(min) as u128,
+        IntegerFrame::ZigZag if value < 0 => (-(value + 1)) as u128 * 2 + 1,
+        IntegerFrame::ZigZag => value as u128 * 2,
     }
 }
 
-fn leave(frame: Frame, number: u128) -> i128 {
+fn leave(frame: IntegerFrame, number: u128) -> i128 {
     match frame {
-        Frame::From(min) => min.wrapping_add(number as i128),
-        Frame::ZigZag if number % 2 == 1 => -((number / 2) as i128) - 1,
-        Frame::ZigZag => (number / 2) as i128,
+        IntegerFrame::From(min) => min.wrapping_add(number as i128),
+        IntegerFrame::ZigZag if number % 2 == 1 => -((number / 2) as i128) - 1,
+        IntegerFrame::ZigZag => (number / 2) as i128,
     }
 }
 
 /// The number that a field of varying length holds.
-fn number_of(field: &Field, bits: u128) -> u128 {
+fn number_of(field: &TupleField, bits: u128) -> u128 {
     match field.form {
-        Form::Short { frame, .. } => enter(frame, signed(field.physical, bits)),
-        Form::Double { .. } => {
+        FieldForm::Short { frame, .. } => enter(frame, signed(field.physical, bits)),
+        FieldForm::Double { .. } => {
             let double = f64::from_bits(bits as u64);
             let same = !double.is_nan() && f64::from(double as f32).to_bits() == double.to_bits();
             if same { u128::from((double as f32).to_bits()) } else { bits }
@@ -46,42 +46,45 @@ fn number_of(field: &Field, bits: u128) -> u128 {
     }
 }
 
-fn code_of(field: &Field) -> Option<usize> {
+fn code_of(field: &TupleField) -> Option<usize> {
     match field.form {
-        Form::Fixed { .. } => None,
-        Form::Plain { code, .. } => code,
-        Form::Short { code, .. } | Form::Double { code } | Form::Text { code } => Some(code),
+        FieldForm::Fixed { .. } => None,
+        FieldForm::Plain { code, .. } => code,
+        FieldForm::Short { code, .. } | FieldForm::Double { code } | FieldForm::Text { code } => Some(code),
     }
 }
 
 /// The index in `lengths` of a value's length.
-fn code_for(field: &Field, lengths: &[u8], bits: Option<u128>) -> usize {
+fn code_for(field: &TupleField, lengths: &[u8], bits: Option<u128>) -> usize {
     let Some(bits) = bits else { return 0 };
     let first = usize::from(field.nullable);
     let number = number_of(field, bits);
     let needed = match field.form {
-        Form::Plain { .. } => return 1,
-        Form::Double { .. } if number >> 32 > 0 || f64::from_bits(bits as u64).is_nan() => 8,
-        Form::Double { .. } => 4,
+        FieldForm::Plain { .. } => return 1,
+        FieldForm::Double { .. } if number >> 32 > 0 || f64::from_bits(bits as u64).is_nan() => 8,
+        FieldForm::Double { .. } => 4,
         _ => (0..16).find(|&bytes| number >> (8 * bytes) == 0).unwrap_or(16),
     };
     // A double whose low half is zeros is no float for that.
-    let needed =
-        if matches!(field.form, Form::Double { .. }) && number == bits && number != 0 { 8 } else { needed };
+    let needed = if matches!(field.form, FieldForm::Double { .. }) && number == bits && number != 0 {
+        8
+    } else {
+        needed
+    };
     (first..lengths.len()).find(|&code| lengths[code] as usize >= needed).unwrap()
 }
 
 /// One row as a tuple.
-pub fn encode(layout: &Layout, row: &[Option<u128>]) -> Vec<u8> {
+pub fn encode(layout: &TupleLayout, row: &[Option<u128>]) -> Vec<u8> {
     let mut tuple = vec![0; layout.fixed];
     for (field, bits) in layout.fields.iter().zip(row) {
         match field.form {
-            Form::Fixed { at, width, frame, null } => {
+            FieldForm::Fixed { at, width, frame, null } => {
                 let number = bits
                     .map_or_else(|| null.unwrap().into(), |bits| enter(frame, signed(field.physical, bits)));
                 tuple[at..at + width].copy_from_slice(&number.to_le_bytes()[..width]);
             }
-            Form::Plain { at, .. } => {
+            FieldForm::Plain { at, .. } => {
                 let width = field.physical.width();
                 tuple[at..at + width].copy_from_slice(&bits.unwrap_or(0).to_le_bytes()[..width]);
             }
@@ -99,7 +102,7 @@ pub fn encode(layout: &Layout, row: &[Option<u128>]) -> Vec<u8> {
         tuple.extend(&number_of(field, row[i].unwrap_or(0)).to_le_bytes()[..length]);
     }
     for (field, bits) in layout.fields.iter().zip(row) {
-        if let (Form::Text { .. }, Some(bits)) = (field.form, bits) {
+        if let (FieldForm::Text { .. }, Some(bits)) = (field.form, bits) {
             let length = (*bits as u32 as usize).min(BODY_BYTES);
             tuple.extend(&bits.to_le_bytes()[4..4 + length]);
         }
@@ -108,7 +111,7 @@ pub fn encode(layout: &Layout, row: &[Option<u128>]) -> Vec<u8> {
 }
 
 /// Start and length of the field of a code: the lengths of all before it, one by one.
-fn place(layout: &Layout, tuple: &[u8], wanted: usize) -> (usize, usize) {
+fn place(layout: &TupleLayout, tuple: &[u8], wanted: usize) -> (usize, usize) {
     let mut at = layout.fixed;
     for &i in layout.codes.order() {
         let code = layout.codes.code(i);
@@ -128,31 +131,31 @@ fn load(tuple: &[u8], at: usize, length: usize) -> u128 {
 }
 
 /// One field of a tuple.
-pub fn decode(layout: &Layout, tuple: &[u8], wanted: usize) -> Option<u128> {
+pub fn decode(layout: &TupleLayout, tuple: &[u8], wanted: usize) -> Option<u128> {
     let field = &layout.fields[wanted];
     let cut = |value: i128| value as u128 & (u128::MAX >> (128 - 8 * field.physical.width()));
     match field.form {
-        Form::Fixed { at, width, frame, null } => {
+        FieldForm::Fixed { at, width, frame, null } => {
             let number = load(tuple, at, width);
             (null.map(u128::from) != Some(number)).then(|| cut(leave(frame, number)))
         }
-        Form::Plain { at, code } => {
+        FieldForm::Plain { at, code } => {
             let is_null = code.is_some_and(|code| {
                 let code = layout.codes.code(code);
                 tuple[layout.codes_at + code.byte] >> code.shift & 1 == 0
             });
             (!is_null).then(|| load(tuple, at, field.physical.width()))
         }
-        Form::Short { code, frame } => match place(layout, tuple, code) {
+        FieldForm::Short { code, frame } => match place(layout, tuple, code) {
             (_, 0) => None,
             (at, length) => Some(cut(leave(frame, load(tuple, at, length)))),
         },
-        Form::Double { code } => match place(layout, tuple, code) {
+        FieldForm::Double { code } => match place(layout, tuple, code) {
             (_, 0) => None,
             (at, 4) => Some(u128::from(f64::from(f32::from_bits(load(tuple, at, 4) as u32)).to_bits())),
             (at, length) => Some(load(tuple, at, length)),
         },
-        Form::Text { code } => {
+        FieldForm::Text { code } => {
             let (at, length) = place(layout, tuple, code);
             if length == 0 {
                 return None;
@@ -160,7 +163,7 @@ pub fn decode(layout: &Layout, tuple: &[u8], wanted: usize) -> Option<u128> {
             let end = usize::MAX;
             let mut body = place(layout, tuple, end).0;
             for field in &layout.fields[..wanted] {
-                if let Form::Text { code } = field.form {
+                if let FieldForm::Text { code } = field.form {
                     let (at, length) = place(layout, tuple, code);
                     body += (load(tuple, at, length) as usize).min(BODY_BYTES);
                 }

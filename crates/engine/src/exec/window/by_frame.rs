@@ -13,10 +13,10 @@ use super::copied::copied;
 use super::frame::{FrameSpec, Pieces};
 use super::ranked::{Ranked, Sliding};
 use super::section::Section;
-use super::state_tree::{FAN_OUT, Part, StateTree};
+use super::state_tree::{FAN_OUT, FrameRest, StateTree};
 use crate::context::QueryContext;
 use crate::exec::aggregate::feed::{Feeder, Groups};
-use crate::exec::aggregate::layout::{Layout, ResultKind};
+use crate::exec::aggregate::layout::{AggregateLayout, ResultKind};
 use crate::exec::aggregate::result::write_result;
 use crate::exec::aggregate::state::{State, lock};
 use crate::exec::operator::{Alone, Tasks};
@@ -37,7 +37,7 @@ const SHORT: usize = 4 * FAN_OUT;
 /// An aggregate over frames.
 pub struct ByFrame {
     /// The aggregation of its argument columns.
-    layout: Layout,
+    layout: AggregateLayout,
     /// These columns.
     columns: Vec<usize>,
     /// What the arguments are.
@@ -89,7 +89,7 @@ impl ByFrame {
         };
         call.args = input.iter().map(|meta| Expr::column(meta.id, meta.ty)).collect();
         let result = ColumnId(input.len() as u32);
-        let layout = Layout::new(&input, &[], &[(result, call)])?;
+        let layout = AggregateLayout::new(&input, &[], &[(result, call)])?;
         let types = input.iter().map(|meta| meta.physical).collect();
         let is_near = spec.most_rows().is_some_and(|rows| rows <= NEAR);
         let metas = metas.to_vec();
@@ -395,7 +395,7 @@ impl<'a> Fold<'a> {
     ) -> Result<()> {
         for (level, parts) in tree.cut(frames) {
             if level == 0 {
-                for Part { frame, range } in parts {
+                for FrameRest { frame, range } in parts {
                     for position in range {
                         self.add_position(position, frame)?;
                     }
@@ -403,7 +403,7 @@ impl<'a> Fold<'a> {
                 continue;
             }
             let (mut ids, mut map) = (Vec::new(), Vec::new());
-            for Part { frame, range } in parts {
+            for FrameRest { frame, range } in parts {
                 map.extend(std::iter::repeat_n(frame, range.len()));
                 ids.extend(range.map(|node| node as u32));
             }

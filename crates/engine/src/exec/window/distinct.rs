@@ -29,14 +29,14 @@ pub struct DistinctSpec {
 }
 
 /// See the module.
-pub struct Distinct {
+pub struct DistinctFrames {
     numbers: Wavelet,
     /// By level, and last of all rows in their order: the sum of the values that go with the zeros before a
     /// position. None if values are not added up.
     sums: Vec<Vec<i64>>,
 }
 
-impl Distinct {
+impl DistinctFrames {
     /// Gets ready for the values in `section`, all columns of which `metas` describe.
     ///
     /// # Errors
@@ -46,11 +46,11 @@ impl Distinct {
         metas: &[ColumnMeta],
         section: &Section,
         tasks: &dyn Tasks,
-    ) -> Result<Distinct> {
+    ) -> Result<DistinctFrames> {
         let previous = Previous::new(&spec.counting, metas, section, tasks)?;
         let numbers = previous.into_numbers(&spec.counting, section)?;
         if !spec.sums {
-            return Ok(Distinct { numbers: Wavelet::new(numbers, tasks)?, sums: Vec::new() });
+            return Ok(DistinctFrames { numbers: Wavelet::new(numbers, tasks)?, sums: Vec::new() });
         }
         macro_rules! values {
             ($t:ty) => {
@@ -75,7 +75,7 @@ impl Distinct {
         let zeros = |zeros: &[(u32, i64)]| sums.push(sums_before(zeros.iter().map(|(_, value)| *value)));
         let numbers = Wavelet::of_items(items, |(number, _)| *number, zeros, tasks)?;
         sums.push(all);
-        Ok(Distinct { numbers, sums })
+        Ok(DistinctFrames { numbers, sums })
     }
 
     /// Writes the numbers of distinct values in the frames, which have no holes.

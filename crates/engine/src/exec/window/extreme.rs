@@ -74,7 +74,7 @@ impl<T: Copy + Send + Sync> Least<T> {
 }
 
 /// See the module.
-pub struct Extremes {
+pub struct ExtremeFrames {
     largest: bool,
     values: Values,
 }
@@ -88,7 +88,7 @@ enum Values {
 /// The position that stands for no row.
 const NONE: u32 = Materialized::NO_ROW;
 
-impl Extremes {
+impl ExtremeFrames {
     /// Gets ready for the extremes of the values in `section`, all columns of which `metas` describe.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Extremes {
         metas: &[ColumnMeta],
         section: &Section,
         tasks: &dyn Tasks,
-    ) -> Result<Extremes> {
+    ) -> Result<ExtremeFrames> {
         let inverted = if spec.largest { -1 } else { 0 };
         macro_rules! ordinals {
             ($t:ty, $ordinal:expr) => {
@@ -135,11 +135,14 @@ impl Extremes {
                 })?;
                 let better = |a, b| better(&rows, spec.largest, a, b);
                 let least = Least::new(positions, spec.running, section, better, tasks)?;
-                return Ok(Extremes { largest: spec.largest, values: Values::Rows(least, Box::new(rows)) });
+                return Ok(ExtremeFrames {
+                    largest: spec.largest,
+                    values: Values::Rows(least, Box::new(rows)),
+                });
             }
         };
         let least = Least::new(ordinals, spec.running, section, i64::min, tasks)?;
-        Ok(Extremes { largest: spec.largest, values: Values::Ordinals(least) })
+        Ok(ExtremeFrames { largest: spec.largest, values: Values::Ordinals(least) })
     }
 
     /// Bytes of memory in use.
@@ -163,7 +166,7 @@ fn better(rows: &Materialized, largest: bool, a: u32, b: u32) -> u32 {
 
 /// A call for the extreme of a frame.
 #[derive(Debug)]
-pub struct Extreme {
+pub struct FrameExtreme {
     /// The state that knows the extremes.
     pub state: usize,
     /// Which rows count, if not all do: the state.
@@ -172,7 +175,7 @@ pub struct Extreme {
     pub frame: usize,
 }
 
-impl Extremes {
+impl ExtremeFrames {
     /// Writes the extremes of the frames, values that are held as `physical`.
     pub fn write(
         &self,

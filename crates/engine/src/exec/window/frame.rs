@@ -6,7 +6,7 @@
 //! ([`super::range`]).
 
 use super::operand::{Operand, bad_offset};
-use super::range::{RangeKeys, RangeSpec, Searched};
+use super::range::{RangeKeys, RangeSearch, RangeSpec};
 use super::section::{Places, Section};
 use crate::plan::{Exclude, FrameUnits};
 use entasis_vector::{Error, Result, Value};
@@ -100,7 +100,7 @@ pub struct Frames {
     /// of its hole again.
     holes: Option<Holes>,
     offsets: Vec<Option<i128>>,
-    searched: Searched,
+    searched: RangeSearch,
 }
 
 #[derive(Default)]

@@ -12,35 +12,35 @@ use entasis_vector::{Result, Vector};
 use std::ops::Range;
 
 /// See the module.
-pub struct Kept {
+pub struct KeptOrder {
     rows: Materialized,
     /// Row ids in order; none if these are 0, 1, 2, …
     order: Vec<u32>,
     len: usize,
 }
 
-impl Kept {
+impl KeptOrder {
     /// Rows that stand in their order, with the ids 0, 1, 2, …
-    pub fn in_place(rows: Materialized) -> Kept {
-        Kept { len: rows.rows(), rows, order: Vec::new() }
+    pub fn in_place(rows: Materialized) -> KeptOrder {
+        KeptOrder { len: rows.rows(), rows, order: Vec::new() }
     }
 
     /// Rows whose order is known, and for which there is this memory.
     ///
     /// # Errors
     /// Those of `tasks`.
-    pub fn new(ordered: Ordered, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<Kept> {
+    pub fn new(ordered: Ordered, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<KeptOrder> {
         let Ordered { rows, order } = ordered;
         let len = order.len();
         let (tuples, ..) = rows.compressed();
         let widest = rows.columns().iter().map(|meta| meta.physical.width()).max().unwrap_or(0);
         if tuples > 0 || memory.resize(memory.bytes() + len * widest).is_err() {
-            return Ok(Kept { rows, order, len });
+            return Ok(KeptOrder { rows, order, len });
         }
         let all = vec![true; rows.columns().len()];
         let rows = rows.rearranged(&order, &all, tasks)?;
         memory.resize(rows.bytes())?;
-        Ok(Kept { rows, order: Vec::new(), len })
+        Ok(KeptOrder { rows, order: Vec::new(), len })
     }
 
     /// How many there are.

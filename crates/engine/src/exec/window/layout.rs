@@ -19,7 +19,7 @@
 
 use super::by_frame::ByFrame;
 use super::distinct::{self, DistinctSpec};
-use super::extreme::{Extreme, ExtremeSpec};
+use super::extreme::{ExtremeSpec, FrameExtreme};
 use super::frame::{BoundSpec, FrameSpec};
 use super::operand::Operand;
 use super::range::{RangeKind, RangeSpec};
@@ -40,7 +40,7 @@ use entasis_vector::types::pow10;
 use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result, Value};
 
 /// How a window works. Made once, shared by all workers.
-pub struct Layout {
+pub struct WindowLayout {
     /// What rows are kept with: columns that come out, then what functions read. Decimals may be wider than
     /// what computes them gives.
     pub stored: Vec<ColumnMeta>,
@@ -55,7 +55,7 @@ pub struct Layout {
     /// All frames.
     pub frames: Vec<FrameSpec>,
     /// All states.
-    pub states: Vec<StateSpec>,
+    pub states: Vec<WindowState>,
     /// The calls, each with what comes out.
     pub calls: Vec<(ColumnMeta, Call)>,
     /// Only the first rows of partitions come out.
@@ -66,7 +66,7 @@ pub struct Layout {
 
 /// What is prepared for a section, for one call or several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StateSpec {
+pub enum WindowState {
     /// Rows that count, and where they are.
     Counted {
         /// Which.
@@ -77,19 +77,19 @@ pub enum StateSpec {
     /// Sums.
     Sums(SumSpec),
     /// Extremes.
-    Extremes(ExtremeSpec),
+    ExtremeFrames(ExtremeSpec),
     /// Distinct values, in frames that move at both ends.
-    Distinct(DistinctSpec),
+    DistinctFrames(DistinctSpec),
 }
 
-impl StateSpec {
+impl WindowState {
     /// The rows that count.
     pub fn counting(&self) -> &Counting {
         match self {
-            StateSpec::Counted { counting, .. } => counting,
-            StateSpec::Distinct(distinct) => &distinct.counting,
-            StateSpec::Sums(sums) => &sums.counting,
-            StateSpec::Extremes(extremes) => &extremes.counting,
+            WindowState::Counted { counting, .. } => counting,
+            WindowState::DistinctFrames(distinct) => &distinct.counting,
+            WindowState::Sums(sums) => &sums.counting,
+            WindowState::ExtremeFrames(extremes) => &extremes.counting,
         }
     }
 }
@@ -107,9 +107,9 @@ pub enum Call {
     /// A count, a sum or a mean.
     Additive(Additive),
     /// A least or largest value.
-    Extreme(Extreme),
+    FrameExtreme(FrameExtreme),
     /// A count, a sum or a mean of distinct values.
-    Distinct {
+    DistinctFrames {
         /// The state that knows equal rows, and their sums.
         state: usize,
         /// The frame.
@@ -125,12 +125,12 @@ pub enum Call {
 const FIRST_OWN_ID: u32 = 1 << 31;
 
 /// Columns that rows are to be kept with.
-struct Kept {
+struct KeptOrder {
     exprs: Vec<(ColumnId, Expr)>,
     passed: usize,
 }
 
-impl Kept {
+impl KeptOrder {
     /// The column with the values of `expr`.
     fn column(&mut self, expr: &Expr) -> usize {
         let same = |(_, kept): &(ColumnId, Expr)| kept == expr && !expr.is_volatile();
@@ -186,7 +186,7 @@ impl Kept {
     }
 }
 
-impl Layout {
+impl WindowLayout {
     /// Takes `window` apart: its `calls` over rows of `input`, of which those columns come out for which
     /// `passes` holds. Also what computes the columns that rows are kept with.
     ///
@@ -198,10 +198,10 @@ impl Layout {
         passes: impl Fn(ColumnId) -> bool,
         window: &Window,
         calls: &[(ColumnId, WindowCall)],
-    ) -> Result<(Layout, Project)> {
+    ) -> Result<(WindowLayout, Project)> {
         let passed = input.iter().filter(|meta| passes(meta.id));
         let exprs: Vec<_> = passed.map(|meta| (meta.id, Expr::column(meta.id, meta.ty))).collect();
-        let mut kept = Kept { passed: exprs.len(), exprs };
+        let mut kept = KeptOrder { passed: exprs.len(), exprs };
         let partition: Vec<usize> = window.partition.iter().map(|key| kept.column(key)).collect();
         let order: Vec<OrderKey> = window.order.iter().map(|key| kept.key(key)).collect();
         let mut parts = Vec::new();
@@ -232,7 +232,7 @@ impl Layout {
             descending,
             nulls_first,
         });
-        let mut layout = Layout {
+        let mut layout = WindowLayout {
             keys: keys.collect(),
             output: stored[..kept.passed].to_vec(),
             passed: kept.passed,
@@ -272,7 +272,7 @@ impl Layout {
     fn plan(&mut self, mut parts: Parts<'_>) -> Result<(ColumnMeta, Call)> {
         use WindowFunction as F;
         let mut meta = ColumnMeta::new(parts.id, parts.call.ty);
-        let value = |layout: &Layout| {
+        let value = |layout: &WindowLayout| {
             let column = parts.args.first().copied().ok_or_else(|| {
                 Error::internal(format!("{} without an argument", parts.call.function.name()))
             })?;
@@ -354,14 +354,14 @@ impl Layout {
             let is_mean = matches!(function, F::Avg) && (meta.ty.is_integer() || meta.ty.is_decimal());
             if !sums || is_small && (is_number || is_mean) {
                 let counting = Counting { args: vec![column], filter: parts.filter, distinct: false };
-                let state = self.state(StateSpec::Distinct(DistinctSpec { column, counting, sums }));
+                let state = self.state(WindowState::DistinctFrames(DistinctSpec { column, counting, sums }));
                 let result = match function {
                     F::Count => AdditiveResult::Count,
                     F::Sum => AdditiveResult::Sum(state),
                     _ => AdditiveResult::Mean(state, unit),
                 };
                 let meta = ColumnMeta { nullable: sums, ..ColumnMeta::new(parts.id, call.ty) };
-                return Ok((meta, Call::Distinct { state, frame, result }));
+                return Ok((meta, Call::DistinctFrames { state, frame, result }));
             }
         }
         let wants_one = !matches!(function, F::CountStar | F::External(_));
@@ -386,8 +386,8 @@ impl Layout {
             distinct,
         };
         let counts_all = counting.args.is_empty() && counting.filter.is_none();
-        let counted = |layout: &mut Layout, lists: bool| {
-            (!counts_all).then(|| layout.state(StateSpec::Counted { counting: counting.clone(), lists }))
+        let counted = |layout: &mut WindowLayout, lists: bool| {
+            (!counts_all).then(|| layout.state(WindowState::Counted { counting: counting.clone(), lists }))
         };
         let mut meta = ColumnMeta::new(parts.id, call.ty);
         let Some(column) = argument else {
@@ -419,7 +419,7 @@ impl Layout {
                 let counted = counted(self, false);
                 // Exact sums do not depend on the frame.
                 let sums = SumSpec { column, counting, running: running && is_float };
-                let state = self.state(StateSpec::Sums(sums));
+                let state = self.state(WindowState::Sums(sums));
                 let result = match function {
                     F::Sum => AdditiveResult::Sum(state),
                     _ => AdditiveResult::Mean(state, unit),
@@ -431,9 +431,13 @@ impl Layout {
                 meta = ColumnMeta { physical, range, ..meta };
                 let counted = counted(self, false);
                 let largest = matches!(function, F::Max | F::BoolOr);
-                let state =
-                    self.state(StateSpec::Extremes(ExtremeSpec { column, counting, largest, running }));
-                Call::Extreme(Extreme { state, counted, frame })
+                let state = self.state(WindowState::ExtremeFrames(ExtremeSpec {
+                    column,
+                    counting,
+                    largest,
+                    running,
+                }));
+                Call::FrameExtreme(FrameExtreme { state, counted, frame })
             }
             F::AnyValue => {
                 let ColumnMeta { physical, range, .. } = self.stored[column].clone();
@@ -450,7 +454,7 @@ impl Layout {
     fn values_of(&mut self, column: usize, ignore_nulls: bool) -> Option<usize> {
         let counting = Counting { args: vec![column], filter: None, distinct: false };
         let passes_over = ignore_nulls && self.stored[column].nullable;
-        passes_over.then(|| self.state(StateSpec::Counted { counting, lists: true }))
+        passes_over.then(|| self.state(WindowState::Counted { counting, lists: true }))
     }
 
     fn frame(&mut self, frame: Option<FrameSpec>) -> Result<usize> {
@@ -461,7 +465,7 @@ impl Layout {
         }))
     }
 
-    fn state(&mut self, state: StateSpec) -> usize {
+    fn state(&mut self, state: WindowState) -> usize {
         self.states.iter().position(|other| *other == state).unwrap_or_else(|| {
             self.states.push(state);
             self.states.len() - 1
@@ -483,7 +487,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(id: ColumnId, call: &'a WindowCall, order: &[SortKey], kept: &mut Kept) -> Result<Parts<'a>> {
+    fn of(id: ColumnId, call: &'a WindowCall, order: &[SortKey], kept: &mut KeptOrder) -> Result<Parts<'a>> {
         use WindowFunction as F;
         let name = call.function.name();
         let is_aggregate = matches!(call.function, F::Aggregate(_));

@@ -54,15 +54,15 @@ use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Alone, Blocking, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
-use crate::exec::sort::{Merge, Ordered, Outcome, Shared as Sort, SortSink};
+use crate::exec::sort::{Merge, Ordered, Outcome, SortShared as Sort, SortSink};
 use crate::memory::Reservation;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
 use frame::Frames;
-use kept::Kept;
-use layout::Layout;
+use kept::KeptOrder;
+use layout::WindowLayout;
 use prepared::{Prepared, Scratch};
 use section::{Places, Section, boundaries};
 use std::ops::Range;
@@ -92,7 +92,11 @@ pub struct View<'a> {
 ///
 /// # Errors
 /// Those of compiling the keys.
-pub(crate) fn window(layout: Layout, context: &QueryContext, recorder: &Arc<Recorder>) -> Result<Blocking> {
+pub(crate) fn window(
+    layout: WindowLayout,
+    context: &QueryContext,
+    recorder: &Arc<Recorder>,
+) -> Result<Blocking> {
     let sort = Sort::new(&layout.stored, &layout.keys, None, context, recorder)?;
     let sort = Arc::new(sort.with_firsts(layout.firsts()));
     let output = layout.output.clone();
@@ -109,7 +113,7 @@ pub(crate) fn window(layout: Layout, context: &QueryContext, recorder: &Arc<Reco
 
 /// What all workers share.
 struct Shared {
-    layout: Layout,
+    layout: WindowLayout,
     /// What keeps the rows and puts them in order.
     sort: Arc<Sort>,
     context: QueryContext,
@@ -121,7 +125,7 @@ struct Shared {
 /// Rows in order, on their way out.
 enum Ready {
     InMemory {
-        rows: Arc<Kept>,
+        rows: Arc<KeptOrder>,
         /// Where partitions begin.
         partitions: Vec<u32>,
         morsels: Vec<Morsel>,
@@ -185,7 +189,7 @@ impl Shared {
     /// Cuts rows in order into morsels.
     fn divide(&self, ordered: Ordered, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Ready> {
         let layout = &self.layout;
-        let rows = Arc::new(Kept::new(ordered, &mut memory, tasks)?);
+        let rows = Arc::new(KeptOrder::new(ordered, &mut memory, tasks)?);
         let all = rows.len();
         let partitions = boundaries(&rows, 0..all, &layout.partition, tasks)?;
         memory.resize(memory.bytes() + partitions.capacity() * size_of::<u32>())?;
@@ -243,7 +247,7 @@ impl Shared {
             Ready::InFiles(files) => {
                 let Some((number, rows, memory)) = self.read(&mut lock(files))? else { return Ok(None) };
                 let all = rows.rows();
-                let rows = Arc::new(Kept::in_place(rows));
+                let rows = Arc::new(KeptOrder::in_place(rows));
                 let partitions = boundaries(&rows, 0..all, &layout.partition, alone)?;
                 let section = Section::new(rows, 0..all, partitions, layout.peers.as_deref(), alone)?;
                 let prepared = Arc::new(Prepared::new(layout, section, &self.context, alone)?);
@@ -344,6 +348,10 @@ impl Source for WindowSource {
             Ready::InMemory { morsels, .. } => Some(morsels.len()),
             Ready::InFiles(_) => None,
         }
+    }
+
+    fn end(&self) {
+        self.shared.sort.note_files();
     }
 }
 

@@ -3,10 +3,10 @@
 use super::View;
 use super::by_frame::Ready;
 use super::counted::Counted;
-use super::distinct::Distinct;
-use super::extreme::Extremes;
+use super::distinct::DistinctFrames;
+use super::extreme::ExtremeFrames;
 use super::frame::Frames;
-use super::layout::{Call, Layout, StateSpec};
+use super::layout::{Call, WindowLayout, WindowState};
 use super::previous::Previous;
 use super::range::RangeKeys;
 use super::ranking::write_ntile;
@@ -31,12 +31,12 @@ pub struct Prepared {
     _memory: Reservation,
 }
 
-/// What a [`StateSpec`] has become.
+/// What a [`WindowState`] has become.
 enum State {
     Counted(Counted),
     Sums(Sums),
-    Extremes(Extremes),
-    Distinct(Distinct),
+    ExtremeFrames(ExtremeFrames),
+    DistinctFrames(DistinctFrames),
 }
 
 impl State {
@@ -44,8 +44,8 @@ impl State {
         match self {
             State::Counted(counted) => counted.bytes(),
             State::Sums(sums) => sums.bytes(),
-            State::Extremes(extremes) => extremes.bytes(),
-            State::Distinct(distinct) => distinct.bytes(),
+            State::ExtremeFrames(extremes) => extremes.bytes(),
+            State::DistinctFrames(distinct) => distinct.bytes(),
         }
     }
 }
@@ -56,7 +56,7 @@ impl Prepared {
     /// # Errors
     /// Resource, if there is no memory for it; those of `tasks`.
     pub fn new(
-        layout: &Layout,
+        layout: &WindowLayout,
         section: Section,
         context: &QueryContext,
         tasks: &dyn Tasks,
@@ -79,17 +79,17 @@ impl Prepared {
             }
             let previous = previous.as_ref().filter(|_| counting.distinct).map(|(_, previous)| previous);
             let state = match spec {
-                StateSpec::Counted { lists, .. } => {
+                WindowState::Counted { lists, .. } => {
                     State::Counted(Counted::new(counting, *lists, &section, previous, tasks)?)
                 }
-                StateSpec::Sums(sums) => {
+                WindowState::Sums(sums) => {
                     State::Sums(Sums::new(sums, &metas[sums.column], &section, previous, tasks)?)
                 }
-                StateSpec::Distinct(distinct) => {
-                    State::Distinct(Distinct::new(distinct, metas, &section, tasks)?)
+                WindowState::DistinctFrames(distinct) => {
+                    State::DistinctFrames(DistinctFrames::new(distinct, metas, &section, tasks)?)
                 }
-                StateSpec::Extremes(extremes) => {
-                    State::Extremes(Extremes::new(extremes, metas, &section, tasks)?)
+                WindowState::ExtremeFrames(extremes) => {
+                    State::ExtremeFrames(ExtremeFrames::new(extremes, metas, &section, tasks)?)
                 }
             };
             reserve(state.bytes() + previous.map_or(0, Previous::bytes))?;
@@ -137,7 +137,7 @@ impl Prepared {
     /// Those of the functions; interrupted.
     pub fn write(
         &self,
-        layout: &Layout,
+        layout: &WindowLayout,
         rows: Range<usize>,
         scratch: &mut Scratch,
         context: &QueryContext,
@@ -170,12 +170,16 @@ impl Prepared {
                         }
                     }
                 }
-                Call::Extreme(call) => {
-                    let State::Extremes(extremes) = &self.states[call.state] else { return Err(mismatch()) };
+                Call::FrameExtreme(call) => {
+                    let State::ExtremeFrames(extremes) = &self.states[call.state] else {
+                        return Err(mismatch());
+                    };
                     extremes.write(self.counted(call.counted)?, call.frame, meta.physical, &view, out);
                 }
-                Call::Distinct { state, frame, result } => {
-                    let State::Distinct(distinct) = &self.states[*state] else { return Err(mismatch()) };
+                Call::DistinctFrames { state, frame, result } => {
+                    let State::DistinctFrames(distinct) = &self.states[*state] else {
+                        return Err(mismatch());
+                    };
                     let frames = &view.frames[*frame];
                     match result {
                         AdditiveResult::Count => distinct.write_counts(frames, out),

@@ -95,7 +95,7 @@ enum Values {
 
 /// Memory of a search.
 #[derive(Default)]
-pub struct Searched {
+pub struct RangeSearch {
     integers: Vec<Option<i128>>,
     floats: Vec<Option<f64>>,
     intervals: Vec<Option<Interval>>,
@@ -176,7 +176,7 @@ impl RangeKeys {
         is_end: bool,
         section: &Section,
         places: &Places,
-        memory: &mut Searched,
+        memory: &mut RangeSearch,
         out: &mut Vec<u32>,
     ) -> Result<()> {
         // Towards larger keys.
@@ -316,7 +316,7 @@ impl<'a> Limits<'a> {
         up: bool,
         section: &Section,
         rows: Range<usize>,
-        memory: &'a mut Searched,
+        memory: &'a mut RangeSearch,
     ) -> Result<Limits<'a>> {
         if matches!(kind, RangeKind::Integer) {
             offset.integers(section, rows, &mut memory.integers)?;

@@ -8,7 +8,7 @@
 //! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in
 //! order, each is compared with the one before it and no other.
 
-use super::kept::Kept;
+use super::kept::KeptOrder;
 use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{CHUNK_ROWS, Interval, Native, PhysicalType, Result, StringView, Vector};
@@ -20,7 +20,7 @@ pub const TASK_ROWS: usize = 32 << 10;
 
 /// See the module.
 pub struct Section {
-    rows: Arc<Kept>,
+    rows: Arc<KeptOrder>,
     /// Where the section stands in their order.
     range: Range<usize>,
     /// The positions at which partitions begin, ascending, and the number of rows.
@@ -38,7 +38,7 @@ impl Section {
     /// # Errors
     /// Those of `tasks`.
     pub fn new(
-        rows: Arc<Kept>,
+        rows: Arc<KeptOrder>,
         range: Range<usize>,
         mut partitions: Vec<u32>,
         order: Option<&[usize]>,
@@ -124,7 +124,7 @@ pub fn task_ranges(rows: usize) -> Vec<Range<usize>> {
 /// # Errors
 /// Those of `tasks`.
 pub fn boundaries(
-    rows: &Kept,
+    rows: &KeptOrder,
     range: Range<usize>,
     columns: &[usize],
     tasks: &dyn Tasks,

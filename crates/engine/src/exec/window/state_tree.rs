@@ -21,7 +21,7 @@ pub struct StateTree {
 }
 
 /// A stretch of rows, or of nodes, that a frame is still to see.
-pub struct Part {
+pub struct FrameRest {
     /// The frame.
     pub frame: u32,
     /// Positions, or numbers of nodes.
@@ -62,25 +62,25 @@ impl StateTree {
 
     /// What frames are put together from, of each frame one stretch of positions at most: levels, 0 for the
     /// rows, with what of them is to be seen, in that order.
-    pub fn cut(&self, frames: impl Iterator<Item = (u32, Range<usize>)>) -> Vec<(usize, Vec<Part>)> {
-        let mut parts: Vec<Part> = frames.map(|(frame, range)| Part { frame, range }).collect();
+    pub fn cut(&self, frames: impl Iterator<Item = (u32, Range<usize>)>) -> Vec<(usize, Vec<FrameRest>)> {
+        let mut parts: Vec<FrameRest> = frames.map(|(frame, range)| FrameRest { frame, range }).collect();
         let mut steps = Vec::new();
         // By level, from the rows on: what comes at the ends.
-        let mut ends: Vec<(usize, Vec<Part>)> = Vec::new();
+        let mut ends: Vec<(usize, Vec<FrameRest>)> = Vec::new();
         for level in 0..=self.levels.len() {
             if parts.is_empty() {
                 break;
             }
             let (mut now, mut above, mut end) = (Vec::new(), Vec::new(), Vec::new());
-            for Part { frame, range } in parts {
+            for FrameRest { frame, range } in parts {
                 if range.len() < 2 * FAN_OUT || level == self.levels.len() {
-                    now.push(Part { frame, range });
+                    now.push(FrameRest { frame, range });
                     continue;
                 }
                 let (first, last) = (range.start.next_multiple_of(FAN_OUT), range.end / FAN_OUT * FAN_OUT);
-                now.push(Part { frame, range: range.start..first });
-                above.push(Part { frame, range: first / FAN_OUT..last / FAN_OUT });
-                end.push(Part { frame, range: last..range.end });
+                now.push(FrameRest { frame, range: range.start..first });
+                above.push(FrameRest { frame, range: first / FAN_OUT..last / FAN_OUT });
+                end.push(FrameRest { frame, range: last..range.end });
             }
             steps.push((level, now));
             ends.push((level, end));

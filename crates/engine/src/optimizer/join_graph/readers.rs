@@ -3,7 +3,7 @@
 
 use super::{Attached, Graph, Set, members};
 use crate::cost::Costs;
-use crate::estimate::join_cost::{Side, Width};
+use crate::estimate::join_cost::{WeighedSide, Width};
 use crate::estimate::width::widths;
 use crate::plan::Columns;
 use crate::plan::tree::{ColumnSet, reads_all};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// A column of a relation that joins or somebody above the region read.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ReadColumn {
     width: Width,
     /// The relations that must be together before no join reads it any more; all, if somebody above does.
     readers: Set,
@@ -46,13 +46,13 @@ impl Graph {
             let node = relation.node.as_ref().expect("relations are there until the plan is built");
             let widths = widths(node, columns, costs, |id| readers.contains_key(&id));
             relation.wanted =
-                widths.into_iter().map(|(id, width)| Wanted { width, readers: readers[&id] }).collect();
+                widths.into_iter().map(|(id, width)| ReadColumn { width, readers: readers[&id] }).collect();
         }
     }
 
     /// The side that `set`, of so many rows, is of a join with `other`.
-    pub(in crate::optimizer) fn side(&self, set: Set, other: Set, rows: f64) -> Side {
-        let mut side = Side { rows, ..Side::default() };
+    pub(in crate::optimizer) fn side(&self, set: Set, other: Set, rows: f64) -> WeighedSide {
+        let mut side = WeighedSide { rows, ..WeighedSide::default() };
         for wanted in members(set).flat_map(|i| &self.relations[i].wanted) {
             // What has been joined before has been read before.
             let read = if set.count_ones() == 1 { wanted.width.read } else { 0.0 };

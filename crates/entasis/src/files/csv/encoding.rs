@@ -4,7 +4,7 @@
 //! while the file is read, in order, before it is cut into blocks. A file that begins with the byte order
 //! mark of UTF-16 is read as that.
 
-use crate::files::options::text_option;
+use crate::files::option_values::text_option;
 use encoding_rs::{Decoder, DecoderResult};
 use entasis_sql::Argument;
 use entasis_vector::{Error, Result};
@@ -113,7 +113,7 @@ fn decode(decoder: &mut Decoder, raw: &[u8], last: bool, out: &mut Vec<u8>) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::options::plain;
+    use crate::files::option_values::plain;
     use crate::files::test_files::Directory;
     use entasis_vector::Value;
 

@@ -5,7 +5,7 @@
 //! takes an integer only if it is one exactly. The guess is made from the first rows, and the whole file is
 //! held to it: a later text that the type does not take is an error.
 
-use super::field::{boolean, date, float, integer, time, timestamp, timestamp_tz};
+use super::parse::{boolean, date, float, integer, time, timestamp, timestamp_tz};
 use super::time_format::TimeFormats;
 use entasis_vector::DataType;
 use entasis_vector::types::pow10;

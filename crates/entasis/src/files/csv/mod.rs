@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`encoding`] | the bytes of a file as UTF-8 |
 //! | [`record`] | bytes to records and fields: the one place that knows quotes |
+//! | [`parse`] | texts of the common types to values, fast |
+//! | [`lines`] | lines, and those before the first row |
 //! | [`guess`] | the types that texts may have |
 //! | [`sniff`] | guessing delimiter, quote, header and types from the first rows |
 //! | [`open`] | what is found in several files, as one relation |
@@ -16,7 +18,9 @@
 mod encoding;
 mod field;
 mod guess;
+mod lines;
 mod open;
+mod parse;
 mod read;
 mod record;
 mod reject;
@@ -29,7 +33,7 @@ pub use open::open;
 pub use reject::{Reject, RejectKind, Rejects};
 pub use time_format::TimeFormats;
 
-use super::options::{
+use super::option_values::{
     byte_option, count_option, flag_option, text_option, texts_option, type_option, types_option,
 };
 use entasis_sql::Argument;

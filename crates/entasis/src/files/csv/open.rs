@@ -8,12 +8,12 @@
 
 use super::encoding::Input;
 use super::guess::Guess;
-use super::read::{CsvFile, CsvRelation, lines};
+use super::lines::{lines, preamble};
+use super::read::{CsvFile, CsvRelation};
 use super::sniff::{Sniffed, sniff};
 use super::{CsvOptions, Dialect};
 use crate::files::columns::{Origin, place_of};
-use crate::files::options::Options;
-use crate::files::paths;
+use crate::files::paths::{self, FileOptions};
 use entasis_engine::relation::Relation;
 use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use std::path::{Path, PathBuf};
@@ -29,10 +29,15 @@ const WHOLE_SAMPLES: usize = 8;
 ///
 /// # Errors
 /// I/O, if a file cannot be read; input, if the columns cannot be told or are not the same.
-pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dyn Relation>> {
-    options.csv.check()?;
+pub fn open(
+    name: &str,
+    paths: Vec<PathBuf>,
+    file_options: &FileOptions,
+    options: &CsvOptions,
+) -> Result<Arc<dyn Relation>> {
+    options.check()?;
     let mut bytes = 0;
-    let mut csv = options.csv.clone();
+    let mut csv = options.clone();
     if paths.len() > WHOLE_SAMPLES && csv.sample_rows < usize::MAX / WHOLE_SAMPLES {
         csv.sample_rows = (csv.sample_rows * WHOLE_SAMPLES / paths.len()).max(csv.sample_rows.min(500));
     }
@@ -51,7 +56,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dy
         found.push(sniffed);
     }
     let sniffed = || paths.iter().zip(&found).filter_map(|(path, found)| Some((&**path, found.as_ref()?)));
-    let (mut schema, guessed) = columns(name, &sniffed().collect::<Vec<_>>(), options)?;
+    let (mut schema, guessed) = columns(name, &sniffed().collect::<Vec<_>>(), file_options, options)?;
     let width = schema.len();
     let mut files = Vec::with_capacity(paths.len());
     for (path, found) in paths.iter().zip(&found) {
@@ -59,14 +64,14 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dy
     }
     paths::add_columns(
         &paths,
-        &options.files,
+        file_options,
         &mut schema,
         files.iter_mut().map(|file| &mut file.columns).collect(),
     )?;
     let rows = sniffed().map(|(_, found)| found.row_bytes);
     let row_bytes = rows.clone().sum::<f64>() / rows.count().max(1) as f64;
     let guessed = guessed.into_iter().chain(std::iter::repeat_n(false, schema.len() - width)).collect();
-    Ok(Arc::new(CsvRelation::new(name, schema, guessed, files, bytes, row_bytes, options.csv.clone())))
+    Ok(Arc::new(CsvRelation::new(name, schema, guessed, files, bytes, row_bytes, options.clone())))
 }
 
 /// The start of a file, from its first row to the end of a row, and whether that is all of it.
@@ -91,21 +96,13 @@ fn sample(path: &Path, options: &CsvOptions) -> Result<(Vec<u8>, bool)> {
     Ok((bytes, ended))
 }
 
-/// Bytes and lines before the first row: the byte order mark and the lines that are skipped.
-pub(super) fn preamble(bytes: &[u8], skip: usize) -> (usize, usize) {
-    let mut at = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-    for line in 0..skip {
-        match bytes[at..].iter().position(|&b| b == b'\n') {
-            Some(length) => at += length + 1,
-            None => return (bytes.len(), line),
-        }
-    }
-    (at, skip)
-}
-
 /// The columns of the relation, and which of their types were guessed.
-fn columns(name: &str, found: &[(&Path, &Sniffed)], options: &Options) -> Result<(Schema, Vec<bool>)> {
-    let csv = &options.csv;
+fn columns(
+    name: &str,
+    found: &[(&Path, &Sniffed)],
+    file_options: &FileOptions,
+    csv: &CsvOptions,
+) -> Result<(Schema, Vec<bool>)> {
     if found.is_empty() && csv.columns.is_none() {
         return Err(Error::input(format!("'{name}' is empty, so that its columns are unknown"))
             .with_hint("say them: columns => {'name': 'TYPE', …}"));
@@ -119,7 +116,7 @@ fn columns(name: &str, found: &[(&Path, &Sniffed)], options: &Options) -> Result
         by_file.push(Found { path, header: sniffed.header, names });
     }
     if let Some((first, others)) = by_file.split_first() {
-        others.iter().try_for_each(|other| check_alike(first, other, options))?;
+        others.iter().try_for_each(|other| check_alike(first, other, file_options, csv))?;
     }
     if let Some(schema) = &csv.columns {
         return Ok((schema.clone(), vec![false; schema.len()]));
@@ -196,35 +193,40 @@ struct Found<'a> {
 }
 
 /// Refuses files that do not go together as they are.
-fn check_alike(first: &Found<'_>, other: &Found<'_>, options: &Options) -> Result<()> {
+fn check_alike(
+    first: &Found<'_>,
+    other: &Found<'_>,
+    file_options: &FileOptions,
+    csv: &CsvOptions,
+) -> Result<()> {
     let [first_path, path] = [first.path, other.path].map(Path::display);
     if first.header != other.header {
         let (with, without) = if first.header { (first_path, path) } else { (path, first_path) };
         let text = format!("'{with}' seems to begin with the names of its columns, but '{without}' does not");
         return Err(Error::input(text).with_hint("say it: header => true, or header => false"));
     }
-    let same = if options.csv.columns.is_some() {
+    let same = if csv.columns.is_some() {
         // They go by position, so the header must say the same.
         !first.header || first.names == other.names
-    } else if !first.header && options.csv.null_padding {
+    } else if !first.header && csv.null_padding {
         true
     } else {
         let has = |name: &String| place_of(name, other.names.iter().map(String::as_str)).is_some();
         first.names.len() == other.names.len() && first.names.iter().all(has)
     };
-    if same || options.files.union_by_name {
+    if same || file_options.union_by_name {
         return Ok(());
     }
     let (first_names, names) = (first.names.join(", "), other.names.join(", "));
     Err(Error::input(format!("'{path}' has the columns {names}, but '{first_path}' has {first_names}"))
-        .with_hint(match options.csv.columns {
+        .with_hint(match csv.columns {
             Some(_) => "read the files apart",
             None => "read what they have by name: union_by_name => true",
         }))
 }
 
 /// One file of the relation, whose columns are `schema`.
-fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &Options) -> CsvFile {
+fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &CsvOptions) -> CsvFile {
     let path = path.to_owned();
     let Some(sniffed) = sniffed else {
         // It has no rows, so it does not matter how they are cut.
@@ -233,8 +235,8 @@ fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &Optio
         let columns = vec![Origin::Value(Value::Null); schema.len()];
         return CsvFile { path, dialect, header: false, width: 0, columns };
     };
-    let columns = match names_of(sniffed, &options.csv, &path) {
-        Ok(names) if options.csv.columns.is_none() => {
+    let columns = match names_of(sniffed, options, &path) {
+        Ok(names) if options.columns.is_none() => {
             let place = |field: &Field| place_of(&field.name, names.iter().map(String::as_str));
             schema
                 .iter()

@@ -13,7 +13,7 @@
 
 use super::encoding::Input;
 use super::field::{Texts, read_column};
-use super::open::preamble;
+use super::lines::{lines, preamble};
 use super::record::{Scanner, Span, last_record_end};
 use super::reject::{Reject, RejectKind};
 use super::{CsvOptions, Dialect};
@@ -238,12 +238,6 @@ impl Splitter {
             return Ok(true);
         }
     }
-}
-
-/// Line ends, counted in bytes first, many side by side.
-pub(super) fn lines(bytes: &[u8]) -> usize {
-    let count = |part: &[u8]| part.iter().map(|&b| u8::from(b == b'\n')).sum::<u8>();
-    bytes.chunks(u8::MAX as usize).map(|part| usize::from(count(part))).sum()
 }
 
 struct CsvSource {
@@ -517,7 +511,7 @@ impl SourceWorker for CsvWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::options::plain;
+    use crate::files::option_values::plain;
     use crate::files::test_files::{Directory, read};
     use crate::files::{Format, Options, read_function};
     use entasis_vector::{DataType, ErrorKind, Value};

@@ -3,7 +3,7 @@
 //!
 //! A format with an offset (`%z`) gives instants, any other the time that it says.
 
-use crate::files::options::text_option;
+use crate::files::option_values::text_option;
 use chrono::format::{Item, Parsed, StrftimeItems, parse};
 use chrono::{DateTime, NaiveDate, NaiveTime};
 use entasis_sql::Argument;
@@ -83,7 +83,7 @@ impl TimeFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::options::plain;
+    use crate::files::option_values::plain;
     use entasis_vector::Value;
 
     fn format(text: &str) -> TimeFormat {

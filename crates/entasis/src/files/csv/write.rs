@@ -5,7 +5,7 @@
 
 use super::TimeFormats;
 use super::time_format::TimeFormat;
-use crate::files::options::{byte_option, flag_option, text_option};
+use crate::files::option_values::{byte_option, flag_option, text_option};
 use entasis_sql::Argument;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, Value, Vector};
 use std::io::Write;

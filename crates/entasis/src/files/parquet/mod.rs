@@ -18,8 +18,7 @@ mod scan;
 mod unite;
 
 use super::columns::Origin;
-use super::options::FileOptions;
-use super::paths;
+use super::paths::{self, FileOptions};
 use super::prune::{Bounds, may_hold};
 use arrow_array::{Array, ArrayRef};
 use entasis_arrow::array_to_vector;

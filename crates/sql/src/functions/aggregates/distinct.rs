@@ -1,8 +1,8 @@
 //! An estimate of the number of distinct values: HyperLogLog (Flajolet et al., AofA 2007) with 4,096
 //! registers, whose standard error is 1.6 %; of few values the empty registers say the number nearly exactly.
 
-use super::states::{Accumulator, Call};
-use crate::functions::catalog::row::Row;
+use super::accumulator::{Accumulator, Call};
+use crate::functions::definition::row::Row;
 use entasis_vector::hash::{hash_bytes, hash_u64};
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{DataType, PhysicalType, Result, Value};

@@ -5,6 +5,7 @@
 //! [`order`], [`statistics`], [`pairs`], [`distinct`] or [`simple`]. [`states`] keeps one accumulator for
 //! each group. Rows in which an argument is NULL do not count, unless the accumulator says so.
 
+mod accumulator;
 mod distinct;
 mod order;
 mod page;
@@ -13,7 +14,8 @@ mod simple;
 mod states;
 mod statistics;
 
-use super::catalog::types::digits;
+use super::definition::types::digits;
+pub(crate) use accumulator::Call;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::function::AccumulatorArgs;
@@ -22,7 +24,6 @@ use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_vector::{DataType, Error, Result};
 pub(crate) use page::{FUNCTIONS, ROWS};
 use pairs::Line;
-pub(crate) use states::Call;
 use std::sync::Arc;
 
 /// What an aggregate computes.

@@ -1,8 +1,8 @@
 //! Aggregates of an order: first and last, the value at an extreme, the most frequent one, quantiles.
 
 use super::Kind;
-use super::states::{Accumulator, Call, held};
-use crate::functions::catalog::row::Row;
+use super::accumulator::{Accumulator, Call, held};
+use crate::functions::definition::row::Row;
 use entasis_vector::expr::calendar::{add_intervals, scale_interval};
 use entasis_vector::types::Interval;
 use entasis_vector::{DataType, Error, Result, Value};

@@ -1,6 +1,6 @@
 //! The page's entries of all aggregates. Their examples run over [`ROWS`].
 
-use crate::functions::catalog::{Definition, elsewhere};
+use crate::functions::definition::{Definition, elsewhere};
 
 /// What the examples of the page aggregate.
 pub(crate) const ROWS: &str = "(VALUES (1, 'b', true), (2, 'a', true), (6, 'a', false)) t(x, s, b)";

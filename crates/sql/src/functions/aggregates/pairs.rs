@@ -2,8 +2,8 @@
 //! of least squares. Rows in which either is NULL do not count.
 
 use super::Kind;
-use super::states::{Accumulator, Call};
-use crate::functions::catalog::row::Row;
+use super::accumulator::{Accumulator, Call};
+use crate::functions::definition::row::Row;
 use entasis_vector::{Result, Value};
 
 /// What is asked of the line of least squares, and of the pairs that it is made of.

@@ -1,8 +1,8 @@
 //! Aggregates that fold row by row: counts, products, means of dates, bits, joined texts.
 
 use super::Kind;
-use super::states::{Accumulator, Call};
-use crate::functions::catalog::row::Row;
+use super::accumulator::{Accumulator, Call};
+use crate::functions::definition::row::Row;
 use entasis_vector::statement::{LONGEST, too_long};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::{DataType, Error, Result, Value};

@@ -1,7 +1,8 @@
 //! Accumulators for any number of groups, as the engine sees them.
 
+use super::accumulator::{Accumulator, Call};
 use super::{Kind, distinct, order, pairs, simple, statistics};
-use crate::functions::catalog::row::{Argument, Row};
+use crate::functions::definition::row::{Argument, Row};
 use entasis_engine::plan::{ExternalAggregate, GroupStates};
 use entasis_vector::statement;
 use entasis_vector::vector::uuid_to_ordered;
@@ -9,28 +10,6 @@ use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector};
 use std::any::Any;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-
-/// What a function knows of one group.
-pub(super) trait Accumulator: Default + Clone + Send + 'static {
-    /// True if rows with NULLs count.
-    const TAKES_NULLS: bool = false;
-    /// Adds a row; returns by how many bytes it has grown beyond its own size.
-    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize>;
-    /// Adds what another one knows, whose rows come later.
-    fn merge(&mut self, call: &Call, other: Self) -> Result<()>;
-    /// The result.
-    fn result(&mut self, call: &Call) -> Result<Value>;
-}
-
-/// An aggregate with the types of a call.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    pub(crate) args: Vec<DataType>,
-    pub(crate) result: DataType,
-    pub(crate) ignore_nulls: bool,
-}
 
 impl ExternalAggregate for Call {
     fn name(&self) -> &str {
@@ -165,14 +144,5 @@ impl<A: Accumulator> GroupStates for States<A> {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
-    }
-}
-
-/// Bytes that a value holds beside itself.
-pub(super) fn held(value: &Value) -> usize {
-    match value {
-        Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        _ => 0,
     }
 }

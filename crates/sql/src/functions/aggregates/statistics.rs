@@ -1,8 +1,8 @@
 //! Aggregates of statistics over floats: exact sums, means of other kinds, higher moments.
 
 use super::Kind;
-use super::states::{Accumulator, Call};
-use crate::functions::catalog::row::Row;
+use super::accumulator::{Accumulator, Call};
+use crate::functions::definition::row::Row;
 use entasis_vector::{Error, Result, Value};
 
 /// A sum with what was rounded off (Neumaier).

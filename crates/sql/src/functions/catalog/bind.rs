@@ -1,8 +1,9 @@
 //! A catalog function as DataFusion's binder sees it: a name, argument types and a result type. It is lowered
 //! to a [`Call`](super::call::Call), never invoked.
 
-use super::types::resolve;
-use super::{Body, Definition, Overload, Signature};
+use crate::error::external;
+use crate::functions::definition::types::resolve;
+use crate::functions::definition::{Body, Definition, Overload, Signature};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::{
@@ -10,7 +11,7 @@ use datafusion_expr::{
     Volatility,
 };
 use entasis_arrow::{from_arrow_type, to_arrow_type};
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Result, Value};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -48,10 +49,6 @@ impl Function {
         let types = types.iter().map(from_arrow_type).collect::<Result<Vec<_>>>();
         types.and_then(|types| self.resolve(&types, constants)).map_err(external)
     }
-}
-
-fn external(error: Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 /// A constant integer or text.

@@ -1,13 +1,19 @@
 //! A call of a catalog function in the engine's expressions: its kernel over the rows of a chunk.
 
-use super::row::{Argument, Kernel, Row, Writer};
-use entasis_vector::expr::ExternalFunction;
+use super::definition;
+use crate::expressions::external::fold_external;
+use crate::expressions::fold;
+use crate::functions::definition::Definition;
+use crate::functions::definition::row::{Argument, Kernel, Row, Writer};
+use crate::functions::definition::types::resolve;
+use entasis_vector::expr::{Expr, ExternalFunction};
 use entasis_vector::statement::{self, Meter};
 use entasis_vector::types::Interval;
 use entasis_vector::value::Value;
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Native, PhysicalType, Result, Vector};
 use std::fmt;
+use std::sync::Arc;
 
 /// Rows between two looks at the statement's cancellation.
 const ROWS_PER_CHECK: usize = 64;
@@ -196,4 +202,35 @@ fn choices<'a>(
         }
     }
     Ok(())
+}
+
+/// A call of a function of the catalog. `result` is its type, where the binder knows it better than the
+/// arguments' types say.
+pub(crate) fn catalog_call(
+    name: &'static str,
+    definition: &'static Definition,
+    args: Vec<Expr>,
+    result: Option<DataType>,
+) -> Result<Expr> {
+    let types: Vec<DataType> = args.iter().map(Expr::ty).collect();
+    let constants: Vec<Option<Value>> = args
+        .iter()
+        .map(|arg| match arg {
+            Expr::Literal { value, .. } if !value.is_null() => Some(value.clone()),
+            _ => None,
+        })
+        .collect();
+    let signature = resolve(name, definition, &types, &constants)?;
+    let result = result.unwrap_or(signature.result);
+    let args =
+        args.into_iter().zip(&signature.args).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+    let call = Call { name, args: signature.args, result, kernel: signature.kernel };
+    fold_external(Arc::new(call), args, result)
+}
+
+/// A call of a catalog function by name.
+pub(crate) fn named_call(name: &'static str, args: Vec<Expr>) -> Result<Expr> {
+    let definition =
+        definition(name).ok_or_else(|| Error::internal(format!("the function {name} is missing")))?;
+    catalog_call(name, definition, args, None)
 }

@@ -1,117 +1,36 @@
 //! The catalog of functions: every name that there is, with what it takes and gives, a line on what it does,
-//! and examples that a test runs. `docs/functions.md` is written from it.
+//! and examples that a test runs ([`definition`](super::definition)). `docs/functions.md` is written from it
+//! ([`page`]).
 //!
-//! A scalar function whose kernel is ours has [`Overload`]s: argument types, a result type and a kernel over
-//! one row ([`row`]). [`bind`] is how the binder sees it, [`call`] how the engine does, and [`types`] chooses
-//! the overload. The kernels are in [`super::kernels`], a file for each subject, beside their definitions;
-//! they know nothing of the binder. The others ([`Body::Elsewhere`]) are in [`super::native`],
-//! [`super::aggregates`] or DataFusion's library.
+//! A scalar function whose kernel is ours is seen by the binder through [`bind`], and by the engine through
+//! [`call`]. The others ([`Body::Elsewhere`]) are in [`super::native`], [`super::aggregates`],
+//! [`super::window`] or DataFusion's library.
 
 pub(crate) mod bind;
 pub(crate) mod call;
 pub(crate) mod page;
-pub(crate) mod row;
-pub(crate) mod types;
 
-use super::kernels;
-use entasis_vector::{DataType, Result, Value};
-pub(crate) use row::{Kernel, Row, Writer};
+use super::definition::{Body, Definition, Section};
+use super::{aggregates, kernels, window};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// A group of functions on one subject: a section of the page.
-#[derive(Debug)]
-pub(crate) struct Section {
-    pub title: &'static str,
-    pub functions: &'static [&'static [Definition]],
-}
-
-/// One function under all its names.
-#[derive(Debug)]
-pub(crate) struct Definition {
-    /// The name, and others that mean the same.
-    pub names: &'static [&'static str],
-    /// Arguments, as the page shows them: `text, n`.
-    pub arguments: &'static str,
-    /// The type of the result, as the page shows it.
-    pub gives: &'static str,
-    /// What it does: "the last day of the month".
-    pub does: &'static str,
-    /// Calls and what they give, as text.
-    pub examples: &'static [(&'static str, &'static str)],
-    pub body: Body,
-}
-
-/// What computes a function.
-pub(crate) enum Body {
-    /// The first overload whose arguments are nearest to the given ones.
-    Overloads(&'static [Overload]),
-    /// Types that depend on each other.
-    Typed(fn(&[DataType]) -> Result<Signature>),
-    /// As [`Body::Typed`], where the result also depends on arguments that are constants.
-    TypedByConstants(fn(&[DataType], &[Option<Value>]) -> Result<Signature>),
-    /// Another module.
-    Elsewhere,
-}
-
-impl std::fmt::Debug for Body {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Body::Overloads(_) => "overloads",
-            Body::Typed(_) | Body::TypedByConstants(_) => "typed",
-            Body::Elsewhere => "elsewhere",
-        })
-    }
-}
-
-/// One way to call a function.
-pub(crate) struct Overload {
-    pub args: &'static [DataType],
-    /// The type of any number of further arguments; [`DataType::Null`] takes each as it comes.
-    pub rest: Option<DataType>,
-    pub result: DataType,
-    pub kernel: Kernel,
-}
-
-/// An overload, with the types of a call.
-pub(crate) struct Signature {
-    pub args: Vec<DataType>,
-    pub result: DataType,
-    pub kernel: Kernel,
-}
-
-/// A call with exactly these arguments.
-pub(crate) const fn takes(args: &'static [DataType], result: DataType, kernel: Kernel) -> Overload {
-    Overload { args, rest: None, result, kernel }
-}
-
-/// A definition with overloads.
-pub(crate) const fn define(
-    names: &'static [&'static str],
-    arguments: &'static str,
-    gives: &'static str,
-    does: &'static str,
-    overloads: &'static [Overload],
-    examples: &'static [(&'static str, &'static str)],
-) -> Definition {
-    Definition { names, arguments, gives, does, examples, body: Body::Overloads(overloads) }
-}
-
-/// A definition of what another module computes.
-pub(crate) const fn elsewhere(
-    names: &'static [&'static str],
-    arguments: &'static str,
-    gives: &'static str,
-    does: &'static str,
-    examples: &'static [(&'static str, &'static str)],
-) -> Definition {
-    Definition { names, arguments, gives, does, examples, body: Body::Elsewhere }
-}
+/// All functions, in the order of the page.
+pub(super) const SECTIONS: &[Section] = &[
+    Section { title: "Any type", functions: &[kernels::general::FUNCTIONS] },
+    Section { title: "Numbers", functions: &[kernels::numbers::FUNCTIONS] },
+    Section { title: "Text", functions: &[kernels::text::FUNCTIONS, kernels::similarity::FUNCTIONS] },
+    Section { title: "Regular expressions", functions: &[kernels::patterns::FUNCTIONS] },
+    Section { title: "Bytes, codes and digests", functions: &[kernels::bytes::FUNCTIONS] },
+    Section { title: "Dates and times", functions: &[kernels::calendar::FUNCTIONS] },
+    Section { title: "Formats", functions: &[kernels::formats::FUNCTIONS] },
+    Section { title: "Aggregates", functions: &[aggregates::FUNCTIONS] },
+    Section { title: "Window functions", functions: &[window::FUNCTIONS] },
+];
 
 /// All scalar functions with kernels of ours, by name.
 pub(crate) fn scalars() -> impl Iterator<Item = (&'static str, &'static Definition)> {
-    let definitions =
-        kernels::SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
+    let definitions = SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
     let ours = definitions.filter(|definition| !matches!(definition.body, Body::Elsewhere));
     ours.flat_map(|definition| definition.names.iter().map(move |name| (*name, definition)))
 }
@@ -120,8 +39,7 @@ pub(crate) fn scalars() -> impl Iterator<Item = (&'static str, &'static Definiti
 pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
     static BY_NAME: OnceLock<HashMap<&'static str, &'static Definition>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
-        let definitions =
-            kernels::SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
+        let definitions = SECTIONS.iter().flat_map(|section| section.functions.iter().copied().flatten());
         definitions
             .flat_map(|definition| definition.names.iter().map(move |name| (*name, definition)))
             .collect()

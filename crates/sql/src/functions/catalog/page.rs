@@ -1,8 +1,8 @@
 //! `docs/functions.md`, written from the catalog, and the examples on it, which a test runs.
 
-use super::Definition;
+use super::SECTIONS;
 use crate::functions::aggregates::ROWS;
-use crate::functions::kernels::SECTIONS;
+use crate::functions::definition::Definition;
 use std::fmt::Write;
 
 const HEAD: &str = "# Functions

@@ -1,7 +1,6 @@
 //! Functions of bytes: hexadecimal and other codes, encodings, digests, single bytes and bits.
 
-use super::text::written;
-use crate::functions::catalog::{Definition, Kernel, Row, Writer, define, elsewhere, takes};
+use crate::functions::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes, written};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};

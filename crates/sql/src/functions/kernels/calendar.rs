@@ -1,8 +1,7 @@
 //! Functions of dates, times and intervals, other than their formats. All count microseconds, so that every
 //! year that a type holds is right.
 
-use super::text::written;
-use crate::functions::catalog::{Definition, Kernel, Row, Writer, define, elsewhere, takes};
+use crate::functions::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes, written};
 use entasis_vector::expr::DatePart;
 use entasis_vector::expr::calendar::{add_months, days_in_month, extract_date};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
@@ -573,7 +572,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
 /// The number of units since 1970, or of an interval or time, by type.
 macro_rules! epoch {
     ($name:ident, $factor:expr, $divisor:expr $(, $more:expr)?) => {
-        const $name: &[crate::functions::catalog::Overload] = &[
+        const $name: &[crate::functions::definition::Overload] = &[
             $($more,)?
             takes(&[DATE], BIGINT, Kernel::Wide(|row| {
                 Ok(Some(row.wide(0) * i128::from(MICROS_PER_DAY) * $factor / $divisor))

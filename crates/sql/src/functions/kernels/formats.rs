@@ -4,7 +4,9 @@
 use super::number_patterns::{self, Number};
 use super::to_char::{self, Moment};
 use super::{printf, strftime};
-use crate::functions::catalog::{Body, Definition, Kernel, Overload, Row, Signature, Writer, define, takes};
+use crate::functions::definition::{
+    Body, Definition, Kernel, Overload, Row, Signature, Writer, define, takes,
+};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::{DataType, Error, Result, Value};
 

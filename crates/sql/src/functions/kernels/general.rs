@@ -1,7 +1,7 @@
 //! Functions of values of any type.
 
 use super::numbers::unified;
-use crate::functions::catalog::{
+use crate::functions::definition::{
     Body, Definition, Kernel, Overload, Row, Signature, define, elsewhere, takes,
 };
 use entasis_vector::hash::{hash_bytes, hash_u64};

@@ -1,34 +1,20 @@
 //! Kernels of the catalog's scalar functions, beside their definitions: a file for each subject.
 
-mod bytes;
-mod calendar;
-mod formats;
-mod general;
+pub(super) mod bytes;
+pub(super) mod calendar;
+pub(super) mod formats;
+pub(super) mod general;
 mod number_patterns;
-mod numbers;
-mod patterns;
+pub(super) mod numbers;
+pub(super) mod patterns;
 mod printf;
-mod similarity;
+pub(super) mod similarity;
 mod special;
 mod strftime;
-mod text;
+pub(super) mod text;
 mod to_char;
 
-use super::catalog::{Definition, Section};
-use super::{aggregates, window};
-
-/// All functions, in the order of the page.
-pub(crate) const SECTIONS: &[Section] = &[
-    Section { title: "Any type", functions: &[general::FUNCTIONS] },
-    Section { title: "Numbers", functions: &[numbers::FUNCTIONS] },
-    Section { title: "Text", functions: &[text::FUNCTIONS, similarity::FUNCTIONS] },
-    Section { title: "Regular expressions", functions: &[patterns::FUNCTIONS] },
-    Section { title: "Bytes, codes and digests", functions: &[bytes::FUNCTIONS] },
-    Section { title: "Dates and times", functions: &[calendar::FUNCTIONS] },
-    Section { title: "Formats", functions: &[formats::FUNCTIONS] },
-    Section { title: "Aggregates", functions: &[aggregates::FUNCTIONS] },
-    Section { title: "Window functions", functions: &[window::FUNCTIONS] },
-];
+use super::definition::Definition;
 
 /// `date_trunc` of intervals.
 pub(crate) const TRUNCATE_INTERVAL: Definition = calendar::TRUNCATE_INTERVAL;

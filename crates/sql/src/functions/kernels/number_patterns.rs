@@ -4,7 +4,7 @@
 //! pattern's places from the right: places in front of the first digit are blanks, or zeros from the first
 //! `0` on.
 
-use crate::functions::catalog::Writer;
+use crate::functions::definition::Writer;
 use entasis_vector::types::pow10;
 use entasis_vector::value::write_decimal;
 use entasis_vector::{Error, Result};

@@ -4,8 +4,8 @@
 //! `asin(2)`) is an error.
 
 use super::special::{gamma, ln_gamma};
-use crate::functions::catalog::types::{common, digits};
-use crate::functions::catalog::{Body, Definition, Kernel, Row, Signature, define, elsewhere, takes};
+use crate::functions::definition::types::{common, digits};
+use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, define, elsewhere, takes};
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Error, Result, Value};
 

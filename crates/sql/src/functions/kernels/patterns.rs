@@ -13,7 +13,7 @@
 //! | `q`, `l` | the pattern is plain text |
 //! | `g` | all matches; in `regexp_replace` only |
 
-use crate::functions::catalog::{Definition, Kernel, Row, Writer, define, takes};
+use crate::functions::definition::{Definition, Kernel, Row, Writer, define, takes};
 use entasis_vector::expr::pattern::Pattern;
 use entasis_vector::{DataType, Error, Result};
 use regex::{Captures, Regex, RegexBuilder};

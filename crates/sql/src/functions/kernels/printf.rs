@@ -2,7 +2,7 @@
 //! [`Spec`].
 
 use super::text::{quote, quote_ident};
-use crate::functions::catalog::{Row, Writer};
+use crate::functions::definition::{Row, Writer};
 use entasis_vector::{DataType, Error, Result, Value};
 
 /// How one argument is written.

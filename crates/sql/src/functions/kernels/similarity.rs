@@ -1,6 +1,6 @@
 //! How alike two texts are.
 
-use crate::functions::catalog::{Definition, Kernel, Row, define, takes};
+use crate::functions::definition::{Definition, Kernel, Row, define, takes};
 use entasis_vector::statement;
 use entasis_vector::{DataType, Error, Result};
 use std::collections::HashSet;

@@ -2,7 +2,7 @@
 //! without padding.
 
 use super::calendar::{at, date_of, day_name, month_name};
-use crate::functions::catalog::Writer;
+use crate::functions::definition::Writer;
 use entasis_vector::expr::DatePart;
 use entasis_vector::expr::calendar::extract_date;
 use entasis_vector::types::MICROS_PER_DAY;

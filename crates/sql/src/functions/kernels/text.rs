@@ -1,7 +1,9 @@
 //! Functions of text. Positions and lengths count characters, from 1.
 
 use super::bytes::hex_digits;
-use crate::functions::catalog::{Definition, Kernel, Overload, Row, Writer, define, elsewhere, takes};
+use crate::functions::definition::{
+    Definition, Kernel, Overload, Row, Writer, define, elsewhere, takes, written,
+};
 use entasis_vector::{DataType, Error, Result};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -556,11 +558,6 @@ fn first_match(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     // With a group, what it matched, or NULL if it took no part.
     let found = groups.get(usize::from(groups.len() > 1));
     Ok(found.map(|m| out.text(m.as_str())).is_some())
-}
-
-/// What writing to a [`Writer`] gives, which cannot fail.
-pub(super) fn written(_: std::fmt::Result) -> Result<bool> {
-    Ok(true)
 }
 
 fn first_character(text: &str) -> Option<i64> {

@@ -6,7 +6,7 @@
 //! What was read is put together at the end.
 
 use super::calendar::{JULIAN_1970, at, date_of, day_name, month_name};
-use crate::functions::catalog::Writer;
+use crate::functions::definition::Writer;
 use Field as F;
 use entasis_vector::expr::DatePart;
 use entasis_vector::expr::calendar::extract_date;

@@ -24,6 +24,7 @@ mod shared;
 mod write;
 
 pub use read::read;
+pub(crate) use shared::WeakShared;
 pub use shared::{Shared, Symbols};
 pub use write::write;
 

@@ -3,7 +3,7 @@
 use crate::backend::bytes::push_varint;
 use crate::block::symbols::SymbolTable;
 use entasis_vector::{Dictionary, StringView};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -20,6 +20,23 @@ pub enum Shared {
 #[derive(Debug, Clone)]
 pub struct Symbols(Arc<SymbolTable>);
 
+/// What some blocks shared, remembered without keeping it. While this is there, nothing else has its address.
+#[derive(Debug)]
+pub(crate) enum WeakShared {
+    Dictionary(Weak<Dictionary>),
+    Symbols(Weak<SymbolTable>),
+}
+
+impl WeakShared {
+    /// As [`Shared::address`] was.
+    pub(crate) fn address(&self) -> usize {
+        match self {
+            WeakShared::Dictionary(dictionary) => dictionary.as_ptr() as usize,
+            WeakShared::Symbols(symbols) => symbols.as_ptr() as usize,
+        }
+    }
+}
+
 impl Symbols {
     pub(super) fn table(&self) -> &Arc<SymbolTable> {
         &self.0
@@ -29,6 +46,21 @@ impl Symbols {
 impl Shared {
     pub(super) fn symbols(table: Arc<SymbolTable>) -> Shared {
         Shared::Symbols(Symbols(table))
+    }
+
+    /// Where it is in memory, as a number that tells it apart from all others that there are now; `None` if it
+    /// is nothing.
+    pub(crate) fn address(&self) -> Option<usize> {
+        self.weak().map(|weak| weak.address())
+    }
+
+    /// The same without keeping it; `None` if it is nothing.
+    pub(crate) fn weak(&self) -> Option<WeakShared> {
+        match self {
+            Shared::Nothing => None,
+            Shared::Dictionary(dictionary) => Some(WeakShared::Dictionary(Arc::downgrade(dictionary))),
+            Shared::Symbols(Symbols(table)) => Some(WeakShared::Symbols(Arc::downgrade(table))),
+        }
     }
 
     /// True if both are the same object, or nothing.

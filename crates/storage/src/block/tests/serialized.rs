@@ -16,13 +16,13 @@ const ROWS: usize = 1400;
 const ALL: [u64; WORDS] = [u64::MAX; WORDS];
 
 /// Values of a type, and encodings that are forced on them.
-struct Case {
-    ty: DataType,
+pub(crate) struct Case {
+    pub(crate) ty: DataType,
     values: Vec<Value>,
-    compressions: &'static [Compression],
+    pub(crate) compressions: &'static [Compression],
 }
 
-fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     use Compression as C;
     let mut random = Random(5);
     let numbers: &[C] =
@@ -73,7 +73,12 @@ fn cases() -> Vec<Case> {
 }
 
 /// A table of a key and one column, whose blocks are those of a builder, or are written in place.
-fn table(case: &Case, compression: Compression, layout: Layout, nulls: fn(usize) -> bool) -> Arc<Table> {
+pub(crate) fn table(
+    case: &Case,
+    compression: Compression,
+    layout: Layout,
+    nulls: fn(usize) -> bool,
+) -> Arc<Table> {
     let key = Field { nullable: false, ..Field::new("k", DataType::Int64) };
     let layout_key = if layout == Layout::Insertion { Vec::new() } else { vec![0] };
     let options = TableOptions { layout, layout_key, ghost: 0.05, compression, ..TableOptions::default() };

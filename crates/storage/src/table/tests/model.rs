@@ -317,6 +317,18 @@ fn tiny(layout: Layout, key: &[usize], random: &mut Random) -> TableOptions {
 }
 
 fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usize], steps: usize) {
+    run_beside(seed, layout, (key_type, nullable), key, steps, &mut |_| ());
+}
+
+/// The same, and something else between any two steps.
+pub(crate) fn run_beside(
+    seed: u64,
+    layout: Layout,
+    (key_type, nullable): (DataType, bool),
+    key: &[usize],
+    steps: usize,
+    beside: &mut dyn FnMut(&Arc<Table>),
+) {
     let random = &mut Random(seed * 0x9E37_79B9 + 88_172_645_463_325_252);
     let schema = schema(key_type, nullable);
     let table = Table::with_options("t", schema.clone(), tiny(layout, key, random));
@@ -339,6 +351,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
     // Upkeep between any two steps, until the table rests.
     let rests = seed.is_multiple_of(2);
     while done < steps {
+        beside(&table);
         let operations = 1 + random.below(30) as usize;
         done += operations;
         match random.below(6) {

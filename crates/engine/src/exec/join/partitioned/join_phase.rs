@@ -1,6 +1,6 @@
 //! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
 //!
-//! [`Partitions`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that pushes
+//! [`PartitionSource`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that pushes
 //! the joined rows of each. A partition is one worker's work from its build rows to its last row, unless no
 //! more rows are wanted or another worker has failed. Workers wait for each other's memory: only a partition
 //! that does not fit alone is split again, or taken in blocks.
@@ -29,14 +29,14 @@ use std::time::Duration;
 const STEP_ROWS: usize = 256;
 
 /// The source of the partitions' numbers.
-pub(crate) struct Partitions {
+pub(crate) struct PartitionSource {
     /// What is in files.
     pub partitioning: Arc<Partitioning>,
     /// The next one to look at.
     pub next: Arc<AtomicUsize>,
 }
 
-impl Source for Partitions {
+impl Source for PartitionSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         Ok(Box::new(Numbers { partitioning: self.partitioning.clone(), next: self.next.clone(), last: 0 }))
     }

@@ -89,7 +89,7 @@ use late_payload::LatePayload;
 use policy::SpillPolicy;
 use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
-use statistics::Statistics;
+use statistics::PartitionStatistics;
 use std::sync::Arc;
 
 /// What the parts of one join share that may write partitions.
@@ -118,7 +118,7 @@ pub(crate) struct Partitioning {
     /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are
     /// in memory.
     comes_out: OnceLock<f64>,
-    statistics: Statistics,
+    statistics: PartitionStatistics,
     recorder: Arc<Recorder>,
     context: QueryContext,
 }
@@ -174,7 +174,7 @@ impl Partitioning {
             seen,
             turns: join_phase::Turns::default(),
             comes_out: OnceLock::new(),
-            statistics: Statistics::default(),
+            statistics: PartitionStatistics::default(),
             recorder: recorder.clone(),
             context: context.clone(),
         }))

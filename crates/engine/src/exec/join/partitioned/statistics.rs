@@ -5,7 +5,7 @@ use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Counts, from all workers.
 #[derive(Default)]
-pub(super) struct Statistics {
+pub(super) struct PartitionStatistics {
     deepest: AtomicU32,
     blocks: AtomicUsize,
     /// Partitions that were split for a cache, and how many were made of them.
@@ -16,7 +16,7 @@ pub(super) struct Statistics {
     again: [AtomicU64; 2],
 }
 
-impl Statistics {
+impl PartitionStatistics {
     /// Notes how deep partitions were split.
     pub(super) fn note_depth(&self, depth: u32) {
         self.deepest.fetch_max(depth, Ordering::Relaxed);

@@ -65,7 +65,7 @@ pub(crate) struct BuildStats {
 }
 
 /// A table, and what has become of the rows.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenTable {
     /// The rows, perhaps in another order and without columns that nobody reads.
     pub rows: Materialized,
     /// The table over them.
@@ -91,7 +91,7 @@ pub(crate) fn choose(
     hash_collisions: bool,
     memory: &mut Reservation,
     tasks: &dyn Tasks,
-) -> Result<Chosen> {
+) -> Result<ChosenTable> {
     let mut ladder = Ladder { request, facts, null_equals_null, hash_collisions, memory, tasks };
     ladder.choose(rows)
 }
@@ -235,7 +235,7 @@ impl Ladder<'_> {
         }
     }
 
-    fn choose(&mut self, rows: Materialized) -> Result<Chosen> {
+    fn choose(&mut self, rows: Materialized) -> Result<ChosenTable> {
         if self.facts.keys == 0 {
             let table = Everything::new(&rows);
             return Ok(chosen(rows, table, "nested loop: no equality to search by".into()));
@@ -396,7 +396,7 @@ impl Ladder<'_> {
         (rows.bytes() + bytes).saturating_sub(self.memory.bytes()) <= self.memory.free()
     }
 
-    fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
+    fn build(&mut self, step: Step, rows: Materialized) -> Result<ChosenTable> {
         let (count, keys) = (rows.rows(), self.describe());
         if let Err(error) = self.memory.resize(rows.bytes() + self.bytes(&step, &rows)) {
             // Others may have taken the memory since it was looked at. Chains need the least beside the rows
@@ -464,7 +464,7 @@ impl Ladder<'_> {
         packing: Packing,
         is_window: bool,
         keys: &str,
-    ) -> Result<Chosen> {
+    ) -> Result<ChosenTable> {
         let count = rows.rows();
         let is_read = self.kept(is_window)[..self.facts.keys].contains(&true);
         let apart = if is_read { Vec::new() } else { rows.take_columns(self.facts.keys) };
@@ -484,7 +484,7 @@ impl Ladder<'_> {
         Ok(chosen(rows, table, reason))
     }
 
-    fn cht(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
+    fn cht(&mut self, rows: Materialized, keys: &str) -> Result<ChosenTable> {
         let count = rows.rows();
         let (mut table, arranged) = Cht::build(&self.input(&rows))?;
         let overflows = self.request.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART;
@@ -499,7 +499,7 @@ impl Ladder<'_> {
         Ok(chosen(rows, table, format!("concise hash table: {count} rows, {share:.1} % overflow, {keys}")))
     }
 
-    fn unchained(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
+    fn unchained(&mut self, rows: Materialized, keys: &str) -> Result<ChosenTable> {
         let count = rows.rows();
         let (table, arranged) = Unchained::build(&self.input(&rows))?;
         let rows = self.arrange(rows, &arranged, true)?;
@@ -528,9 +528,9 @@ impl Ladder<'_> {
     }
 }
 
-fn chosen(rows: Materialized, table: impl JoinTable + 'static, reason: String) -> Chosen {
+fn chosen(rows: Materialized, table: impl JoinTable + 'static, reason: String) -> ChosenTable {
     let reason = format!("{reason}; table of {} bytes, rows of {} bytes", table.bytes(), rows.bytes());
-    Chosen { rows, table: Box::new(table), reason }
+    ChosenTable { rows, table: Box::new(table), reason }
 }
 
 fn uniqueness(unique: bool) -> &'static str {

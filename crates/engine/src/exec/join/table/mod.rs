@@ -42,7 +42,7 @@ mod tests;
 mod unchained;
 
 pub(crate) use chained::Chained;
-pub(crate) use choice::{BuildStats, Chosen, LookupKind, TableRequest};
+pub(crate) use choice::{BuildStats, ChosenTable, LookupKind, TableRequest};
 pub(crate) use choice::{bytes_at_most, choose, countable_places, fits, repetition_by_hash};
 pub(crate) use pairs::Pairs;
 pub(crate) use precounted::{
@@ -74,7 +74,7 @@ pub(crate) struct Cursor {
     /// That has begun.
     is_late: bool,
     /// The search in an order.
-    search: ordered::Search,
+    search: ordered::OrderedSearch,
 }
 
 impl Cursor {

@@ -157,7 +157,7 @@ fn check(
     let chosen =
         choose(&request, &facts, rows, nulls, hash_collisions, &mut Reservation::default(), &TwoThreads)
             .unwrap();
-    let Chosen { rows, table, reason } = chosen;
+    let ChosenTable { rows, table, reason } = chosen;
     probe(case, &rows, &*table, asked, hash_collisions, &format!("{}: {reason}", case.name), chance);
     reason
 }
@@ -541,7 +541,7 @@ fn what_fits_can_be_built() {
                 expected,
             };
             if fits(&request, &facts, &rows, &nulls, &mut memory, &TwoThreads).unwrap() {
-                let Chosen { rows, table, reason } =
+                let ChosenTable { rows, table, reason } =
                     choose(&request, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
                 assert!(rows.bytes() + table.bytes() <= budget.limit(), "{left} bytes beside rows: {reason}");
                 fitted += 1;

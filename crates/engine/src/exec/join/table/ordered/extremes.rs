@@ -14,16 +14,16 @@ use std::cmp::Ordering;
 const FANOUT: usize = 16;
 
 /// See the module.
-pub(super) struct Extremes<T> {
+pub(super) struct ExtremeTree<T> {
     /// The values; above them their extremes, the extremes of those, …
     levels: Vec<Vec<T>>,
     /// The extreme is the greatest.
     greatest: bool,
 }
 
-impl<T: Ord + Copy> Extremes<T> {
+impl<T: Ord + Copy> ExtremeTree<T> {
     /// Of these values, for bounds below them or else above.
-    pub(super) fn new(values: Vec<T>, greatest: bool) -> Extremes<T> {
+    pub(super) fn new(values: Vec<T>, greatest: bool) -> ExtremeTree<T> {
         let mut levels = vec![values];
         while let Some(last) = levels.last().filter(|last| last.len() > FANOUT) {
             let extreme = |part: &[T]| {
@@ -32,7 +32,7 @@ impl<T: Ord + Copy> Extremes<T> {
             let above = last.chunks(FANOUT).map(extreme).collect();
             levels.push(above);
         }
-        Extremes { levels, greatest }
+        ExtremeTree { levels, greatest }
     }
 
     /// The first place from `from` on, before `end`, whose value is beyond `bound`, or is it if that is
@@ -83,7 +83,7 @@ mod tests {
         for count in [0usize, 1, 15, 16, 17, 255, 256, 257, 300, 5000] {
             let values: Vec<i64> = (0..count as i64).map(|i| i * 7919 % 1009).collect();
             for greatest in [false, true] {
-                let tree = Extremes::new(values.clone(), greatest);
+                let tree = ExtremeTree::new(values.clone(), greatest);
                 for i in 0..400 {
                     let from = i * 31 % (count + 1);
                     let end = from + i * 17 % (count + 1 - from);

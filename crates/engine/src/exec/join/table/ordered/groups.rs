@@ -12,7 +12,7 @@ use crate::settings::TableKind;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Vector};
 
 /// See the module.
-pub(super) struct Groups {
+pub(super) struct KeyGroups {
     null_equals_null: Vec<bool>,
     /// The keys, and the number of the group.
     keys: Materialized,
@@ -30,12 +30,12 @@ pub(super) struct GroupCursor {
     cursor: Cursor,
 }
 
-impl Groups {
+impl KeyGroups {
     /// Those of the rows `order`, which are in the order of their keys, the first columns of `rows`.
     ///
     /// # Errors
     /// Those of the tasks; resource.
-    pub(super) fn new(rows: &Materialized, order: &[u32], with: &Ingredients<'_>) -> Result<Groups> {
+    pub(super) fn new(rows: &Materialized, order: &[u32], with: &Ingredients<'_>) -> Result<KeyGroups> {
         let count = with.null_equals_null.len();
         let mut starts: Vec<u32> = Vec::new();
         for (number, ids) in order.chunks(CHUNK_ROWS).enumerate() {
@@ -96,7 +96,7 @@ impl Groups {
             }
         }
         memory.resize(keys.bytes() + table.bytes() + stretches.capacity() * size_of::<(u32, u32)>())?;
-        Ok(Groups {
+        Ok(KeyGroups {
             null_equals_null: with.null_equals_null.to_vec(),
             keys,
             table,

@@ -33,7 +33,7 @@ mod groups;
 mod ordinals;
 mod sorted;
 
-use super::{Chosen, Cursor, JoinTable, Pairs, ProbeKeys};
+use super::{ChosenTable, Cursor, JoinTable, Pairs, ProbeKeys};
 use crate::bounds::Lookup;
 use crate::exec::join::ProbeOutput;
 use crate::exec::materialized::Materialized;
@@ -42,8 +42,8 @@ use crate::exec::sort::order::{OrderKey, bytes_for_row, order};
 use crate::memory::{MemoryBudget, Reservation};
 use entasis_vector::expr::{ColumnMeta, CompareOp};
 use entasis_vector::{CHUNK_ROWS, Result, StringView, Vector};
-use extremes::Extremes;
-use groups::{GroupCursor, Groups};
+use extremes::ExtremeTree;
+use groups::{GroupCursor, KeyGroups};
 use ordinals::Ordinals;
 use sorted::{fences, first_after};
 use std::ops::Range;
@@ -79,21 +79,21 @@ struct Ordered {
     first: Ordinals,
     fences: Ordinals,
     second: Option<Second>,
-    groups: Option<Groups>,
+    groups: Option<KeyGroups>,
     /// Matches of a row that are wanted in the first round.
     window: usize,
 }
 
 /// The second expression, by place.
 enum Second {
-    Narrow(Extremes<i64>),
-    Wide(Extremes<i128>),
-    Text(Extremes<StringView>),
+    Narrow(ExtremeTree<i64>),
+    Wide(ExtremeTree<i128>),
+    Text(ExtremeTree<StringView>),
 }
 
 /// How far the search of one chunk's rows is.
 #[derive(Default)]
-pub(crate) struct Search {
+pub(crate) struct OrderedSearch {
     /// By probe row: the first place that is still to be looked at, and the end of its stretch.
     starts: Vec<u32>,
     ends: Vec<u32>,
@@ -108,7 +108,7 @@ pub(crate) struct Search {
     groups: Option<Box<GroupCursor>>,
 }
 
-impl std::fmt::Debug for Search {
+impl std::fmt::Debug for OrderedSearch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Search")
             .field("rows", &self.rows)
@@ -135,13 +135,17 @@ fn order_keys(keys: usize) -> Vec<OrderKey> {
 ///
 /// # Errors
 /// Those of the tasks; resource.
-pub(crate) fn build(rows: Materialized, with: &Ingredients<'_>, memory: &mut Reservation) -> Result<Chosen> {
+pub(crate) fn build(
+    rows: Materialized,
+    with: &Ingredients<'_>,
+    memory: &mut Reservation,
+) -> Result<ChosenTable> {
     let (keys, lookup, tasks) = (with.null_equals_null.len(), with.lookup, with.tasks);
     let metas = rows.columns().to_vec();
     memory.resize(rows.bytes() + rows.rows() * bytes_for_row(&metas, &order_keys(keys)))?;
     let mut ids = order(&rows, &order_keys(keys), rows.ids().collect(), Some(tasks))?;
     let places = matchable_first(&rows, &mut ids, with)?;
-    let groups = if keys == 0 { None } else { Some(Groups::new(&rows, &ids[..places], with)?) };
+    let groups = if keys == 0 { None } else { Some(KeyGroups::new(&rows, &ids[..places], with)?) };
     let widest = metas.iter().map(|meta| meta.physical.width()).max().unwrap_or(0);
     let may_move = rows.compressed().0 == 0 && memory.resize(rows.bytes() + ids.len() * (4 + widest)).is_ok();
     let (rows, ids) = match may_move {
@@ -159,20 +163,20 @@ pub(crate) fn build(rows: Materialized, with: &Ingredients<'_>, memory: &mut Res
         Some((op, _)) => {
             let greatest = matches!(op, CompareOp::Gt | CompareOp::GtEq);
             Some(match values(&rows, keys + 1, &ids, places, memory, tasks)? {
-                Ordinals::Narrow(values) => Second::Narrow(Extremes::new(values, greatest)),
-                Ordinals::Wide(values) => Second::Wide(Extremes::new(values, greatest)),
-                Ordinals::Text(values) => Second::Text(Extremes::new(values, greatest)),
+                Ordinals::Narrow(values) => Second::Narrow(ExtremeTree::new(values, greatest)),
+                Ordinals::Wide(values) => Second::Wide(ExtremeTree::new(values, greatest)),
+                Ordinals::Text(values) => Second::Text(ExtremeTree::new(values, greatest)),
             })
         }
     };
-    let reason = reason(&lookup, rows.rows(), groups.as_ref().map(Groups::count));
+    let reason = reason(&lookup, rows.rows(), groups.as_ref().map(KeyGroups::count));
     let one_is_enough = !matches!(
         with.probe,
         ProbeOutput::Pairs | ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls | ProbeOutput::Nothing
     );
     let window = if one_is_enough { 1 } else { CHUNK_ROWS };
     let table = Ordered { lookup, ids, places, first, fences, second, groups, window };
-    Ok(Chosen { rows, table: Box::new(table), reason })
+    Ok(ChosenTable { rows, table: Box::new(table), reason })
 }
 
 /// What the table is, for the profile.
@@ -327,7 +331,7 @@ impl JoinTable for Ordered {
 }
 
 /// Rows whose bound is NULL have no place.
-fn without_nulls(bounds: &Vector, search: &mut Search) {
+fn without_nulls(bounds: &Vector, search: &mut OrderedSearch) {
     if bounds.validity().is_some() {
         for row in (0..search.starts.len()).filter(|&row| !bounds.is_valid(row)) {
             search.ends[row] = search.starts[row];
@@ -342,7 +346,7 @@ impl Ordered {
         &self,
         bounds: &Vector,
         before: impl Fn(std::cmp::Ordering) -> bool,
-        search: &mut Search,
+        search: &mut OrderedSearch,
         is_start: bool,
     ) {
         search.searched.take(bounds, search.starts.len(), &self.first);
@@ -373,7 +377,7 @@ impl Ordered {
     }
 
     /// The next pairs: a full step, if there are as many in this round.
-    fn fill(&self, pairs: &mut Pairs, search: &mut Search) {
+    fn fill(&self, pairs: &mut Pairs, search: &mut OrderedSearch) {
         pairs.clear();
         while pairs.len() == 0 {
             if search.served.end == search.rows.len() {
@@ -457,7 +461,7 @@ impl Second {
     }
 }
 
-impl Search {
+impl OrderedSearch {
     /// Begins a round of the rows that have places left; false if there are none.
     fn begin_round(&mut self) -> bool {
         let (starts, ends) = (&self.starts, &self.ends);

@@ -1,0 +1,26 @@
+//! Values of rows that are judged, and how errors show them.
+
+use entasis_storage::{Datum, TableEntry};
+use entasis_vector::{Chunk, Value};
+
+/// Values of some columns of a row.
+pub(crate) type Values = Vec<Value>;
+
+/// The value of a row of a chunk.
+pub(crate) fn datum(chunk: &Chunk, column: usize, row: usize) -> Datum<'_> {
+    let position = chunk.positions(column).map_or(row, |positions| positions[row] as usize);
+    Datum::of_vector(chunk.vector(column), position)
+}
+
+/// The values of a row, for an error message.
+pub(crate) fn shown(entry: &TableEntry, columns: &[usize], values: &[Value]) -> String {
+    let schema = entry.table.schema();
+    let one = |(&column, value): (&usize, &Value)| {
+        let field = &schema[column];
+        match value {
+            Value::Text(text) => format!("{} = '{text}'", field.name),
+            value => format!("{} = {}", field.name, value.display(field.ty)),
+        }
+    };
+    columns.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
+}

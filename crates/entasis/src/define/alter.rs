@@ -1,0 +1,122 @@
+//! Tables that change: their columns, what is declared of them, their names and layouts.
+
+use super::entry::{new_entry, options_of, refuse_taken_indexes, with_keys};
+use super::views::{self, Views};
+use super::{references, remove};
+use crate::change::insert;
+use crate::execute::query;
+use crate::relations::TableRelation;
+use crate::session::Session;
+use crate::work::Work;
+use entasis_engine::plan::Plan;
+use entasis_engine::relation::Definition;
+use entasis_sql::{Alteration, Columns};
+use entasis_storage::{Entry, IfExists, TableEntry};
+use entasis_vector::{Error, ErrorKind, Result, Schema};
+use std::sync::Arc;
+
+/// Changes a table.
+pub(super) fn alter(
+    session: &Session,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    alteration: Alteration,
+) -> Result<()> {
+    match alteration {
+        Alteration::Nothing => Ok(()),
+        Alteration::Rename { to } => rename(work, entry, to),
+        Alteration::Layout(layout) => {
+            let layout = layout.over(&entry.definition.layout);
+            let definition = Definition { layout, ..(*entry.definition).clone() };
+            let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
+            put(work, entry, new)
+        }
+        Alteration::Columns(columns) => alter_columns(session, work, entry, columns),
+    }
+}
+
+/// Gives a table another name, which foreign keys follow; views do not.
+fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
+    if work.names.get(&to).is_some_and(|_| !to.eq_ignore_ascii_case(&entry.name)) {
+        return Err(Error::input(format!("the name \"{to}\" is taken")));
+    }
+    views::refuse_needed(work, entry)?;
+    let TableEntry { table, definition, indexes, .. } = &**entry;
+    let (table, definition, indexes) = (table.clone(), definition.clone(), indexes.clone());
+    let renamed = Arc::new(TableEntry { name: to, table, definition, indexes });
+    work.relies_on(entry);
+    work.names.remove(&entry.name, "table")?;
+    work.names.add(Entry::Table(renamed.clone()), IfExists::Fail)?;
+    references::follow_name(work, &entry.name, &renamed.name)
+}
+
+/// Gives a table other columns or another definition, and has those follow that need it.
+fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mut to: Columns) -> Result<()> {
+    for (name, plan) in std::mem::take(&mut to.violations) {
+        if query(session, plan)?.rows() > 0 {
+            let text = format!("rows of table {} violate {name}", entry.name);
+            return Err(Error::new(ErrorKind::Constraint, text));
+        }
+    }
+    references::follow_columns(work, entry, &mut to)?;
+    let mut views = Views::of(session, work, &entry.name);
+    views.judge_columns(entry, &to)?;
+    let Columns { columns, definition, rows, cascade, .. } = to;
+    let new = rebuilt(session, work, entry, columns, definition, rows)?;
+    put(work, entry, new.clone())?;
+    let has_kept = |sequence: &&str| new.definition.identities().any(|kept| kept == *sequence);
+    remove::identities(session, work, entry.definition.identities().filter(|name| !has_kept(name)), cascade)?;
+    match cascade {
+        true => views.drop_broken(session, work),
+        false => views.judge(session, work),
+    }
+}
+
+/// Puts a table in the place of what it was, whose rows were looked at.
+pub(super) fn put(work: &mut Work, old: &Arc<TableEntry>, new: Arc<TableEntry>) -> Result<()> {
+    work.relies_on(old);
+    put_in_place(work, old, new)
+}
+
+/// Puts a table in the place of what it was.
+pub(super) fn put_in_place(work: &mut Work, old: &Arc<TableEntry>, new: Arc<TableEntry>) -> Result<()> {
+    refuse_taken_indexes(work, &new)?;
+    work.names.add(Entry::Table(new.clone()), IfExists::Replace)?;
+    for parent in references::renew_parents(work, &old.definition, &new.definition, &new.name)? {
+        // Its rows were looked at, whether they are all there.
+        work.relies_on(&parent);
+    }
+    Ok(())
+}
+
+/// A table with other columns or another definition: its rows are those of `rows`, or those that it has.
+pub(super) fn rebuilt(
+    session: &Session,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    columns: Schema,
+    definition: Definition,
+    rows: Option<Plan>,
+) -> Result<Arc<TableEntry>> {
+    if rows.is_none()
+        && columns == *entry.table.schema()
+        && options_of(&definition, &columns)? == *entry.table.options()
+    {
+        let (new, indexes) = with_keys(entry, definition);
+        insert::fill_indexes(session, &new, rows_of(work, entry), &indexes)?;
+        return Ok(new);
+    }
+    let new = new_entry(&entry.name, columns, definition)?;
+    insert::fill(session, &new, rows.unwrap_or_else(|| rows_of(work, entry)))?;
+    Ok(new)
+}
+
+/// A query for the rows of a table.
+pub(super) fn rows_of(work: &mut Work, entry: &TableEntry) -> Plan {
+    Plan::scan(Arc::new(TableRelation::new(
+        &entry.name,
+        work.snapshot(&entry.table),
+        Vec::new(),
+        Arc::default(),
+    )))
+}

@@ -1,0 +1,107 @@
+//! What is new: tables, and the sequences of their identity columns, in the place of others perhaps.
+
+use super::entry::refuse_taken_indexes;
+use super::views::Views;
+use super::{references, remove};
+use crate::session::Session;
+use crate::work::Work;
+use entasis_engine::relation::{ColumnDefault, Definition, LayoutChoice, LayoutName};
+use entasis_sql::SequenceOptions;
+use entasis_storage::sequence::Counting;
+use entasis_storage::{CatalogVersion, Entry, IfExists, TableEntry};
+use entasis_vector::{DataType, Error, Field, Result};
+use std::sync::Arc;
+
+/// What of a layout is not done as it was asked for.
+pub(super) fn layout_note(layout: &LayoutChoice) -> Option<&'static str> {
+    let is_casper = layout.layout == Some(LayoutName::Casper);
+    is_casper.then_some(
+        "layout 'casper': its partitions are all of one size; boundaries are not yet chosen by workload",
+    )
+}
+
+/// What becomes of an object of the same name.
+pub(super) fn taken(if_not_exists: bool, or_replace: bool) -> IfExists {
+    match (if_not_exists, or_replace) {
+        (true, _) => IfExists::Keep,
+        (_, true) => IfExists::Replace,
+        _ => IfExists::Fail,
+    }
+}
+
+/// How a sequence counts.
+pub(super) fn counting(options: SequenceOptions) -> Counting {
+    let SequenceOptions { start, increment, min, max, cycle } = options;
+    Counting { start, increment, min, max, cycle }
+}
+
+/// A column of `CREATE TABLE AS`: what the query knows of NULLs is not a constraint of the table.
+pub(super) fn nullable(mut field: Field) -> Field {
+    field.nullable = true;
+    if field.ty == DataType::Null {
+        field.ty = DataType::Int32;
+    }
+    field
+}
+
+/// Gives identity columns the names of their sequences: those that are wanted, or the next that are free.
+pub(super) fn name_sequences(
+    names: &CatalogVersion,
+    table: &str,
+    definition: &mut Definition,
+    sequences: Vec<(String, SequenceOptions)>,
+) -> Vec<(String, SequenceOptions)> {
+    let mut named: Vec<(String, SequenceOptions)> = Vec::new();
+    for (wanted, options) in sequences {
+        let numbered = (1..).map(|number| format!("{wanted}{number}"));
+        let is_free = |name: &String| {
+            names.get(name).is_none() && name != table && named.iter().all(|(taken, _)| taken != name)
+        };
+        let name =
+            std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_else(|| wanted.clone());
+        for default in &mut definition.defaults {
+            if let ColumnDefault::Identity { sequence, .. } = default
+                && *sequence == wanted
+            {
+                sequence.clone_from(&name);
+            }
+        }
+        named.push((name, options));
+    }
+    named
+}
+
+/// Takes a table away that another is to replace, with its sequences. Views that need it must be judged
+/// behind that.
+pub(super) fn replace(session: &Session, work: &mut Work, name: &str, or_replace: bool) -> Result<Views> {
+    let views = Views::of(session, work, name);
+    if let (true, Some(old)) = (or_replace, work.names.table(name).cloned()) {
+        references::refuse_referred(work, &old, &[])?;
+        work.relies_on(&old);
+        work.names.remove(&old.name, "table")?;
+        references::renew_parents(work, &old.definition, &Definition::default(), name)?;
+        remove::identities(session, work, old.definition.identities(), false)?;
+    }
+    Ok(views)
+}
+
+/// Makes a new table known.
+pub(super) fn add(work: &mut Work, entry: Arc<TableEntry>) -> Result<()> {
+    refuse_taken_indexes(work, &entry)?;
+    work.names.add(Entry::Table(entry.clone()), IfExists::Fail)?;
+    references::renew_parents(work, &Definition::default(), &entry.definition, &entry.name).map(drop)
+}
+
+/// Refuses another sequence in the place of an identity column's, which counts as its column says.
+pub(super) fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
+    let is_its = |table: &&Arc<TableEntry>| {
+        table.definition.identities().any(|own| own.eq_ignore_ascii_case(sequence))
+    };
+    match work.names.tables().find(is_its) {
+        Some(table) => {
+            let text = format!("sequence {sequence} belongs to an identity column of table {}", table.name);
+            Err(Error::input(text).with_hint("declare with the column how it counts"))
+        }
+        None => Ok(()),
+    }
+}

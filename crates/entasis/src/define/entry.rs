@@ -1,0 +1,77 @@
+//! Entries of tables in the catalog: made, and made again with something else declared.
+
+use crate::work::Work;
+use entasis_engine::relation::{Definition, LayoutName};
+use entasis_storage::index::index_table;
+use entasis_storage::{Table, TableEntry, TableOptions, is_temporary};
+use entasis_vector::{Error, Result, Schema};
+use std::sync::Arc;
+
+/// A table with its indexes, all empty.
+pub(super) fn new_entry(name: &str, columns: Schema, definition: Definition) -> Result<Arc<TableEntry>> {
+    let options = options_of(&definition, &columns)?;
+    let table = Table::with_options(name, columns, options);
+    let indexes =
+        definition.keys.iter().map(|key| index_table(key, table.schema(), table.options())).collect();
+    Ok(Arc::new(TableEntry { name: name.to_owned(), table, definition: Arc::new(definition), indexes }))
+}
+
+/// A table with other keys: it keeps its rows and those indexes that the new keys have as well. The numbers
+/// of the keys that it has not had before, whose indexes are empty.
+pub(super) fn with_keys(entry: &TableEntry, definition: Definition) -> (Arc<TableEntry>, Vec<usize>) {
+    let table = &entry.table;
+    let mut new = Vec::new();
+    let indexes = definition.keys.iter().enumerate().map(|(number, key)| {
+        match entry.definition.keys.iter().position(|old| old == key) {
+            Some(old) => entry.indexes[old].clone(),
+            None => {
+                new.push(number);
+                index_table(key, table.schema(), table.options())
+            }
+        }
+    });
+    let indexes = indexes.collect();
+    let (name, table) = (entry.name.clone(), table.clone());
+    (Arc::new(TableEntry { name, table, definition: Arc::new(definition), indexes }), new)
+}
+
+/// How a table is laid out.
+pub(super) fn options_of(definition: &Definition, columns: &Schema) -> Result<TableOptions> {
+    let options = TableOptions::of(definition, columns);
+    if options.layout.is_keyed() {
+        return Ok(options);
+    }
+    if !matches!(definition.layout.layout, None | Some(LayoutName::Auto | LayoutName::Insertion)) {
+        let error = Error::input("this layout orders rows by a key, and the table has none");
+        return Err(error.with_hint("declare a PRIMARY KEY, or name columns: WITH (layout_key = (…))"));
+    }
+    if !definition.keys.is_empty() {
+        return Err(Error::not_supported("keys and indexes of a table in the order of insertion"));
+    }
+    Ok(options)
+}
+
+/// The same table with something else declared of it.
+pub(super) fn redefined(entry: &TableEntry, definition: Definition) -> Arc<TableEntry> {
+    let TableEntry { name, table, indexes, .. } = entry;
+    let (name, table, indexes) = (name.clone(), table.clone(), indexes.clone());
+    Arc::new(TableEntry { name, table, definition: Arc::new(definition), indexes })
+}
+
+/// An index has a name of its own.
+pub(super) fn refuse_taken_indexes(work: &Work, entry: &TableEntry) -> Result<()> {
+    for key in &entry.definition.keys {
+        let is_taken = |other: &&Arc<TableEntry>| {
+            !other.name.eq_ignore_ascii_case(&entry.name)
+                && other.definition.keys.iter().any(|own| own.name.eq_ignore_ascii_case(&key.name))
+        };
+        let is_beside = |other: &&Arc<TableEntry>| is_temporary(&other.name) == is_temporary(&entry.name);
+        if let Some(owner) = work.names.tables().filter(is_beside).find(is_taken) {
+            let text = format!("an index named \"{}\" already exists, on table {}", key.name, owner.name);
+            return Err(
+                Error::input(text).with_hint("keys have indexes, whose names are those of their constraints")
+            );
+        }
+    }
+    Ok(())
+}

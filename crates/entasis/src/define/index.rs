@@ -1,0 +1,105 @@
+//! Indexes and unique keys of tables that are there: made beside those who write, and dropped.
+
+use super::alter::{put, put_in_place, rebuilt, rows_of};
+use super::entry::{options_of, with_keys};
+use super::references;
+use crate::change::{insert, target};
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::work::Work;
+use entasis_engine::relation::{Definition, Key, KeyKind, LayoutChoice};
+use entasis_sql::Columns;
+use entasis_storage::{TableEntry, is_temporary};
+use entasis_vector::{Error, Result};
+use std::sync::Arc;
+
+/// Puts a table with other keys in the place of what it was. Others go on writing to it while indexes are
+/// built, which catch up at the commit; unless it must be laid out anew.
+fn put_keys(session: &Session, work: &mut Work, old: &Arc<TableEntry>, definition: Definition) -> Result<()> {
+    let columns = old.table.schema().clone();
+    if options_of(&definition, &columns)? != *old.table.options() {
+        let new = rebuilt(session, work, old, columns, definition, None)?;
+        return put(work, old, new);
+    }
+    let (new, indexes) = with_keys(old, definition);
+    insert::fill_indexes(session, &new, rows_of(work, old), &indexes)?;
+    work.built(old, &new, indexes);
+    put_in_place(work, old, new)
+}
+
+/// Makes an index.
+pub(super) fn create_index(
+    session: &Session,
+    work: &mut Work,
+    table: &str,
+    key: Key,
+    if_not_exists: bool,
+) -> Result<Rows> {
+    let entry = target(work, table)?;
+    if let Some(owner) = work.names.table_with_index(&key.name, is_temporary(&entry.name)) {
+        if if_not_exists {
+            return Ok(Rows::empty());
+        }
+        return Err(Error::input(format!(
+            "an index named \"{}\" already exists, on table {}",
+            key.name, owner.name
+        )));
+    }
+    let mut definition = (*entry.definition).clone();
+    // A row of a table without a layout key has nothing that an index could tell it by.
+    if !entry.table.options().layout.is_keyed() {
+        definition.layout = LayoutChoice { key: Some(key.columns.clone()), ..definition.layout };
+    }
+    definition.keys.push(key);
+    put_keys(session, work, &entry, definition)?;
+    Ok(Rows::empty())
+}
+
+/// Drops the index or unique key of a table that has this number.
+pub(super) fn drop_key(
+    session: &Session,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    number: usize,
+    cascade: bool,
+) -> Result<()> {
+    let mut definition = (*entry.definition).clone();
+    let key = definition.keys.remove(number);
+    if key.kind == KeyKind::Primary {
+        let name = &key.name;
+        let text = format!("\"{name}\" is the primary key of table {}", entry.name);
+        return Err(
+            Error::input(text).with_hint(format!("use ALTER TABLE {} DROP CONSTRAINT {name}", entry.name))
+        );
+    }
+    let columns = entry.table.schema().clone();
+    let mut to = Columns {
+        places: (0..columns.len()).map(Some).collect(),
+        revalued: Vec::new(),
+        columns,
+        definition,
+        cascade,
+        rows: None,
+        violations: Vec::new(),
+    };
+    references::follow_columns(work, entry, &mut to)?;
+    put_keys(session, work, entry, to.definition)
+}
+
+/// Drops an index, by its name.
+pub(super) fn drop_index(
+    session: &Session,
+    work: &mut Work,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<()> {
+    let Some((entry, number)) = work.names.index(name, None).map(|(entry, number)| (entry.clone(), number))
+    else {
+        if if_exists {
+            return Ok(());
+        }
+        return Err(Error::input(format!("there is no index \"{name}\"")));
+    };
+    drop_key(session, work, &entry, number, cascade)
+}

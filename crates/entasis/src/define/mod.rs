@@ -1,0 +1,151 @@
+//! Statements that change what there is: tables, views, sequences, indexes.
+//!
+//! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if they are stored
+//! in another way then. Until the work is committed nobody else sees it. Who changes rows of the old one
+//! meanwhile fails, or makes the change fail: the first to commit wins.
+//!
+//! What needs an object stays as good as it was, or the statement is refused: foreign keys of other tables
+//! are in [`references`], views in [`views`], and what is dropped in [`drop`] and [`remove`].
+//!
+//! ```text
+//! drop             which objects are dropped
+//! index            indexes and keys of tables that are there
+//! alter  create    tables that change; tables that are new
+//! schemas  views   schemas; views, which need other objects
+//! remove           an object goes, and what needs it with it
+//! references       foreign keys, seen from the table that they refer to
+//! entry            entries of tables in the catalog
+//! ```
+
+mod alter;
+mod create;
+mod drop;
+mod entry;
+mod index;
+mod references;
+mod remove;
+mod schemas;
+mod views;
+
+use self::alter::alter;
+use self::create::{add, counting, layout_note, name_sequences, nullable, refuse_identity, replace, taken};
+use self::entry::new_entry;
+use self::index::{create_index, drop_key};
+use self::views::Views;
+use crate::change::insert;
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::work::Work;
+use entasis_engine::relation::OnCommit;
+use entasis_sql::{Alteration, Statement};
+use entasis_storage::{Entry, IfExists, Sequence, TableEntry, View, is_temporary};
+use entasis_vector::{Error, Result};
+use std::sync::Arc;
+
+/// Runs a statement that changes what there is.
+pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> Result<Rows> {
+    match statement {
+        Statement::CreateTable { name, columns, mut definition, sequences, if_not_exists, or_replace } => {
+            if if_not_exists && work.names.table(&name).is_some() {
+                return Ok(Rows::empty());
+            }
+            definition.layout.compression.get_or_insert(session.compression());
+            let note = layout_note(&definition.layout);
+            let replaced = replace(session, work, &name, or_replace)?;
+            let sequences = name_sequences(&work.names, &name, &mut definition, sequences);
+            let entry = new_entry(&name, columns, definition)?;
+            add(work, entry)?;
+            for (name, options) in sequences {
+                let sequence = Arc::new(Sequence::new(&name, counting(options)));
+                work.names.add(Entry::Sequence(sequence), IfExists::Fail)?;
+            }
+            replaced.judge(session, work)?;
+            Ok(Rows::empty().with_note(note))
+        }
+        Statement::CreateTableAs { name, plan, mut definition, if_not_exists, or_replace } => {
+            definition.layout.compression.get_or_insert(session.compression());
+            if if_not_exists && work.names.table(&name).is_some() {
+                return Ok(Rows::empty());
+            }
+            let note = layout_note(&definition.layout);
+            let columns = plan.schema().into_iter().map(nullable).collect();
+            let entry = new_entry(&name, columns, definition)?;
+            let rows = insert::fill(session, &entry, plan)?;
+            let replaced = replace(session, work, &name, or_replace)?;
+            add(work, entry)?;
+            replaced.judge(session, work)?;
+            Ok(Rows::changed_rows(rows).with_note(note))
+        }
+        Statement::CreateView { name, sql, columns, becomes_temporary, needs, if_not_exists, or_replace } => {
+            let users = Views::of(session, work, &name);
+            // What the connection has registered, and files, are no objects of the catalog.
+            let needs = needs.into_iter().filter(|needed| work.names.get(needed).is_some()).collect();
+            let view = Arc::new(View { name, sql, schema: columns, needs });
+            work.names.add(Entry::View(view.clone()), taken(if_not_exists, or_replace))?;
+            users.judge(session, work)?;
+            if or_replace {
+                views::refuse_circle(session, work, &view)?;
+            }
+            Ok(Rows::empty()
+                .with_note(becomes_temporary.then_some("the view is temporary, as what it names is")))
+        }
+        Statement::CreateSchema { name, if_not_exists } => {
+            schemas::create(work, &name, if_not_exists)?;
+            Ok(Rows::empty())
+        }
+        Statement::CreateSequence { name, options, if_not_exists, or_replace } => {
+            if or_replace {
+                refuse_identity(work, &name)?;
+            }
+            let sequence = Arc::new(Sequence::new(&name, counting(options)));
+            work.names.add(Entry::Sequence(sequence), taken(if_not_exists, or_replace))?;
+            Ok(Rows::empty())
+        }
+        Statement::CreateIndex { table, key, if_not_exists, or_replace } => {
+            let temporary = is_temporary(&table);
+            let old =
+                work.names.index(&key.name, Some(temporary)).map(|(entry, number)| (entry.clone(), number));
+            if let (true, Some((entry, number))) = (or_replace, old) {
+                drop_key(session, work, &entry, number, false)?;
+            }
+            create_index(session, work, &table, key, if_not_exists)
+        }
+        Statement::AlterTable { table, if_exists, alteration } => {
+            let note = match &alteration {
+                Alteration::Layout(layout) => layout_note(layout),
+                _ => None,
+            };
+            match work.names.table(&table).cloned() {
+                Some(entry) => alter(session, work, &entry, alteration)?,
+                None if if_exists => {}
+                None => return Err(Error::input(format!("there is no table \"{table}\""))),
+            }
+            Ok(Rows::empty().with_note(note))
+        }
+        Statement::Drop { kind, names, if_exists, cascade } => {
+            drop::objects(session, work, kind, &names, if_exists, cascade)
+        }
+        other => Err(Error::internal(format!("{other:?} was not expected here"))),
+    }
+}
+
+/// Before a commit: temporary tables lose their rows, or go, as they were declared to.
+pub(crate) fn at_commit(session: &Session, work: &mut Work) -> Result<()> {
+    let of = |work: &Work, what: OnCommit| -> Vec<Arc<TableEntry>> {
+        let tables = work
+            .names
+            .temporary()
+            .filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None });
+        tables.filter(|table| table.definition.on_commit == what).cloned().collect()
+    };
+    for table in of(work, OnCommit::Delete) {
+        work.pin(&table);
+        if work.snapshot(&table.table).rows() > 0 {
+            work.clear(&table);
+        }
+    }
+    for table in of(work, OnCommit::Drop) {
+        remove::object(session, work, &Entry::Table(table), &[], true)?;
+    }
+    Ok(())
+}

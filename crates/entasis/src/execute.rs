@@ -1,0 +1,24 @@
+//! Plans of a statement, optimized and run.
+
+use crate::rows::Rows;
+use crate::session::Session;
+use entasis_engine::exec::{self, Collector, Profile, ResultSink};
+use entasis_engine::optimizer;
+use entasis_engine::plan::Plan;
+use entasis_vector::Result;
+
+/// Optimizes a plan and runs it into `sink`.
+pub(crate) fn execute(session: &Session, plan: Plan, sink: &dyn ResultSink) -> Result<Profile> {
+    let context = session.context();
+    let plan = optimizer::optimize(plan, &context.settings)?;
+    exec::execute(&plan, &context, sink)
+}
+
+/// Runs a query and keeps its rows.
+pub(crate) fn query(session: &Session, plan: Plan) -> Result<Rows> {
+    let schema = plan.schema();
+    let context = session.context();
+    let collector = Collector::new(&context, schema.iter().map(|field| field.ty).collect());
+    execute(session, plan, &collector)?;
+    Ok(Rows::new(schema, collector.into_chunks(), context))
+}

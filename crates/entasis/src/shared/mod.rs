@@ -1,0 +1,171 @@
+//! What all connections of a database share: the catalog, the memory budget, workers, and what their tables
+//! take.
+
+mod upkeep;
+
+use self::upkeep::Upkeep;
+use crate::config::{Config, format_bytes};
+use entasis_engine::cost::Costs;
+use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
+use entasis_storage::{Catalog, Table, TableEntry};
+use entasis_vector::Result;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Bytes of single rows that may be written before tables are charged with their memory.
+pub(crate) const UNCHARGED: usize = 1 << 20;
+
+/// Older versions are worth telling of if they take this part of what the newest ones take.
+const OLD_SHARE: usize = 8;
+
+/// See the module.
+pub(crate) struct Shared {
+    /// What the database was opened with.
+    pub(crate) config: Config,
+    /// Its names, and what they stand for.
+    pub(crate) catalog: Catalog,
+    /// What tables, statements and results may take together.
+    pub(crate) memory: Arc<MemoryBudget>,
+    /// Temporary files.
+    pub(crate) temp: Arc<TempSpace>,
+    /// Threads that run statements.
+    pub(crate) workers: WorkerPool,
+    /// What reading costs here.
+    pub(crate) costs: Mutex<Arc<Costs>>,
+    /// Connections so far.
+    connections: AtomicU64,
+    /// Puts tables in order behind their writers.
+    upkeep: Upkeep,
+    /// Bytes of single rows that were written since the tables were charged.
+    uncharged: AtomicUsize,
+    /// True if the tables could not be charged with what they hold.
+    is_full: AtomicBool,
+    /// What the tables hold of the memory budget.
+    tables: Mutex<Reservation>,
+    /// Tables that have no name any more. Snapshots may hold them.
+    nameless: Mutex<Vec<Weak<Table>>>,
+}
+
+impl Shared {
+    /// Of a database without tables.
+    pub(crate) fn new(config: Config) -> Shared {
+        let memory = Arc::new(MemoryBudget::new(config.memory_limit));
+        let tables = Mutex::new(Reservation::new(&memory));
+        let workers = WorkerPool::default();
+        Shared {
+            config,
+            catalog: Catalog::default(),
+            memory,
+            workers,
+            temp: Arc::default(),
+            costs: Mutex::default(),
+            connections: AtomicU64::new(0),
+            upkeep: Upkeep::default(),
+            uncharged: AtomicUsize::new(0),
+            is_full: AtomicBool::new(false),
+            tables,
+            nameless: Mutex::default(),
+        }
+    }
+
+    /// The number of a new connection; the first is 1.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// What reading costs here.
+    pub(crate) fn costs(&self) -> Arc<Costs> {
+        self.costs.lock().expect("no panic while locked").clone()
+    }
+
+    /// Takes other figures, for statements that are bound from now on.
+    pub(crate) fn set_costs(&self, costs: Arc<Costs>) {
+        *self.costs.lock().expect("no panic while locked") = costs;
+    }
+
+    /// Before a single row is written: charges the tables, if much was written since that was done, or if it
+    /// failed then.
+    ///
+    /// # Errors
+    /// As [`Shared::charge_tables`].
+    pub(crate) fn may_write(self: &Arc<Shared>) -> Result<()> {
+        self.upkeep.wake(self);
+        if self.uncharged.load(Ordering::Relaxed) < UNCHARGED && !self.is_full.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.uncharged.store(0, Ordering::Relaxed);
+        self.charge_tables()
+    }
+
+    /// Says that rows were written, or much memory was used and freed.
+    pub(crate) fn wake_upkeep(self: &Arc<Shared>) {
+        self.upkeep.wake(self);
+    }
+
+    /// Says that a single row of so many bytes was written.
+    pub(crate) fn wrote(&self, bytes: usize) {
+        self.uncharged.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Says that tables have no name any more.
+    pub(crate) fn left(&self, tables: impl Iterator<Item = Arc<Table>>) {
+        let mut nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
+        nameless.retain(|table| table.strong_count() > 0);
+        nameless.extend(tables.map(|table| Arc::downgrade(&table)));
+    }
+
+    /// Tables with their indexes; those without a name, too, while somebody holds them.
+    fn all_tables(&self) -> Vec<Arc<Table>> {
+        let names = self.catalog.version();
+        let named = names
+            .tables()
+            .flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
+        let mut tables: Vec<Arc<Table>> = named.cloned().collect();
+        let nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.extend(nameless.iter().filter_map(Weak::upgrade));
+        tables
+    }
+
+    /// Charges the memory budget with what the tables hold now: their newest versions, and older ones that
+    /// somebody still sees.
+    ///
+    /// # Errors
+    /// Resource, if the limit does not allow it.
+    pub(crate) fn charge_tables(&self) -> Result<()> {
+        let tables = self.all_tables();
+        let result = self.charge_with(&tables).or_else(|_| {
+            tables.iter().for_each(|table| table.free_old());
+            self.charge_with(&tables)
+        });
+        self.is_full.store(result.is_err(), Ordering::Relaxed);
+        result
+    }
+
+    fn charge_with(&self, tables: &[Arc<Table>]) -> Result<()> {
+        let (mut newest, mut old) = (0, 0);
+        for (own, others) in tables.iter().map(|table| table.held_bytes()) {
+            newest += own;
+            old += others;
+        }
+        let charged = self.tables.lock().unwrap_or_else(PoisonError::into_inner).resize(newest + old);
+        charged.map_err(|error| match old * OLD_SHARE > newest {
+            false => error,
+            true => {
+                let (newest, old) = (format_bytes(newest), format_bytes(old));
+                error.with_hint(format!(
+                    "tables take {newest}, and {old} more for older versions of rows that open transactions, cursors and \
+                     running statements still see: end those that are not needed"
+                ))
+            }
+        })
+    }
+}
+
+/// A table and its indexes.
+pub(crate) fn all_tables(entry: &TableEntry) -> impl Iterator<Item = Arc<Table>> {
+    std::iter::once(&entry.table)
+        .chain(entry.indexes.iter().flatten())
+        .cloned()
+        .collect::<Vec<_>>()
+        .into_iter()
+}

@@ -1,0 +1,147 @@
+//! Upkeep: a thread of the database that puts tables in order behind those who write to them
+//! ([`Table::upkeep`]).
+//!
+//! It starts with the first write or long query, looks at all tables ten times a second while there is
+//! something to do, and sleeps until the next when there is not. It ends with the database.
+//!
+//! [`Table::upkeep`]: entasis_storage::Table::upkeep
+
+use super::Shared;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// Between two looks at the tables.
+const REST: Duration = Duration::from_millis(100);
+/// What a table's upkeep may take of each look.
+const BUDGET: Duration = Duration::from_millis(20);
+
+/// After such a time without anything to do the database is idle.
+const QUIET: Duration = Duration::from_millis(1200);
+
+/// Whoever writes says so here.
+#[derive(Default)]
+pub(super) struct Upkeep {
+    is_awake: AtomicBool,
+    /// `None` if no thread could be started: then there is no upkeep.
+    thread: OnceLock<Option<Thread>>,
+}
+
+impl Upkeep {
+    /// Says that rows were written, or much memory was used and freed.
+    #[inline]
+    pub(super) fn wake(&self, shared: &Arc<Shared>) {
+        if !self.is_awake.load(Ordering::Relaxed) {
+            self.wake_now(shared);
+        }
+    }
+
+    #[cold]
+    fn wake_now(&self, shared: &Arc<Shared>) {
+        self.is_awake.store(true, Ordering::SeqCst);
+        let start = || {
+            let shared = Arc::downgrade(shared);
+            let named = thread::Builder::new().name("entasis-upkeep".into());
+            named.spawn(move || run(&shared)).ok().map(|handle| handle.thread().clone())
+        };
+        if let Some(thread) = self.thread.get_or_init(start) {
+            thread.unpark();
+        }
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        if let Some(Some(thread)) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+/// The thread's life.
+fn run(database: &Weak<Shared>) {
+    loop {
+        thread::sleep(REST);
+        let Some(shared) = database.upgrade() else { return };
+        shared.upkeep.is_awake.store(false, Ordering::SeqCst);
+        // A defect in here must not end it: the next round may do better.
+        let is_done = catch_unwind(AssertUnwindSafe(|| look(&shared))).unwrap_or(true);
+        let is_idle = is_done && !shared.upkeep.is_awake.load(Ordering::SeqCst);
+        let when_idle = shared.config.when_idle;
+        drop(shared);
+        if is_idle && !rest(database, when_idle) {
+            return;
+        }
+    }
+}
+
+/// Waits until somebody writes. False if the database is gone.
+fn rest(database: &Weak<Shared>, when_idle: Option<fn()>) -> bool {
+    let end = Instant::now() + QUIET;
+    loop {
+        // Who wrote before the last look may end the first wait.
+        thread::park_timeout(end.saturating_duration_since(Instant::now()));
+        let Some(shared) = database.upgrade() else { return false };
+        if shared.upkeep.is_awake.load(Ordering::SeqCst) {
+            return true;
+        }
+        drop(shared);
+        if Instant::now() >= end {
+            break;
+        }
+    }
+    when_idle.iter().for_each(|when_idle| when_idle());
+    thread::park();
+    true
+}
+
+/// A look at all tables. True if nothing is left to do.
+fn look(shared: &Shared) -> bool {
+    let names = shared.catalog.version();
+    let mut is_done = true;
+    for table in
+        names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()))
+    {
+        let did = table.upkeep(BUDGET);
+        is_done &= did.is_done && did.warm == 0 && did.overtaken == 0;
+    }
+    is_done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Database};
+    use std::sync::Mutex;
+
+    static CALLED: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
+
+    #[test]
+    fn idle_is_who_has_not_written_for_a_second() {
+        let when_idle: fn() = || CALLED.lock().unwrap().push(Instant::now());
+        let database =
+            Database::in_memory(Config { when_idle: Some(when_idle), ..Config::default() }).unwrap();
+        let connection = database.connect();
+        connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v INTEGER)").unwrap();
+        for round in 1..=2 {
+            // Long enough that upkeep looks between two of them.
+            for _ in 0..8 {
+                connection.execute("INSERT INTO t SELECT 1 + coalesce(max(k), 0), 1 FROM t").unwrap();
+                thread::sleep(REST / 2);
+            }
+            connection.execute("UPDATE t SET v = 2").unwrap();
+            let written = Instant::now();
+            while CALLED.lock().unwrap().len() < round {
+                thread::sleep(REST);
+            }
+            let called = CALLED.lock().unwrap()[round - 1];
+            assert!(
+                called >= written + Duration::from_secs(1),
+                "{:?} after the last write",
+                called - written
+            );
+        }
+    }
+}

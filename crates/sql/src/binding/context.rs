@@ -1,0 +1,499 @@
+//! What DataFusion's binder asks, answered from the [`Catalog`] and the function library.
+//!
+//! The binder's hooks are few and typed for its own world, so some things travel through them in disguise:
+//! paths and the arguments of table functions ([`super::relations`]), calls of window functions and of
+//! sequences, the aggregates of outer queries (under names of their own), and operators that DataFusion would
+//! type otherwise ([`super::operators`]).
+//!
+//! **Queries within a query.** The text of a view, a `DESCRIBE` in `FROM`, the constant arguments of a table
+//! function and a query of a `WITH` that is computed once are planned while the binder asks for them. What
+//! that takes besides the binder are steps on the floors above, which are given to a context ([`Steps`]).
+
+use super::coerce::{coerce, coerce_constant};
+use super::operators::Operators;
+use super::relations::{PATH, Relations};
+use super::source::{Derived, Rows, Source};
+use super::types::Types;
+use crate::environment::schema::unknown_table;
+use crate::environment::{Argument, Catalog, Parameters, Session};
+use crate::error::{external, from_datafusion};
+use crate::functions::native::{self, Kind};
+use crate::functions::window_call::{self, WindowCall};
+use crate::functions::{Library, outer_aggregate, sequence};
+use crate::hidden::{DESCRIBE, EXACT, NEAREST, SETS, number_in, query_of_all, visible};
+use crate::names::nearest;
+use crate::syntax::object_name::in_schema;
+use crate::syntax::parse::parse_query;
+use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, SchemaRef};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{Result as DfResult, TableReference};
+use datafusion_expr::expr::GroupingSet;
+use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
+use datafusion_expr::{AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF};
+use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlToRel};
+use datafusion_sql::sqlparser::ast::{self, Statement, TableFactor};
+use entasis_engine::plan::Plan;
+use entasis_engine::recursive::WorkTable;
+use entasis_engine::relation::Relation;
+use entasis_vector::{DataType, Error, Field, Result, Value, statement};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Views within views.
+const MAX_VIEWS: usize = 16;
+/// Prefix of the name of a relation that the statement itself has made.
+const SHARED: &str = "\u{1}shared:";
+
+/// Tables that only the binder knows, under names that no user can write.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    /// [`TARGET`]: the table that a statement changes, with its row ids.
+    pub(crate) target: Option<Arc<dyn Relation>>,
+    /// [`ROWS`]: what has been bound before.
+    pub(crate) rows: Option<Arc<Rows>>,
+}
+
+/// The name of [`Given::target`].
+pub(crate) const TARGET: &str = "entasis:target";
+/// The name of [`Given::rows`].
+pub(crate) const ROWS: &str = "entasis:rows";
+
+/// What may become of the names of a query's results on the way through the binder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultNames {
+    /// They stay: other queries know them.
+    Kept,
+    /// They may get hidden parts.
+    Free,
+    /// Every one that might clash with another gets a hidden part, since the binder has refused the query for
+    /// it.
+    Suffixed,
+}
+
+/// The steps before and behind the binder.
+pub(crate) struct Steps {
+    /// Rewrites a query for the binder.
+    pub(crate) rewrite: fn(&mut Statement, ResultNames, &Context<'_>) -> Result<()>,
+    /// Lowers a query that has been bound and coerced.
+    pub(crate) lower: fn(&LogicalPlan, &Context<'_>) -> Result<Plan>,
+    /// The value and the type of an expression that depends on no row.
+    pub(crate) constant: fn(&Expr, Parameters<'_>, Session) -> Result<(Value, DataType)>,
+    /// The rows that the text of a `DESCRIBE` gives.
+    pub(crate) describe: fn(&str, &dyn Catalog, Parameters<'_>) -> Result<LogicalPlan>,
+}
+
+/// The binder's view of one statement's world.
+pub(crate) struct Context<'a> {
+    /// The names that it may use.
+    catalog: &'a dyn Catalog,
+    /// Its parameters.
+    params: Parameters<'a>,
+    /// Tables besides those of the catalog.
+    given: Given,
+    /// How queries within it are planned.
+    steps: &'a Steps,
+    /// The time, and the time zone.
+    session: Session,
+    /// The binder's settings.
+    options: ConfigOptions,
+    /// What plans operators.
+    expr_planners: Vec<Arc<dyn ExprPlanner>>,
+    /// What plans relations.
+    relation_planners: Vec<Arc<dyn RelationPlanner>>,
+    /// Views around the place.
+    views: Cell<usize>,
+    /// Aggregates of outer queries so far.
+    aggregates: Cell<usize>,
+    /// Relations that the statement itself has made, by the names under which it reads them.
+    shared: RefCell<Vec<(String, Arc<dyn Relation>)>>,
+    /// Its calls of window functions, by their numbers.
+    windows: RefCell<Vec<WindowCall>>,
+    /// The work tables of its recursions.
+    works: RefCell<Vec<Work>>,
+    /// The keys of its recursions that have one, by their numbers: names of columns in lower case.
+    keys: RefCell<Vec<Vec<String>>>,
+}
+
+/// The work table of a recursion.
+#[derive(Clone)]
+pub(crate) struct Work {
+    /// The name of the recursion.
+    pub(crate) name: String,
+    /// The rows of the last round.
+    pub(crate) last: Arc<WorkTable>,
+    /// If it has a key: the columns, and all rows so far.
+    pub(crate) keyed: Option<Keyed>,
+}
+
+/// What a recursion with a key has besides.
+#[derive(Clone)]
+pub(crate) struct Keyed {
+    /// The names of the columns, in lower case.
+    pub(crate) key: Vec<String>,
+    /// All rows so far.
+    pub(crate) all: Arc<WorkTable>,
+    /// True if these are read.
+    pub(crate) is_all_read: Rc<Cell<bool>>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        catalog: &'a dyn Catalog,
+        params: Parameters<'a>,
+        given: Given,
+        steps: &'a Steps,
+    ) -> Context<'a> {
+        let mut options = ConfigOptions::default();
+        // A LIMIT around a derived table takes the first rows of its order.
+        options.sql_parser.enable_subquery_sort_elimination = false;
+        options.execution.time_zone = Some(entasis_arrow::types::UTC.into());
+        Context {
+            catalog,
+            params,
+            given,
+            steps,
+            session: catalog.session(),
+            options,
+            expr_planners: vec![
+                Arc::new(Operators),
+                Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
+            ],
+            relation_planners: vec![Arc::new(Relations)],
+            views: Cell::new(0),
+            aggregates: Cell::new(0),
+            shared: RefCell::default(),
+            windows: RefCell::default(),
+            works: RefCell::default(),
+            keys: RefCell::default(),
+        }
+    }
+
+    /// Binds a query that has been rewritten. Types are not coerced yet.
+    ///
+    /// # Errors
+    /// Those of the binder.
+    pub(crate) fn plan(&self, statement: Statement) -> DfResult<LogicalPlan> {
+        let options = ParserOptions {
+            parse_float_as_decimal: true,
+            enable_ident_normalization: true,
+            support_varchar_with_length: true,
+            enable_options_value_normalization: false,
+            collect_spans: true,
+            map_string_types_to_utf8view: false,
+            default_null_ordering: NullOrdering::NullsLast,
+        };
+        let types = self.params.types().into_iter().map(|ty| {
+            Some(Arc::new(ArrowField::new("parameter", entasis_arrow::to_arrow_type(ty), true)) as FieldRef)
+        });
+        let mut context = PlannerContext::new().with_prepare_param_data_types(types.collect());
+        SqlToRel::new_with_options(self, options).sql_statement_to_plan_with_context(statement, &mut context)
+    }
+
+    /// Binds and lowers a query.
+    ///
+    /// # Errors
+    /// Those of rewriting, binding and lowering it.
+    pub(crate) fn bind(&self, query: Box<ast::Query>) -> Result<Plan> {
+        self.bind_named(query, false)
+    }
+
+    /// The same; `suffix` renames every result that might clash with another.
+    ///
+    /// # Errors
+    /// As [`Context::bind`].
+    pub(crate) fn bind_named(&self, query: Box<ast::Query>, suffix: bool) -> Result<Plan> {
+        let mut statement = Statement::Query(query);
+        let names = if suffix { ResultNames::Suffixed } else { ResultNames::Free };
+        (self.steps.rewrite)(&mut statement, names, self)?;
+        let plan = self.plan(statement).and_then(coerce).map_err(from_datafusion)?;
+        (self.steps.lower)(&plan, self)
+    }
+
+    /// Makes a relation known under a name that no user can write, which it returns.
+    pub(crate) fn share(&self, relation: Arc<dyn Relation>) -> String {
+        let mut shared = self.shared.borrow_mut();
+        let name = format!("{SHARED}{}", shared.len());
+        shared.push((name.clone(), relation));
+        name
+    }
+
+    /// The name under which a call of a window function goes through the binder: the same for the same call.
+    pub(crate) fn window(&self, call: WindowCall) -> String {
+        let mut windows = self.windows.borrow_mut();
+        let number = windows.iter().position(|known| *known == call).unwrap_or_else(|| {
+            windows.push(call);
+            windows.len() - 1
+        });
+        window_call::call_name(number)
+    }
+
+    /// The number of one more aggregate that stands in a subquery of its query.
+    pub(crate) fn next_aggregate(&self) -> usize {
+        self.aggregates.replace(self.aggregates.get() + 1)
+    }
+
+    /// The work tables of the recursions that have been bound.
+    pub(crate) fn works(&self) -> Vec<Work> {
+        self.works.borrow().clone()
+    }
+
+    /// Keeps the key of a recursion, and gives it a number.
+    pub(crate) fn key(&self, columns: Vec<String>) -> usize {
+        let mut keys = self.keys.borrow_mut();
+        keys.push(columns);
+        keys.len() - 1
+    }
+
+    /// See [`Catalog::current_schema`].
+    pub(crate) fn current_schema(&self) -> Option<String> {
+        self.catalog.current_schema()
+    }
+
+    pub(crate) fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        self.session
+    }
+
+    pub(crate) fn params(&self) -> Parameters<'a> {
+        self.params
+    }
+
+    pub(crate) fn rows(&self) -> Option<&Rows> {
+        self.given.rows.as_deref()
+    }
+
+    fn relation(&self, name: &str) -> Result<Option<Arc<dyn Relation>>> {
+        if let Some(path) = name.strip_prefix(PATH) {
+            return self.catalog.file(path).map(Some);
+        }
+        if name.starts_with(SHARED) {
+            return Ok(self
+                .shared
+                .borrow()
+                .iter()
+                .find(|(own, _)| own == name)
+                .map(|(_, relation)| relation.clone()));
+        }
+        if let Some(of) = query_of_all(name) {
+            let works = self.works.borrow();
+            // The binder is at its step, so that it is the last of its name.
+            let work = works.iter().rev().find(|work| work.name == of);
+            let Some(keyed) = work.and_then(|work| work.keyed.as_ref()) else { return Ok(None) };
+            keyed.is_all_read.set(true);
+            return Ok(Some(keyed.all.clone()));
+        }
+        if name == TARGET && self.given.target.is_some() {
+            return Ok(self.given.target.clone());
+        }
+        if let Some(relation) = self.catalog.table(name) {
+            return Ok(Some(relation));
+        }
+        // "data.parquet" in double quotes is a path, too.
+        let is_path = name.contains(['/', '*']) || name.ends_with(".parquet") || name.ends_with(".csv");
+        if is_path { self.catalog.file(name).map(Some) } else { Ok(None) }
+    }
+
+    /// The columns of the table or view of that name, as they are called in a query.
+    ///
+    /// # Errors
+    /// Input, if there is none; those of binding the view.
+    pub(crate) fn columns_of_table(&self, name: &str) -> Result<Vec<String>> {
+        let source = self.get_table_source(TableReference::bare(name)).map_err(from_datafusion)?;
+        Ok(source.schema().fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// The columns of a file or of a table function's result.
+    ///
+    /// # Errors
+    /// Those of binding it.
+    pub(crate) fn columns_of_relation(&self, relation: TableFactor) -> Result<Vec<String>> {
+        let mut template = parse_query("SELECT * FROM t")?;
+        if let ast::SetExpr::Select(select) = &mut *template.body {
+            select.from[0].relation = relation;
+        }
+        let plan = self.plan(Statement::Query(template)).map_err(from_datafusion)?;
+        Ok(plan.schema().fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// An argument of a table function, as [`super::relations`] disguised it.
+    fn argument(&self, expr: Expr) -> Result<Argument> {
+        match expr {
+            Expr::GroupingSet(GroupingSet::Rollup(elements)) => elements
+                .into_iter()
+                .map(|element| self.argument(element))
+                .collect::<Result<_>>()
+                .map(Argument::List),
+            Expr::GroupingSet(GroupingSet::Cube(fields)) => {
+                let field = |field| match field {
+                    Expr::Alias(alias) => Ok((alias.name, self.argument(*alias.expr)?)),
+                    other => Err(Error::internal(format!("{other} is no field"))),
+                };
+                fields.into_iter().map(field).collect::<Result<_>>().map(Argument::Struct)
+            }
+            constant => {
+                let constant = coerce_constant(constant).map_err(from_datafusion)?;
+                let (value, ty) = (self.steps.constant)(&constant, self.params, self.session)?;
+                Ok(Argument::Value(value, ty))
+            }
+        }
+    }
+
+    fn view(&self, text: &str) -> DfResult<Arc<dyn TableSource>> {
+        if self.views.get() >= MAX_VIEWS {
+            return Err(external(Error::input("a view contains itself")));
+        }
+        self.views.set(self.views.get() + 1);
+        let plan = parse_query(text).map_err(external).and_then(|query| {
+            let mut statement = Statement::Query(query);
+            (self.steps.rewrite)(&mut statement, ResultNames::Kept, self).map_err(external)?;
+            self.plan(statement)
+        });
+        self.views.set(self.views.get() - 1);
+        // Places in a view's text are not places in the statement.
+        let plan = plan.map_err(|e| {
+            let error = from_datafusion(e);
+            external(Error::new(error.kind(), format!("in a view: {}", error.message())))
+        })?;
+        Ok(Arc::new(Derived { plan }))
+    }
+}
+
+impl ContextProvider for Context<'_> {
+    fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
+        statement::check().map_err(external)?;
+        let name = match name.schema() {
+            Some(schema) => in_schema(schema, name.table()),
+            None => name.table().to_owned(),
+        };
+        if let (ROWS, Some(rows)) = (name.as_str(), &self.given.rows) {
+            return Ok(rows.clone());
+        }
+        if let Some(relation) = self.relation(&name).map_err(external)? {
+            return Ok(Arc::new(Source::new(relation)));
+        }
+        match self.catalog.view(&name) {
+            Some(text) => self.view(&text),
+            None => Err(external(unknown_table(&name, self.catalog))),
+        }
+    }
+
+    fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> DfResult<Arc<dyn TableSource>> {
+        let args = args
+            .into_iter()
+            .map(|arg| match arg {
+                Expr::Alias(alias) => Ok((Some(alias.name), self.argument(*alias.expr)?)),
+                other => Ok((None, self.argument(other)?)),
+            })
+            .collect::<Result<Vec<_>>>()
+            .map_err(|e| external(e.with_context(format!("arguments of {name}"))))?;
+        if let (DESCRIBE, [(_, Argument::Value(Value::Text(text), _))]) = (name, args.as_slice()) {
+            let plan = (self.steps.describe)(text, self.catalog, self.params).map_err(|error| {
+                let error = Error::new(error.kind(), format!("in DESCRIBE: {}", error.message()));
+                external(error)
+            })?;
+            return Ok(Arc::new(Derived { plan }));
+        }
+        let relation = self.catalog.table_function(name, &args).map_err(|e| {
+            let names = self.catalog.table_functions();
+            let near = nearest(name, names.iter().map(String::as_str)).filter(|near| *near != name);
+            external(match near {
+                Some(near) if e.hint().is_none() => e.with_hint(format!("did you mean {near}?")),
+                _ => e,
+            })
+        })?;
+        Ok(Arc::new(Source::new(relation)))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.expr_planners
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relation_planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(Types))
+    }
+
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> DfResult<Arc<dyn TableSource>> {
+        let fields = schema.fields().iter().map(|field| {
+            let ty = match entasis_arrow::from_arrow_type(field.data_type())? {
+                // A column of bare NULLs has no type; rows of further rounds need one.
+                DataType::Null => DataType::Int32,
+                other => other,
+            };
+            Ok(Field::new(field.name().as_str(), ty))
+        });
+        let fields = fields.collect::<Result<Vec<Field>>>().map_err(external)?;
+        let keyed = number_in(name).and_then(|number| {
+            let all = WorkTable::new(format!("recurring.{}", visible(name)), fields.clone());
+            let key = self.keys.borrow().get(number)?.clone();
+            Some(Keyed { key, all: Arc::new(all), is_all_read: Rc::default() })
+        });
+        let last = Arc::new(WorkTable::new(visible(name), fields));
+        self.works.borrow_mut().push(Work { name: name.to_owned(), last: last.clone(), keyed });
+        Ok(Arc::new(Source::new(last)))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        if name == EXACT {
+            return Some(native::udf(EXACT, Kind::Exact));
+        }
+        if name == SETS {
+            return Some(native::udf(SETS, Kind::Sets));
+        }
+        if name == NEAREST {
+            return Some(native::udf(NEAREST, Kind::Nearest));
+        }
+        if let Some(function) = outer_aggregate::named(name) {
+            return Some(function);
+        }
+        if let Some((kind, sequence)) = sequence::call_in(name) {
+            return Some(sequence::udf(kind, sequence, self.catalog.sequence(sequence), self.catalog));
+        }
+        Library::get().scalar(&name.to_ascii_lowercase())
+    }
+
+    fn get_higher_order_meta(&self, _: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        Library::get().aggregate(&name.to_ascii_lowercase())
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        let number = window_call::number_in(name)?;
+        let call = self.windows.borrow().get(number)?.clone();
+        Some(window_call::function(number, call))
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<ArrowType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        Library::get().names()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

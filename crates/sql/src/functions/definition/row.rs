@@ -1,0 +1,246 @@
+//! What a kernel sees: the arguments of one row, and where text goes.
+
+use entasis_vector::statement::Meter;
+use entasis_vector::types::Interval;
+use entasis_vector::vector::uuid_from_ordered;
+use entasis_vector::{DataType, PhysicalType, Result, StringHeap, StringView, Value, Vector};
+use std::fmt;
+
+/// A function of one row. A NULL argument makes the result NULL, without a call, unless the kernel says that
+/// it looks at NULLs itself.
+#[derive(Clone, Copy)]
+pub(crate) enum Kernel {
+    /// BOOLEAN
+    Test(fn(&Row<'_>) -> Result<Option<bool>>),
+    /// Integers, DATE, TIME and timestamps. What does not fit the type is an error.
+    Whole(fn(&Row<'_>) -> Result<Option<i64>>),
+    /// Decimals (unscaled), UBIGINT and UUID likewise.
+    Wide(fn(&Row<'_>) -> Result<Option<i128>>),
+    /// REAL and DOUBLE
+    Float(fn(&Row<'_>) -> Result<Option<f64>>),
+    /// INTERVAL
+    Interval(fn(&Row<'_>) -> Result<Option<Interval>>),
+    /// VARCHAR and BLOB; false gives NULL.
+    Text(fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>),
+    /// VARCHAR, looking at NULLs.
+    TextOfNulls(fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>),
+    /// Integers, looking at NULLs.
+    WideOfNulls(fn(&Row<'_>) -> Result<Option<i128>>),
+    /// One of the arguments, by number, looking at NULLs.
+    Choice(fn(&Row<'_>) -> Result<Option<usize>>),
+}
+
+/// The values of one argument.
+enum Values<'a> {
+    Bool(&'a [u8]),
+    I8(&'a [i8]),
+    I16(&'a [i16]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    I128(&'a [i128]),
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    Interval(&'a [Interval]),
+    Str(&'a [StringView]),
+}
+
+/// One argument of all rows.
+pub(crate) struct Argument<'a> {
+    vector: &'a Vector,
+    values: Values<'a>,
+    ty: DataType,
+}
+
+impl<'a> Argument<'a> {
+    /// A flat or constant vector of `ty`.
+    pub(crate) fn new(vector: &'a Vector, ty: DataType) -> Argument<'a> {
+        use PhysicalType as P;
+        let values = match vector.physical() {
+            P::Bool => Values::Bool(vector.values()),
+            P::I8 => Values::I8(vector.values()),
+            P::I16 => Values::I16(vector.values()),
+            P::I32 => Values::I32(vector.values()),
+            P::I64 => Values::I64(vector.values()),
+            P::I128 => Values::I128(vector.values()),
+            P::U8 => Values::U8(vector.values()),
+            P::U16 => Values::U16(vector.values()),
+            P::U32 => Values::U32(vector.values()),
+            P::U64 => Values::U64(vector.values()),
+            P::F32 => Values::F32(vector.values()),
+            P::F64 => Values::F64(vector.values()),
+            P::Interval => Values::Interval(vector.values()),
+            P::Str => Values::Str(vector.values()),
+        };
+        Argument { vector, values, ty }
+    }
+}
+
+/// The arguments of one row. A kernel asks for each in the way of the type that it declared.
+pub(crate) struct Row<'a> {
+    pub(crate) args: &'a [Argument<'a>],
+    pub(crate) at: usize,
+    /// The type of the result.
+    pub(crate) result: DataType,
+}
+
+impl<'a> Row<'a> {
+    /// Number of arguments.
+    pub(crate) fn len(&self) -> usize {
+        self.args.len()
+    }
+    /// The type of an argument.
+    pub(crate) fn ty(&self, i: usize) -> DataType {
+        self.args[i].ty
+    }
+    /// True if an argument is NULL.
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        !self.args[i].vector.is_valid(self.at)
+    }
+    /// True if any is.
+    pub(crate) fn has_null(&self) -> bool {
+        (0..self.args.len()).any(|i| self.is_null(i))
+    }
+    fn place(&self, i: usize) -> usize {
+        if self.args[i].vector.is_constant() { 0 } else { self.at }
+    }
+    /// A BOOLEAN.
+    pub(crate) fn test(&self, i: usize) -> bool {
+        self.whole(i) != 0
+    }
+    /// An integer of up to 64 bits, a date, a time, a timestamp.
+    pub(crate) fn whole(&self, i: usize) -> i64 {
+        self.wide(i) as i64
+    }
+    /// Any integer; the unscaled number of a decimal.
+    pub(crate) fn wide(&self, i: usize) -> i128 {
+        let at = self.place(i);
+        match self.args[i].values {
+            Values::Bool(values) | Values::U8(values) => values[at].into(),
+            Values::I8(values) => values[at].into(),
+            Values::I16(values) => values[at].into(),
+            Values::I32(values) => values[at].into(),
+            Values::I64(values) => values[at].into(),
+            Values::I128(values) => values[at],
+            Values::U16(values) => values[at].into(),
+            Values::U32(values) => values[at].into(),
+            Values::U64(values) => values[at].into(),
+            _ => 0,
+        }
+    }
+    /// A UUID's number.
+    pub(crate) fn uuid(&self, i: usize) -> u128 {
+        uuid_from_ordered(self.wide(i)) as u128
+    }
+    /// A REAL or DOUBLE.
+    pub(crate) fn float(&self, i: usize) -> f64 {
+        let at = self.place(i);
+        match self.args[i].values {
+            Values::F32(values) => values[at].into(),
+            Values::F64(values) => values[at],
+            _ => 0.0,
+        }
+    }
+    /// An INTERVAL.
+    pub(crate) fn interval(&self, i: usize) -> Interval {
+        match self.args[i].values {
+            Values::Interval(values) => values[self.place(i)],
+            _ => Interval::default(),
+        }
+    }
+    /// A BLOB, or the bytes of a VARCHAR.
+    pub(crate) fn bytes(&self, i: usize) -> &'a [u8] {
+        match self.args[i].values {
+            Values::Str(values) => values[self.place(i)].as_bytes(),
+            _ => &[],
+        }
+    }
+    /// A VARCHAR.
+    pub(crate) fn text(&self, i: usize) -> &'a str {
+        match self.args[i].values {
+            Values::Str(values) => values[self.place(i)].as_str(),
+            _ => "",
+        }
+    }
+    /// An argument of any type.
+    pub(crate) fn value(&self, i: usize) -> Value {
+        self.args[i].vector.value(self.at, self.ty(i))
+    }
+}
+
+/// Where a kernel writes text or bytes. What may be far longer than the arguments is asked for first
+/// ([`Writer::room`]).
+pub(crate) struct Writer<'a> {
+    pub(crate) buffer: &'a mut Vec<u8>,
+    pub(crate) meter: &'a mut Meter,
+    pub(crate) heap: &'a mut StringHeap,
+    /// Bytes of this row that have been asked for.
+    pub(crate) asked: usize,
+}
+
+impl Writer<'_> {
+    /// Asks for room for `bytes` bytes in all.
+    ///
+    /// # Errors
+    /// Interrupted; resource, if there is not so much memory or no string may be so long.
+    pub(crate) fn room(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.asked {
+            self.meter.ask(bytes - self.asked, self.heap)?;
+            if bytes > entasis_vector::statement::LONGEST {
+                return Err(entasis_vector::statement::too_long(bytes));
+            }
+            self.asked = bytes;
+            self.buffer.reserve(bytes.saturating_sub(self.buffer.len()));
+        }
+        Ok(())
+    }
+    /// Adds text.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.buffer.extend_from_slice(text.as_bytes());
+    }
+    /// Adds bytes; of a VARCHAR only what is UTF-8.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+    /// Adds bytes `n` times.
+    ///
+    /// # Errors
+    /// As for [`Writer::room`].
+    pub(crate) fn repeat(&mut self, part: &[u8], n: usize) -> Result<()> {
+        let total = part.len().saturating_mul(n);
+        self.room(self.len().saturating_add(total))?;
+        let start = self.len();
+        if n > 0 {
+            self.bytes(part);
+        }
+        // What is there is doubled.
+        while self.len() - start < total {
+            let there = self.len() - start;
+            self.buffer.extend_from_within(start..start + there.min(total - there));
+        }
+        Ok(())
+    }
+    /// Adds a character.
+    pub(crate) fn char(&mut self, c: char) {
+        self.text(c.encode_utf8(&mut [0; 4]));
+    }
+    /// Bytes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+}
+
+impl fmt::Write for Writer<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.text(text);
+        Ok(())
+    }
+}
+
+/// What writing to a [`Writer`] gives, which cannot fail.
+pub(crate) fn written(_: fmt::Result) -> Result<bool> {
+    Ok(true)
+}

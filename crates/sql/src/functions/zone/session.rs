@@ -1,0 +1,62 @@
+//! The session's zone in bound expressions.
+//!
+//! The binder and the kernels take TIMESTAMPTZ as UTC. Here every expression whose result depends on where
+//! the session's clocks are is replaced by one that says so: casts between TIMESTAMPTZ and TIMESTAMP, DATE,
+//! TIME or VARCHAR; fields of a TIMESTAMPTZ and the beginnings of its days; and INTERVALs that are added to
+//! it. In UTC only text remains to be done, as it may name a zone.
+
+use super::{instant, local, midnight, read, same_number, shifted, truncated, write};
+use crate::environment::TimeZone;
+use entasis_engine::plan::Plan;
+use entasis_vector::DataType;
+use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
+
+/// Puts `zone` into a plan.
+pub(crate) fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
+    plan.for_each_expr(&mut |expr| {
+        let taken = std::mem::replace(expr, Expr::boolean(false));
+        *expr = in_zone(taken, zone);
+    });
+}
+
+/// The expression with the session's zone in it.
+pub(crate) fn in_zone(expr: Expr, zone: TimeZone) -> Expr {
+    expr.transform(&mut |part| one(part, zone))
+}
+
+fn one(expr: Expr, zone: TimeZone) -> Expr {
+    use DataType::{Date, Interval, Time, Timestamp, TimestampTz, Varchar};
+    match expr {
+        Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
+            read(zone, *input, lenient)
+        }
+        other @ Expr::External { .. } => same_number(other),
+        other if zone.is_utc() => other,
+        Expr::Cast { input, ty, lenient } => match (input.ty(), ty) {
+            (TimestampTz, Varchar) => write(zone, *input),
+            (TimestampTz, Timestamp) => local(zone, *input),
+            (TimestampTz, Date | Time) => Expr::Cast { input: Box::new(local(zone, *input)), ty, lenient },
+            (Timestamp, TimestampTz) => instant(zone, *input),
+            (Date, TimestampTz) => instant(zone, midnight(*input)),
+            _ => Expr::Cast { input, ty, lenient },
+        },
+        Expr::Function { function, mut args, ty }
+            if args.first().is_some_and(|arg| arg.ty() == TimestampTz) =>
+        {
+            match function {
+                Function::Extract(part) if part != DatePart::Epoch => {
+                    let local = local(zone, args.remove(0));
+                    Expr::Function { function, args: vec![local], ty }
+                }
+                Function::Truncate(part) => truncated(zone, part, args.remove(0)),
+                _ => Expr::Function { function, args, ty },
+            }
+        }
+        Expr::Arithmetic { op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, .. }
+            if left.ty() == TimestampTz && right.ty() == Interval =>
+        {
+            shifted(zone, *left, *right, op == ArithmeticOp::Subtract)
+        }
+        other => other,
+    }
+}

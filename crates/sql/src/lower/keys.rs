@@ -1,0 +1,49 @@
+//! Equalities between the sides of a join, which are its keys.
+
+use entasis_engine::plan::{JoinKey, Node};
+use entasis_vector::ColumnId;
+use entasis_vector::expr::{CompareOp, Expr};
+use std::collections::HashSet;
+
+/// Makes keys of those residuals that compare one side with the other for equality.
+pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
+    if residual.is_empty() {
+        return;
+    }
+    let left: HashSet<ColumnId> = left.columns().into_iter().collect();
+    let right: HashSet<ColumnId> = right.columns().into_iter().collect();
+    for predicate in std::mem::take(residual) {
+        match as_key(predicate, &left, &right) {
+            Ok(key) => on.push(key),
+            Err(predicate) => residual.push(predicate),
+        }
+    }
+}
+
+/// An equality between an expression over `left` and one over `right` as a key; anything else as it was.
+pub(super) fn as_key(
+    predicate: Expr,
+    left: &HashSet<ColumnId>,
+    right: &HashSet<ColumnId>,
+) -> Result<JoinKey, Expr> {
+    let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } =
+        predicate
+    else {
+        return Err(predicate);
+    };
+    let null_equals_null = op == CompareOp::NotDistinctFrom;
+    if reads_only(&a, left) && reads_only(&b, right) {
+        return Ok(JoinKey { left: *a, right: *b, null_equals_null });
+    }
+    if reads_only(&b, left) && reads_only(&a, right) {
+        return Ok(JoinKey { left: *b, right: *a, null_equals_null });
+    }
+    Err(Expr::Compare { op, left: a, right: b })
+}
+
+/// True if the expression reads columns, and all of them are among `columns`.
+pub(super) fn reads_only(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
+    let mut read = Vec::new();
+    expr.collect_columns(&mut read);
+    !read.is_empty() && read.iter().all(|id| columns.contains(id)) && !expr.is_volatile()
+}

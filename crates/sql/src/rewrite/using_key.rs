@@ -1,0 +1,81 @@
+//! `WITH RECURSIVE t (a, b) USING KEY (a) AS (start UNION step)`: rows by key, of which the last one counts.
+//!
+//! The parser does not know the clause, and the binder neither, so it travels through both:
+//!
+//! 1. *Tokens* ([`crate::syntax::using_key`]). The columns of the key become further columns of `t`, behind
+//!    one that no user can write.
+//! 2. *Syntax tree*, here. They are taken out again, and `t` gets a name of which the key's number is a
+//!    hidden part ([`crate::hidden::numbered`]). `recurring.t`, by which the step reads all rows so far,
+//!    becomes a table of that name with one more hidden part. The binder takes a query for a recursion only
+//!    if it reads `t` itself: a step that does not is given no rows of it as well.
+//! 3. *Lowering* finds the key by its number ([`crate::lower`]).
+//!
+//! `UNION` and `UNION ALL` mean the same here. Refused are aggregates in the place of columns, and a key of
+//! what is no recursion.
+
+use super::reads::reads;
+use crate::hidden::{KEY, all_of, query_of_all};
+use crate::syntax::parse::parse_query;
+use crate::syntax::walk::Walk;
+use datafusion_sql::sqlparser::ast::{
+    Cte, Ident, ObjectName, Query, SetExpr, SetOperator, TableFactor, Visitor,
+};
+use entasis_vector::{Error, Result};
+use std::ops::ControlFlow;
+
+/// Takes the columns of its key from a query of a `WITH`, in lower case.
+pub(super) fn take_key(cte: &mut Cte) -> Option<Vec<String>> {
+    let columns = &mut cte.alias.columns;
+    let at = columns.iter().position(|column| column.name.value == KEY)?;
+    let key = columns.split_off(at).into_iter().skip(1).map(|column| column.name.value.to_lowercase());
+    Some(key.collect())
+}
+
+/// Gives a query with a key, of this name, what it needs to be bound as a recursion.
+///
+/// # Errors
+/// Input, if it reads itself nowhere, or before there are rows.
+pub(super) fn prepare(query: &mut Query, name: &str, shown: &str) -> Result<()> {
+    let all = all_of(name);
+    let SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } = &mut *query.body else {
+        let text = format!("{shown} has a key, and is not of the form: start UNION [ALL] step");
+        return Err(Error::input(text));
+    };
+    if reads(&**left, &all) > 0 {
+        return Err(Error::input(format!("{shown} reads itself in its first side, before there are rows")));
+    }
+    if reads(&**right, name) > 0 {
+        return Ok(());
+    }
+    if reads(&**right, &all) == 0 {
+        return Err(Error::input(format!("{shown} has a key, and does not read itself")));
+    }
+    let mut template = parse_query("SELECT 1 UNION ALL SELECT * FROM itself WHERE FALSE")?;
+    if let SetExpr::SetOperation { left: step, right: itself, .. } = &mut *template.body {
+        std::mem::swap(step, right);
+        if let SetExpr::Select(itself) = &mut **itself
+            && let TableFactor::Table { name: table, .. } = &mut itself.from[0].relation
+        {
+            *table = ObjectName::from(Ident::with_quote('"', name));
+        }
+    }
+    *right = template.body;
+    Ok(())
+}
+
+/// True if a query reads all rows so far of a recursion around it.
+pub(super) fn reads_all(query: &Query) -> bool {
+    struct Look;
+    impl Visitor for Look {
+        type Break = ();
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+            match relation.0.as_slice() {
+                [part] if part.as_ident().is_some_and(|name| query_of_all(&name.value).is_some()) => {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    query.walk(&mut Look).is_break()
+}

@@ -1,0 +1,206 @@
+//! A statement's syntax tree to the statement: names resolved, types settled, queries lowered.
+//!
+//! What each kind of statement becomes stands in a module of its own, as methods of the [`Binder`].
+
+use super::binder::{Binder, STEPS, description};
+use super::bound::{ObjectKind, Statement};
+use super::locate::locate;
+use super::{resolve, sequence, transaction, zone};
+use crate::binding::context::{Context, Given};
+use crate::environment::schema::{known_schemas, new_name};
+use crate::environment::{Catalog, Parameters};
+use crate::error::from_datafusion;
+use crate::syntax::object_name::table_name;
+use crate::syntax::parsed::{Ast, Parsed};
+use crate::syntax::place::locate_ident;
+use crate::syntax::placeholders::check_arguments;
+use crate::syntax::targets::changed_by;
+use crate::syntax::types::sql_type;
+use crate::syntax::{SEARCH_PATH, on_deep_stack};
+use crate::{clauses, lower};
+use datafusion_sql::sqlparser::ast::{self, Ident, ObjectType};
+use entasis_engine::plan::Plan;
+use entasis_vector::statement::{STEP, reserve};
+use entasis_vector::{DataType, Error, Result, Value};
+
+/// Binds a statement against a catalog, with the values of its parameters.
+///
+/// # Errors
+/// Input, with position and advice where they are known, for unknown names and wrong types; not supported,
+/// naming the feature; whatever the catalog raises.
+pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<Statement> {
+    bind_with(statement, catalog, Parameters::Values(params))
+}
+
+/// Binds a query for many runs: with parameters of these types, whose values are given later, in its plan.
+///
+/// # Errors
+/// As [`bind`]; input or not supported, too, if the query means another thing with other values or at another
+/// moment, so that it must be bound for each run.
+pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Plan> {
+    match bind_with(query, catalog, Parameters::Types(types))? {
+        Statement::Query(plan) => Ok(plan),
+        _ => Err(Error::not_supported("templates of statements other than queries")),
+    }
+}
+
+fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<Statement> {
+    // More than that are for other statements of the script.
+    if params.len() < statement.parameters() {
+        check_arguments(statement.parameters(), params.len())?;
+    }
+    let _memory = match statement.binding_bytes() {
+        little if little < STEP => None,
+        much => reserve(much)?,
+    };
+    on_deep_stack(statement.is_deep(), || {
+        let binder = Binder { catalog, params, given: Given::default(), with: None };
+        let resolved = resolve::resolved(&statement.ast, catalog);
+        let ast = resolved.as_ref().unwrap_or(&statement.ast);
+        let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
+        zone::apply(&mut bound, catalog.session().zone);
+        Ok(bound)
+    })
+}
+
+impl Binder<'_> {
+    fn statement(&self, ast: &Ast) -> Result<Statement> {
+        Ok(match ast {
+            Ast::Sql(statement) => return self.sql(statement),
+            Ast::CreateOrReplace(statement) => return self.create_or_replace(statement),
+            Ast::Explain { analyze, verbose, statement } => Statement::Explain {
+                analyze: *analyze,
+                verbose: *verbose,
+                statement: Box::new(self.statement(statement)?),
+            },
+            Ast::Describe(query) => {
+                let plan = description(&self.described(query)?).map_err(from_datafusion)?;
+                let context = Context::new(self.catalog, self.params, self.given.clone(), &STEPS);
+                Statement::Query(lower::lower(&plan, &context)?)
+            }
+            Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
+            Ast::Preparing(_) => {
+                return Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"));
+            }
+            Ast::Calibrate => Statement::Calibrate,
+            Ast::ShowTables => Statement::ShowTables,
+            Ast::ShowSettings => Statement::ShowSettings,
+            Ast::ShowSetting(name) => self.show(name)?,
+            Ast::Set { name, value } => {
+                if let (SEARCH_PATH, Value::Text(schemas)) = (name.as_str(), value) {
+                    known_schemas(schemas, self.catalog)?;
+                }
+                Statement::Set { name: name.clone(), value: value.clone() }
+            }
+            Ast::Reset(name) => Statement::Reset { name: name.clone() },
+            Ast::CopyTo { query, path, options } => {
+                Statement::CopyTo { plan: self.query(query)?, path: path.clone(), options: options.clone() }
+            }
+            Ast::CopyFrom { table, columns, path, options } => {
+                self.copy_from(table, columns, path, options)?
+            }
+        })
+    }
+
+    fn sql(&self, statement: &ast::Statement) -> Result<Statement> {
+        use ast::Statement as Sql;
+        if let Some(statement) = transaction::statement(statement) {
+            return statement;
+        }
+        match statement {
+            Sql::Query(query) => match changed_by(query) {
+                Some(change) => {
+                    let Binder { catalog, params, ref given, .. } = *self;
+                    let with = query.with.as_ref();
+                    Binder { catalog, params, given: given.clone(), with }.sql(change)
+                }
+                None => Ok(Statement::Query(self.query(query)?)),
+            },
+            Sql::CreateTable(create) => self.create_table(create),
+            Sql::CreateView(create) => self.create_view(create),
+            Sql::Insert(insert) => self.insert(insert),
+            Sql::Drop { object_type, if_exists, names, cascade, restrict: _, purge, temporary, table } => {
+                clauses::refuse([
+                    (*purge, "DROP … PURGE"),
+                    (*temporary, "DROP TEMPORARY"),
+                    (table.is_some(), "DROP INDEX … ON"),
+                ])?;
+                let kind = match object_type {
+                    ObjectType::Schema => ObjectKind::Schema,
+                    ObjectType::Table => ObjectKind::Table,
+                    ObjectType::View => ObjectKind::View,
+                    ObjectType::Index => ObjectKind::Index,
+                    ObjectType::Sequence => ObjectKind::Sequence,
+                    other => return Err(Error::not_supported(format!("DROP {other}"))),
+                };
+                let name = |name| match kind {
+                    ObjectKind::Schema => self.dropped_schema(name),
+                    _ => table_name(name),
+                };
+                let names = names.iter().map(name).collect::<Result<_>>()?;
+                Ok(Statement::Drop { kind, names, if_exists: *if_exists, cascade: *cascade })
+            }
+            Sql::Update(update) => self.update(update),
+            Sql::Delete(delete) => self.delete(delete),
+            Sql::Merge(merge) => self.merge(merge),
+            Sql::Truncate(truncate) => self.truncate(truncate),
+            Sql::AlterTable(alter) => self.alter_table(alter),
+            Sql::AlterView { .. } | Sql::AlterIndex { .. } => {
+                Err(Error::not_supported("ALTER of what is not a table"))
+            }
+            Sql::CreateIndex(index) => self.create_index(index, false),
+            Sql::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
+                let owner = owned_by.as_ref().filter(|owner| !owner.to_string().eq_ignore_ascii_case("none"));
+                if owner.is_some() {
+                    return Err(Error::not_supported("sequences that are OWNED BY a column"));
+                }
+                let ty = data_type.as_ref().map_or(Ok(DataType::Int64), sql_type)?;
+                Ok(Statement::CreateSequence {
+                    name: new_name(name, *temporary, self.catalog)?,
+                    options: sequence::options(sequence_options, ty)?,
+                    if_not_exists: *if_not_exists,
+                    or_replace: false,
+                })
+            }
+            Sql::CreateSchema { .. } => self.create_schema(statement),
+            Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
+                Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"))
+            }
+            other => {
+                let text = other.to_string();
+                let words: Vec<&str> = text.split_whitespace().take(2).collect();
+                Err(Error::not_supported(words.join(" ").to_uppercase()))
+            }
+        }
+    }
+
+    /// `CREATE OR REPLACE` of a sequence or an index.
+    fn create_or_replace(&self, statement: &ast::Statement) -> Result<Statement> {
+        let bound = match statement {
+            ast::Statement::CreateIndex(index) => self.create_index(index, true)?,
+            ast::Statement::CreateSchema { .. } => {
+                return Err(Error::not_supported("CREATE OR REPLACE SCHEMA")
+                    .with_hint("DROP SCHEMA … CASCADE drops all that is in one"));
+            }
+            other => self.sql(other)?,
+        };
+        match bound {
+            Statement::CreateSequence { if_not_exists: true, .. }
+            | Statement::CreateIndex { if_not_exists: true, .. } => {
+                Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"))
+            }
+            Statement::CreateSequence { name, options, .. } => {
+                Ok(Statement::CreateSequence { name, options, if_not_exists: false, or_replace: true })
+            }
+            bound => Ok(bound),
+        }
+    }
+
+    fn show(&self, name: &Ident) -> Result<Statement> {
+        if self.catalog.setting(&name.value).is_some() {
+            return Ok(Statement::ShowSetting { name: name.value.clone() });
+        }
+        let error = Error::input(format!("there is no setting {}", name.value));
+        Err(locate_ident(error, name))
+    }
+}

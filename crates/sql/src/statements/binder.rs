@@ -1,0 +1,140 @@
+//! The queries of statements: bound, lowered, and what `DESCRIBE` says of them.
+//!
+//! Modules of statements are methods of the [`Binder`]. It gives every context the steps around DataFusion's
+//! binder ([`STEPS`]).
+
+use super::resolve::resolved;
+use crate::binding::context::{Context, Given, Steps};
+use crate::environment::schema::unknown_table;
+use crate::environment::{Catalog, Parameters};
+use crate::error::from_datafusion;
+use crate::lower;
+use crate::rewrite::{display_names, rewrite};
+use crate::syntax::build::query_of;
+use crate::syntax::object_name::table_name;
+use crate::syntax::on_deep_stack;
+use crate::syntax::parse::parse;
+use crate::syntax::parsed::Ast;
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
+use datafusion_sql::sqlparser::ast::{Query, SelectItem, SetExpr, TableFactor, With};
+use entasis_engine::plan::Plan;
+use entasis_engine::relation::Relation;
+use entasis_vector::{Error, Field, Result, Schema};
+use std::sync::Arc;
+
+/// The steps before and behind DataFusion's binder, of every query.
+pub(super) static STEPS: Steps = Steps { rewrite, lower: lower::lower, constant: lower::constant, describe };
+
+/// What a statement is bound with.
+pub(super) struct Binder<'a> {
+    /// The names that it may use.
+    pub(super) catalog: &'a dyn Catalog,
+    /// Its parameters.
+    pub(super) params: Parameters<'a>,
+    /// Tables besides those of the catalog.
+    pub(super) given: Given,
+    /// The queries before a statement that changes rows: `WITH … INSERT`.
+    pub(super) with: Option<&'a With>,
+}
+
+impl Binder<'_> {
+    /// A query that sees those of the `WITH` before the statement.
+    pub(super) fn behind_with(&self, mut query: Query) -> Query {
+        let Some(with) = self.with else { return query };
+        if query.with.is_some() {
+            let mut around = query_of(SetExpr::Query(Box::new(query)));
+            around.with = Some(with.clone());
+            return around;
+        }
+        query.with = Some(with.clone());
+        query
+    }
+
+    /// Binds and lowers a query.
+    pub(super) fn query(&self, query: &Query) -> Result<Plan> {
+        let names = display_names(query);
+        let mut plan = match self.bind_query(query, false) {
+            // Two results of one name are no error for us: rename what the binder cannot tell apart.
+            Err(error) if error.message().contains("unique expression names") => {
+                self.bind_query(query, true)?
+            }
+            other => other?,
+        };
+        if names.len() == plan.output.len() {
+            for (output, name) in plan.output.iter_mut().zip(names) {
+                if let Some(name) = name {
+                    output.name = name;
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    fn bind_query(&self, query: &Query, suffix: bool) -> Result<Plan> {
+        let context = Context::new(self.catalog, self.params, self.given.clone(), &STEPS);
+        context.bind_named(Box::new(query.clone()), suffix)
+    }
+
+    /// A table, to which rows can be added.
+    ///
+    /// # Errors
+    /// Input, if there is none of that name.
+    pub(super) fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {
+        match self.catalog.table(name) {
+            Some(relation) => Ok(relation),
+            None if self.catalog.view(name).is_some() => {
+                Err(Error::input(format!("{name} is a view; rows go only into tables")))
+            }
+            None => Err(unknown_table(name, self.catalog)),
+        }
+    }
+
+    /// The columns that `DESCRIBE` speaks of.
+    pub(super) fn described(&self, query: &Query) -> Result<Schema> {
+        // A table knows more of its columns than a query over it.
+        if let SetExpr::Select(select) = &*query.body
+            && let ([from], [SelectItem::Wildcard(_)]) =
+                (select.from.as_slice(), select.projection.as_slice())
+            && let (TableFactor::Table { name, args: None, .. }, true) =
+                (&from.relation, from.joins.is_empty())
+            && select.selection.is_none()
+            && let Ok(name) = table_name(name)
+            && let Some(relation) = self.catalog.table(&name)
+        {
+            return Ok(relation.schema().clone());
+        }
+        Ok(self.query(query)?.schema())
+    }
+}
+
+/// The rows that a `DESCRIBE …` in `FROM` gives.
+///
+/// # Errors
+/// Those of binding what is described, without places: its text is not the statement's.
+fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
+    let described = parse(text)?.into_iter().next().map(|parsed| {
+        on_deep_stack(parsed.is_deep(), || {
+            match resolved(&parsed.ast, catalog).as_ref().unwrap_or(&parsed.ast) {
+                Ast::Describe(query) => {
+                    Binder { catalog, params, given: Given::default(), with: None }.described(query)
+                }
+                _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
+            }
+        })
+    });
+    let schema = described.unwrap_or_else(|| Ok(Schema::new()))?;
+    description(&schema).map_err(from_datafusion)
+}
+
+/// What `DESCRIBE` says of these columns.
+pub(super) fn description(columns: &Schema) -> DfResult<LogicalPlan> {
+    let row = |field: &Field| {
+        let null = if field.nullable { "YES" } else { "NO" };
+        vec![lit(field.name.as_ref()), lit(field.ty.to_string()), lit(null)]
+    };
+    let names = ["column_name", "column_type", "null"];
+    let values = LogicalPlanBuilder::values(columns.iter().map(row).collect())?;
+    let named = (1..).zip(names).map(|(i, name)| ident(format!("column{i}")).alias(name));
+    values.project(named)?.build()
+}

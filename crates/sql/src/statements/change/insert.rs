@@ -1,0 +1,240 @@
+//! `INSERT`: the new rows, with all columns of the table in their order.
+//!
+//! 1. `DEFAULT` among `VALUES` goes: a column that has it in every row is one that was not given, any other
+//!    has the expression in its place. Values of one column that are not written alike are cast one by one
+//!    ([`values`](super::values)).
+//! 2. The query is bound and cast to the types of the columns.
+//! 3. Columns that were not given follow. Defaults that are one value become a constant; the others are
+//!    computed for each row, in the order of the rows.
+
+use super::finish::{Finished, Returning};
+use super::{Target, is_default, values};
+use crate::clauses::refuse;
+use crate::lower;
+use crate::statements::binder::Binder;
+use crate::statements::bound::{Insert, Statement};
+use crate::statements::columns::target_columns;
+use crate::syntax::build::{named, qualified, select_expr, table_alias};
+use crate::syntax::object_name::table_name;
+use datafusion_sql::sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableObject};
+use entasis_engine::plan::{Output, Plan};
+use entasis_engine::relation::ColumnDefault;
+use entasis_vector::{DataType, Error, Field, Result, Value};
+
+impl Binder<'_> {
+    pub(crate) fn insert(&self, insert: &ast::Insert) -> Result<Statement> {
+        let ast::Insert {
+            insert_token: _,
+            or: _,
+            into: _,
+            table: _,
+            table_alias: _,
+            columns: _,
+            source: _,
+            has_table_keyword: _,
+            on: _,
+            returning: _,
+            optimizer_hints,
+            ignore,
+            overwrite,
+            assignments,
+            partitioned,
+            after_columns,
+            output,
+            replace_into,
+            priority,
+            insert_alias,
+            settings,
+            format_clause,
+            multi_table_insert_type,
+            multi_table_into_clauses,
+            multi_table_when_clauses,
+            multi_table_else_clause,
+        } = insert;
+        refuse([
+            (*overwrite, "INSERT OVERWRITE"),
+            (partitioned.is_some() || !after_columns.is_empty(), "PARTITION in INSERT"),
+            (*ignore || *replace_into, "REPLACE INTO and INSERT IGNORE"),
+            (!assignments.is_empty(), "INSERT … SET"),
+            (output.is_some(), "OUTPUT"),
+            (insert_alias.is_some(), "a name for the new row"),
+            (priority.is_some(), "LOW_PRIORITY, DELAYED and HIGH_PRIORITY"),
+            (!optimizer_hints.is_empty(), "hints for the optimizer"),
+            (settings.is_some(), "SETTINGS"),
+            (format_clause.is_some(), "FORMAT"),
+            (
+                multi_table_insert_type.is_some()
+                    || !multi_table_into_clauses.is_empty()
+                    || !multi_table_when_clauses.is_empty()
+                    || multi_table_else_clause.is_some(),
+                "INSERT into several tables",
+            ),
+        ])?;
+        let TableObject::TableName(name) = &insert.table else {
+            return Err(Error::not_supported("INSERT into what is not a table"));
+        };
+        let alias = insert.table_alias.as_ref().map(|alias| table_alias(alias.alias.clone()));
+        if insert.on.is_some() || insert.or.is_some() {
+            return self.insert_or(insert, self.target_named(name, alias)?);
+        }
+        let lower_name = table_name(name)?;
+        let relation = self.table(&lower_name)?;
+        let width = relation.schema().len();
+        let target = self.target_of(name, lower_name, alias, relation, width)?;
+        let rows = self.inserted(&target, insert)?;
+        let checks = self.checks(&target, None)?;
+        let returning = Returning::new(insert.returning.as_deref(), &target, false)?;
+        let Finished { plan, checks, returning } = self.finish(rows, width, &target, checks, returning)?;
+        Ok(Statement::Insert(Insert { table: target.name, plan, checks, returning }))
+    }
+
+    /// `COPY table (columns) FROM 'path' (options)`: an `INSERT` of the rows of a file.
+    pub(crate) fn copy_from(
+        &self,
+        name: &ObjectName,
+        columns: &[Ident],
+        path: &str,
+        options: &[(String, Value)],
+    ) -> Result<Statement> {
+        let lower_name = table_name(name)?;
+        let relation = self.table(&lower_name)?;
+        let width = relation.schema().len();
+        let target = self.target_of(name, lower_name, None, relation, width)?;
+        let columns = target_columns(&target.name, target.columns(), columns)?;
+        let fields: Vec<Field> = columns.iter().map(|&column| target.columns()[column].clone()).collect();
+        let file = self.catalog.copied_file(path, &fields, options)?;
+        if file.schema().len() != fields.len() {
+            let (has, wanted) = (file.schema().len(), fields.len());
+            let text =
+                format!("'{path}' has {has} columns, but {wanted} of {} are to be filled", target.name);
+            return Err(Error::input(text));
+        }
+        let mut plan = Plan::scan(file);
+        lower::cast_outputs(&mut plan, &fields.iter().map(|field| field.ty).collect::<Vec<_>>());
+        let rows = self.complete(&target, plan, &columns)?;
+        let checks = self.checks(&target, None)?;
+        let Finished { plan, checks, returning } =
+            self.finish(rows, width, &target, checks, Returning::default())?;
+        Ok(Statement::Insert(Insert { table: target.name, plan, checks, returning }))
+    }
+
+    /// The new rows of an `INSERT`.
+    pub(super) fn inserted(&self, target: &Target, insert: &ast::Insert) -> Result<Plan> {
+        let idents = insert.columns.iter().map(|column| column_ident(column, target));
+        let columns =
+            target_columns(&target.name, target.columns(), &idents.collect::<Result<Vec<Ident>>>()?)?;
+        match &insert.source {
+            Some(source) => self.new_rows(target, columns, source),
+            // DEFAULT VALUES
+            None => self.complete(target, lower::empty_rows(1), &[]),
+        }
+    }
+
+    fn new_rows(&self, target: &Target, mut columns: Vec<usize>, source: &Query) -> Result<Plan> {
+        let mut source = source.clone();
+        let given = columns.len();
+        let wrong_number = |values: usize| {
+            Error::input(format!(
+                "{given} columns of {} are to be filled, but each row has {values} values",
+                target.name
+            ))
+        };
+        if let SetExpr::Values(values) = &mut *source.body {
+            let rows = &mut values.rows;
+            if let Some(row) = rows.iter().find(|row| row.content.len() != given) {
+                return Err(wrong_number(row.content.len()));
+            }
+            for at in (0..given).rev() {
+                let defaults = rows.iter().filter(|row| is_default(&row.content[at])).count();
+                if defaults == rows.len() {
+                    columns.remove(at);
+                    rows.iter_mut().for_each(|row| drop(row.content.remove(at)));
+                } else if defaults > 0 {
+                    let default = self.default_expr(target, columns[at])?;
+                    for row in rows.iter_mut().filter(|row| is_default(&row.content[at])) {
+                        row.content[at] = default.clone();
+                    }
+                }
+            }
+            if columns.is_empty() {
+                return self.complete(target, lower::empty_rows(rows.len()), &[]);
+            }
+            for (at, &column) in columns.iter().enumerate() {
+                values::settle(rows, at, target.columns()[column].ty)?;
+            }
+        }
+        for &column in &columns {
+            if let ColumnDefault::Identity { always: true, .. } = target.definition.default_of(column) {
+                let name = &target.columns()[column].name;
+                return Err(Error::input(format!(
+                    "the column {name} is GENERATED ALWAYS and takes no values"
+                ))
+                .with_hint("leave it out, write DEFAULT, or declare it GENERATED BY DEFAULT"));
+            }
+        }
+        let mut plan = self.query(&self.behind_with(source))?;
+        if plan.output.len() != columns.len() {
+            return Err(wrong_number(plan.output.len()));
+        }
+        let types: Vec<DataType> = columns.iter().map(|&i| target.columns()[i].ty).collect();
+        lower::cast_outputs(&mut plan, &types);
+        self.complete(target, plan, &columns)
+    }
+
+    /// Rows with values for `columns`, as rows with all columns of the target.
+    fn complete(&self, target: &Target, mut plan: Plan, columns: &[usize]) -> Result<Plan> {
+        let given = std::mem::take(&mut plan.output);
+        let mut outputs: Vec<Option<Output>> = vec![None; target.columns().len()];
+        for (&column, output) in columns.iter().zip(given) {
+            outputs[column] = Some(output);
+        }
+        let mut computed = Vec::new();
+        for (i, field) in target.columns().iter().enumerate() {
+            if outputs[i].is_some() {
+                continue;
+            }
+            let value = match target.definition.default_of(i) {
+                ColumnDefault::Null => Some(Value::Null),
+                ColumnDefault::Identity { .. } => None,
+                ColumnDefault::Expression(_) => {
+                    let query = select_expr(self.default_expr(target, i)?)?;
+                    lower::literal_row(&self.query(&query)?, field.ty)
+                }
+            };
+            match value {
+                Some(value) => {
+                    outputs[i] = Some(lower::add_constant(&mut plan, &field.name, value, field.ty))
+                }
+                None => computed.push(i),
+            }
+        }
+        let names = target.columns().iter().map(|field| field.name.to_string());
+        let named_outputs = outputs.into_iter().zip(names);
+        plan.output = named_outputs
+            .filter_map(|(output, name)| Some(Output { name, column: output?.column }))
+            .collect();
+        if computed.is_empty() {
+            return Ok(plan);
+        }
+        let rows = Ident::with_quote('"', "entasis:values");
+        let mut items = Vec::with_capacity(target.columns().len());
+        for (i, field) in target.columns().iter().enumerate() {
+            let expr = match computed.contains(&i) {
+                true => self.default_expr(target, i)?,
+                false => qualified(&rows, &field.name),
+            };
+            items.push(named(expr, &field.name));
+        }
+        let mut plan = self.over_rows(plan, table_alias(rows), None, |select| select.projection = items)?;
+        let types: Vec<DataType> = target.columns().iter().map(|field| field.ty).collect();
+        lower::cast_outputs(&mut plan, &types);
+        Ok(plan)
+    }
+}
+
+fn column_ident(column: &ObjectName, target: &Target) -> Result<Ident> {
+    match column.0.as_slice() {
+        [part] => part.as_ident().cloned().ok_or_else(|| Error::input(format!("{part} is not a column"))),
+        _ => Err(Error::input(format!("{column} is not a column of {}", target.name))),
+    }
+}

@@ -1,0 +1,334 @@
+//! `MERGE`.
+//!
+//! The source is joined with the target on the condition; which rows without a partner are kept, the clauses
+//! say. Of every row, the first clause that fits says what is done: a `CASE` over the clauses gives the
+//! action, and one more for each column its new value. Rows that no clause fits, and those of `DO NOTHING`,
+//! are left out in a stage of its own, so that the action is decided once.
+//!
+//! A column of the target keeps its value where no clause sets it, so that a row to remove is still there for
+//! `RETURNING`.
+
+use super::finish::{Returning, returned};
+use super::outer::for_each_outer;
+use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, is_default};
+use crate::clauses::refuse;
+use crate::hidden::NOTHING;
+use crate::lower;
+use crate::statements::binder::Binder;
+use crate::statements::bound::{Repeated, Statement};
+use crate::statements::columns::find_column;
+use crate::syntax::build::{
+    and, case, cast_to, is_null, join, named, not, number, qualified, select_from, table_alias,
+};
+use crate::syntax::parse::parse_query;
+use datafusion_sql::sqlparser::ast::{
+    AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction,
+    MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr,
+    TableAlias, TableFactor, TableWithJoins,
+};
+use entasis_engine::relation::ColumnDefault;
+use entasis_vector::{DataType, Error, Result};
+
+/// A column that the source has and rows without a source do not.
+const SOURCE: &str = "entasis:source";
+
+/// A clause, ready to be put into a `CASE`.
+struct Clause {
+    /// When it applies, unless always.
+    condition: Option<Expr>,
+    /// 0 if nothing is done.
+    action: u8,
+    /// The columns that it gives values for.
+    values: Vec<(usize, Expr)>,
+}
+
+impl Binder<'_> {
+    pub(crate) fn merge(&self, merge: &Merge) -> Result<Statement> {
+        let Merge {
+            merge_token: _,
+            optimizer_hints,
+            into: _,
+            table: _,
+            source: _,
+            on: _,
+            clauses: _,
+            output: _,
+        } = merge;
+        refuse([(!optimizer_hints.is_empty(), "hints for the optimizer")])?;
+        let target = self.target(&merge.table)?;
+        let returning = Returning::new(returned(merge.output.as_ref())?, &target, true)?;
+        let has = |kinds: &[MergeClauseKind]| {
+            merge.clauses.iter().any(|clause| kinds.contains(&clause.clause_kind))
+        };
+        let new = has(&[MergeClauseKind::NotMatched, MergeClauseKind::NotMatchedByTarget]);
+        let lone = has(&[MergeClauseKind::NotMatchedBySource]);
+        let (source, source_name) = if lone { marked(&merge.source)? } else { (merge.source.clone(), None) };
+        let in_source = source_name.as_ref().map(|name| qualified(name, SOURCE));
+        if merge.clauses.is_empty() {
+            return Err(Error::input("MERGE has no WHEN clause"));
+        }
+        let mut clauses = Vec::with_capacity(merge.clauses.len());
+        for clause in &merge.clauses {
+            let in_target = target.column(ROW_ID);
+            let side = match clause.clause_kind {
+                MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => Some(is_null(in_target)),
+                MergeClauseKind::NotMatchedBySource => in_source.clone().map(is_null),
+                MergeClauseKind::Matched => {
+                    let in_target = new.then(|| not(is_null(in_target)));
+                    and(in_target.into_iter().chain(in_source.clone().map(|source| not(is_null(source)))))
+                }
+            };
+            let mut clause = clause.clone();
+            if matches!(clause.clause_kind, MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget)
+            {
+                self.judge_new(&merge.source, &clause)?;
+                qualify_new(&target, &merge.source, &mut clause);
+            }
+            if clause.clause_kind == MergeClauseKind::NotMatchedBySource {
+                self.judge_lone(&target, &clause)?;
+            }
+            let predicate = clause.predicate.clone().map(|predicate| Expr::Nested(Box::new(predicate)));
+            let condition = and(side.into_iter().chain(predicate));
+            let (action, values) = self.merge_action(&target, &clause.action)?;
+            clauses.push(Clause { condition, action, values });
+        }
+
+        let actions = choose(&clauses, |clause| Ok(number(clause.action)), number(0))?;
+        let mut items = vec![named(target.column(ROW_ID), ROW_ID), named(actions, ACTION)];
+        for (i, field) in target.columns().iter().enumerate() {
+            let value = |clause: &Clause| match clause.values.iter().find(|(column, _)| *column == i) {
+                Some((_, value)) => cast_to(value.clone(), field.ty),
+                None => Ok(target.column(&field.name)),
+            };
+            items.push(named(choose(&clauses, value, target.column(&field.name))?, &field.name));
+        }
+        items.extend(returning.carried.iter().map(|(name, expr)| named(expr.clone(), name)));
+        let on = JoinConstraint::On((*merge.on).clone());
+        let operator = match (new, lone) {
+            (false, false) => JoinOperator::Inner(on),
+            (true, false) => JoinOperator::LeftOuter(on),
+            (false, true) => JoinOperator::RightOuter(on),
+            (true, true) => JoinOperator::FullOuter(on),
+        };
+        let mut rows = self.over_target(&target, |select| {
+            select.projection = items;
+            for from in &mut select.from {
+                let changed =
+                    std::mem::replace(from, TableWithJoins { relation: source.clone(), joins: Vec::new() });
+                from.joins.push(join(changed.relation, operator.clone()));
+            }
+        })?;
+        let types = target.columns().iter().map(|field| field.ty);
+        lower::cast_outputs(
+            &mut rows,
+            &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
+        );
+
+        // Only the rows to which something is done.
+        let table = Ident::with_quote('"', "entasis:merged");
+        let items =
+            rows.output.iter().map(|output| named(qualified(&table, &output.name), &output.name)).collect();
+        let something = Expr::BinaryOp {
+            left: Box::new(qualified(&table, ACTION)),
+            op: BinaryOperator::Gt,
+            right: Box::new(number(0)),
+        };
+        let rows = self.over_rows(rows, table_alias(table), None, |select| {
+            select.projection = items;
+            select.selection = Some(something);
+        })?;
+        self.change_by_row(rows, target, returning, Repeated::Error, Vec::new())
+    }
+
+    /// Refuses columns of the target for a row that it does not have.
+    fn judge_new(&self, source: &TableFactor, clause: &MergeClause) -> Result<()> {
+        let values = match &clause.action {
+            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => {
+                &values.rows[..]
+            }
+            _ => &[],
+        };
+        let given = values.iter().flat_map(|row| &row.content).filter(|value| !is_default(value));
+        let items: Vec<_> =
+            given.chain(&clause.predicate).map(|value| named(value.clone(), "value")).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let query = select_from("source", table_alias(Ident::new("source")), |select| {
+            select.projection = items;
+            select.from[0].relation = source.clone();
+        })?;
+        self.query(&self.behind_with(query)).map(drop)
+    }
+
+    /// Refuses columns of the source for a row of the target that has none.
+    fn judge_lone(&self, target: &Target, clause: &MergeClause) -> Result<()> {
+        let values: Vec<&Expr> = match &clause.action {
+            MergeAction::Update(update) => {
+                update.assignments.iter().map(|assignment| &assignment.value).collect()
+            }
+            _ => Vec::new(),
+        };
+        let given = values.into_iter().filter(|value| !is_default(value)).chain(&clause.predicate);
+        let items: Vec<_> = given.map(|value| named(value.clone(), "value")).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.over_target(target, |select| select.projection = items).map(drop)
+    }
+
+    fn merge_action(&self, target: &Target, action: &MergeAction) -> Result<(u8, Vec<(usize, Expr)>)> {
+        match action {
+            MergeAction::Delete { .. } => Ok((3, Vec::new())),
+            MergeAction::Update(update) => {
+                let MergeUpdateExpr { update_token: _, assignments: _, update_predicate, delete_predicate } =
+                    update;
+                refuse([
+                    (update_predicate.is_some(), "WHERE in a clause of MERGE"),
+                    (delete_predicate.is_some(), "DELETE WHERE in a clause of MERGE"),
+                ])?;
+                if let [only] = update.assignments.as_slice()
+                    && matches!(&only.target, AssignmentTarget::ColumnName(name) if is_nothing(name))
+                {
+                    return Ok((0, Vec::new()));
+                }
+                Ok((2, self.assignments(target, &update.assignments)?))
+            }
+            MergeAction::Insert(insert) => {
+                refuse([(insert.insert_predicate.is_some(), "WHERE in a clause of MERGE")])?;
+                if insert.columns.iter().any(is_nothing) {
+                    return Ok((0, Vec::new()));
+                }
+                Ok((1, self.merge_insert(target, insert)?))
+            }
+        }
+    }
+
+    /// The values of a new row, all columns.
+    fn merge_insert(&self, target: &Target, insert: &MergeInsertExpr) -> Result<Vec<(usize, Expr)>> {
+        let width = target.columns().len();
+        let mut columns = Vec::with_capacity(insert.columns.len());
+        for name in &insert.columns {
+            let ident = name.0.last().and_then(|part| part.as_ident());
+            let ident =
+                ident.ok_or_else(|| Error::input(format!("{name} is not a column of {}", target.name)))?;
+            let column = find_column(target.columns(), ident)
+                .map_err(|error| error.with_context(format!("table {}", target.name)))?;
+            if columns.contains(&column) {
+                return Err(Error::input(format!("the column {name} occurs twice")));
+            }
+            columns.push(column);
+        }
+        if columns.is_empty() {
+            columns = (0..width).collect();
+        }
+        let MergeInsertKind::Values(values) = &insert.kind else {
+            return Err(Error::not_supported("INSERT ROW in MERGE"));
+        };
+        let [row] = values.rows.as_slice() else {
+            return Err(Error::input("a clause of MERGE inserts one row of VALUES"));
+        };
+        if row.content.len() != columns.len() {
+            return Err(Error::input(format!(
+                "{} columns of {} are to be filled, but each row has {} values",
+                columns.len(),
+                target.name,
+                row.content.len()
+            )));
+        }
+        let mut all = Vec::with_capacity(width);
+        for (i, field) in target.columns().iter().enumerate() {
+            let given = columns.iter().position(|&column| column == i).map(|at| &row.content[at]);
+            let value = match given.filter(|value| !is_default(value)) {
+                None => self.default_expr(target, i)?,
+                Some(value) => match target.definition.default_of(i) {
+                    ColumnDefault::Identity { always: true, .. } => {
+                        let name = &field.name;
+                        return Err(Error::input(format!(
+                            "the column {name} is GENERATED ALWAYS and takes no values"
+                        )));
+                    }
+                    _ => value.clone(),
+                },
+            };
+            all.push((i, value));
+        }
+        Ok(all)
+    }
+}
+
+/// `CASE WHEN condition THEN value …` of the clauses; from one that always applies on, the rest do not count.
+fn choose(clauses: &[Clause], value: impl Fn(&Clause) -> Result<Expr>, otherwise: Expr) -> Result<Expr> {
+    let mut branches = Vec::with_capacity(clauses.len());
+    for clause in clauses {
+        let value = value(clause)?;
+        match &clause.condition {
+            Some(condition) => branches.push((condition.clone(), value)),
+            None => return Ok(case(branches, value)),
+        }
+    }
+    // A branch that says what is said without it.
+    while branches.last().is_some_and(|(_, value)| *value == otherwise) {
+        branches.pop();
+    }
+    Ok(case(branches, otherwise))
+}
+
+/// Puts the source in front of columns that the target has, too: a new row has those of the source alone.
+fn qualify_new(target: &Target, source: &TableFactor, clause: &mut MergeClause) {
+    let Some(source) = name_of(source) else { return };
+    let qualify = |expr: &mut Expr| {
+        for_each_outer(expr, |expr| {
+            if let Expr::Identifier(name) = expr
+                && target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value))
+            {
+                *expr = Expr::CompoundIdentifier(vec![source.clone(), name.clone()]);
+            }
+        });
+    };
+    clause.predicate.iter_mut().for_each(qualify);
+    if let MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) =
+        &mut clause.action
+    {
+        let values = values.rows.iter_mut().flat_map(|row| &mut row.content);
+        values.filter(|value| !is_default(value)).for_each(qualify);
+    }
+}
+
+/// What a source is called.
+fn name_of(source: &TableFactor) -> Option<Ident> {
+    match source {
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(alias.name.clone())
+        }
+        TableFactor::Table { name, alias: None, .. } => {
+            name.0.last().and_then(|part| part.as_ident()).cloned()
+        }
+        _ => None,
+    }
+}
+
+fn is_nothing(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == NOTHING))
+}
+
+/// `(SELECT *, TRUE AS "entasis:source" FROM source) AS name`, and the name.
+fn marked(source: &TableFactor) -> Result<(TableFactor, Option<Ident>)> {
+    let alias = name_of(source);
+    let alias = alias.ok_or_else(|| Error::input("the source of MERGE needs a name: USING (…) AS name"))?;
+    let text = format!("SELECT * FROM (SELECT *, TRUE AS \"{SOURCE}\" FROM t) AS q");
+    let mut query = *parse_query(&text)?;
+    if let SetExpr::Select(select) = &mut *query.body
+        && let Some(TableWithJoins { relation, .. }) = select.from.pop()
+    {
+        let mut relation = relation;
+        if let TableFactor::Derived { subquery, alias: outer, .. } = &mut relation {
+            *outer = Some(TableAlias { columns: Vec::new(), ..table_alias(alias.clone()) });
+            if let SetExpr::Select(inner) = &mut *subquery.body {
+                inner.from[0].relation = source.clone();
+            }
+        }
+        return Ok((relation, Some(alias)));
+    }
+    Err(Error::internal("the template is a SELECT"))
+}

@@ -1,0 +1,38 @@
+//! The expressions of a statement's clause, without those of its subqueries, whose names may be their own.
+
+use crate::syntax::walk::WalkMut;
+use datafusion_sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+/// Calls `each` with every expression in `node` that stands in no subquery, an outer one before its parts.
+pub(super) fn for_each_outer(node: &mut impl VisitMut, each: impl FnMut(&mut Expr)) {
+    let _ = node.walk_mut(&mut Outer { queries: 0, each });
+}
+
+struct Outer<F> {
+    /// Subqueries around the place.
+    queries: usize,
+    each: F,
+}
+
+impl<F: FnMut(&mut Expr)> VisitorMut for Outer<F> {
+    type Break = Infallible;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        if self.queries == 0 {
+            (self.each)(expr);
+        }
+        ControlFlow::Continue(())
+    }
+}

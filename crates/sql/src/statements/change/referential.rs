@@ -1,0 +1,176 @@
+//! What a foreign key does to the rows of its table when keys that they refer to are gone: `ON DELETE`,
+//! `ON UPDATE`.
+//!
+//! An action is a statement as any other, over all of these rows at once:
+//!
+//! | the action | is the statement |
+//! |---|---|
+//! | deletes them | `DELETE FROM child USING keys WHERE child.a = keys.went0` |
+//! | gives them the new key | `UPDATE child SET a = keys.came0 FROM keys WHERE child.a = keys.went0` |
+//! | sets them to NULL, or to their defaults | `UPDATE child SET a = NULL FROM keys WHERE child.a = keys.went0` |
+//!
+//! So CHECKs are judged and defaults computed as there. The keys are rows of the plan. A row refers to one
+//! key at most, because keys are unique.
+//!
+//! What is not done here: keys and foreign keys are judged by whoever runs the statement, who also follows
+//! what else refers to the rows that it changes.
+
+use super::finish::Returning;
+use super::{ROW_ID, ROW_ID_TYPE, Target};
+use crate::binding::context::{Given, ROWS, TARGET};
+use crate::binding::source::Rows;
+use crate::environment::{Catalog, Parameters};
+use crate::functions::zone::session::apply_to_plan;
+use crate::lower;
+use crate::statements::binder::Binder;
+use crate::statements::bound::{Action, Change, Repeated};
+use crate::syntax::build::{and, equal, named, null, qualified, select_from, table_alias, table_factor};
+use datafusion_sql::sqlparser::ast::{Expr, Ident, ObjectName, TableWithJoins};
+use entasis_engine::plan::{Columns, Node, Output, Plan, Values};
+use entasis_engine::relation::Relation;
+use entasis_vector::{DataType, Error, Result, Value};
+use std::sync::Arc;
+
+/// Rows of a table that refer to keys which are gone.
+#[derive(Debug)]
+pub struct Referring<'a> {
+    /// The name of their table.
+    pub table: &'a str,
+    /// The table with row ids ([`crate::ROW_ID`]), or some rows of it, all that refer to the keys among them.
+    pub rows: Arc<dyn Relation>,
+    /// The columns that refer.
+    pub columns: &'a [usize],
+    /// The types of the columns that are referred to.
+    pub types: &'a [DataType],
+    /// The keys, none of which has a NULL.
+    pub went: &'a [Vec<Value>],
+}
+
+/// What becomes of such rows.
+#[derive(Debug, Clone, Copy)]
+pub enum Consequence<'a> {
+    /// They are deleted.
+    Deleted,
+    /// Their columns become NULL.
+    Null,
+    /// Their columns get their defaults.
+    Default,
+    /// Each gets the new key that is in the place of its own.
+    Key(&'a [Vec<Value>]),
+}
+
+/// The statement that lets rows follow what they refer to.
+///
+/// # Errors
+/// Those of binding defaults and CHECKs.
+pub fn follow(
+    catalog: &dyn Catalog,
+    referring: &Referring<'_>,
+    consequence: Consequence<'_>,
+) -> Result<Change> {
+    let binder = Binder { catalog, params: Parameters::Values(&[]), given: Given::default(), with: None };
+    let mut change = binder.follow(referring, consequence)?;
+    apply_to_plan(&mut change.plan, catalog.session().zone);
+    Ok(change)
+}
+
+impl Binder<'_> {
+    fn follow(&self, referring: &Referring<'_>, consequence: Consequence<'_>) -> Result<Change> {
+        let name = ObjectName::from(vec![Ident::with_quote('"', referring.table)]);
+        let width = referring.rows.schema().len() - 1;
+        let target =
+            self.target_of(&name, referring.table.to_lowercase(), None, referring.rows.clone(), width)?;
+        let value = |at: usize, column: usize| match consequence {
+            Consequence::Deleted => Err(Error::internal("rows that are deleted get no values")),
+            Consequence::Null => Ok(null()),
+            Consequence::Default => self.default_expr(&target, column),
+            Consequence::Key(_) => Ok(qualified(&keys_alias(), &came(at))),
+        };
+        let (action, columns) = match consequence {
+            Consequence::Deleted => (Action::Delete, Vec::new()),
+            _ => (Action::Update, referring.columns.to_vec()),
+        };
+        let name_of = |column: usize| target.columns()[column].name.to_string();
+        let mut values: Vec<(String, Expr)> = Vec::new();
+        for (at, &column) in columns.iter().enumerate() {
+            values.push((name_of(column), value(at, column)?));
+        }
+        let checks = match action {
+            Action::Update => self.checks(&target, Some(&columns))?,
+            _ => Vec::new(),
+        };
+        if !checks.is_empty() {
+            let rest = (0..width).filter(|column| !columns.contains(column));
+            values.extend(rest.map(|column| (name_of(column), target.column(&name_of(column)))));
+        }
+        let mut rows = self.beside_keys(&target, referring, keys_of(referring, consequence), values)?;
+        let types = columns.iter().map(|&column| target.columns()[column].ty);
+        lower::cast_outputs(&mut rows, &std::iter::once(ROW_ID_TYPE).chain(types).collect::<Vec<DataType>>());
+        let finished = self.finish(rows, 1 + columns.len(), &target, checks, Returning::default())?;
+        Ok(Change {
+            table: target.name,
+            columns,
+            action,
+            plan: finished.plan,
+            checks: finished.checks,
+            returning: None,
+            repeated: Repeated::First,
+            conflicts: Vec::new(),
+        })
+    }
+
+    /// The ids of the rows that refer to the keys, then `values` under their names.
+    fn beside_keys(
+        &self,
+        target: &Target,
+        referring: &Referring<'_>,
+        keys: Plan,
+        values: Vec<(String, Expr)>,
+    ) -> Result<Plan> {
+        let other = table_factor(ROWS, table_alias(keys_alias()))?;
+        let pair = |(at, &column): (usize, &usize)| {
+            equal(target.column(&target.columns()[column].name), qualified(&keys_alias(), &went(at)))
+        };
+        let query = select_from(TARGET, target.alias.clone(), |select| {
+            let id = (ROW_ID.to_string(), target.column(ROW_ID));
+            select.projection =
+                std::iter::once(id).chain(values).map(|(name, expr)| named(expr, &name)).collect();
+            select.from.push(TableWithJoins { relation: other, joins: Vec::new() });
+            select.selection = and(referring.columns.iter().enumerate().map(pair));
+        })?;
+        let given = Given { target: Some(target.relation.clone()), rows: Some(Arc::new(Rows::new(keys))) };
+        Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
+    }
+}
+
+/// What the statement calls the keys.
+fn keys_alias() -> Ident {
+    Ident::with_quote('"', ROWS)
+}
+
+/// What a column of a key that is gone is called.
+fn went(at: usize) -> String {
+    format!("went{at}")
+}
+
+/// What a column of the new key is called.
+fn came(at: usize) -> String {
+    format!("came{at}")
+}
+
+/// The keys, and those that are to be in their place.
+fn keys_of(referring: &Referring<'_>, consequence: Consequence<'_>) -> Plan {
+    let mut rows = referring.went.to_vec();
+    let mut names: Vec<(String, DataType)> =
+        referring.types.iter().copied().enumerate().map(|(at, ty)| (went(at), ty)).collect();
+    if let Consequence::Key(new) = consequence {
+        names.extend(referring.types.iter().copied().enumerate().map(|(at, ty)| (came(at), ty)));
+        rows.iter_mut().zip(new).for_each(|(row, new)| row.extend(new.iter().cloned()));
+    }
+    let mut columns = Columns::default();
+    let column =
+        |(name, ty): (String, DataType)| Output { column: columns.add(name.clone(), ty, true), name };
+    let output: Vec<Output> = names.into_iter().map(column).collect();
+    let root = Node::Values(Values { columns: output.iter().map(|output| output.column).collect(), rows });
+    Plan { root, columns, output }
+}

@@ -1,0 +1,182 @@
+//! What `WITH (…)` of `CREATE TABLE` and `SET (…)` of `ALTER TABLE` say of the layout and the encodings of a
+//! table.
+//!
+//! | option | value |
+//! |---|---|
+//! | `layout` | the name of a layout, in quotes or without |
+//! | `layout_key` | a column or several: `a`, `(a, b)` or `'a, b'` |
+//! | `partitions` | a number from 1 |
+//! | `ghost` | a share of the slots, from 0 to less than 1, or in percent: `0.01`, `'1%'` |
+//! | `compression` | `auto`, `none`, or an encoding that is forced wherever it is possible; in parentheses also for single columns: `(packed, a = none)` |
+
+use super::columns::find_column;
+use crate::syntax::place::span_position;
+use datafusion_sql::sqlparser::ast::{BinaryOperator, CreateTableOptions, Expr, Ident, SqlOption, Value};
+use entasis_engine::relation::{Compression, LayoutChoice, LayoutName};
+use entasis_vector::{Error, Field, Result};
+
+const OPTIONS: [&str; 5] = ["layout", "layout_key", "partitions", "ghost", "compression"];
+const LAYOUTS: [&str; 7] = ["auto", "insertion", "sorted", "delta", "equi", "equi_ghost", "casper"];
+
+/// The choice that the options of a `CREATE TABLE` of these columns make.
+pub(crate) fn of_table(options: &CreateTableOptions, columns: &[Field]) -> Result<LayoutChoice> {
+    match options {
+        CreateTableOptions::None => Ok(LayoutChoice::default()),
+        CreateTableOptions::With(options)
+        | CreateTableOptions::Options(options)
+        | CreateTableOptions::Plain(options)
+        | CreateTableOptions::TableProperties(options) => choice(options, columns),
+    }
+}
+
+/// The choice that these options make.
+pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutChoice> {
+    let mut choice = LayoutChoice::default();
+    let mut seen = Vec::new();
+    for option in options {
+        let SqlOption::KeyValue { key, value } = option else {
+            return Err(Error::input(format!("{option} is no option of a table with a value")));
+        };
+        let name = key.value.to_lowercase();
+        if seen.contains(&name) {
+            return Err(at(Error::input(format!("the option {name} is given twice")), key));
+        }
+        match name.as_str() {
+            "layout" => choice.layout = Some(layout(value)?),
+            "layout_key" => choice.key = Some(layout_key(value, columns)?),
+            "partitions" => choice.partitions = Some(partitions(value)?),
+            "ghost" => choice.ghost = Some(ghost(value)?),
+            "compression" => compressions(value, columns, &mut choice)?,
+            _ => {
+                let error = at(Error::input(format!("a table has no option {name}")), key);
+                return Err(match crate::names::nearest(&name, OPTIONS) {
+                    Some(near) => error.with_hint(format!("did you mean {near}?")),
+                    None => error.with_hint(format!("the options are {}", OPTIONS.join(", "))),
+                });
+            }
+        }
+        seen.push(name);
+    }
+    Ok(choice)
+}
+
+fn layout(value: &Expr) -> Result<LayoutName> {
+    let name = text(value).map(|name| name.to_lowercase()).unwrap_or_else(|| value.to_string());
+    LayoutName::parse(&name).ok_or_else(|| {
+        Error::input(format!("there is no layout {name}"))
+            .with_hint(format!("the layouts are {}", LAYOUTS.join(", ")))
+    })
+}
+
+fn compression(value: &Expr) -> Result<Compression> {
+    let name = text(value).map(|name| name.to_lowercase()).unwrap_or_else(|| value.to_string());
+    Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))
+}
+
+/// Takes the compression of the table, and those of single columns.
+fn compressions(value: &Expr, columns: &[Field], choice: &mut LayoutChoice) -> Result<()> {
+    let parts = match value {
+        Expr::Tuple(parts) => &parts[..],
+        Expr::Nested(part) => std::slice::from_ref(&**part),
+        single => std::slice::from_ref(single),
+    };
+    for part in parts {
+        let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part else {
+            if choice.compression.replace(compression(part)?).is_some() {
+                return Err(Error::input(format!("compression is given twice: {value}")));
+            }
+            continue;
+        };
+        let name = column(left, "compression")?;
+        let column = find_column(columns, &name).map_err(|e| e.with_context("compression"))?;
+        let of_columns = &mut choice.column_compressions;
+        if of_columns.iter().any(|(other, _)| *other == column) {
+            return Err(at(
+                Error::input(format!("the column {} occurs twice in compression", name.value)),
+                &name,
+            ));
+        }
+        of_columns.push((column, compression(right)?));
+    }
+    Ok(())
+}
+
+fn layout_key(value: &Expr, columns: &[Field]) -> Result<Vec<usize>> {
+    let names: Vec<Ident> = match value {
+        Expr::Tuple(parts) => parts.iter().map(|part| column(part, "layout_key")).collect::<Result<_>>()?,
+        Expr::Nested(inner) => vec![column(inner, "layout_key")?],
+        other => match text(other) {
+            Some(names) => names.split(',').map(|name| Ident::new(name.trim().trim_matches('"'))).collect(),
+            None => vec![column(other, "layout_key")?],
+        },
+    };
+    let mut key = Vec::with_capacity(names.len());
+    for name in &names {
+        let column = find_column(columns, name).map_err(|e| e.with_context("layout_key"))?;
+        if key.contains(&column) {
+            return Err(at(
+                Error::input(format!("the column {} occurs twice in layout_key", name.value)),
+                name,
+            ));
+        }
+        key.push(column);
+    }
+    Ok(key)
+}
+
+fn column(expr: &Expr, option: &str) -> Result<Ident> {
+    match expr {
+        Expr::Identifier(name) => Ok(name.clone()),
+        other => match text(other) {
+            Some(name) => Ok(Ident::new(name)),
+            None => Err(Error::input(format!("{other} is not a column, which {option} wants"))),
+        },
+    }
+}
+
+fn partitions(value: &Expr) -> Result<usize> {
+    let number = number(value).and_then(|text| text.parse::<usize>().ok()).filter(|&count| count > 0);
+    number.ok_or_else(|| Error::input(format!("partitions is a number from 1, not {value}")))
+}
+
+fn ghost(value: &Expr) -> Result<f64> {
+    let share = number(value).and_then(|written| match written.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => written.trim().parse::<f64>().ok(),
+    });
+    share.filter(|share| (0.0..1.0).contains(share)).ok_or_else(|| {
+        Error::input(format!("ghost is a share of the slots, from 0 to less than 1, not {value}"))
+            .with_hint("write 0.01 or '1%'")
+    })
+}
+
+/// A bare word or a text.
+fn text(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Identifier(name) => Some(name.value.clone()),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A number as it is written, in quotes or without.
+fn number(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => Some(text.clone()),
+            Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn at(error: Error, name: &Ident) -> Error {
+    match span_position(name.span) {
+        Some(position) => error.with_position(position),
+        None => error,
+    }
+}

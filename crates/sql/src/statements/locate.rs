@@ -1,0 +1,68 @@
+//! Places of errors that name something and do not know where it stands.
+
+use crate::syntax::parsed::Ast;
+use crate::syntax::place::span_position;
+use crate::syntax::walk::Walk;
+use datafusion_sql::sqlparser::ast::{Expr, Ident, ObjectName, Visitor};
+use entasis_vector::error::Position;
+use entasis_vector::{Error, ErrorKind};
+use std::ops::ControlFlow;
+
+/// An error that names something and does not know where it stands: at the first place where the statement
+/// has the name.
+pub(super) fn locate(error: Error, ast: &Ast) -> Error {
+    if error.position().is_some() || error.kind() != ErrorKind::Input {
+        return error;
+    }
+    let message = error.message();
+    let named = ["there is no table ", "there is no column ", "there are two columns named ", "the column "];
+    let name = named.iter().find_map(|prefix| message.split(prefix).nth(1)).map(|rest| {
+        let word = rest.split([' ', ',', ':']).next().unwrap_or(rest);
+        word.rsplit('.').next().unwrap_or(word).to_lowercase()
+    });
+    let Some(name) = name else { return error };
+    let mut finder = Finder { name };
+    let place = match ast {
+        Ast::Sql(statement) | Ast::CreateOrReplace(statement) => statement.walk(&mut finder),
+        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.walk(&mut finder),
+        Ast::Explain { statement, .. } => return locate(error, statement),
+        Ast::CopyFrom { table, .. } => finder.pre_visit_relation(table),
+        _ => ControlFlow::Continue(()),
+    };
+    match place {
+        ControlFlow::Break(position) => error.with_position(position),
+        ControlFlow::Continue(()) => error,
+    }
+}
+
+/// Looks for an identifier.
+struct Finder {
+    name: String,
+}
+
+impl Finder {
+    fn check(&self, ident: &Ident) -> ControlFlow<Position> {
+        match span_position(ident.span) {
+            Some(position) if ident.value.to_lowercase() == self.name => ControlFlow::Break(position),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Visitor for Finder {
+    type Break = Position;
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<Position> {
+        name.0.iter().filter_map(|part| part.as_ident()).try_for_each(|ident| self.check(ident))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Position> {
+        match expr {
+            Expr::Identifier(ident) => self.check(ident),
+            Expr::CompoundIdentifier(idents) => {
+                idents.last().map_or(ControlFlow::Continue(()), |i| self.check(i))
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What is named without a schema: which object that is.
+//!
+//! A temporary object of the connection comes first, then what is in the schemas of its search path, then
+//! what is in `main`. A statement's names get the schemas in which they are found, before anything else looks
+//! at them; from then on a name means one object. A table in `FROM` keeps its name as an alias, so that `t.a`
+//! goes on to mean its column. What the catalog keeps as text (views, defaults, checks) is kept with these
+//! schemas, so that it means the same on other connections and later.
+//!
+//! Nothing is done where there is nothing but `main`: no temporary object, and no search path. Names of what
+//! is to be created are those of [`crate::environment::schema::new_name`]. Common table expressions hide
+//! everything.
+
+use crate::environment::Catalog;
+use crate::syntax::build::table_alias;
+use crate::syntax::parsed::Ast;
+use crate::syntax::sequence_call::{Kind, named_sequence};
+use crate::syntax::stored::Scopes;
+use crate::syntax::walk::WalkMut;
+use datafusion_sql::sqlparser::ast::{
+    AlterTableOperation, ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Statement, TableConstraint,
+    TableFactor, TableObject, Value, VisitMut, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// The statement with the schemas of its names; `None` if it can be left as it is.
+pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog) -> Option<Ast> {
+    if !catalog.has_other_schemas() {
+        return None;
+    }
+    let mut ast = ast.clone();
+    Resolver { catalog, scopes: Scopes::default() }.ast(&mut ast);
+    Some(ast)
+}
+
+/// See the module.
+struct Resolver<'a> {
+    catalog: &'a dyn Catalog,
+    scopes: Scopes,
+}
+
+impl Resolver<'_> {
+    fn ast(&mut self, ast: &mut Ast) {
+        match ast {
+            Ast::Sql(statement) | Ast::CreateOrReplace(statement) => self.statement(statement),
+            Ast::Explain { statement, .. } => self.ast(statement),
+            Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => {
+                self.all(&mut **query)
+            }
+            Ast::CopyFrom { table, .. } => self.name(table),
+            Ast::Preparing(_)
+            | Ast::Calibrate
+            | Ast::ShowTables
+            | Ast::ShowSettings
+            | Ast::ShowSetting(_)
+            | Ast::Set { .. }
+            | Ast::Reset(_) => {}
+        }
+    }
+
+    fn all(&mut self, part: &mut impl VisitMut) {
+        let _ = part.walk_mut(self);
+    }
+
+    fn statement(&mut self, statement: &mut Statement) {
+        match statement {
+            Statement::CreateTable(create) => self.create_table(create),
+            Statement::CreateView(create) => self.all(&mut create.query),
+            Statement::CreateIndex(index) => self.name(&mut index.table_name),
+            Statement::Drop { object_type: ObjectType::Schema | ObjectType::Index, .. } => {}
+            Statement::Drop { names, .. } => names.iter_mut().for_each(|name| self.name(name)),
+            Statement::Truncate(truncate) => {
+                truncate.table_names.iter_mut().for_each(|table| self.name(&mut table.name));
+            }
+            Statement::AlterTable(alter) => {
+                self.name(&mut alter.name);
+                for operation in &mut alter.operations {
+                    match operation {
+                        AlterTableOperation::AddConstraint { constraint, .. } => {
+                            self.constraint(constraint, None)
+                        }
+                        AlterTableOperation::AddColumn { column_def, .. } => {
+                            column_def
+                                .options
+                                .iter_mut()
+                                .for_each(|option| self.option(&mut option.option, None));
+                        }
+                        AlterTableOperation::RenameTable { .. } => {}
+                        other => self.all(other),
+                    }
+                }
+            }
+            other => self.all(other),
+        }
+    }
+
+    fn create_table(&mut self, create: &mut CreateTable) {
+        let own = create.name.0.last().and_then(ObjectNamePart::as_ident).map(|own| own.value.to_lowercase());
+        for column in &mut create.columns {
+            column.options.iter_mut().for_each(|option| self.option(&mut option.option, own.as_deref()));
+        }
+        create.constraints.iter_mut().for_each(|constraint| self.constraint(constraint, own.as_deref()));
+        if let Some(query) = &mut create.query {
+            self.all(query);
+        }
+    }
+
+    fn option(&mut self, option: &mut ColumnOption, own: Option<&str>) {
+        match option {
+            ColumnOption::ForeignKey(key) => self.referred(&mut key.foreign_table, own),
+            other => self.all(other),
+        }
+    }
+
+    fn constraint(&mut self, constraint: &mut TableConstraint, own: Option<&str>) {
+        match constraint {
+            TableConstraint::ForeignKey(key) => self.referred(&mut key.foreign_table, own),
+            other => self.all(other),
+        }
+    }
+
+    /// The table that a foreign key refers to; one that is being created, `own`, is known where it is bound.
+    fn referred(&self, name: &mut ObjectName, own: Option<&str>) {
+        let is_own = |ident: &Ident| own.is_some_and(|own| own == ident.value.to_lowercase());
+        if !matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(is_own)) {
+            self.name(name);
+        }
+    }
+
+    /// Gives a name that has none its schema.
+    fn name(&self, name: &mut ObjectName) {
+        let [part] = name.0.as_slice() else { return };
+        let Some(own) = part.as_ident().map(|ident| ident.value.to_lowercase()) else { return };
+        if self.scopes.has(&own) {
+            return;
+        }
+        if let Some(schema) = self.catalog.schema_of(&own) {
+            name.0.insert(0, ObjectNamePart::Identifier(Ident::with_quote('"', schema)));
+        }
+    }
+
+    /// The sequence that a call names.
+    fn sequence(&self, function: &mut Function) {
+        if Kind::of(&function.name.to_string().to_lowercase()).is_none() {
+            return;
+        }
+        let Ok(own) = named_sequence(function) else { return };
+        if let FunctionArguments::List(list) = &mut function.args
+            && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] =
+                list.args.as_mut_slice()
+            && let Value::SingleQuotedString(text) = &mut value.value
+            && !text.contains('.')
+            && let Some(schema) = self.catalog.schema_of(&own)
+        {
+            *text = format!("{schema}.{own}");
+        }
+    }
+}
+
+impl VisitorMut for Resolver<'_> {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {
+        if let Statement::Insert(insert) = statement
+            && let TableObject::TableName(name) = &mut insert.table
+        {
+            self.name(name);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.scopes.enter(query);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.scopes.leave(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let TableFactor::Table { name, alias, args: None, .. } = factor {
+            let own = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
+            let parts = name.0.len();
+            self.name(name);
+            if name.0.len() > parts && alias.is_none() {
+                *alias = own.map(table_alias);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr {
+            self.sequence(function);
+        }
+        ControlFlow::Continue(())
+    }
+}

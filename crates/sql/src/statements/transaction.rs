@@ -1,0 +1,62 @@
+//! `BEGIN`, `COMMIT`, `ROLLBACK` and savepoints.
+//!
+//! Transactions see one snapshot of the database (snapshot isolation). A statement that asks for less gets
+//! that; one that asks for more is refused.
+
+use super::bound::Statement;
+use crate::clauses::refuse;
+use datafusion_sql::sqlparser::ast::{
+    self, Ident, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+};
+use entasis_vector::{Error, Result};
+
+/// The statement, if it is one about transactions.
+pub(crate) fn statement(statement: &ast::Statement) -> Option<Result<Statement>> {
+    use ast::Statement as Sql;
+    Some(match statement {
+        Sql::StartTransaction {
+            modes,
+            begin: _,
+            transaction: _,
+            modifier,
+            statements,
+            exception,
+            has_end_keyword,
+        } => refuse([
+            (!statements.is_empty() || exception.is_some() || *has_end_keyword, "BEGIN … END blocks"),
+            (modifier.is_some(), "BEGIN DEFERRED, IMMEDIATE and EXCLUSIVE"),
+        ])
+        .and_then(|()| begin(modes)),
+        Sql::Commit { chain, end: _, modifier } => {
+            refuse([(*chain, "AND CHAIN"), (modifier.is_some(), "END TRY")]).map(|()| Statement::Commit)
+        }
+        Sql::Rollback { chain, savepoint } => refuse([(*chain, "AND CHAIN")]).map(|()| match savepoint {
+            None => Statement::Rollback,
+            Some(savepoint) => Statement::RollbackTo { name: name(savepoint) },
+        }),
+        Sql::Savepoint { name: savepoint } => Ok(Statement::Savepoint { name: name(savepoint) }),
+        Sql::ReleaseSavepoint { name: savepoint } => Ok(Statement::Release { name: name(savepoint) }),
+        _ => return None,
+    })
+}
+
+fn begin(modes: &[TransactionMode]) -> Result<Statement> {
+    for mode in modes {
+        match mode {
+            TransactionMode::IsolationLevel(TransactionIsolationLevel::Serializable) => {
+                return Err(Error::not_supported("the isolation level SERIALIZABLE")
+                    .with_hint("REPEATABLE READ is there: every transaction sees one snapshot"));
+            }
+            TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => {
+                return Err(Error::not_supported("READ ONLY transactions"));
+            }
+            TransactionMode::IsolationLevel(_)
+            | TransactionMode::AccessMode(TransactionAccessMode::ReadWrite) => {}
+        }
+    }
+    Ok(Statement::Begin)
+}
+
+fn name(savepoint: &Ident) -> String {
+    savepoint.value.to_lowercase()
+}

@@ -1,0 +1,30 @@
+//! The session's time zone in all plans of a bound statement ([`session`](crate::functions::zone::session)).
+
+use super::bound::{Alteration, Statement};
+use crate::environment::TimeZone;
+use crate::functions::zone::session::apply_to_plan;
+use entasis_engine::plan::Plan;
+
+/// Puts `zone` into all plans of a statement.
+pub(crate) fn apply(statement: &mut Statement, zone: TimeZone) {
+    for plan in plans(statement) {
+        apply_to_plan(plan, zone);
+    }
+}
+
+fn plans(statement: &mut Statement) -> Vec<&mut Plan> {
+    match statement {
+        Statement::Query(plan)
+        | Statement::CreateTableAs { plan, .. }
+        | Statement::Summarize { plan }
+        | Statement::CopyTo { plan, .. } => vec![plan],
+        Statement::Insert(insert) => vec![&mut insert.plan],
+        Statement::Change(change) => vec![&mut change.plan],
+        Statement::Explain { statement, .. } => plans(statement),
+        Statement::AlterTable { alteration: Alteration::Columns(columns), .. } => {
+            let violations = columns.violations.iter_mut().map(|(_, plan)| plan);
+            columns.rows.iter_mut().chain(violations).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,109 @@
+//! How deep a statement nests, and enough stack for those that nest deeply.
+//!
+//! Parser and binder are recursive, and so is the destruction of what they build. Before parsing, the tokens
+//! say how deep a statement can become: by its brackets, and by the operators in a row at one level (`a + b +
+//! c …` nests to the left). Beyond [`MAX_NESTING`] and [`MAX_CHAIN`] it is refused; deep ones are handled on
+//! a thread with a large stack ([`on_deep_stack`]), all others on the caller's.
+
+use super::place::position;
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result, statement};
+
+/// Brackets, `CASE`s and subqueries within each other.
+pub(super) const MAX_NESTING: usize = 200;
+/// Operators in a row at one level.
+const MAX_CHAIN: usize = 2000;
+/// Up to these the caller's stack is enough, even that of a test's thread in a debug build.
+const SHALLOW_NESTING: usize = 12;
+const SHALLOW_CHAIN: usize = 40;
+/// Address space, of which only what is used becomes memory.
+const DEEP_STACK: usize = 512 << 20;
+
+/// True if a statement of these tokens must be handled on a large stack.
+///
+/// # Errors
+/// Resource, if it is too deep even for that.
+pub(super) fn is_deep(tokens: &[TokenWithSpan]) -> Result<bool> {
+    let (nesting, chain) = depth(tokens)?;
+    Ok(nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN)
+}
+
+/// Upper bounds on how deep the statement nests: brackets, and operators in a row.
+fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
+    // One counter of operators for each open bracket; a comma at the same level starts a new chain.
+    let mut chains = vec![0usize];
+    let (mut nesting, mut longest, mut cases) = (0, 0, 0usize);
+    for token in tokens {
+        let too_deep = |what: &str, limit: usize| {
+            Err(Error::resource(format!("the statement {what} (the limit is {limit})"))
+                .with_sqlstate(sqlstate::TOO_COMPLEX)
+                .with_position(position(token.span.start)))
+        };
+        match &token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => chains.push(0),
+            Token::RParen | Token::RBracket | Token::RBrace => {
+                chains.pop();
+                if chains.is_empty() {
+                    chains.push(0);
+                }
+            }
+            Token::Comma => *chains.last_mut().expect("never empty") = 0,
+            Token::Word(word) if word.quote_style.is_none() => match word.keyword {
+                Keyword::CASE => cases += 1,
+                Keyword::END => cases = cases.saturating_sub(1),
+                Keyword::AND
+                | Keyword::OR
+                | Keyword::NOT
+                | Keyword::UNION
+                | Keyword::EXCEPT
+                | Keyword::INTERSECT
+                | Keyword::JOIN
+                | Keyword::LIKE
+                | Keyword::IS
+                | Keyword::IN
+                | Keyword::BETWEEN => {
+                    *chains.last_mut().expect("never empty") += 1;
+                }
+                Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::HAVING => {}
+                _ => continue,
+            },
+            Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Period => continue,
+            _ => *chains.last_mut().expect("never empty") += 1,
+        }
+        longest = longest.max(*chains.last().expect("never empty"));
+        nesting = nesting.max(chains.len() - 1 + cases);
+        if nesting > MAX_NESTING {
+            return too_deep("is nested too deeply", MAX_NESTING);
+        }
+        if longest > MAX_CHAIN {
+            return too_deep("has too many operators in a row", MAX_CHAIN);
+        }
+    }
+    Ok((nesting, longest))
+}
+
+/// Runs `f` with enough stack for a deep statement, on this thread if it is not deep.
+///
+/// # Errors
+/// Those of `f`; resource, if there is no thread to be had.
+pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if !deep {
+        return f();
+    }
+    let current = statement::current();
+    let work = move || match current {
+        Some(statement) => statement::within(statement, f),
+        None => f(),
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("deep statement".into()).stack_size(DEEP_STACK);
+        match thread.spawn_scoped(scope, work) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => {
+                Err(Error::resource(format!("a deeply nested statement needs a thread of its own: {error}")))
+            }
+        }
+    })
+}

@@ -1,0 +1,444 @@
+//! The grammar of single statements: the parser's, and the forms that it does not know, or knows differently.
+//! These are `EXPLAIN`, `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `USE`, `RESET`, `PRAGMA`, `CALIBRATE`,
+//! `COPY`, and `CREATE OR REPLACE` of a sequence, an index or a schema.
+
+use super::depth::MAX_NESTING;
+use super::dialect::EntasisDialect;
+use super::parsed::Ast;
+use super::place::{position, split_location};
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::parser::{Parser, ParserError};
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use entasis_vector::error::{Position, sqlstate};
+use entasis_vector::expr::parse::parse_interval;
+use entasis_vector::{Error, Result, Value};
+
+/// The setting of `SET search_path`, `SET schema` and `USE`.
+pub(crate) const SEARCH_PATH: &str = "search_path";
+
+/// The setting of `SET TIME ZONE`.
+const TIME_ZONE: &str = "timezone";
+
+/// Reads one statement from its tokens.
+pub(super) struct StatementParser<'a> {
+    parser: Parser<'a>,
+    /// The script.
+    sql: &'a str,
+    /// The bytes of it at which lines start.
+    lines: &'a [usize],
+}
+
+impl<'a> StatementParser<'a> {
+    /// For a statement of these tokens in a script with lines that start there.
+    pub(super) fn new(tokens: Vec<TokenWithSpan>, sql: &'a str, lines: &'a [usize]) -> StatementParser<'a> {
+        let parser = Parser::new(&EntasisDialect)
+            .with_recursion_limit(MAX_NESTING * 4 + 100)
+            .with_tokens_with_locations(tokens);
+        StatementParser { parser, sql, lines }
+    }
+
+    /// The statement.
+    ///
+    /// # Errors
+    /// Input, with its place, for what is no statement; resource, for one that is nested too deeply.
+    pub(super) fn statement(mut self) -> Result<Ast> {
+        let ast = self.ast()?;
+        match self.parser.peek_token() {
+            TokenWithSpan { token: Token::EOF, .. } => Ok(ast),
+            found => Err(self.unexpected("the end of the statement", &found)),
+        }
+    }
+
+    fn ast(&mut self) -> Result<Ast> {
+        let first = self.parser.peek_token();
+        let Token::Word(word) = &first.token else { return self.sql() };
+        match word.value.to_ascii_uppercase().as_str() {
+            "EXPLAIN" => self.explain(),
+            "DESCRIBE" | "DESC" => {
+                self.parser.next_token();
+                Ok(Ast::Describe(self.query_or_table()?))
+            }
+            "SUMMARIZE" => {
+                self.parser.next_token();
+                Ok(Ast::Summarize(self.query_or_table()?))
+            }
+            "CALIBRATE" => {
+                self.parser.next_token();
+                Ok(Ast::Calibrate)
+            }
+            "SHOW" => self.show(),
+            "SET" | "PRAGMA" => self.set(),
+            "USE" => {
+                self.parser.next_token();
+                let name = self.parser.parse_identifier();
+                let name = self.check(name)?;
+                Ok(Ast::Set {
+                    name: SEARCH_PATH.to_owned(),
+                    value: Value::Text(quoted_if_needed(&name).into()),
+                })
+            }
+            "RESET" => {
+                self.parser.next_token();
+                Ok(Ast::Reset(self.name()?))
+            }
+            "COPY" => self.copy(),
+            "CREATE" if self.replaces_what_the_parser_does_not() => {
+                (0..3).for_each(|_| drop(self.parser.next_token()));
+                let statement = self.parser.parse_create();
+                Ok(Ast::CreateOrReplace(Box::new(self.check(statement)?)))
+            }
+            _ => self.sql(),
+        }
+    }
+
+    fn sql(&mut self) -> Result<Ast> {
+        let statement = self.parser.parse_statement();
+        let mut statement = self.check(statement)?;
+        // The parser takes what follows the tables for PostgreSQL's alone.
+        if let ast::Statement::Truncate(truncate) = &mut statement {
+            truncate.cascade = match self.parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT])
+            {
+                Some(Keyword::CASCADE) => Some(ast::CascadeOption::Cascade),
+                Some(_) => Some(ast::CascadeOption::Restrict),
+                None => truncate.cascade.take(),
+            };
+        }
+        Ok(Ast::Sql(Box::new(statement)))
+    }
+
+    /// `CREATE OR REPLACE` of a sequence, an index or a schema.
+    fn replaces_what_the_parser_does_not(&self) -> bool {
+        let keyword = |at: usize| match self.parser.peek_nth_token(at).token {
+            Token::Word(word) if word.quote_style.is_none() => word.keyword,
+            _ => Keyword::NoKeyword,
+        };
+        let what =
+            if matches!(keyword(3), Keyword::TEMP | Keyword::TEMPORARY | Keyword::UNIQUE) { 4 } else { 3 };
+        keyword(1) == Keyword::OR
+            && keyword(2) == Keyword::REPLACE
+            && matches!(keyword(what), Keyword::SEQUENCE | Keyword::INDEX | Keyword::SCHEMA)
+    }
+
+    fn explain(&mut self) -> Result<Ast> {
+        self.parser.next_token();
+        let (mut analyze, mut verbose) = (false, false);
+        if self.parser.consume_token(&Token::LParen) {
+            loop {
+                match self.name()?.as_str() {
+                    "analyze" => analyze = true,
+                    "verbose" => verbose = true,
+                    other => return Err(Error::input(format!("EXPLAIN has no option {other}"))),
+                }
+                if !self.parser.consume_token(&Token::Comma) {
+                    break;
+                }
+            }
+            let end = self.parser.expect_token(&Token::RParen);
+            self.check(end)?;
+        } else {
+            analyze = self.parser.parse_keyword(Keyword::ANALYZE);
+            verbose = self.parser.parse_keyword(Keyword::VERBOSE);
+        }
+        Ok(Ast::Explain { analyze, verbose, statement: Box::new(self.ast()?) })
+    }
+
+    /// `SELECT …`, or a table, view or file, which stands for all of its rows.
+    fn query_or_table(&mut self) -> Result<Box<ast::Query>> {
+        let next = self.parser.peek_token();
+        let is_query = match &next.token {
+            Token::LParen => true,
+            Token::Word(word) => matches!(
+                word.keyword,
+                Keyword::SELECT | Keyword::WITH | Keyword::FROM | Keyword::VALUES | Keyword::TABLE
+            ),
+            _ => false,
+        };
+        if is_query {
+            let query = self.parser.parse_query();
+            return self.check(query);
+        }
+        let factor = self.parser.parse_table_factor();
+        let factor = self.check(factor)?;
+        Ok(select_all(factor))
+    }
+
+    fn show(&mut self) -> Result<Ast> {
+        self.parser.next_token();
+        let next = self.parser.peek_token();
+        match self.name()?.as_str() {
+            "time" if self.parser.parse_keyword(Keyword::ZONE) => {
+                Ok(Ast::ShowSetting(ast::Ident::new(TIME_ZONE)))
+            }
+            "tables" | "views" => Ok(Ast::ShowTables),
+            "all" => match self.parser.parse_keyword(Keyword::TABLES) {
+                true => Ok(Ast::ShowTables),
+                false => Ok(Ast::ShowSettings),
+            },
+            "settings" | "variables" => Ok(Ast::ShowSettings),
+            name => {
+                Ok(Ast::ShowSetting(ast::Ident { value: name.into(), quote_style: None, span: next.span }))
+            }
+        }
+    }
+
+    fn set(&mut self) -> Result<Ast> {
+        self.parser.next_token();
+        if let Some(scope @ (Keyword::LOCAL | Keyword::GLOBAL)) =
+            self.parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL])
+        {
+            let text = format!("SET {scope:?}");
+            return Err(
+                Error::not_supported(text).with_hint("SET alone holds for the connection, and from now on")
+            );
+        }
+        let name = self.name()?;
+        if name == "time" && self.parser.parse_keyword(Keyword::ZONE) {
+            return self.set_time_zone();
+        }
+        if name == SEARCH_PATH || name == "schema" {
+            return self.set_search_path(name == SEARCH_PATH);
+        }
+        if !self.parser.consume_token(&Token::Eq) && !self.parser.parse_keyword(Keyword::TO) {
+            let next = self.parser.peek_token();
+            return Err(self.unexpected("= or TO", &next));
+        }
+        if self.parser.parse_keyword(Keyword::DEFAULT) {
+            return Ok(Ast::Reset(name));
+        }
+        let value = self.value()?;
+        Ok(Ast::Set { name, value })
+    }
+
+    /// What follows `SET search_path`, or `SET schema`, which is followed by one schema: names, as such or as
+    /// texts. A text may have several.
+    fn set_search_path(&mut self, several: bool) -> Result<Ast> {
+        let name = SEARCH_PATH.to_owned();
+        let has_sign = self.parser.consume_token(&Token::Eq) || self.parser.parse_keyword(Keyword::TO);
+        let next = self.parser.peek_token();
+        // PostgreSQL has SET SCHEMA 'a', too.
+        if !has_sign && (several || !matches!(next.token, Token::SingleQuotedString(_))) {
+            return Err(self.unexpected("= or TO", &next));
+        }
+        if self.parser.parse_keyword(Keyword::DEFAULT) {
+            return Ok(Ast::Reset(name));
+        }
+        let mut schemas = Vec::new();
+        loop {
+            let token = self.parser.next_token();
+            schemas.push(match &token.token {
+                Token::SingleQuotedString(text) => text.clone(),
+                Token::Word(word) if word.quote_style.is_some() => format!("\"{}\"", word.value),
+                Token::Word(word) => word.value.clone(),
+                _ => return Err(self.unexpected("the name of a schema", &token)),
+            });
+            if !several || !self.parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        Ok(Ast::Set { name, value: Value::Text(schemas.join(", ").into()) })
+    }
+
+    /// What follows `SET TIME ZONE`.
+    fn set_time_zone(&mut self) -> Result<Ast> {
+        let name = TIME_ZONE.to_owned();
+        if self.parser.parse_keyword(Keyword::DEFAULT) || self.parser.parse_keyword(Keyword::LOCAL) {
+            return Ok(Ast::Reset(name));
+        }
+        if self.parser.parse_keyword(Keyword::INTERVAL) {
+            let interval = self.parser.parse_interval();
+            let ast::Expr::Interval(interval) = self.check(interval)? else {
+                return Err(Error::internal("an INTERVAL is one"));
+            };
+            let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) =
+                *interval.value
+            else {
+                return Err(Error::input("the INTERVAL of a time zone is a literal"));
+            };
+            // Hours to the east, as a number is.
+            let span = parse_interval(&text).filter(|span| span.months == 0 && span.days == 0);
+            let span = span.ok_or_else(|| Error::input(format!("'{text}' is not an INTERVAL of hours")))?;
+            return Ok(Ast::Set { name, value: Value::Float(span.micros as f64 / 3.6e9) });
+        }
+        Ok(Ast::Set { name, value: self.value()? })
+    }
+
+    fn copy(&mut self) -> Result<Ast> {
+        self.parser.next_token();
+        let (query, table) = if self.parser.peek_token().token == Token::LParen {
+            self.parser.next_token();
+            let query = self.parser.parse_query();
+            let query = self.check(query)?;
+            let end = self.parser.expect_token(&Token::RParen);
+            self.check(end)?;
+            (Some(query), None)
+        } else {
+            let name = self.parser.parse_object_name(false);
+            let name = self.check(name)?;
+            let columns = self.parser.parse_parenthesized_column_list(
+                datafusion_sql::sqlparser::parser::IsOptional::Optional,
+                false,
+            );
+            (None, Some((name, self.check(columns)?)))
+        };
+        let direction = self.parser.peek_token();
+        let to = match self.parser.parse_one_of_keywords(&[Keyword::TO, Keyword::FROM]) {
+            Some(Keyword::TO) => true,
+            Some(_) if query.is_none() => false,
+            _ => return Err(self.unexpected("TO or FROM", &direction)),
+        };
+        let path = self.parser.parse_literal_string();
+        let path = self.check(path)?;
+        let _ = self.parser.parse_keyword(Keyword::WITH);
+        let options = self.copy_options()?;
+        Ok(match (to, query, table) {
+            (true, Some(query), _) => Ast::CopyTo { query, path, options },
+            (true, None, Some((name, columns))) => {
+                Ast::CopyTo { query: select_columns(name, columns), path, options }
+            }
+            (_, _, Some((table, columns))) => Ast::CopyFrom { table, columns, path, options },
+            (_, _, None) => return Err(Error::internal("COPY without a source")),
+        })
+    }
+
+    /// `(name [=] value, name, …)`
+    fn copy_options(&mut self) -> Result<Vec<(String, Value)>> {
+        let mut options = Vec::new();
+        if !self.parser.consume_token(&Token::LParen) {
+            return Ok(options);
+        }
+        loop {
+            let name = self.name()?;
+            let _ = self.parser.consume_token(&Token::Eq);
+            let bare = matches!(self.parser.peek_token().token, Token::Comma | Token::RParen);
+            let value = if bare { Value::Boolean(true) } else { self.value()? };
+            options.push((name, value));
+            if !self.parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        let end = self.parser.expect_token(&Token::RParen);
+        self.check(end)?;
+        Ok(options)
+    }
+
+    /// A name in lower case, keywords included.
+    fn name(&mut self) -> Result<String> {
+        let token = self.parser.next_token();
+        match token.token {
+            Token::Word(Word { value, .. }) => Ok(value.to_ascii_lowercase()),
+            _ => Err(self.unexpected("a name", &token)),
+        }
+    }
+
+    /// A literal of an option or setting. Bare words are text.
+    fn value(&mut self) -> Result<Value> {
+        let negative = self.parser.consume_token(&Token::Minus);
+        let token = self.parser.next_token();
+        let number = |text: &str| -> Option<Value> {
+            let sign = if negative { "-" } else { "" };
+            let text = format!("{sign}{text}");
+            text.parse::<i128>().map(Value::Integer).or_else(|_| text.parse::<f64>().map(Value::Float)).ok()
+        };
+        let value = match &token.token {
+            Token::Number(text, _) => number(text),
+            _ if negative => None,
+            Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => {
+                Some(Value::Text(text.as_str().into()))
+            }
+            Token::Word(word) => Some(match word.keyword {
+                _ if word.quote_style.is_some() => Value::Text(word.value.as_str().into()),
+                Keyword::TRUE | Keyword::ON => Value::Boolean(true),
+                Keyword::FALSE => Value::Boolean(false),
+                Keyword::NULL => Value::Null,
+                _ if word.value.eq_ignore_ascii_case("off") => Value::Boolean(false),
+                _ => Value::Text(word.value.as_str().into()),
+            }),
+            _ => None,
+        };
+        value.ok_or_else(|| self.unexpected("a value", &token))
+    }
+
+    // ---- errors -------------------------------------------------------------------------------------------
+
+    fn check<T>(&self, result: Result<T, ParserError>) -> Result<T> {
+        result.map_err(|error| match error {
+            ParserError::RecursionLimitExceeded => {
+                Error::resource(format!("the statement is nested too deeply (the limit is {MAX_NESTING})"))
+                    .with_sqlstate(sqlstate::TOO_COMPLEX)
+            }
+            ParserError::ParserError(message) | ParserError::TokenizerError(message) => {
+                self.syntax_error(&message)
+            }
+        })
+    }
+
+    /// The parser's messages end in their place; a missing place means the end of the text.
+    fn syntax_error(&self, message: &str) -> Error {
+        let (message, place) = split_location(message);
+        let (expected, found) =
+            match message.strip_prefix("Expected: ").and_then(|m| m.split_once(", found: ")) {
+                Some((expected, found)) => (Some(expected.trim_end_matches(',')), found),
+                None => (None, ""),
+            };
+        let error = match expected {
+            Some(expected) if found == "EOF" => {
+                Error::input(format!("syntax error: the statement ends where {expected} is expected"))
+            }
+            Some(expected) => Error::input(format!("syntax error at {found}: {expected} is expected")),
+            None => Error::input(format!("syntax error: {message}")),
+        };
+        error.with_sqlstate(sqlstate::SYNTAX).with_position(place.unwrap_or_else(|| self.end()))
+    }
+
+    fn unexpected(&self, expected: &str, found: &TokenWithSpan) -> Error {
+        let (text, place) = match &found.token {
+            Token::EOF => {
+                (format!("syntax error: the statement ends where {expected} is expected"), self.end())
+            }
+            token => (format!("syntax error at {token}: {expected} is expected"), position(found.span.start)),
+        };
+        Error::input(text).with_sqlstate(sqlstate::SYNTAX).with_position(place)
+    }
+
+    fn end(&self) -> Position {
+        let line = self.lines.len();
+        let start = self.lines.last().copied().unwrap_or(0);
+        Position { line, column: self.sql[start..].chars().count() + 1 }
+    }
+}
+
+/// A name, in quotes if it was.
+fn quoted_if_needed(name: &ast::Ident) -> String {
+    if name.quote_style.is_some() { format!("\"{}\"", name.value) } else { name.value.clone() }
+}
+
+/// `SELECT * FROM t`, of which both that follow are made.
+fn all_of_t() -> Box<ast::Query> {
+    let parser = Parser::new(&EntasisDialect).try_with_sql("SELECT * FROM t");
+    parser.and_then(|mut parser| parser.parse_query()).expect("a constant")
+}
+
+/// `SELECT * FROM factor`
+fn select_all(factor: ast::TableFactor) -> Box<ast::Query> {
+    let mut query = all_of_t();
+    if let ast::SetExpr::Select(select) = &mut *query.body {
+        select.from[0].relation = factor;
+    }
+    query
+}
+
+/// `SELECT columns FROM name`
+fn select_columns(name: ast::ObjectName, columns: Vec<ast::Ident>) -> Box<ast::Query> {
+    let mut query = all_of_t();
+    if let ast::SetExpr::Select(select) = &mut *query.body {
+        if let ast::TableFactor::Table { name: slot, .. } = &mut select.from[0].relation {
+            *slot = name;
+        }
+        if !columns.is_empty() {
+            let items = columns.into_iter().map(|c| ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(c)));
+            select.projection = items.collect();
+        }
+    }
+    query
+}

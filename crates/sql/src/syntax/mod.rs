@@ -1,0 +1,42 @@
+//! Text to syntax trees, and what a tree says by itself: nothing here knows a catalog, a function or
+//! DataFusion's binder.
+//!
+//! ```text
+//! lists  stored                                    lists as parameters; texts that the catalog keeps
+//! build  keyed                                     pieces of trees; statements that name rows by values
+//! parse                                            a script to statements
+//! grammar  preparing                               one statement from its tokens
+//! words                                            tokens that the parser takes for something else
+//! asof  using_key  sample  integers  placeholders  some of them by themselves
+//! targets  sequence_call  types  depth             what a tree, or its tokens, say
+//! parsed  place  tokens  object_name  dialect  walk  keywords  complete
+//! ```
+
+pub(crate) mod asof;
+pub(crate) mod build;
+pub(crate) mod complete;
+mod depth;
+mod dialect;
+mod grammar;
+mod integers;
+pub(crate) mod keyed;
+pub(crate) mod keywords;
+mod lists;
+pub(crate) mod object_name;
+pub(crate) mod parse;
+pub(crate) mod parsed;
+pub(crate) mod place;
+pub(crate) mod placeholders;
+mod preparing;
+mod sample;
+pub(crate) mod sequence_call;
+pub(crate) mod stored;
+pub(crate) mod targets;
+mod tokens;
+pub(crate) mod types;
+pub(crate) mod using_key;
+pub(crate) mod walk;
+mod words;
+
+pub use depth::on_deep_stack;
+pub(crate) use grammar::SEARCH_PATH;

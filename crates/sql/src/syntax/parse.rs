@@ -1,0 +1,107 @@
+//! Text to syntax trees.
+//!
+//! A script is tokenized once and cut at its semicolons; every statement is parsed on its own, so that each
+//! knows its text:
+//!
+//! 1. tokens that mean other things to the parser become what it knows: in the whole script numbers
+//!    ([`integers`]) and as-of joins ([`asof`]), in each statement parameters ([`Places`]) and [`words`];
+//! 2. what nests too deeply is refused ([`is_deep`]);
+//! 3. `PREPARE`, `EXECUTE` and `DEALLOCATE` are read by [`preparing`], every other statement by the
+//!    [`StatementParser`].
+
+use super::depth::{is_deep, on_deep_stack};
+use super::dialect::EntasisDialect;
+use super::grammar::StatementParser;
+use super::parsed::{Ast, Parsed};
+use super::place::{line_starts, offset, position, split_location};
+use super::placeholders::Places;
+use super::{asof, integers, preparing, words};
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result};
+
+/// Parses a script: statements separated by semicolons. Comments and empty statements vanish.
+///
+/// # Errors
+/// Input, with its position in `sql`, for what is no SQL; resource, for statements that are nested too
+/// deeply.
+pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
+    let mut tokens = Tokenizer::new(&EntasisDialect, sql)
+        .tokenize_with_location()
+        .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))
+        .map_err(|e| e.with_sqlstate(sqlstate::SYNTAX))?;
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    let tokens = asof::settle(integers::settle(tokens)?)?;
+    let lines = line_starts(sql);
+    let mut statements = Vec::new();
+    let mut places = Places::default();
+    let mut current: Vec<TokenWithSpan> = Vec::new();
+    let mut finish = |tokens: &mut Vec<TokenWithSpan>| -> Result<()> {
+        let tokens = std::mem::take(tokens);
+        if !tokens.is_empty() {
+            statements.push(parse_statement(sql, &lines, tokens, &mut places)?);
+        }
+        Ok(())
+    };
+    for token in tokens {
+        match token.token {
+            Token::SemiColon => finish(&mut current)?,
+            Token::EOF => {}
+            // E'…': the tokenizer has replaced the escapes already.
+            Token::EscapedStringLiteral(text) => {
+                current.push(TokenWithSpan { token: Token::SingleQuotedString(text), span: token.span });
+            }
+            _ => current.push(token),
+        }
+    }
+    finish(&mut current)?;
+    Ok(statements)
+}
+
+/// Parses a query that stands in the catalog: a view.
+pub(crate) fn parse_query(sql: &str) -> Result<Box<ast::Query>> {
+    let mut statements = parse(sql)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(Parsed { ast: Ast::Sql(statement), .. }), true) => match *statement {
+            ast::Statement::Query(query) => Ok(query),
+            _ => Err(Error::input("a view is not a query")),
+        },
+        _ => Err(Error::input("a view is not a query")),
+    }
+}
+
+fn parse_statement(
+    sql: &str,
+    lines: &[usize],
+    mut tokens: Vec<TokenWithSpan>,
+    places: &mut Places,
+) -> Result<Parsed> {
+    let deep = is_deep(&tokens)?;
+    let count = tokens.len();
+    let text = text_of(sql, lines, &tokens);
+    let prepared = |tokens| parse_statement(sql, lines, tokens, &mut Places::default());
+    if let Some(preparing) = preparing::read(&tokens, prepared)? {
+        let ast = Ast::Preparing(preparing);
+        return Ok(Parsed { ast, text, parameters: 0, names: Vec::new(), deep, tokens: count });
+    }
+    let parameters = places.number(&mut tokens)?;
+    words::settle(&mut tokens, |span| &sql[offset(sql, lines, span.start)..offset(sql, lines, span.end)])?;
+    let ast = on_deep_stack(deep, || StatementParser::new(tokens, sql, lines).statement())?;
+    Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count })
+}
+
+/// The part of a script that these tokens stand in.
+fn text_of(sql: &str, lines: &[usize], tokens: &[TokenWithSpan]) -> String {
+    let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
+    let end = tokens.last().map_or(Location::empty(), |t| t.span.end);
+    sql[offset(sql, lines, start)..offset(sql, lines, end).max(offset(sql, lines, start))].trim().to_string()
+}
+
+fn tokenizer_message(message: &str) -> String {
+    let (text, _) = split_location(message);
+    match text {
+        "Unterminated string literal" => "a text literal has no closing quote".into(),
+        other => format!("syntax error: {other}"),
+    }
+}

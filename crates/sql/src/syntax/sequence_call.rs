@@ -1,0 +1,66 @@
+//! Calls of the functions of sequences, `nextval('s')` and `currval('s')`: which function, and which
+//! sequence.
+
+use super::object_name::in_schema;
+use datafusion_sql::sqlparser::ast;
+use entasis_vector::{Error, Result};
+
+/// What is asked of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// `nextval`
+    Next,
+    /// `currval`
+    Current,
+}
+
+impl Kind {
+    /// The kind of the function `name`, in lower case.
+    pub(crate) fn of(name: &str) -> Option<Kind> {
+        match name {
+            "nextval" => Some(Kind::Next),
+            "currval" => Some(Kind::Current),
+            _ => None,
+        }
+    }
+
+    /// The function, in lower case.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Next => "nextval",
+            Kind::Current => "currval",
+        }
+    }
+}
+
+/// The names of the functions.
+pub(crate) const NAMES: [&str; 2] = ["currval", "nextval"];
+
+/// The sequence that a call names as a text, in lower case.
+///
+/// # Errors
+/// Input, if it names none; not supported, if the name is computed.
+pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return Err(Error::input(format!("{} needs the name of a sequence", function.name)));
+    };
+    let name = match list.args.as_slice() {
+        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value)))] => {
+            match &value.value {
+                ast::Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
+                _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
+            }
+        }
+        [_] => {
+            return Err(Error::not_supported(format!(
+                "{} of a sequence whose name is computed",
+                function.name
+            )));
+        }
+        args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
+    };
+    Ok(match name.split_once('.') {
+        Some((schema, own)) => in_schema(schema, own),
+        None => name,
+    })
+}

@@ -1,0 +1,240 @@
+//! Questions about SQL text that the catalog keeps: queries of views, defaults and checks.
+//!
+//! Views are kept as text, so what one reads of a table is not known column by column. What it *mentions* is,
+//! and is never less: a column that no view mentions may change.
+
+use super::build::stored_expr;
+use super::object_name::table_name;
+use super::parse::parse_query;
+use super::sequence_call::{Kind, named_sequence};
+use super::walk::Walk;
+use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query, Value, Visitor};
+use entasis_vector::{Error, Result};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Names of columns that a query has somewhere, in lower case.
+#[derive(Debug, Default)]
+pub struct Mentioned {
+    /// With the name of a table before them, or without.
+    pub columns: BTreeSet<String>,
+    /// Those without.
+    pub bare: BTreeSet<String>,
+}
+
+/// The columns that a view's query mentions, of whatever table. Not those that `*` and `NATURAL JOIN` stand
+/// for.
+///
+/// # Errors
+/// Input, if the text is no query.
+pub fn mentioned_columns(query: &str) -> Result<Mentioned> {
+    let mut mentioned = Mentioned::default();
+    let _ = parse_query(query)?.walk(&mut mentioned);
+    Ok(mentioned)
+}
+
+impl Visitor for Mentioned {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Identifier(name) => {
+                self.bare.insert(name.value.to_lowercase());
+                self.columns.insert(name.value.to_lowercase());
+            }
+            Expr::CompoundIdentifier(parts) => {
+                self.columns.extend(parts.last().map(|name| name.value.to_lowercase()));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The names that a query has for tables, views and sequences, in lower case: not those of its own common
+/// table expressions, nor what views that it names need. Some may name functions, files or nothing.
+pub(crate) fn named_objects(query: &Query) -> BTreeSet<String> {
+    let mut named = Named::default();
+    let _ = query.walk(&mut named);
+    named.objects
+}
+
+/// Gathers names of objects.
+#[derive(Default)]
+struct Named {
+    objects: BTreeSet<String>,
+    scopes: Scopes,
+}
+
+/// The queries around a place of a statement, outermost first, by which it is known what a name without a
+/// schema means there: a common table expression, or something else.
+#[derive(Default)]
+pub(crate) struct Scopes(Vec<Scope>);
+
+impl Scopes {
+    /// What follows is within a query.
+    pub(crate) fn enter(&mut self, query: &Query) {
+        if let Some(around) = self.0.last_mut().filter(|around| around.recursive) {
+            around.see(query);
+        }
+        let with = query.with.iter();
+        let ctes = with
+            .flat_map(|with| &with.cte_tables)
+            .map(|cte| (&raw const *cte.query, cte.alias.name.value.to_lowercase()));
+        let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        self.0.push(Scope { visible: Vec::new(), ctes: ctes.collect(), recursive });
+    }
+
+    /// What follows is behind it.
+    pub(crate) fn leave(&mut self, query: &Query) {
+        self.0.pop();
+        if let Some(around) = self.0.last_mut() {
+            around.see(query);
+        }
+    }
+
+    /// True if a name, in lower case, is that of a common table expression.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|scope| scope.visible.iter().any(|own| own == name))
+    }
+}
+
+/// A query and the common table expressions of its own.
+struct Scope {
+    /// Those whose names may be used at this place.
+    visible: Vec<String>,
+    /// Queries and names of all of them: one becomes visible behind its query, or within it if it is
+    /// recursive.
+    ctes: Vec<(*const Query, String)>,
+    recursive: bool,
+}
+
+impl Scope {
+    fn see(&mut self, query: &Query) {
+        let found = self.ctes.iter().find(|(cte, _)| std::ptr::eq(*cte, query));
+        self.visible.extend(found.map(|(_, name)| name.clone()));
+    }
+}
+
+impl Visitor for Named {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        self.scopes.enter(query);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        self.scopes.leave(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
+        if let Ok(name) = table_name(relation)
+            && !(relation.0.len() == 1 && self.scopes.has(&name))
+        {
+            self.objects.insert(name);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        self.objects.extend(called_sequence(expr));
+        ControlFlow::Continue(())
+    }
+}
+
+/// The sequences that an expression of a definition calls, in lower case.
+///
+/// # Errors
+/// Input, if the text is no expression.
+pub fn called_sequences(expr: &str) -> Result<BTreeSet<String>> {
+    let mut called = Called(BTreeSet::new());
+    let _ = stored_expr(expr)?.walk(&mut called);
+    Ok(called.0)
+}
+
+/// Gathers sequences.
+struct Called(BTreeSet<String>);
+
+impl Visitor for Called {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        self.0.extend(called_sequence(expr));
+        ControlFlow::Continue(())
+    }
+}
+
+/// The sequence that an expression calls, not the expressions within it.
+fn called_sequence(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Function(function) if Kind::of(&function.name.to_string().to_lowercase()).is_some() => {
+            named_sequence(function).ok()
+        }
+        _ => None,
+    }
+}
+
+/// The columns that an expression of a definition reads, in lower case.
+///
+/// # Errors
+/// Not supported, if it has subqueries; input, if it has parameters.
+pub(crate) fn read_columns(expr: &Expr, what: &str) -> Result<BTreeSet<String>> {
+    struct Reader<'a> {
+        what: &'a str,
+        columns: BTreeSet<String>,
+    }
+    impl Visitor for Reader<'_> {
+        type Break = Error;
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
+            ControlFlow::Break(Error::not_supported(format!("a subquery in {}", self.what)))
+        }
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+            match expr {
+                Expr::Identifier(name) => {
+                    self.columns.insert(name.value.to_lowercase());
+                }
+                Expr::CompoundIdentifier(parts) => {
+                    self.columns.extend(parts.last().map(|name| name.value.to_lowercase()));
+                }
+                Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => {
+                    return ControlFlow::Break(Error::input(format!("{} has no parameters", self.what)));
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut reader = Reader { what, columns: BTreeSet::new() };
+    match expr.walk(&mut reader) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(reader.columns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_text_mentions() {
+        let words = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(" ");
+        let sql = "WITH c AS (SELECT A FROM t) SELECT c.a + \"B\", (SELECT max(x.d) FROM u x WHERE e = c.f) FROM c ORDER BY g";
+        let mentioned = mentioned_columns(sql).unwrap();
+        assert_eq!(words(&mentioned.columns), "a b d e f g");
+        assert_eq!(words(&mentioned.bare), "a b e g");
+        for (sql, expected) in [
+            ("WITH t AS (SELECT * FROM t) SELECT * FROM t, U", "t u"),
+            ("WITH u AS (SELECT * FROM t), w AS (SELECT * FROM u) SELECT * FROM w, main.u", "t u"),
+            ("WITH RECURSIVE r AS (SELECT 1 AS a UNION SELECT a FROM r, t) SELECT * FROM r", "t"),
+            ("SELECT (WITH u AS (SELECT 1) SELECT 1 FROM u) FROM u", "u"),
+            ("WITH u AS (SELECT 1) SELECT (SELECT nextval('s') FROM u WHERE a IN (SELECT b FROM v))", "s v"),
+            ("WITH a AS (WITH b AS (SELECT 1) SELECT * FROM b) SELECT * FROM a, b", "b"),
+        ] {
+            assert_eq!(words(&named_objects(&parse_query(sql).unwrap())), expected, "{sql}");
+        }
+        assert_eq!(words(&called_sequences("nextval('S') + abs(currval('main.t'))").unwrap()), "s t");
+        assert_eq!(words(&called_sequences("length('s')").unwrap()), "");
+    }
+}

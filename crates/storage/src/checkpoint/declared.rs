@@ -1,0 +1,266 @@
+//! What is declared of tables, as bytes and back: columns, options, keys, checks, foreign keys, defaults.
+//!
+//! The numbers of kinds are their places in the tables below, which only ever grow at their ends.
+
+use super::source::{Source, push_list, push_maybe, push_one_of, push_text};
+use crate::backend::bytes::push_varint;
+use crate::definition::{
+    Check, ColumnDefault, Compression, Definition, ForeignKey, Key, KeyKind, Layout, LayoutChoice,
+    LayoutName, OnCommit, ReferentialAction, TableOptions,
+};
+use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
+use entasis_vector::{DataType, Field, Result, Schema};
+
+/// Types without digits.
+const TYPES: [DataType; 20] = [
+    DataType::Null,
+    DataType::Boolean,
+    DataType::Int8,
+    DataType::Int16,
+    DataType::Int32,
+    DataType::Int64,
+    DataType::UInt8,
+    DataType::UInt16,
+    DataType::UInt32,
+    DataType::UInt64,
+    DataType::Float32,
+    DataType::Float64,
+    DataType::Varchar,
+    DataType::Blob,
+    DataType::Date,
+    DataType::Time,
+    DataType::Timestamp,
+    DataType::TimestampTz,
+    DataType::Interval,
+    DataType::Uuid,
+];
+/// The number of decimals, whose digits follow.
+const DECIMAL: u8 = 255;
+/// Digits of a decimal, at most.
+const DIGITS: u8 = 38;
+
+const LAYOUTS: [Layout; 6] =
+    [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost, Layout::Casper];
+
+const LAYOUT_NAMES: [LayoutName; 7] = [
+    LayoutName::Auto,
+    LayoutName::Insertion,
+    LayoutName::Sorted,
+    LayoutName::Delta,
+    LayoutName::Equi,
+    LayoutName::EquiGhost,
+    LayoutName::Casper,
+];
+
+const COMPRESSIONS: [Compression; 13] = [
+    Compression::Auto,
+    Compression::None,
+    Compression::Flat,
+    Compression::Plain,
+    Compression::Packed,
+    Compression::Sequence,
+    Compression::Runs,
+    Compression::Patched,
+    Compression::Multiples,
+    Compression::Scaled,
+    Compression::Singles,
+    Compression::Fsst,
+    Compression::Strings,
+];
+
+const KEY_KINDS: [KeyKind; 3] = [KeyKind::Primary, KeyKind::Unique, KeyKind::Index];
+
+const ACTIONS: [ReferentialAction; 5] = [
+    ReferentialAction::NoAction,
+    ReferentialAction::Restrict,
+    ReferentialAction::Cascade,
+    ReferentialAction::SetNull,
+    ReferentialAction::SetDefault,
+];
+
+// ---- columns ----------------------------------------------------------------------------------------------
+
+pub(super) fn push_schema(out: &mut Vec<u8>, schema: &Schema) {
+    push_list(out, schema, |out, field| {
+        push_text(out, &field.name);
+        out.push(u8::from(field.nullable));
+        match field.ty {
+            DataType::Decimal { precision, scale } => out.extend([DECIMAL, precision, scale]),
+            ty => push_one_of(out, &TYPES, &ty),
+        }
+    });
+}
+
+pub(super) fn schema(source: &mut Source<'_>) -> Result<Schema> {
+    source.list(|source| {
+        let (name, nullable) = (source.text()?, source.bool()?);
+        Ok(Field { nullable, ..Field::new(name, data_type(source)?) })
+    })
+}
+
+fn data_type(source: &mut Source<'_>) -> Result<DataType> {
+    match source.u8()? {
+        DECIMAL => {
+            let (precision, scale) = (source.u8()?, source.u8()?);
+            let is_decimal = (1..=DIGITS).contains(&precision) && scale <= precision;
+            source.check(is_decimal, "the digits of a decimal")?;
+            Ok(DataType::Decimal { precision, scale })
+        }
+        number => TYPES.get(usize::from(number)).copied().ok_or_else(|| source.flaw("a type")),
+    }
+}
+
+fn push_columns(out: &mut Vec<u8>, columns: &[usize]) {
+    push_list(out, columns, |out, column| push_varint(out, *column as u64));
+}
+
+/// Numbers of columns, of which there are so many.
+fn columns(source: &mut Source<'_>, count: usize) -> Result<Vec<usize>> {
+    source.list(|source| source.below(count, "a column that there is not"))
+}
+
+fn push_compressions(out: &mut Vec<u8>, compressions: &[(usize, Compression)]) {
+    push_list(out, compressions, |out, (column, compression)| {
+        push_varint(out, *column as u64);
+        push_one_of(out, &COMPRESSIONS, compression);
+    });
+}
+
+fn compressions(source: &mut Source<'_>, count: usize) -> Result<Vec<(usize, Compression)>> {
+    source.list(|source| {
+        let column = source.below(count, "a column that there is not")?;
+        Ok((column, source.one_of(&COMPRESSIONS, "a compression")?))
+    })
+}
+
+// ---- options ----------------------------------------------------------------------------------------------
+
+pub(super) fn push_options(out: &mut Vec<u8>, options: &TableOptions) {
+    push_one_of(out, &LAYOUTS, &options.layout);
+    push_columns(out, &options.layout_key);
+    out.extend([u8::from(options.unique), u8::from(options.distinct)]);
+    push_varint(out, options.partitions as u64);
+    out.extend(options.ghost.to_le_bytes());
+    push_varint(out, options.reach as u64);
+    push_one_of(out, &COMPRESSIONS, &options.compression);
+    push_compressions(out, &options.column_compressions);
+    push_varint(out, options.block_slots as u64);
+    push_varint(out, options.group_slots as u64);
+}
+
+/// The options of a table with so many columns.
+pub(super) fn options(source: &mut Source<'_>, count: usize) -> Result<TableOptions> {
+    let options = TableOptions {
+        layout: source.one_of(&LAYOUTS, "a layout")?,
+        layout_key: columns(source, count)?,
+        unique: source.bool()?,
+        distinct: source.bool()?,
+        partitions: source.size()?,
+        ghost: source.f64()?,
+        reach: source.size()?,
+        compression: source.one_of(&COMPRESSIONS, "a compression")?,
+        column_compressions: compressions(source, count)?,
+        block_slots: source.size()?,
+        group_slots: source.size()?,
+    };
+    let are_slots = (1..=BLOCK_ROWS).contains(&options.block_slots)
+        && (options.block_slots..=ROW_GROUP_ROWS).contains(&options.group_slots)
+        && options.group_slots.is_multiple_of(options.block_slots);
+    source.check(are_slots, "the slots of a block or a row group")?;
+    let are_partitions = (1..=ROW_GROUP_ROWS).contains(&options.partitions);
+    source.check(are_partitions && (0.0..1.0).contains(&options.ghost), "the partitions of a layout")?;
+    Ok(options)
+}
+
+// ---- definitions ------------------------------------------------------------------------------------------
+
+pub(super) fn push_definition(out: &mut Vec<u8>, definition: &Definition) {
+    push_list(out, &definition.defaults, |out, default| match default {
+        ColumnDefault::Null => out.push(0),
+        ColumnDefault::Expression(sql) => {
+            out.push(1);
+            push_text(out, sql);
+        }
+        ColumnDefault::Identity { sequence, always } => {
+            out.extend([2, u8::from(*always)]);
+            push_text(out, sequence);
+        }
+    });
+    push_list(out, &definition.keys, |out, key| {
+        push_text(out, &key.name);
+        push_columns(out, &key.columns);
+        push_one_of(out, &KEY_KINDS, &key.kind);
+    });
+    push_list(out, &definition.checks, |out, check| {
+        push_text(out, &check.name);
+        push_text(out, &check.sql);
+    });
+    push_list(out, &definition.foreign_keys, |out, foreign| {
+        push_text(out, &foreign.name);
+        push_columns(out, &foreign.columns);
+        push_text(out, &foreign.table);
+        push_columns(out, &foreign.references);
+        push_one_of(out, &ACTIONS, &foreign.on_delete);
+        push_one_of(out, &ACTIONS, &foreign.on_update);
+    });
+    push_choice(out, &definition.layout);
+    push_list(out, &definition.sequences, |out, name| push_text(out, name));
+}
+
+/// What is declared of a table with so many columns. `ON COMMIT` is for temporary tables, which no file has.
+pub(super) fn definition(source: &mut Source<'_>, count: usize) -> Result<Definition> {
+    Ok(Definition {
+        defaults: source.list(default)?,
+        keys: source.list(|source| {
+            let (name, columns) = (source.text()?.to_owned(), columns(source, count)?);
+            Ok(Key { name, columns, kind: source.one_of(&KEY_KINDS, "a kind of key")? })
+        })?,
+        checks: source
+            .list(|source| Ok(Check { name: source.text()?.to_owned(), sql: source.text()?.to_owned() }))?,
+        foreign_keys: source.list(|source| foreign_key(source, count))?,
+        layout: choice(source, count)?,
+        sequences: source.list(|source| Ok(source.text()?.to_owned()))?,
+        on_commit: OnCommit::default(),
+    })
+}
+
+fn default(source: &mut Source<'_>) -> Result<ColumnDefault> {
+    match source.u8()? {
+        0 => Ok(ColumnDefault::Null),
+        1 => Ok(ColumnDefault::Expression(source.text()?.to_owned())),
+        2 => Ok(ColumnDefault::Identity { always: source.bool()?, sequence: source.text()?.to_owned() }),
+        _ => Err(source.flaw("a kind of default")),
+    }
+}
+
+fn foreign_key(source: &mut Source<'_>, count: usize) -> Result<ForeignKey> {
+    Ok(ForeignKey {
+        name: source.text()?.to_owned(),
+        columns: columns(source, count)?,
+        table: source.text()?.to_owned(),
+        // Of another table, which may come later.
+        references: columns(source, usize::MAX)?,
+        on_delete: source.one_of(&ACTIONS, "an action")?,
+        on_update: source.one_of(&ACTIONS, "an action")?,
+    })
+}
+
+fn push_choice(out: &mut Vec<u8>, choice: &LayoutChoice) {
+    push_maybe(out, choice.layout, |out, name| push_one_of(out, &LAYOUT_NAMES, &name));
+    push_maybe(out, choice.key.as_deref(), push_columns);
+    push_maybe(out, choice.partitions, |out, partitions| push_varint(out, partitions as u64));
+    push_maybe(out, choice.ghost, |out, ghost| out.extend(ghost.to_le_bytes()));
+    push_maybe(out, choice.compression, |out, compression| push_one_of(out, &COMPRESSIONS, &compression));
+    push_compressions(out, &choice.column_compressions);
+}
+
+fn choice(source: &mut Source<'_>, count: usize) -> Result<LayoutChoice> {
+    Ok(LayoutChoice {
+        layout: source.maybe(|source| source.one_of(&LAYOUT_NAMES, "a layout"))?,
+        key: source.maybe(|source| columns(source, count))?,
+        partitions: source.maybe(Source::size)?,
+        ghost: source.maybe(Source::f64)?,
+        compression: source.maybe(|source| source.one_of(&COMPRESSIONS, "a compression"))?,
+        column_compressions: compressions(source, count)?,
+    })
+}

@@ -1,0 +1,344 @@
+//! What is kept of a table beside its blocks, as bytes and back: its manifest, and the index of each row
+//! group.
+//!
+//! ```text
+//! manifest ──▶ index of a row group ──▶ blocks, dictionaries and symbols, end to end in data extents
+//!              live bits, partitions, fences
+//! ```
+//! Reading an index finds out that all of it goes together: places lie within their extents, partitions cover
+//! the slots and count their rows, fences ascend, no slot is live that there is not. What the places hold is
+//! for [`super::read`] to see.
+
+use super::source::{Source, push_list, push_maybe};
+use crate::backend::bytes::{push_counted, push_varint};
+use crate::block::masks::{WORDS, bits_inside};
+use crate::file::Extent;
+use crate::tree::key::Fences;
+use crate::tree::{Numbers, Partition, Shape};
+use crate::value::{REGISTERS, Sketch};
+use entasis_vector::{Result, bitmap};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What stands end to end in a data extent begins at multiples of this.
+pub(super) const ALIGNMENT: u64 = 8;
+
+/// Where some bytes stand in a data extent; the default is nowhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) extent: Extent,
+    /// From the beginning of the extent.
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    /// Of these bytes.
+    pub(super) checksum: u64,
+}
+
+impl Place {
+    /// False if there are no bytes.
+    pub(super) fn is_somewhere(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Where it begins in the file.
+    pub(super) fn in_file(&self) -> u64 {
+        self.extent.offset + self.offset
+    }
+
+    /// Where it is in the bytes of its extent.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.offset as usize..(self.offset + self.bytes) as usize
+    }
+}
+
+/// Where a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlockPlace {
+    /// Nowhere, if the block has no slots.
+    pub(super) place: Place,
+    /// Which of what the row group shares it needs.
+    pub(super) shared: Option<usize>,
+}
+
+/// A slice of a row group.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SliceIndex {
+    pub(super) live: [u64; WORDS],
+    /// It was written since it was encoded.
+    pub(super) is_hot: bool,
+    /// By column.
+    pub(super) blocks: Vec<BlockPlace>,
+}
+
+/// A row group but for what its blocks hold.
+#[derive(Debug)]
+pub(super) struct GroupIndex {
+    /// Dictionaries and symbols, with the column that has them.
+    pub(super) shared: Vec<(usize, Place)>,
+    pub(super) partitions: Vec<Partition>,
+    pub(super) fences: Fences,
+    /// Of the rows of a table without a layout key.
+    pub(super) numbers: Numbers,
+    pub(super) slices: Vec<SliceIndex>,
+}
+
+/// What a table consists of.
+pub(super) struct Manifest {
+    /// The number of the next row, in a table without a layout key.
+    pub(super) next_number: u64,
+    /// By column.
+    pub(super) sketches: Vec<Sketch>,
+    /// The index of each row group.
+    pub(super) groups: Vec<Extent>,
+}
+
+// ---- manifests --------------------------------------------------------------------------------------------
+
+impl Manifest {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_varint(&mut out, self.next_number);
+        push_list(&mut out, &self.sketches, push_sketch);
+        push_list(&mut out, &self.groups, |out, group| out.extend(group.to_bytes()));
+        out
+    }
+
+    pub(super) fn decode(source: &mut Source<'_>, columns: usize) -> Result<Manifest> {
+        let next_number = source.varint()?;
+        let sketches = source.list(sketch)?;
+        source.check(sketches.len() == columns, "the number of columns")?;
+        let groups = source.list(Source::extent)?;
+        source.end()?;
+        Ok(Manifest { next_number, sketches, groups })
+    }
+}
+
+fn push_sketch(out: &mut Vec<u8>, sketch: &Sketch) {
+    let (updates, registers) = sketch.parts();
+    match registers {
+        Some(registers) => {
+            out.push(1);
+            out.extend_from_slice(registers);
+        }
+        None => {
+            out.push(0);
+            push_list(out, updates, |out, (register, rank)| {
+                out.extend(register.to_le_bytes());
+                out.push(*rank);
+            });
+        }
+    }
+}
+
+fn sketch(source: &mut Source<'_>) -> Result<Sketch> {
+    let found = match source.bool()? {
+        true => Sketch::of_registers(source.bytes(REGISTERS)?),
+        false => Sketch::of_updates(source.list(|source| Ok((source.u16()?, source.u8()?)))?),
+    };
+    found.ok_or_else(|| source.flaw("a sketch"))
+}
+
+// ---- indexes of row groups --------------------------------------------------------------------------------
+
+impl GroupIndex {
+    /// The places of everything that it refers to.
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        let blocks = self.slices.iter().flat_map(|slice| &slice.blocks).map(|block| &block.place);
+        self.shared.iter().map(|(_, place)| place).chain(blocks).filter(|place| place.is_somewhere())
+    }
+
+    /// The data extents that it refers to.
+    pub(super) fn extents(&self) -> Vec<Extent> {
+        let mut extents: Vec<Extent> = Vec::new();
+        for place in self.places() {
+            if extents.last() != Some(&place.extent) && !extents.contains(&place.extent) {
+                extents.push(place.extent);
+            }
+        }
+        extents
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let (mut out, extents) = (Vec::new(), self.extents());
+        push_varint(&mut out, self.slices.len() as u64);
+        push_varint(&mut out, self.numbers.first());
+        push_list(&mut out, &extents, |out, extent| out.extend(extent.to_bytes()));
+        push_list(&mut out, &self.shared, |out, (column, place)| {
+            push_varint(out, *column as u64);
+            push_place(out, place, &extents);
+        });
+        push_list(&mut out, &self.partitions, |out, partition| {
+            push_varint(out, (partition.end - partition.start).into());
+            push_varint(out, partition.rows.into());
+        });
+        push_fences(&mut out, &self.fences);
+        for slice in &self.slices {
+            slice.live.iter().for_each(|word| out.extend(word.to_le_bytes()));
+            out.push(u8::from(slice.is_hot));
+            for block in &slice.blocks {
+                push_maybe(&mut out, Some(block).filter(|block| block.place.is_somewhere()), |out, block| {
+                    push_place(out, &block.place, &extents);
+                    push_varint(out, block.shared.map_or(0, |number| number as u64 + 1));
+                });
+            }
+        }
+        let runs: Vec<(usize, u64)> = self.numbers.runs().collect();
+        push_list(&mut out, &runs[1..], |out, (slot, number)| {
+            push_varint(out, *slot as u64);
+            push_varint(out, *number);
+        });
+        out
+    }
+
+    pub(super) fn decode(source: &mut Source<'_>, shape: &Shape) -> Result<GroupIndex> {
+        let columns = shape.schema.len();
+        let most = shape.options.group_slots / shape.options.block_slots;
+        let slices = source.size()?;
+        source.check((1..=most).contains(&slices), "the number of slices")?;
+        let first = source.varint()?;
+        let extents = source.list(Source::extent)?;
+        let shared = source.list(|source| {
+            Ok((source.below(columns, "a column that there is not")?, place(source, &extents)?))
+        })?;
+        let partitions = partitions(source)?;
+        let fences = fences(source, shape, partitions.len())?;
+        let mut read = Vec::new();
+        for _ in 0..slices {
+            read.push(slice(source, shape, &extents, &shared)?);
+        }
+        let slots = slices * shape.options.block_slots;
+        let breaks =
+            source.list(|source| Ok((source.below(slots, "a slot that there is not")?, source.varint()?)))?;
+        source.end()?;
+        let numbers = Numbers::of_runs(&[vec![(0, first)], breaks].concat());
+        let numbers = numbers.ok_or_else(|| source.flaw("row numbers that do not ascend"))?;
+        let index = GroupIndex { shared, partitions, fences, numbers, slices: read };
+        source.check(index.are_partitions_right(shape), "the partitions of a row group")?;
+        Ok(index)
+    }
+
+    /// The last live slot of slices that are so wide.
+    pub(super) fn last_row(&self, width: usize) -> Option<usize> {
+        let of_slice = |(number, slice): (usize, &SliceIndex)| {
+            let words = slice.live.iter().enumerate().rev();
+            let last = words
+                .filter(|(_, bits)| **bits != 0)
+                .map(|(word, bits)| word * 64 + 63 - bits.leading_zeros() as usize)
+                .next()?;
+            Some(number * width + last)
+        };
+        self.slices.iter().enumerate().rev().find_map(of_slice)
+    }
+
+    /// True if the partitions cover the slots and count the live ones; or if there are none, and no key.
+    fn are_partitions_right(&self, shape: &Shape) -> bool {
+        if shape.key.is_none() {
+            return self.partitions.is_empty();
+        }
+        let width = shape.options.block_slots;
+        let slots = self.slices.len() * width;
+        let covered = self.partitions.last().is_some_and(|last| last.end as usize == slots);
+        covered && self.partitions.iter().all(|own| self.live_rows(own.slots(), width) == own.rows as usize)
+    }
+
+    /// Live slots among some, which there are.
+    fn live_rows(&self, slots: Range<usize>, width: usize) -> usize {
+        let of_slice = |number: usize| {
+            let start = number * width;
+            let inside = slots.start.max(start) - start..slots.end.min(start + width) - start;
+            let words = self.slices[number].live.iter().enumerate();
+            words
+                .map(|(word, live)| (live & bits_inside(word * 64, &inside)).count_ones() as usize)
+                .sum::<usize>()
+        };
+        (slots.start / width..slots.end.div_ceil(width)).map(of_slice).sum()
+    }
+}
+
+fn push_place(out: &mut Vec<u8>, place: &Place, extents: &[Extent]) {
+    let number = extents.iter().position(|extent| *extent == place.extent).unwrap_or(extents.len());
+    push_varint(out, number as u64);
+    push_varint(out, place.offset / ALIGNMENT);
+    push_varint(out, place.bytes);
+    out.extend(place.checksum.to_le_bytes());
+}
+
+fn place(source: &mut Source<'_>, extents: &[Extent]) -> Result<Place> {
+    let extent = extents[source.below(extents.len(), "an extent that there is not")?];
+    let (offset, bytes, checksum) =
+        (source.varint()?.checked_mul(ALIGNMENT), source.varint()?, source.u64()?);
+    let end = offset.and_then(|offset| offset.checked_add(bytes));
+    let is_inside = bytes > 0 && end.is_some_and(|end| end <= extent.bytes);
+    source.check(is_inside, "a place outside of its extent")?;
+    Ok(Place { extent, offset: offset.unwrap_or_default(), bytes, checksum })
+}
+
+fn partitions(source: &mut Source<'_>) -> Result<Vec<Partition>> {
+    let mut start = 0u32;
+    source.list(|source| {
+        let (slots, rows) = (source.varint()?, source.varint()?);
+        let end = u32::try_from(slots).ok().and_then(|slots| start.checked_add(slots));
+        let end = end.filter(|end| *end as usize <= crate::ROW_GROUP_ROWS && rows <= slots);
+        let end = end.ok_or_else(|| source.flaw("a partition"))?;
+        let partition = Partition { start, end, rows: rows as u32 };
+        start = end;
+        Ok(partition)
+    })
+}
+
+fn push_fences(out: &mut Vec<u8>, fences: &Fences) {
+    match fences {
+        Fences::Words(words) => words.iter().for_each(|word| out.extend(word.to_le_bytes())),
+        Fences::Bytes(keys) => keys.iter().for_each(|key| push_counted(out, key)),
+    }
+}
+
+/// So many fences, of the kind that the table has.
+fn fences(source: &mut Source<'_>, shape: &Shape, count: usize) -> Result<Fences> {
+    let (fences, are_ascending) = match shape.no_fences() {
+        Fences::Words(mut words) => {
+            for _ in 0..count {
+                words.push(source.u64()?);
+            }
+            let are_ascending = words.is_sorted();
+            (Fences::Words(words), are_ascending)
+        }
+        Fences::Bytes(mut keys) => {
+            for _ in 0..count {
+                keys.push(Arc::from(source.counted()?));
+            }
+            let are_ascending = keys.is_sorted();
+            (Fences::Bytes(keys), are_ascending)
+        }
+    };
+    source.check(are_ascending, "fences that do not ascend")?;
+    Ok(fences)
+}
+
+fn slice(
+    source: &mut Source<'_>,
+    shape: &Shape,
+    extents: &[Extent],
+    shared: &[(usize, Place)],
+) -> Result<SliceIndex> {
+    let mut live = [0; WORDS];
+    for word in &mut live {
+        *word = source.u64()?;
+    }
+    let width = shape.options.block_slots;
+    let are_slots = (width..WORDS * 64).all(|slot| !bitmap::get(&live, slot));
+    source.check(are_slots, "a live slot that there is not")?;
+    let is_hot = source.bool()?;
+    let mut blocks = Vec::new();
+    for column in 0..shape.schema.len() {
+        let found = source.maybe(|source| {
+            let (place, number) = (place(source, extents)?, source.size()?);
+            let shared_by = number.checked_sub(1);
+            let is_there = shared_by.is_none_or(|of| shared.get(of).is_some_and(|(own, _)| *own == column));
+            source.check(is_there, "what a block shares")?;
+            Ok(BlockPlace { place, shared: shared_by })
+        })?;
+        blocks.push(found.unwrap_or(BlockPlace { place: Place::default(), shared: None }));
+    }
+    Ok(SliceIndex { live, is_hot, blocks })
+}

@@ -1,0 +1,177 @@
+//! Checkpoints: the state of a database to its data file, and back ([docs/design/file-format.md], "What the
+//! roots hold").
+//!
+//! ```text
+//! catalog ─┐                  moment ──▶ write ──▶ file      what has changed since the last record
+//! tables  ─┴─▶ moment           record ◀───┘
+//!                               record ◀── read ◀── file     all of it, when the file is opened
+//! ```
+//! 1. [`Moment::take`] pins the names, all tables and the position of the log, under the locks of all of them:
+//!    microseconds, as `BEGIN`.
+//! 2. [`checkpoint`] writes what is not in the file yet, beside readers and writers, and then makes it the
+//!    newest state ([`DataFile::commit`]). If it fails before, what it wrote is given back.
+//! 3. [`open`] makes the catalog and its tables of the newest state.
+//!
+//! Rows, names and what is declared of them come back as they were, blocks in the same encoding and size.
+//! Temporary objects are not in the file.
+//!
+//! | module | |
+//! |---|---|
+//! | `write`, `read` | tables, row groups and blocks |
+//! | `record` | what the last checkpoint wrote, and what of it is unchanged |
+//! | `moment` | what a checkpoint is of |
+//! | `objects`, `declared` | the catalog as bytes |
+//! | `manifest` | what is kept of a table beside its blocks, as bytes |
+//! | `source` | bytes that are not believed |
+//!
+//! What is not done here: when a checkpoint comes, the log and its segments, statistics of costs.
+//!
+//! [docs/design/file-format.md]: ../../../../docs/design/file-format.md
+
+mod declared;
+mod manifest;
+mod moment;
+mod objects;
+mod read;
+mod record;
+mod source;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use moment::Moment;
+pub use record::Checkpointed;
+
+use crate::backend::bytes::push_varint;
+use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry};
+use crate::definition::ObjectId;
+use crate::file::{Contents, DataFile, Extent, Root, State};
+use crate::table::Table;
+use entasis_vector::Result;
+use objects::{Object, Relation};
+use source::Source;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use write::Writer;
+
+/// Makes the state of a moment the newest one of a file. `last` is what the checkpoint before has returned,
+/// or [`open`]; nothing for a file that was just created. The log must have been synced up to the moment's
+/// position.
+///
+/// # Errors
+/// I/O: the state before is the newest one then, or this one, which nobody knows.
+pub fn checkpoint(
+    file: &DataFile,
+    moment: &Moment,
+    last: &Checkpointed,
+    state: State,
+) -> Result<Checkpointed> {
+    let mut writer = Writer::new(file, file.tail());
+    let written = match write(&mut writer, moment, last) {
+        Ok(written) => written,
+        Err(error) => {
+            writer.abandon();
+            return Err(error);
+        }
+    };
+    let new = written.extents();
+    let old = last.extents();
+    old.into_iter().filter(|(at, _)| !new.contains_key(at)).for_each(|(_, extent)| file.give_up(extent));
+    let mut roots = file.header().roots;
+    [roots[Root::Catalog as usize], roots[Root::Tables as usize]] = written.roots;
+    file.commit(Contents { roots, log_position: moment.log_position, state })?;
+    Ok(written)
+}
+
+/// Writes all extents of a state but for the map of free space.
+fn write(writer: &mut Writer<'_>, moment: &Moment, last: &Checkpointed) -> Result<Checkpointed> {
+    let mut tables = BTreeMap::new();
+    for (snapshot, round) in &moment.tables {
+        let id = snapshot.table().object();
+        tables.insert(id, writer.table(snapshot, *round, last.tables.get(&id))?);
+    }
+    let mut list = Vec::new();
+    push_varint(&mut list, tables.len() as u64);
+    for (id, table) in &tables {
+        push_varint(&mut list, id.number());
+        list.extend(table.manifest.to_bytes());
+    }
+    let catalog = writer.put(&objects::encode(&moment.names))?;
+    Ok(Checkpointed { tables, roots: [catalog, writer.put(&list)?] })
+}
+
+/// The catalog of the newest state of a file, with all its tables, and what the next checkpoint is to know.
+///
+/// # Errors
+/// I/O; corruption, with the place.
+pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
+    let header = file.header();
+    let roots = [header.roots[Root::Catalog as usize], header.roots[Root::Tables as usize]];
+    let mut reader = Opening { file, manifests: BTreeMap::new(), tables: BTreeMap::new() };
+    let mut names = CatalogVersion::default();
+    if roots[0].bytes > 0 {
+        reader.read_manifests(roots[1])?;
+        let bytes = file.read(roots[0])?;
+        let mut source = Source::new(file, roots[0], &bytes);
+        let (next, objects) = objects::decode(&mut source)?;
+        for object in objects {
+            let entry = reader.entry(object, roots[0])?;
+            let name = entry.name().to_owned();
+            let is_new = names.add(entry, IfExists::Fail).is_ok();
+            source.check(is_new, &format!("there is another object named {name}"))?;
+        }
+        ObjectId::reserve(next);
+    }
+    match reader.manifests.first_key_value() {
+        Some(_) => Err(file.damaged(roots[1].offset, "rows of a table that there is not")),
+        None => Ok((Catalog::of(names), Checkpointed { tables: reader.tables, roots })),
+    }
+}
+
+/// What was read, and what is still to be read.
+struct Opening<'a> {
+    file: &'a DataFile,
+    /// Of the tables that no object has had yet.
+    manifests: BTreeMap<ObjectId, Extent>,
+    tables: BTreeMap<ObjectId, Arc<record::TableRecord>>,
+}
+
+impl Opening<'_> {
+    fn read_manifests(&mut self, list: Extent) -> Result<()> {
+        let bytes = self.file.read(list)?;
+        let mut source = Source::new(self.file, list, &bytes);
+        let all = source.list(|source| Ok((ObjectId::of(source.varint()?), source.extent()?)))?;
+        source.end()?;
+        let count = all.len();
+        self.manifests = all.into_iter().collect();
+        source.check(self.manifests.len() == count, "a table is there twice")
+    }
+
+    /// An object with its rows, of the catalog in an extent.
+    fn entry(&mut self, object: Object, catalog: Extent) -> Result<Entry> {
+        Ok(match object {
+            Object::Schema(name) => Entry::Schema(name.into()),
+            Object::View(view) => Entry::View(Arc::new(view)),
+            Object::Sequence(sequence) => Entry::Sequence(Arc::new(sequence)),
+            Object::Table { name, relation, definition, indexes } => {
+                let table = self.table(relation, catalog)?;
+                let indexes = indexes
+                    .into_iter()
+                    .map(|index| index.map(|relation| self.table(relation, catalog)).transpose());
+                let indexes = indexes.collect::<Result<Vec<_>>>()?;
+                let definition = Arc::new(definition);
+                Entry::Table(Arc::new(TableEntry { name, table, definition, indexes }))
+            }
+        })
+    }
+
+    fn table(&mut self, relation: Relation, catalog: Extent) -> Result<Arc<Table>> {
+        let id = relation.id;
+        let missing = || self.file.damaged(catalog.offset, "a table whose rows are missing, or another's");
+        let manifest = self.manifests.remove(&id).ok_or_else(missing)?;
+        let (table, record) = read::table(self.file, relation, manifest)?;
+        self.tables.insert(id, record);
+        Ok(table)
+    }
+}

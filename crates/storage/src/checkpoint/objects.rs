@@ -1,0 +1,155 @@
+//! The objects of the catalog, as bytes and back: all but temporary ones, which end with their connection.
+//!
+//! Tables and indexes are here without their rows, which are found by their ids ([`super::manifest`]). An
+//! index stands in the entry of its table, since it is nothing without it.
+
+use super::declared::{definition, options, push_definition, push_options, push_schema, schema};
+use super::source::{Source, push_list, push_maybe, push_text};
+use crate::backend::bytes::push_varint;
+use crate::catalog::{CatalogVersion, Entry, TableEntry, View, is_temporary};
+use crate::definition::{Counting, Definition, ObjectId, Sequence, TableOptions};
+use crate::table::Table;
+use entasis_vector::{Result, Schema};
+
+const SCHEMA: u8 = 1;
+const TABLE: u8 = 2;
+const VIEW: u8 = 3;
+const SEQUENCE: u8 = 4;
+
+/// A table or an index without its rows.
+pub(super) struct Relation {
+    pub(super) id: ObjectId,
+    pub(super) name: String,
+    pub(super) schema: Schema,
+    pub(super) options: TableOptions,
+}
+
+/// An object without its rows.
+pub(super) enum Object {
+    /// A schema, by its name with the dot.
+    Schema(String),
+    Table {
+        /// The name that it is found by.
+        name: String,
+        relation: Relation,
+        definition: Definition,
+        /// By key, the index if it is not the table itself.
+        indexes: Vec<Option<Relation>>,
+    },
+    View(View),
+    Sequence(Sequence),
+}
+
+/// The objects that outlive their connections.
+pub(super) fn lasting(names: &CatalogVersion) -> impl Iterator<Item = &Entry> {
+    names.entries().filter(|entry| !is_temporary(entry.name()))
+}
+
+/// The tables of an entry: its own, and those of its indexes.
+pub(super) fn tables_of(entry: &TableEntry) -> impl Iterator<Item = &std::sync::Arc<Table>> {
+    std::iter::once(&entry.table).chain(entry.indexes.iter().flatten())
+}
+
+/// The objects of a version.
+pub(super) fn encode(names: &CatalogVersion) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_varint(&mut out, ObjectId::next_number());
+    push_list(&mut out, &lasting(names).collect::<Vec<_>>(), |out, entry| push_entry(out, entry));
+    out
+}
+
+fn push_entry(out: &mut Vec<u8>, entry: &Entry) {
+    match entry {
+        Entry::Schema(name) => {
+            out.push(SCHEMA);
+            push_text(out, name);
+        }
+        Entry::Table(entry) => {
+            out.push(TABLE);
+            push_text(out, &entry.name);
+            push_relation(out, &entry.table);
+            push_definition(out, &entry.definition);
+            push_list(out, &entry.indexes, |out, index| push_maybe(out, index.as_deref(), push_relation));
+        }
+        Entry::View(view) => {
+            out.push(VIEW);
+            push_text(out, &view.name);
+            push_text(out, &view.sql);
+            push_schema(out, &view.schema);
+            push_list(out, &view.needs, |out, name| push_text(out, name));
+        }
+        Entry::Sequence(sequence) => {
+            out.push(SEQUENCE);
+            push_varint(out, sequence.id().number());
+            push_text(out, &sequence.name);
+            let Counting { start, increment, min, max, cycle } = sequence.counting();
+            [start, increment, min, max].iter().for_each(|number| out.extend(number.to_le_bytes()));
+            out.push(u8::from(cycle));
+            push_maybe(out, sequence.next(), |out, next| out.extend(next.to_le_bytes()));
+        }
+    }
+}
+
+fn push_relation(out: &mut Vec<u8>, table: &Table) {
+    push_varint(out, table.object().number());
+    push_text(out, table.name());
+    push_schema(out, table.schema());
+    push_options(out, table.options());
+}
+
+/// What [`encode`] wrote: the number that the next object gets, and the objects.
+pub(super) fn decode(source: &mut Source<'_>) -> Result<(u64, Vec<Object>)> {
+    let next = source.varint()?;
+    let objects = source.list(|source| object(source, next))?;
+    source.end()?;
+    Ok((next, objects))
+}
+
+fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
+    match source.u8()? {
+        SCHEMA => Ok(Object::Schema(source.text()?.to_owned())),
+        TABLE => {
+            let (name, relation) = (source.text()?.to_owned(), relation(source, next)?);
+            let definition = definition(source, relation.schema.len())?;
+            let indexes = source.list(|source| source.maybe(|source| self::relation(source, next)))?;
+            source.check(indexes.len() == definition.keys.len(), "the indexes of a table")?;
+            Ok(Object::Table { name, relation, definition, indexes })
+        }
+        VIEW => Ok(Object::View(View {
+            name: source.text()?.to_owned(),
+            sql: source.text()?.to_owned(),
+            schema: schema(source)?,
+            needs: source.list(|source| Ok(source.text()?.to_owned()))?,
+        })),
+        SEQUENCE => sequence(source, next).map(Object::Sequence),
+        _ => Err(source.flaw("a kind of object")),
+    }
+}
+
+fn id(source: &mut Source<'_>, next: u64) -> Result<ObjectId> {
+    let number = source.varint()?;
+    source.check(number < next, "an id that was not given out")?;
+    Ok(ObjectId::of(number))
+}
+
+fn relation(source: &mut Source<'_>, next: u64) -> Result<Relation> {
+    let (id, name, schema) = (id(source, next)?, source.text()?.to_owned(), schema(source)?);
+    let options = options(source, schema.len())?;
+    Ok(Relation { id, name, schema, options })
+}
+
+fn sequence(source: &mut Source<'_>, next: u64) -> Result<Sequence> {
+    let (id, name) = (id(source, next)?, source.text()?);
+    let counting = Counting {
+        start: source.i64()?,
+        increment: source.i64()?,
+        min: source.i64()?,
+        max: source.i64()?,
+        cycle: source.bool()?,
+    };
+    source.check(counting.increment != 0 && counting.min <= counting.max, "what a sequence counts")?;
+    let next = source.maybe(Source::i64)?;
+    let is_inside = next.is_none_or(|next| (counting.min..=counting.max).contains(&next));
+    source.check(is_inside, "what a sequence counts")?;
+    Ok(Sequence::restored(id, name, counting, next))
+}

@@ -1,0 +1,160 @@
+//! Checkpoints are opened again, and everything is compared with what is in memory: objects, rows slot by
+//! slot, blocks byte by byte.
+//!
+//! ```text
+//! whole      all types, layouts, encodings, objects: there and back
+//! changes    what a later checkpoint writes, and what it must not leave out
+//! damage     disks that stop, bytes that rot
+//! ```
+
+mod changes;
+mod damage;
+mod whole;
+
+use super::objects::tables_of;
+use super::{Checkpointed, Moment, checkpoint, open};
+use crate::backend::{Backend, MemoryBackend};
+use crate::block::serialized::{self, Column};
+use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, is_temporary};
+use crate::file::{Access, DataFile, DatabaseId, State};
+use crate::table::{Table, TableSnapshot};
+use entasis_vector::Result;
+use std::sync::Arc;
+
+const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
+
+/// A file in memory, and what the last checkpoint says.
+struct Store {
+    backend: MemoryBackend,
+    file: DataFile,
+    last: Checkpointed,
+}
+
+impl Store {
+    fn new() -> Store {
+        let backend = MemoryBackend::new("memory");
+        let file = create(&backend);
+        Store { backend, file, last: Checkpointed::default() }
+    }
+
+    fn checkpoint(&mut self, catalog: &Catalog) {
+        self.last = save(&self.file, catalog, &self.last).expect("memory does not fail");
+    }
+
+    /// What is in the file, opened as a copy.
+    fn opened(&self) -> (Catalog, Checkpointed) {
+        let file = DataFile::open(Arc::new(MemoryBackend::of("copy", self.backend.bytes())), Access::Write);
+        open(&file.expect("it is a database")).expect("it is whole")
+    }
+
+    /// Makes a checkpoint, and compares what is read back.
+    fn check(&mut self, catalog: &Catalog) {
+        self.checkpoint(catalog);
+        assert_same(&catalog.version(), &self.opened().0.version());
+        self.assert_nothing_is_lost();
+    }
+
+    /// Every page is free, or of an extent that the state reaches.
+    fn assert_nothing_is_lost(&self) {
+        let pages = |bytes: u64| bytes.div_ceil(4096);
+        let map = self.file.header().roots[crate::file::Root::FreeSpace as usize];
+        let taken: u64 = self.last.extents().values().map(|extent| pages(extent.bytes)).sum();
+        let (all, free) = self.file.size();
+        assert_eq!(taken + pages(map.bytes) + 3 + free, all, "pages that nobody has");
+    }
+}
+
+fn create(backend: &(impl Backend + Clone + 'static)) -> DataFile {
+    DataFile::create(Arc::new(backend.clone()), ID, 4096).expect("an empty file")
+}
+
+fn save(file: &DataFile, catalog: &Catalog, last: &Checkpointed) -> Result<Checkpointed> {
+    checkpoint(file, &Moment::take(catalog, || 0), last, State::Open)
+}
+
+/// A catalog of some objects.
+fn catalog(entries: impl IntoIterator<Item = Entry>) -> Catalog {
+    let mut names = CatalogVersion::default();
+    entries.into_iter().for_each(|entry| _ = names.add(entry, IfExists::Fail).expect("names are new"));
+    Catalog::of(names)
+}
+
+fn catalog_of(table: &Arc<Table>) -> Catalog {
+    catalog([Entry::Table(Arc::new(TableEntry::plain(table.clone())))])
+}
+
+/// Panics unless both have the same objects, but for temporary ones of the first.
+fn assert_same(one: &CatalogVersion, other: &CatalogVersion) {
+    let lasting: Vec<&Entry> = one.entries().filter(|entry| !is_temporary(entry.name())).collect();
+    let read: Vec<&Entry> = other.entries().collect();
+    assert_eq!(lasting.len(), read.len());
+    for (a, b) in lasting.into_iter().zip(read) {
+        assert_eq!((a.name(), a.kind()), (b.name(), b.kind()));
+        match (a, b) {
+            (Entry::Table(a), Entry::Table(b)) => {
+                assert_eq!(a.definition, b.definition);
+                let indexes =
+                    |entry: &TableEntry| -> Vec<bool> { entry.indexes.iter().map(Option::is_some).collect() };
+                assert_eq!(indexes(a), indexes(b));
+                tables_of(a).zip(tables_of(b)).for_each(|(a, b)| assert_same_table(a, b));
+            }
+            (Entry::View(a), Entry::View(b)) => assert_eq!(format!("{a:?}"), format!("{b:?}")),
+            (Entry::Sequence(a), Entry::Sequence(b)) => {
+                assert_eq!(
+                    (a.id(), a.counting(), a.next()),
+                    (b.id(), b.counting(), b.next()),
+                    "sequence {}",
+                    a.name
+                );
+            }
+            (Entry::Schema(a), Entry::Schema(b)) => assert_eq!(a, b),
+            _ => unreachable!("they are of one kind"),
+        }
+    }
+}
+
+fn assert_same_table(one: &Arc<Table>, other: &Arc<Table>) {
+    assert_eq!((one.object(), one.name()), (other.object(), other.name()));
+    assert_eq!((one.schema(), one.options()), (other.schema(), other.options()));
+    assert_same_rows(&one.snapshot(), &other.snapshot());
+}
+
+/// Panics unless both have the same row groups, slice by slice and block by block.
+fn assert_same_rows(one: &TableSnapshot, other: &TableSnapshot) {
+    other.check();
+    assert_eq!(one.rows(), other.rows());
+    let ((a, _), (b, _)) = (one.pinned(), other.pinned());
+    assert_eq!(format!("{:?}", a.fences), format!("{:?}", b.fences));
+    assert_eq!((a.groups.len(), a.next_number), (b.groups.len(), b.next_number));
+    for (a, b) in a.groups.iter().zip(&b.groups) {
+        assert_eq!(a.numbers, b.numbers, "row numbers");
+        assert_eq!((a.rows, a.block_slots, &a.partitions), (b.rows, b.block_slots, &b.partitions));
+        assert_eq!(format!("{:?}", a.fences), format!("{:?}", b.fences));
+        assert_eq!(a.slices.len(), b.slices.len());
+        for (a, b) in a.slices.iter().zip(&b.slices) {
+            assert_eq!((a.live(), a.is_hot()), (b.live(), b.is_hot()));
+            for (column, field) in one.schema().iter().enumerate() {
+                let (a, b) = (a.block(column), b.block(column));
+                assert_eq!((a.values.name(), a.slots()), (b.values.name(), b.slots()), "{}", field.name);
+            }
+            let blocks = |slice: &crate::tree::Slice| -> Vec<Vec<u8>> {
+                let blocks = slice.blocks().iter().zip(one.schema());
+                blocks.map(|(block, field)| bytes(block, Column::of(field.ty), slice.live())).collect()
+            };
+            assert_eq!(blocks(a), blocks(b));
+        }
+        for column in 0..one.schema().len() {
+            let shared = |group: &crate::RowGroup| -> Vec<(usize, usize)> {
+                let infos = group.dictionary_infos(column).into_iter();
+                infos.map(|info| (info.entries, info.blocks)).collect()
+            };
+            assert_eq!(shared(a), shared(b), "dictionaries");
+        }
+    }
+}
+
+fn bytes(block: &crate::block::Block, column: Column, live: &[u64]) -> Vec<u8> {
+    let mut out = Vec::new();
+    serialized::write(block, column, live, &mut out);
+    out
+}

@@ -1,0 +1,81 @@
+//! Tables made of row groups as a file has them: encoded slices, hung into the tree as they are.
+
+use super::head::Table;
+use super::snapshot::TableSnapshot;
+use crate::definition::{ObjectId, TableOptions};
+use crate::node::Link;
+use crate::sync::AtomicBool;
+use crate::tree::key::Fences;
+use crate::tree::{Edit, EncodedSlice, Numbers, Partition, RowGroup, Slice, zones_of};
+use crate::value::Sketch;
+use entasis_vector::Schema;
+
+/// A row group that hangs in no table yet.
+pub(crate) struct RestoredGroup {
+    /// Its slices, at least one.
+    pub(crate) slices: Vec<EncodedSlice>,
+    /// By slice, whether it was written since it was encoded.
+    pub(crate) are_hot: Vec<bool>,
+    /// They cover the slots; none without a layout key.
+    pub(crate) partitions: Vec<Partition>,
+    /// The fences of the partitions.
+    pub(crate) fences: Fences,
+    /// What its rows are called by, if there is no layout key.
+    pub(crate) numbers: Numbers,
+}
+
+impl Table {
+    /// A table of row groups, in their order, and the number of its next row. What is returned is its first version and the round of
+    /// checkpoints that ends with it: no writer changes a node of it in place.
+    pub(crate) fn restored(
+        object: ObjectId,
+        name: &str,
+        (schema, options): (Schema, TableOptions),
+        (groups, next_number): (Vec<RestoredGroup>, u64),
+        sketches: Vec<Sketch>,
+    ) -> (TableSnapshot, u32) {
+        let table = Table::with_id(object, name, schema, options);
+        let mut head = table.head();
+        head.sketches = sketches;
+        let branch = &mut head.branch;
+        let mut fences = table.shape.no_fences();
+        if table.shape.key.is_some() {
+            fences.splice(0..0, groups.iter().map(|group| group.fences.get(0)).collect());
+        }
+        let groups: Vec<Link<RowGroup>> =
+            groups.into_iter().map(|group| Link::new(group.hang(&table, &branch.edit))).collect();
+        let root = branch.root.edit(&mut branch.edit);
+        root.rows = groups.iter().map(|group| group.rows as u64).sum();
+        (root.groups, root.fences, root.next_number) = (groups, fences, next_number);
+        branch.recount();
+        table.pin_round(&mut head)
+    }
+}
+
+impl RestoredGroup {
+    fn hang(self, table: &Table, edit: &Edit) -> RowGroup {
+        let schema = table.schema();
+        let mut slices = Slice::side_by_side(self.slices, edit);
+        slices.iter_mut().zip(&self.are_hot).filter(|(_, is_hot)| **is_hot).for_each(|(s, _)| s.heat());
+        let slices: Vec<Link<Slice>> = slices.into_iter().map(Link::new).collect();
+        let is_hot = slices.iter().any(|slice| slice.is_hot());
+        let mut group = RowGroup {
+            stamp: edit.stamp,
+            block_slots: table.options().block_slots,
+            rows: slices.iter().map(|slice| slice.rows()).sum(),
+            zones: zones_of(&slices, schema.len()),
+            slices,
+            partitions: self.partitions,
+            fences: self.fences,
+            numbers: self.numbers,
+            digests: None,
+            is_hot,
+            // Upkeep looks for what is still to be done.
+            is_touched: AtomicBool::new(is_hot),
+        };
+        if group.partitions.is_empty() {
+            group.digest(schema, edit);
+        }
+        group
+    }
+}
