@@ -69,7 +69,7 @@ impl<'a> TableLoad<'a> {
     /// Makes the rows visible and returns how many they are.
     ///
     /// # Errors
-    /// Input, if a table that is to be created exists by now.
+    /// Input, if a table that is to be created exists by now; I/O, if it may not be in the file.
     pub fn commit(self) -> Result<u64> {
         let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
         table.commit(vec![appender.finish()])?;
@@ -81,6 +81,7 @@ impl<'a> TableLoad<'a> {
         }
         drop(memory);
         connection.session.shared.charge_tables()?;
+        connection.session.shared.committed()?;
         Ok(rows)
     }
 }

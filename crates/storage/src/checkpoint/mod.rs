@@ -6,8 +6,8 @@
 //! tables  ─┴─▶ moment           record ◀───┘
 //!                               record ◀── read ◀── file     all of it, when the file is opened
 //! ```
-//! 1. [`Moment::take`] pins the names, all tables and the position of the log, under the locks of all of them:
-//!    microseconds, as `BEGIN`.
+//! 1. [`Moment::take`] pins the names, all tables and the position of the log, under the locks of all of
+//!    them: microseconds, as `BEGIN`.
 //! 2. [`checkpoint`] writes what is not in the file yet, beside readers and writers, and then makes it the
 //!    newest state ([`DataFile::commit`]). If it fails before, what it wrote is given back.
 //! 3. [`open`] makes the catalog and its tables of the newest state.
@@ -18,7 +18,7 @@
 //! | module | |
 //! |---|---|
 //! | `write`, `read` | tables, row groups and blocks |
-//! | `record` | what the last checkpoint wrote, and what of it is unchanged |
+//! | `record`, `unchanged` | what the last checkpoint wrote, and what of it is unchanged |
 //! | `moment` | what a checkpoint is of |
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
@@ -35,6 +35,7 @@ mod objects;
 mod read;
 mod record;
 mod source;
+mod unchanged;
 mod write;
 
 #[cfg(test)]
