@@ -1,7 +1,7 @@
 //! Later checkpoints write what has changed, all of it and little else.
 
-use super::super::write::Writer;
 use super::{Moment, State, Store, assert_same_rows, catalog, catalog_of, checkpoint};
+use crate::checkpoint::write::Writer;
 use crate::file::Tail;
 use crate::table::tests::model::run_beside;
 use crate::table::tests::rows;
