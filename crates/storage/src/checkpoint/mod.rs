@@ -25,8 +25,8 @@
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | bytes that are not believed |
 //!
-//! What is not done here: when a checkpoint comes, the log and its segments, `CALIBRATE`'s costs. Whoever makes
-//! checkpoints of a file makes one after the other.
+//! What is not done here: when a checkpoint comes, the log and its segments, `CALIBRATE`'s costs. Whoever
+//! makes checkpoints of a file makes one after the other.
 
 mod data;
 mod declared;
