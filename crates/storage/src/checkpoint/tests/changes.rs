@@ -99,6 +99,9 @@ fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
     let names = catalog_of(&table);
     let mut store = Store::new();
     store.checkpoint(&names);
+    // One of both blocks is written by the checkpoint, the other one is taken over.
+    let id = find(&table, 8).expect("it is there");
+    table.write().update(id, &[(1, Datum::Integer(555))]);
     let moment = Moment::take(&names, || 0);
     let before = block_stamps(&table);
     let id = find(&table, 7).expect("it is there");
