@@ -27,10 +27,11 @@
 //! | [`table`] | the newest version and its lock; snapshots, writers, forks, upkeep |
 //! | [`transaction`] | several tables, changed at one moment or not at all |
 //! | [`catalog`] | the names of tables, views and sequences |
+//! | [`checkpoint`] | catalog and tables to the data file, as far as they have changed, and back |
 //!
-//! What is to become one file that survives stands beside them, and is not connected yet
-//! (docs/decisions/0021-one-file.md): [`backend`] (disks), [`file`] (the data file: headers, extents, free
-//! space), [`wal`] (the log).
+//! What is to become one file that survives is not connected yet (docs/decisions/0021-one-file.md):
+//! [`checkpoint`], and beside the others [`backend`] (disks), [`file`] (the data file: headers, extents, free
+//! space) and [`wal`] (the log).
 //!
 //! Knows no SQL and no operator.
 

@@ -1,10 +1,10 @@
-//! Checkpoints: the state of a database to its data file, and back ([docs/design/file-format.md], "What the
+//! Checkpoints: the state of a database to its data file, and back (docs/design/file-format.md, "What the
 //! roots hold").
 //!
 //! ```text
-//! catalog ─┐                  moment ──▶ write ──▶ file      what has changed since the last record
-//! tables  ─┴─▶ moment           record ◀───┘
-//!                               record ◀── read ◀── file     all of it, when the file is opened
+//! catalog, tables ──▶ moment ──▶ write ──▶ file      what has changed since the last record
+//!                     record ◀─────┘
+//!                     record ◀── read ◀─── file      all of it, when the file is opened
 //! ```
 //! 1. [`Moment::take`] pins the names, all tables and the position of the log, under the locks of all of
 //!    them: microseconds, as `BEGIN`.
@@ -17,18 +17,20 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `write`, `read` | tables, row groups and blocks |
+//! | `write`, `group`, `data` | tables, their row groups, and data extents |
+//! | `read` | the same back |
 //! | `record`, `unchanged` | what the last checkpoint wrote, and what of it is unchanged |
 //! | `moment` | what a checkpoint is of |
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | bytes that are not believed |
 //!
-//! What is not done here: when a checkpoint comes, the log and its segments, statistics of costs.
-//!
-//! [docs/design/file-format.md]: ../../../../docs/design/file-format.md
+//! What is not done here: when a checkpoint comes, the log and its segments, `CALIBRATE`'s costs. Whoever
+//! makes checkpoints of a file makes one after the other.
 
+mod data;
 mod declared;
+mod group;
 mod manifest;
 mod moment;
 mod objects;
@@ -50,7 +52,7 @@ use crate::definition::ObjectId;
 use crate::file::{Contents, DataFile, Extent, Root, State};
 use crate::table::Table;
 use entasis_vector::Result;
-use objects::{Object, Relation};
+use objects::{Object, Relation, TableObject};
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -155,7 +157,8 @@ impl Opening<'_> {
             Object::Schema(name) => Entry::Schema(name.into()),
             Object::View(view) => Entry::View(Arc::new(view)),
             Object::Sequence(sequence) => Entry::Sequence(Arc::new(sequence)),
-            Object::Table { name, relation, definition, indexes } => {
+            Object::Table(object) => {
+                let TableObject { name, relation, definition, indexes } = *object;
                 let table = self.table(relation, catalog)?;
                 let indexes = indexes
                     .into_iter()
