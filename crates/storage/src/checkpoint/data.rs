@@ -1,7 +1,7 @@
 //! Data extents: bytes that are added one behind the other, and where each of them comes to stand.
 
+use super::extents::ExtentWriter;
 use super::manifest::{ALIGNMENT, Place};
-use super::write::Writer;
 use crate::backend::bytes::checksum;
 use crate::file::Extent;
 use entasis_vector::Result;
@@ -33,7 +33,7 @@ impl Data {
     /// Adds what `write` appends.
     pub(super) fn add(
         &mut self,
-        writer: &mut Writer<'_>,
+        writer: &mut ExtentWriter<'_>,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<Stands> {
         if self.bytes.len() >= EXTENT_BYTES {
@@ -49,7 +49,7 @@ impl Data {
     }
 
     /// Writes what was added to an extent.
-    pub(super) fn flush(&mut self, writer: &mut Writer<'_>) -> Result<()> {
+    pub(super) fn flush(&mut self, writer: &mut ExtentWriter<'_>) -> Result<()> {
         if !self.bytes.is_empty() {
             let extent = writer.put(&self.bytes)?;
             self.places[self.placed..].iter_mut().for_each(|place| place.extent = extent);

@@ -1,9 +1,10 @@
 //! One row group to extents: those of its blocks that are not in the file as they are, and its index.
 
 use super::data::{Data, Stands};
+use super::extents::ExtentWriter;
 use super::manifest::{BlockPlace, GroupIndex, Place, SliceIndex};
+use super::plan::Plan;
 use super::record::{GroupRecord, Known};
-use super::write::{Plan, Writer};
 use crate::block::Block;
 use crate::block::serialized::{self, Column};
 use crate::node::Link;
@@ -13,8 +14,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What the row groups of a table have in common while they are written.
-pub(super) struct TableWriter<'w, 'a> {
-    pub(super) writer: &'w mut Writer<'a>,
+pub(super) struct GroupWriter<'w, 'a> {
+    pub(super) writer: &'w mut ExtentWriter<'a>,
     pub(super) schema: &'w Schema,
     pub(super) known: &'w Known<'w>,
     pub(super) plan: &'w Plan,
@@ -32,7 +33,7 @@ struct Parts {
     numbers: HashMap<(usize, usize), usize>,
 }
 
-impl TableWriter<'_, '_> {
+impl GroupWriter<'_, '_> {
     /// Writes what is new in a row group, and its index.
     pub(super) fn group(&mut self, group: Link<RowGroup>) -> Result<Arc<GroupRecord>> {
         let mut parts = Parts::default();

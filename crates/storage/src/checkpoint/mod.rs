@@ -17,7 +17,8 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `write`, `group`, `data` | tables, their row groups, and data extents |
+//! | `write`, `group` | tables and their row groups |
+//! | `plan`, `data`, `extents` | what stays where it is, and what is written |
 //! | `read` | the same back |
 //! | `record`, `unchanged` | what the last checkpoint wrote, and what of it is unchanged |
 //! | `moment` | what a checkpoint is of |
@@ -30,10 +31,12 @@
 
 mod data;
 mod declared;
+mod extents;
 mod group;
 mod manifest;
 mod moment;
 mod objects;
+mod plan;
 mod read;
 mod record;
 mod source;
@@ -52,11 +55,11 @@ use crate::definition::ObjectId;
 use crate::file::{Contents, DataFile, Extent, Root, State};
 use crate::table::Table;
 use entasis_vector::Result;
+use extents::ExtentWriter;
 use objects::{Object, Relation, TableObject};
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use write::Writer;
 
 /// Makes the state of a moment the newest one of a file. `last` is what the checkpoint before has returned,
 /// or [`open`]; nothing for a file that was just created. The log must have been synced up to the moment's
@@ -70,7 +73,7 @@ pub fn checkpoint(
     last: &Checkpointed,
     state: State,
 ) -> Result<Checkpointed> {
-    let mut writer = Writer::new(file, file.tail());
+    let mut writer = ExtentWriter::new(file, file.tail());
     let written = match write(&mut writer, moment, last) {
         Ok(written) => written,
         Err(error) => {
@@ -88,11 +91,11 @@ pub fn checkpoint(
 }
 
 /// Writes all extents of a state but for the map of free space.
-fn write(writer: &mut Writer<'_>, moment: &Moment, last: &Checkpointed) -> Result<Checkpointed> {
+fn write(writer: &mut ExtentWriter<'_>, moment: &Moment, last: &Checkpointed) -> Result<Checkpointed> {
     let mut tables = BTreeMap::new();
     for (snapshot, round) in &moment.tables {
         let id = snapshot.table().object();
-        tables.insert(id, writer.table(snapshot, *round, last.tables.get(&id))?);
+        tables.insert(id, write::table(writer, snapshot, *round, last.tables.get(&id))?);
     }
     let mut list = Vec::new();
     push_varint(&mut list, tables.len() as u64);

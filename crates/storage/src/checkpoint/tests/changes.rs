@@ -1,7 +1,7 @@
 //! Later checkpoints write what has changed, all of it and little else.
 
 use super::{Moment, State, Store, assert_same_rows, catalog, catalog_of, checkpoint};
-use crate::checkpoint::write::Writer;
+use crate::checkpoint::extents::ExtentWriter;
 use crate::file::Tail;
 use crate::table::tests::model::run_beside;
 use crate::table::tests::rows;
@@ -290,7 +290,7 @@ fn a_checkpoint_that_fails_takes_nothing() {
     let table = squares(2000, TableOptions::keyed(vec![0]));
     let (names, mut store) = (catalog_of(&table), Store::new());
     store.check(&names);
-    let mut writer = Writer::new(&store.file, Tail::default());
+    let mut writer = ExtentWriter::new(&store.file, Tail::default());
     writer.put(&[7; 9000]).expect("memory does not fail");
     writer.abandon();
     store.check(&names);
