@@ -131,7 +131,7 @@ fn database_files_keep_tables() {
     let path = file.to_str().unwrap();
     let sql = "CREATE TABLE t AS SELECT 7 AS n";
     assert!(run(&[path, "-c", sql]).status.success());
-    assert_eq!(stdout(&run(&[path, "-c", "SELECT n FROM t"])), "n\n7\n");
+    assert_eq!(stdout(&run(&["-m", "csv", path, "-c", "SELECT n FROM t"])), "n\n7\n");
     std::fs::remove_file(file).unwrap();
     let output = run(&["no-such-directory/some.db", "-c", "SELECT 1"]);
     assert_eq!(output.status.code(), Some(1));
