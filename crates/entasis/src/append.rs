@@ -72,6 +72,7 @@ impl<'a> TableLoad<'a> {
     /// Input, if a table that is to be created exists by now; I/O, if it may not be in the file.
     pub fn commit(self) -> Result<u64> {
         let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
+        connection.session.shared.can_commit()?;
         table.commit(vec![appender.finish()])?;
         if create {
             let base = connection.session.newest_names();

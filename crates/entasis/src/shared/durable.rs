@@ -73,8 +73,11 @@ impl fmt::Display for Synchronous {
 
 /// See the module.
 pub(super) struct Durable {
+    /// The file.
     file: DataFile,
+    /// A [`Synchronous`], as a number.
     synchronous: AtomicU8,
+    /// How far commits and checkpoints are.
     rounds: Mutex<Rounds>,
     /// A checkpoint has ended.
     ended: Condvar,
@@ -106,7 +109,11 @@ impl Durable {
     /// # Errors
     /// I/O; input, if it is no database, or another process has it open; corruption, with the place.
     pub(super) fn open(path: &Path) -> Result<(Durable, Catalog)> {
-        let file = open_file(path)?;
+        Durable::on(open_file(path)?)
+    }
+
+    /// The database in a file that is open.
+    fn on(file: DataFile) -> Result<(Durable, Catalog)> {
         let (catalog, written) = checkpoint::open(&file)?;
         let rounds = Rounds { asked: 0, done: 0, is_running: false, ended: Instant::now(), failed: None };
         let durable = Durable {
@@ -235,9 +242,11 @@ impl Rounds {
 
 /// A checkpoint that is under way. Dropped, it is over, also by a panic.
 struct Running<'a> {
+    /// Whose checkpoint it is.
     durable: &'a Durable,
     /// The commits that had asked before it began.
     upto: u64,
+    /// How it went, if it has ended.
     result: Option<Result<()>>,
 }
 
@@ -317,4 +326,119 @@ fn new_id() -> DatabaseId {
     id[..8].copy_from_slice(&random().to_le_bytes());
     id[8..].copy_from_slice(&random().to_le_bytes());
     DatabaseId(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_storage::backend::{FaultyDisk, Operation};
+    use entasis_storage::{Entry, IfExists, View};
+
+    fn on(disk: &FaultyDisk) -> Result<(Durable, Catalog)> {
+        let backend = Arc::new(disk.file("my.db"));
+        Durable::on(match backend.length().unwrap() {
+            0 => DataFile::create(backend, new_id(), SEGMENT_BYTES)?,
+            _ => DataFile::open(backend, Access::Write)?,
+        })
+    }
+
+    /// What a commit does: makes an object, and waits as `synchronous` says.
+    fn commit(durable: &Durable, catalog: &Catalog, name: &str) -> Result<Synchronous> {
+        let base = catalog.version();
+        let mut names = base.clone();
+        let (name, sql) = (name.to_owned(), "SELECT 1".to_owned());
+        let view = View { name, sql, schema: Vec::new(), needs: Vec::new() };
+        names.add(Entry::View(Arc::new(view)), IfExists::Fail)?;
+        catalog.publish(&base, &names, &[], &mut || true)?;
+        durable.committed(catalog)
+    }
+
+    fn names(catalog: &Catalog) -> Vec<String> {
+        catalog.version().entries().map(|entry| entry.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn commits_that_come_meanwhile_share_a_checkpoint() {
+        const COMMITS: u64 = 16;
+        let disk = FaultyDisk::new(36);
+        let (durable, catalog) = on(&disk).unwrap();
+        let before = durable.file.header().number;
+        // No checkpoint ends while this is held.
+        let held = lock(&durable.written);
+        thread::scope(|scope| {
+            for number in 0..COMMITS {
+                let (durable, catalog) = (&durable, &catalog);
+                scope.spawn(move || commit(durable, catalog, &format!("v{number}")).unwrap());
+            }
+            while lock(&durable.rounds).asked < COMMITS {
+                thread::yield_now();
+            }
+            drop(held);
+        });
+        let made = durable.file.header().number - before;
+        assert!((1..=2).contains(&made), "{made} checkpoints for {COMMITS} commits");
+        drop(durable);
+        assert_eq!(names(&on(&disk).unwrap().1).len() as u64, COMMITS);
+    }
+
+    #[test]
+    fn what_was_answered_is_there_after_a_crash_of_the_machine() {
+        for synchronous in Synchronous::NAMES.map(|(own, _)| own) {
+            let disk = FaultyDisk::new(37);
+            let (durable, catalog) = on(&disk).unwrap();
+            commit(&durable, &catalog, "first").unwrap();
+            durable.set_synchronous(synchronous);
+            assert_eq!(commit(&durable, &catalog, "second").unwrap(), synchronous);
+            disk.crash();
+            drop(durable);
+            let found = names(&on(&disk).unwrap().1);
+            // The others leave it to upkeep, which does not run here.
+            let expected: &[&str] =
+                if synchronous == Synchronous::Full { &["first", "second"] } else { &["first"] };
+            assert_eq!(found, expected, "{synchronous}");
+        }
+    }
+
+    #[test]
+    fn upkeep_makes_durable_what_has_waited() {
+        let disk = FaultyDisk::new(38);
+        let (durable, catalog) = on(&disk).unwrap();
+        durable.set_synchronous(Synchronous::Normal);
+        commit(&durable, &catalog, "v").unwrap();
+        lock(&durable.rounds).ended = Instant::now() - SOON;
+        assert!(durable.upkeep(&catalog));
+        disk.crash();
+        drop(durable);
+        assert_eq!(names(&on(&disk).unwrap().1), ["v"]);
+    }
+
+    #[test]
+    fn nothing_changed_is_nothing_written() {
+        let disk = FaultyDisk::new(39);
+        let (durable, catalog) = on(&disk).unwrap();
+        commit(&durable, &catalog, "v").unwrap();
+        let before = disk.operations();
+        durable.checkpoint(&catalog).unwrap();
+        assert_eq!(disk.operations(), before);
+    }
+
+    #[test]
+    fn an_error_of_the_file_ends_writing_until_it_is_opened_again() {
+        for operation in [Operation::Write, Operation::Sync] {
+            let disk = FaultyDisk::new(40);
+            let (durable, catalog) = on(&disk).unwrap();
+            commit(&durable, &catalog, "first").unwrap();
+            disk.refuse(operation, 1, std::io::ErrorKind::StorageFull);
+            let error = commit(&durable, &catalog, "second").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io);
+            let refused = durable.check().unwrap_err();
+            assert!(refused.message().starts_with("the database cannot be written"), "{refused}");
+            assert!(commit(&durable, &catalog, "third").is_err());
+            disk.restart();
+            drop(durable);
+            let (durable, catalog) = on(&disk).unwrap();
+            assert_eq!(names(&catalog), ["first"]);
+            commit(&durable, &catalog, "fourth").unwrap();
+        }
+    }
 }
