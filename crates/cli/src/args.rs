@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 const ABOUT: &str = "SQL on files and tables, in your process.
 
-Without -c and -f, entasis opens a prompt, or runs the script on its standard input. Without
-DATABASE, tables live in memory and are gone at the end; files are read in place either way.";
+Without -c and -f, entasis opens a prompt, or runs the script on its standard input. With DATABASE,
+a file that is made if there is none, tables are kept; without it they live in memory and are
+gone at the end. Files are read in place either way.";
 
 const EXAMPLES: &str = "Examples:
   Ask a file
@@ -32,7 +33,7 @@ pub struct Args {
     #[command(subcommand)]
     pub task: Option<Task>,
 
-    /// The database file; without it, tables live in memory
+    /// The database file, made if there is none; without it, tables live in memory
     pub database: Option<PathBuf>,
 
     /// Run these statements and end; may be given more than once

@@ -126,10 +126,16 @@ fn dot_commands() {
 }
 
 #[test]
-fn database_files_are_refused_clearly() {
-    let output = run(&["some.entasis", "-c", "SELECT 1"]);
+fn database_files_keep_tables() {
+    let file = std::env::temp_dir().join(format!("entasis-shell-{}.db", std::process::id()));
+    let path = file.to_str().unwrap();
+    let sql = "CREATE TABLE t AS SELECT 7 AS n";
+    assert!(run(&[path, "-c", sql]).status.success());
+    assert_eq!(stdout(&run(&["-m", "csv", path, "-c", "SELECT n FROM t"])), "n\n7\n");
+    std::fs::remove_file(file).unwrap();
+    let output = run(&["no-such-directory/some.db", "-c", "SELECT 1"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("Not supported yet: "), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot open the database"), "{}", stderr(&output));
 }
 
 #[test]

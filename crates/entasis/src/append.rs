@@ -69,9 +69,10 @@ impl<'a> TableLoad<'a> {
     /// Makes the rows visible and returns how many they are.
     ///
     /// # Errors
-    /// Input, if a table that is to be created exists by now.
+    /// Input, if a table that is to be created exists by now; I/O, if it may not be in the file.
     pub fn commit(self) -> Result<u64> {
         let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
+        connection.session.shared.can_commit()?;
         table.commit(vec![appender.finish()])?;
         if create {
             let base = connection.session.newest_names();
@@ -81,6 +82,7 @@ impl<'a> TableLoad<'a> {
         }
         drop(memory);
         connection.session.shared.charge_tables()?;
+        connection.session.shared.committed()?;
         Ok(rows)
     }
 }

@@ -33,6 +33,8 @@ use std::time::{Duration, Instant};
 pub(crate) const TRIES: usize = 10;
 /// How long a statement waits for its turn that nobody could interrupt.
 const AT_ONCE: Duration = Duration::from_millis(2);
+/// Bytes of a statement that is parsed in no time.
+const AT_ONCE_BYTES: usize = 16 << 10;
 /// A statement that took longer may have freed much memory.
 const LONG: Duration = Duration::from_millis(50);
 
@@ -145,6 +147,9 @@ impl Connection {
     /// # Errors
     /// As [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
+        if sql.len() > AT_ONCE_BYTES {
+            return Ok(None);
+        }
         let Ok(prepared) = self.session.remembered.prepare(sql)? else { return Ok(None) };
         entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
         // Who has to wait for long may have to be interrupted.
@@ -505,4 +510,22 @@ pub(crate) fn guarded<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
         let what = what.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
         Err(Error::internal(format!("{what}; the statement failed, the database goes on")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Database};
+
+    #[test]
+    fn a_long_text_is_not_run_at_once() {
+        // Parsing it takes its time, in which nobody could interrupt it.
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        let short = "SELECT 1 IN (1, 2)";
+        connection.execute(short).unwrap();
+        assert!(connection.query_at_once(short, &[]).unwrap().is_some());
+        let list: Vec<String> = (0..10_000).map(|i| i.to_string()).collect();
+        let long = format!("SELECT 1 IN ({})", list.join(", "));
+        connection.execute(&long).unwrap();
+        assert!(connection.query_at_once(&long, &[]).unwrap().is_none());
+    }
 }

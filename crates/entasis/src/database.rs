@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::shared::Shared;
-use entasis_vector::{Error, Result};
+use entasis_vector::Result;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,22 +16,32 @@ impl Database {
     /// An empty database that lives in memory and is gone with its last connection.
     ///
     /// # Errors
-    /// None today; opening may fail once databases have files.
+    /// None today.
     pub fn in_memory(config: Config) -> Result<Database> {
         Ok(Database { shared: Arc::new(Shared::new(config)) })
     }
 
-    /// Opens the database file at `path`. `:memory:` and the empty path are [`Database::in_memory`].
+    /// Brings all that is committed to the database's file, and returns when it is there: `CHECKPOINT`. In
+    /// memory it does nothing.
     ///
     /// # Errors
-    /// Not supported, for every file: databases do not have files yet.
+    /// I/O.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared.checkpoint()
+    }
+
+    /// Opens the database file at `path`, and makes it if there is none. What a commit has answered is in it,
+    /// whatever happens to the process or the machine then (`docs/durability.md`). `:memory:` and the empty
+    /// path are [`Database::in_memory`].
+    ///
+    /// # Errors
+    /// I/O; input, if the file is no database, or another process has it open; corruption, with the place;
+    /// resource, if its tables do not fit into memory.
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Database> {
         let path = path.as_ref();
         if path.as_os_str().is_empty() || path == Path::new(":memory:") {
             return Database::in_memory(config);
         }
-        Err(Error::not_supported(format!("database files ('{}')", path.display())).with_hint(
-            "without a file name the database lives in memory; keep tables with COPY … TO 'file.parquet'",
-        ))
+        Ok(Database { shared: Arc::new(Shared::open(path, config)?) })
     }
 }

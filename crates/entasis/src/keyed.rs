@@ -80,13 +80,16 @@ impl Program {
         if !matches!(self.action, Action::Delete) {
             shared.may_write()?;
         }
+        shared.can_commit()?;
         let mut writer = self.entry.table.write_as(waiter)?;
         // Whoever changes a table's definition has its turn to write, so now it stays as it is.
         if shared.catalog.changes() != changes {
             return Ok(None);
         }
         let written = self.write(&mut writer, key, parameters)?;
+        drop(writer);
         shared.wrote(self.bytes(parameters));
+        shared.committed()?;
         Ok(written)
     }
 

@@ -5,6 +5,7 @@ use crate::resting;
 use crate::rows::Rows;
 use crate::search_path::SearchPath;
 use crate::session::Session;
+use crate::shared::Synchronous;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression, parse_wanted,
     show_wanted,
@@ -88,6 +89,16 @@ const SETTINGS: &[Setting] = &[
         },
         set: |session, text| {
             session.lock_timeout.store(parse_milliseconds(text)?, Ordering::Relaxed);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "synchronous",
+        description: "when a commit returns: full (it is in the file), normal (it will be within a second), off (when the \
+                      database is closed, and now and then); of all connections, and off in memory",
+        get: |session| session.shared.synchronous().to_string(),
+        set: |session, text| {
+            session.shared.set_synchronous(one_of("synchronous", Synchronous::NAMES, text)?);
             Ok(())
         },
     },
@@ -300,6 +311,7 @@ pub(crate) fn reset(session: &Session, name: &str) -> Result<()> {
     let fresh = Session::new(session.shared.clone());
     let value = match setting.name {
         "memory_limit" => session.shared.config.memory_limit.to_string(),
+        "synchronous" => Synchronous::default().to_string(),
         _ => (setting.get)(&fresh),
     };
     (setting.set)(session, &value)

@@ -38,6 +38,10 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
             session.shared.set_costs(costs);
             Rows::from_values(&[("what", DataType::Varchar), ("nanoseconds", DataType::Float64)], &rows)
         }
+        Statement::Checkpoint => {
+            session.shared.checkpoint()?;
+            Ok(Rows::empty())
+        }
         Statement::ShowTables => {
             let rows: Vec<Vec<Value>> =
                 session.names_of(&work.names).iter().map(|name| vec![text(name)]).collect();

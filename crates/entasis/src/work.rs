@@ -366,7 +366,7 @@ impl Work {
     ///
     /// # Errors
     /// Conflict, if another transaction was first, or the time is up; interrupted; resource, if the memory
-    /// limit does not allow it.
+    /// limit does not allow it; I/O, if it may not be in the file.
     pub(crate) fn commit(mut self, waiter: &Waiter<'_>) -> Result<()> {
         self.charge()?;
         let mut interrupt = self.interrupt();
@@ -374,6 +374,7 @@ impl Work {
         if used.is_empty() && base.is(&names) {
             return Ok(());
         }
+        shared.can_commit()?;
         shared.catalog.judge(&base, &names, &used)?;
         // While others go on writing.
         for built in built.iter_mut().filter(|built| !rows.is_changed(&built.entry.table)) {
@@ -410,7 +411,7 @@ impl Work {
         drop(memory);
         let _ = shared.charge_tables();
         shared.wake_upkeep();
-        Ok(())
+        shared.committed()
     }
 }
 

@@ -259,9 +259,20 @@ def test_errors_of_the_package_itself_have_no_sqlstate(con):
     assert issubclass(entasis.ConflictError, entasis.OperationalError)
 
 
-def test_database_files_are_not_there_yet(tmp_path):
-    with pytest.raises(entasis.NotSupportedError):
-        entasis.connect(tmp_path / "a.entasis")
+def test_database_files_keep_tables(tmp_path):
+    with entasis.connect(tmp_path / "my.db") as connection:
+        connection.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b VARCHAR)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(1, "one"), (2, "two")])
+    with entasis.connect(tmp_path / "my.db") as connection:
+        assert connection.execute("SELECT b FROM t WHERE a = 2").fetchone() == ("two",)
+        with pytest.raises(entasis.OperationalError, match="in use by process"):
+            entasis.connect(tmp_path / "my.db")
+
+
+def test_what_is_no_database_is_refused(tmp_path):
+    (tmp_path / "text").write_text("a,b\n" * 10_000)
+    with pytest.raises(entasis.ProgrammingError, match="is not an Entasis database"):
+        entasis.connect(tmp_path / "text")
 
 
 def test_options(con):

@@ -28,10 +28,11 @@
 //! | [`table`] | the newest version and its lock; snapshots, writers, forks, upkeep |
 //! | [`transaction`] | several tables, changed at one moment or not at all |
 //! | [`catalog`] | the names of tables, views and sequences |
+//! | [`checkpoint`] | catalog and tables to the data file, as far as they have changed, and back |
 //!
-//! What is to become one file that survives stands beside them (docs/decisions/0021-one-file.md):
-//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space), [`wal`] (the log, to which
-//! tables append what is done to them if they are told to). No database is opened from it yet.
+//! A database in one file (docs/decisions/0021-one-file.md) is [`checkpoint`], and beside the others [`backend`]
+//! (disks), [`file`] (the data file: headers, extents, free space) and [`wal`] (the log, to which tables append
+//! what is done to them if they are told to).
 //!
 //! Knows no SQL and no operator.
 

@@ -3,8 +3,12 @@
 //! ```text
 //! # What this configuration looks for, in a sentence.
 //! set chunk_size = 3
+//! reopen
 //! skip slt/plan/explain.slt: plans name the number of chunks
 //! ```
+//! `reopen`: the database has a file, and is closed and opened again after every statement
+//! ([`crate::text_test`]).
+//!
 //! A configuration must not change a result, only the way to it. So every exception is a line with its
 //! reason.
 
@@ -19,6 +23,8 @@ pub struct Configuration {
     pub purpose: String,
     /// `SET` statements, run on each new connection.
     pub settings: Vec<String>,
+    /// True if the database is in a file that is opened again and again.
+    pub reopens: bool,
     /// Paths below `tests/` that are left out, with reasons.
     pub skips: Vec<(String, String)>,
 }
@@ -37,11 +43,14 @@ impl Configuration {
 
     fn parse(name: &str, text: &str) -> Result<Configuration, String> {
         let (mut purpose, mut settings, mut skips) = (String::new(), Vec::new(), Vec::new());
+        let mut reopens = false;
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             if let Some(comment) = line.strip_prefix('#') {
                 if purpose.is_empty() {
                     purpose = comment.trim().to_string();
                 }
+            } else if line == "reopen" {
+                reopens = true;
             } else if line.starts_with("set ") {
                 settings.push(line.to_string());
             } else if let Some((path, reason)) =
@@ -52,7 +61,7 @@ impl Configuration {
                 return Err(line.to_string());
             }
         }
-        Ok(Configuration { name: name.to_string(), purpose, settings, skips })
+        Ok(Configuration { name: name.to_string(), purpose, settings, reopens, skips })
     }
 
     /// A new database in memory with a connection that has these settings.

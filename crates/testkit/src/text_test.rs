@@ -8,13 +8,18 @@
 //! - NULL prints as `NULL`, an empty text as `(empty)`; several blanks count as one.
 //! - column types are checked: `I` integers, `R` floats and decimals, `B` booleans, `T` text, `D` dates,
 //!   times and intervals, `?` anything.
+//! - Where a configuration says `reopen`, the database is in a file, and before each statement it is closed
+//!   and opened again, as long as the file's one connection has nothing of its own: no transaction, no
+//!   setting, no temporary object, no prepared statement.
 //! - `statement error <regex>` is matched against the error as a user reads it.
 
 use crate::configuration::{Configuration, files_below, tests_directory};
+use entasis::{Connection, Database};
 use entasis_vector::DataType;
 use sqllogictest::{ColumnType, DB, DBOutput, Record, Runner};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Runs all files under `configuration`. `ENTASIS_SLT=text` runs only files whose path holds that text.
 ///
@@ -48,16 +53,18 @@ pub fn run_file(file: &Path, name: &str, configuration: &Configuration) -> Vec<S
         Err(error) => return vec![format!("{name}: {error}")],
     };
     let directory = TemporaryDirectory::new();
-    let (database, _connection) = match configuration.connect() {
-        Ok(connected) => connected,
+    let place = match Place::new(configuration, &directory.0) {
+        Ok(place) => Arc::new(place),
         Err(error) => return vec![format!("{name} [{}]: {error}", configuration.name)],
     };
     let mut runner = Runner::new(|| {
-        let connection = database.connect();
         let directory = directory.0.display().to_string();
-        let ready =
-            configuration.settings.iter().try_for_each(|setting| connection.execute(setting).map(drop));
-        async move { ready.map(|()| Session { connection, directory }) }
+        let connection = place.connect();
+        let place = place.clone();
+        async move {
+            let connection = Some(connection?);
+            Ok(Session { connection, place, directory, has_own: false })
+        }
     });
     runner.with_column_validator(|found, expected| {
         found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| *e == Kind::Any || f == e)
@@ -74,9 +81,73 @@ pub fn run_file(file: &Path, name: &str, configuration: &Configuration) -> Vec<S
     failures
 }
 
+/// Where the connections of a file come from.
+struct Place {
+    settings: Vec<String>,
+    /// The database's file, if it is to be opened again and again.
+    path: Option<PathBuf>,
+    database: Mutex<Option<Database>>,
+    /// Connections so far.
+    connections: AtomicUsize,
+}
+
+impl Place {
+    fn new(configuration: &Configuration, directory: &Path) -> entasis::Result<Place> {
+        let path = configuration.reopens.then(|| directory.join("database"));
+        let database = match &path {
+            Some(path) => Database::open(path, entasis::Config::default())?,
+            None => Database::in_memory(entasis::Config::default())?,
+        };
+        let settings = configuration.settings.clone();
+        Ok(Place { settings, path, database: Mutex::new(Some(database)), connections: AtomicUsize::new(0) })
+    }
+
+    fn database(&self) -> MutexGuard<'_, Option<Database>> {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connect(&self) -> entasis::Result<Connection> {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.connect_again()
+    }
+
+    fn connect_again(&self) -> entasis::Result<Connection> {
+        let connection = self.database().as_ref().expect("it is open").connect();
+        self.settings.iter().try_for_each(|setting| connection.execute(setting).map(drop))?;
+        Ok(connection)
+    }
+}
+
 struct Session {
-    connection: entasis::Connection,
+    /// `None` only while the database is opened again.
+    connection: Option<Connection>,
+    place: Arc<Place>,
     directory: String,
+    /// True once it has what would be lost with its connection.
+    has_own: bool,
+}
+
+impl Session {
+    /// Closes the database and opens it again, if the configuration says so and nothing is lost by it.
+    fn reopen(&mut self, sql: &str) -> entasis::Result<()> {
+        let Some(path) = &self.place.path else { return Ok(()) };
+        if self.place.connections.load(Ordering::Relaxed) > 1 || self.has_own {
+            return Ok(());
+        }
+        if !self.connection.as_ref().is_some_and(Connection::in_transaction) {
+            self.connection = None;
+            *self.place.database() = None;
+            let database = Database::open(path, entasis::Config::default())?;
+            *self.place.database() = Some(database);
+            self.connection = Some(self.place.connect_again()?);
+        }
+        const OWN: [&str; 8] = ["SET", "RESET", "USE", "PREPARE", "PRAGMA", "TEMP", "TEMPORARY", "NEXTVAL"];
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let mut words = sql.split(|c| !is_word(c)).map(str::to_ascii_uppercase);
+        let first = words.next().unwrap_or_default();
+        self.has_own = OWN.contains(&&*first) || words.any(|word| OWN[5..].contains(&&*word));
+        Ok(())
+    }
 }
 
 impl DB for Session {
@@ -84,7 +155,9 @@ impl DB for Session {
     type ColumnType = Kind;
 
     fn run(&mut self, sql: &str) -> entasis::Result<DBOutput<Kind>> {
-        let rows = self.connection.execute(&sql.replace("__TEST_DIR__", &self.directory))?;
+        self.reopen(sql)?;
+        let connection = self.connection.as_ref().expect("it is open");
+        let rows = connection.execute(&sql.replace("__TEST_DIR__", &self.directory))?;
         if rows.schema().is_empty() {
             return Ok(DBOutput::StatementComplete(rows.changed().unwrap_or(0)));
         }

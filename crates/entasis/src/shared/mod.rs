@@ -1,14 +1,19 @@
 //! What all connections of a database share: the catalog, the memory budget, workers, and what their tables
 //! take.
 
+mod durable;
 mod upkeep;
 
+pub(crate) use self::durable::Synchronous;
+
+use self::durable::Durable;
 use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::{Catalog, Table, TableEntry};
 use entasis_vector::Result;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -26,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     /// What tables, statements and results may take together.
     pub(crate) memory: Arc<MemoryBudget>,
+    /// The file that commits go to; `None` if all is gone with the process.
+    durable: Option<Durable>,
     /// Temporary files.
     pub(crate) temp: Arc<TempSpace>,
     /// Threads that run statements.
@@ -47,14 +54,31 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Of a database without tables.
+    /// Of a database in memory, without tables.
     pub(crate) fn new(config: Config) -> Shared {
+        Shared::with(config, Catalog::default(), None)
+    }
+
+    /// Of the database in a file, which is made if there is none.
+    ///
+    /// # Errors
+    /// I/O; input, if it is no database, or another process has it open; corruption, with the place;
+    /// resource, if its tables do not fit into memory.
+    pub(crate) fn open(path: &Path, config: Config) -> Result<Shared> {
+        let (durable, catalog) = Durable::open(path)?;
+        let shared = Shared::with(config, catalog, Some(durable));
+        shared.charge_tables()?;
+        Ok(shared)
+    }
+
+    fn with(config: Config, catalog: Catalog, durable: Option<Durable>) -> Shared {
         let memory = Arc::new(MemoryBudget::new(config.memory_limit));
         let tables = Mutex::new(Reservation::new(&memory));
         let workers = WorkerPool::default();
         Shared {
             config,
-            catalog: Catalog::default(),
+            catalog,
+            durable,
             memory,
             workers,
             temp: Arc::default(),
@@ -65,6 +89,48 @@ impl Shared {
             is_full: AtomicBool::new(false),
             tables,
             nameless: Mutex::default(),
+        }
+    }
+
+    /// Before something is published: an error if it could not be kept.
+    ///
+    /// # Errors
+    /// I/O, as it was when the file was last written.
+    pub(crate) fn can_commit(&self) -> Result<()> {
+        self.durable.as_ref().map_or(Ok(()), Durable::check)
+    }
+
+    /// Something was published: returns when it is as durable as `synchronous` says. Holds no lock, as others
+    /// may be waited for.
+    ///
+    /// # Errors
+    /// I/O: what was published is seen by all, and is in the file or not.
+    pub(crate) fn committed(self: &Arc<Shared>) -> Result<()> {
+        let Some(durable) = &self.durable else { return Ok(()) };
+        if durable.committed(&self.catalog)? == Synchronous::Full {
+            return Ok(());
+        }
+        self.wake_upkeep();
+        Ok(())
+    }
+
+    /// Brings all that is committed to the file.
+    ///
+    /// # Errors
+    /// As [`Shared::committed`].
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.checkpoint(&self.catalog))
+    }
+
+    /// When commits return; `Off` in a database that has no file.
+    pub(crate) fn synchronous(&self) -> Synchronous {
+        self.durable.as_ref().map_or(Synchronous::Off, Durable::synchronous)
+    }
+
+    /// Says when commits return.
+    pub(crate) fn set_synchronous(&self, synchronous: Synchronous) {
+        if let Some(durable) = &self.durable {
+            durable.set_synchronous(synchronous);
         }
     }
 
@@ -158,6 +224,13 @@ impl Shared {
                 ))
             }
         })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Nobody is left to be told of an error. Under `full`, commits have waited for what there is to keep.
+        let _ = self.checkpoint();
     }
 }
 

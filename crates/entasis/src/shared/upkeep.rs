@@ -1,6 +1,8 @@
 //! Upkeep: a thread of the database that puts tables in order behind those who write to them
 //! ([`Table::upkeep`]).
 //!
+//! It also brings commits to the file that have not waited for that ([`super::durable`]).
+//!
 //! It starts with the first write or long query, looks at all tables ten times a second while there is
 //! something to do, and sleeps until the next when there is not. It ends with the database.
 //!
@@ -100,7 +102,7 @@ fn rest(database: &Weak<Shared>, when_idle: Option<fn()>) -> bool {
 /// A look at all tables. True if nothing is left to do.
 fn look(shared: &Shared) -> bool {
     let names = shared.catalog.version();
-    let mut is_done = true;
+    let mut is_done = shared.durable.as_ref().is_none_or(|durable| durable.upkeep(&shared.catalog));
     for table in
         names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()))
     {

@@ -21,7 +21,7 @@
 use super::ambiguous::names_in;
 use super::order_by::{is_aggregate, is_aggregate_call};
 use super::using::Joins;
-use super::{conditions, orders};
+use super::{conditions, each_arm, orders};
 use crate::binding::context::Context;
 use crate::functions::outer_aggregate;
 use crate::syntax::build::call;
@@ -107,7 +107,7 @@ impl VisitorMut for Queries<'_> {
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         let settled = match &mut *query.body {
             SetExpr::Select(select) => self.select(select, query.order_by.as_mut()),
-            body => self.arms(body),
+            body => each_arm(body, &mut |select| self.select(select, None)),
         };
         self.joins.leave_with();
         match settled {
@@ -118,18 +118,6 @@ impl VisitorMut for Queries<'_> {
 }
 
 impl Queries<'_> {
-    /// The queries of a set operation, but for those in brackets, which are visited by themselves.
-    fn arms(&mut self, body: &mut SetExpr) -> Result<()> {
-        match body {
-            SetExpr::Select(select) => self.select(select, None),
-            SetExpr::SetOperation { left, right, .. } => {
-                self.arms(left)?;
-                self.arms(right)
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn select(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
         let mut own = Own {
             context: self.context,

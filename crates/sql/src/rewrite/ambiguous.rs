@@ -14,6 +14,7 @@
 //! Where the columns of a `FROM` cannot be told, nothing is done. Conditions of joins see a part of the
 //! tables, and are looked at elsewhere ([`super::conditions`]).
 
+use super::each_arm;
 use super::order_by::is_aggregate;
 use super::using::Joins;
 use crate::binding::context::Context;
@@ -54,7 +55,7 @@ impl VisitorMut for Queries<'_> {
         self.depth += 1;
         let settled = match &mut *query.body {
             SetExpr::Select(select) => self.select(select, query.order_by.as_mut()),
-            body => self.arms(body),
+            body => each_arm(body, &mut |select| self.select(select, None)),
         };
         match settled {
             Ok(()) => ControlFlow::Continue(()),
@@ -70,18 +71,6 @@ impl VisitorMut for Queries<'_> {
 }
 
 impl Queries<'_> {
-    /// The queries of a set operation, but for those in brackets, which are visited by themselves.
-    fn arms(&mut self, body: &mut SetExpr) -> Result<()> {
-        match body {
-            SetExpr::Select(select) => self.select(select, None),
-            SetExpr::SetOperation { left, right, .. } => {
-                self.arms(left)?;
-                self.arms(right)
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn select(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
         let is_one_table = matches!(&select.from[..], [table] if table.joins.is_empty());
         if is_one_table

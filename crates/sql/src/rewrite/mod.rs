@@ -53,7 +53,7 @@ mod windows;
 use self::rewriter::Rewriter;
 use crate::binding::context::{Context, ResultNames};
 use crate::syntax::walk::WalkMut;
-use datafusion_sql::sqlparser::ast::{Query, SelectItem, SetExpr, Statement};
+use datafusion_sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr, Statement};
 use entasis_vector::Result;
 use std::ops::ControlFlow;
 
@@ -99,5 +99,17 @@ pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
             }
             _ => return Vec::new(),
         }
+    }
+}
+
+/// Shows `each` the queries of a set operation, but for those in brackets, which are visited by themselves.
+fn each_arm(body: &mut SetExpr, each: &mut dyn FnMut(&mut Select) -> Result<()>) -> Result<()> {
+    match body {
+        SetExpr::Select(select) => each(select),
+        SetExpr::SetOperation { left, right, .. } => {
+            each_arm(left, each)?;
+            each_arm(right, each)
+        }
+        _ => Ok(()),
     }
 }

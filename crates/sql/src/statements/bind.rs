@@ -83,6 +83,7 @@ impl Binder<'_> {
                 return Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"));
             }
             Ast::Calibrate => Statement::Calibrate,
+            Ast::Checkpoint => Statement::Checkpoint,
             Ast::ShowTables => Statement::ShowTables,
             Ast::ShowSettings => Statement::ShowSettings,
             Ast::ShowSetting(name) => self.show(name)?,

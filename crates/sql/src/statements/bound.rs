@@ -146,6 +146,8 @@ pub enum Statement {
     },
     /// What reading costs on this machine is to be measured.
     Calibrate,
+    /// All that is committed is to be brought to the file.
+    Checkpoint,
     /// The names of tables and views are wanted.
     ShowTables,
     /// All settings are wanted.

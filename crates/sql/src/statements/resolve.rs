@@ -50,6 +50,7 @@ impl Resolver<'_> {
             Ast::CopyFrom { table, .. } => self.name(table),
             Ast::Preparing(_)
             | Ast::Calibrate
+            | Ast::Checkpoint
             | Ast::ShowTables
             | Ast::ShowSettings
             | Ast::ShowSetting(_)

@@ -67,6 +67,10 @@ impl<'a> StatementParser<'a> {
                 self.parser.next_token();
                 Ok(Ast::Calibrate)
             }
+            "CHECKPOINT" => {
+                self.parser.next_token();
+                Ok(Ast::Checkpoint)
+            }
             "SHOW" => self.show(),
             "SET" | "PRAGMA" => self.set(),
             "USE" => {

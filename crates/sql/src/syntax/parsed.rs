@@ -41,6 +41,8 @@ pub(crate) enum Ast {
     Preparing(Preparing),
     /// `CALIBRATE`
     Calibrate,
+    /// `CHECKPOINT`
+    Checkpoint,
     /// `SHOW TABLES`
     ShowTables,
     /// `SHOW ALL`

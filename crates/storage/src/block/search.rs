@@ -59,10 +59,10 @@ macro_rules! kernel {
             for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
                 *mask &= if (word + 1) * 64 * size_of::<T>() <= slots.bytes() {
                     (0..64).step_by(lanes).fold(0, |found, slot| {
+                        let at = (word * 64 + slot) * size_of::<T>();
                         // SAFETY: the 64 slots lie within the buffer. Dead ones may be written meanwhile,
                         // whose bits the caller masks.
-                        let values =
-                            unsafe { $load(slots.as_ptr().add((word * 64 + slot) * size_of::<T>()).cast()) };
+                        let values = unsafe { $load(slots.as_ptr().add(at).cast()) };
                         found | within::<T>(values, every_low, every_span) << slot
                     })
                 } else {

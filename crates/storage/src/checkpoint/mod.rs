@@ -1,13 +1,13 @@
-//! Checkpoints: the state of a database to its data file, and back ([docs/design/file-format.md], "What the
+//! Checkpoints: the state of a database to its data file, and back (docs/design/file-format.md, "What the
 //! roots hold").
 //!
 //! ```text
-//! catalog ─┐                  moment ──▶ write ──▶ file      what has changed since the last record
-//! tables  ─┴─▶ moment           record ◀───┘
-//!                               record ◀── read ◀── file     all of it, when the file is opened
+//! catalog, tables ──▶ moment ──▶ write ──▶ file      what has changed since the last record
+//!                     record ◀─────┘
+//!                     record ◀── read ◀─── file      all of it, when the file is opened
 //! ```
-//! 1. [`Moment::take`] pins the names, all tables and the position of the log, under the locks of all of them:
-//!    microseconds, as `BEGIN`.
+//! 1. [`Moment::take`] pins the names, all tables and the position of the log, under the locks of all of
+//!    them: microseconds, as `BEGIN`.
 //! 2. [`checkpoint`] writes what is not in the file yet, beside readers and writers, and then makes it the
 //!    newest state ([`DataFile::commit`]). If it fails before, what it wrote is given back.
 //! 3. [`open`] makes the catalog and its tables of the newest state.
@@ -17,24 +17,30 @@
 //!
 //! | module | |
 //! |---|---|
-//! | `write`, `read` | tables, row groups and blocks |
-//! | `record` | what the last checkpoint wrote, and what of it is unchanged |
+//! | `write`, `group` | tables and their row groups |
+//! | `plan`, `data`, `extents` | what stays where it is, and what is written |
+//! | `read` | the same back |
+//! | `record`, `unchanged` | what the last checkpoint wrote, and what of it is unchanged |
 //! | `moment` | what a checkpoint is of |
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | bytes that are not believed |
 //!
-//! What is not done here: when a checkpoint comes, the log and its segments, statistics of costs.
-//!
-//! [docs/design/file-format.md]: ../../../../docs/design/file-format.md
+//! What is not done here: when a checkpoint comes, the log and its segments, `CALIBRATE`'s costs. Whoever
+//! makes checkpoints of a file makes one after the other.
 
+mod data;
 mod declared;
+mod extents;
+mod group;
 mod manifest;
 mod moment;
 mod objects;
+mod plan;
 mod read;
 mod record;
 mod source;
+mod unchanged;
 mod write;
 
 #[cfg(test)]
@@ -49,11 +55,11 @@ use crate::definition::ObjectId;
 use crate::file::{Contents, DataFile, Extent, Root, State};
 use crate::table::Table;
 use entasis_vector::Result;
-use objects::{Object, Relation};
+use extents::ExtentWriter;
+use objects::{Object, Relation, TableObject};
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use write::Writer;
 
 /// Makes the state of a moment the newest one of a file. `last` is what the checkpoint before has returned,
 /// or [`open`]; nothing for a file that was just created. The log must have been synced up to the moment's
@@ -67,7 +73,7 @@ pub fn checkpoint(
     last: &Checkpointed,
     state: State,
 ) -> Result<Checkpointed> {
-    let mut writer = Writer::new(file, file.tail());
+    let mut writer = ExtentWriter::new(file, file.tail());
     let written = match write(&mut writer, moment, last) {
         Ok(written) => written,
         Err(error) => {
@@ -85,11 +91,11 @@ pub fn checkpoint(
 }
 
 /// Writes all extents of a state but for the map of free space.
-fn write(writer: &mut Writer<'_>, moment: &Moment, last: &Checkpointed) -> Result<Checkpointed> {
+fn write(writer: &mut ExtentWriter<'_>, moment: &Moment, last: &Checkpointed) -> Result<Checkpointed> {
     let mut tables = BTreeMap::new();
     for (snapshot, round) in &moment.tables {
         let id = snapshot.table().object();
-        tables.insert(id, writer.table(snapshot, *round, last.tables.get(&id))?);
+        tables.insert(id, write::table(writer, snapshot, *round, last.tables.get(&id))?);
     }
     let mut list = Vec::new();
     push_varint(&mut list, tables.len() as u64);
@@ -154,7 +160,8 @@ impl Opening<'_> {
             Object::Schema(name) => Entry::Schema(name.into()),
             Object::View(view) => Entry::View(Arc::new(view)),
             Object::Sequence(sequence) => Entry::Sequence(Arc::new(sequence)),
-            Object::Table { name, relation, definition, indexes } => {
+            Object::Table(object) => {
+                let TableObject { name, relation, definition, indexes } = *object;
                 let table = self.table(relation, catalog)?;
                 let indexes = indexes
                     .into_iter()

@@ -34,4 +34,9 @@ impl Moment {
             Moment { names: names.clone(), tables: pinned, log_position }
         })
     }
+
+    /// The tables and indexes, as they were.
+    pub fn tables(&self) -> impl Iterator<Item = &TableSnapshot> {
+        self.tables.iter().map(|(snapshot, _)| snapshot)
+    }
 }

@@ -10,6 +10,7 @@ use crate::catalog::{CatalogVersion, Entry, TableEntry, View, is_temporary};
 use crate::definition::{Counting, Definition, ObjectId, Sequence, TableOptions};
 use crate::table::Table;
 use entasis_vector::{Result, Schema};
+use std::sync::Arc;
 
 const SCHEMA: u8 = 1;
 const TABLE: u8 = 2;
@@ -24,19 +25,25 @@ pub(super) struct Relation {
     pub(super) options: TableOptions,
 }
 
+/// A table without its rows, and what is declared of it.
+pub(super) struct TableObject {
+    /// The name that it is found by.
+    pub(super) name: String,
+    pub(super) relation: Relation,
+    pub(super) definition: Definition,
+    /// By key, the index if it is not the table itself.
+    pub(super) indexes: Vec<Option<Relation>>,
+}
+
 /// An object without its rows.
 pub(super) enum Object {
     /// A schema, by its name with the dot.
     Schema(String),
-    Table {
-        /// The name that it is found by.
-        name: String,
-        relation: Relation,
-        definition: Definition,
-        /// By key, the index if it is not the table itself.
-        indexes: Vec<Option<Relation>>,
-    },
+    /// A table.
+    Table(Box<TableObject>),
+    /// A view.
     View(View),
+    /// A sequence.
     Sequence(Sequence),
 }
 
@@ -46,11 +53,12 @@ pub(super) fn lasting(names: &CatalogVersion) -> impl Iterator<Item = &Entry> {
 }
 
 /// The tables of an entry: its own, and those of its indexes.
-pub(super) fn tables_of(entry: &TableEntry) -> impl Iterator<Item = &std::sync::Arc<Table>> {
+pub(super) fn tables_of(entry: &TableEntry) -> impl Iterator<Item = &Arc<Table>> {
     std::iter::once(&entry.table).chain(entry.indexes.iter().flatten())
 }
 
-/// The objects of a version.
+/// The objects of a version. Sequences are as they are now, and not when the version was taken: numbers that
+/// were taken since stay taken.
 pub(super) fn encode(names: &CatalogVersion) -> Vec<u8> {
     let mut out = Vec::new();
     push_varint(&mut out, ObjectId::next_number());
@@ -113,7 +121,7 @@ fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
             let definition = definition(source, relation.schema.len())?;
             let indexes = source.list(|source| source.maybe(|source| self::relation(source, next)))?;
             source.check(indexes.len() == definition.keys.len(), "the indexes of a table")?;
-            Ok(Object::Table { name, relation, definition, indexes })
+            Ok(Object::Table(Box::new(TableObject { name, relation, definition, indexes })))
         }
         VIEW => Ok(Object::View(View {
             name: source.text()?.to_owned(),

@@ -6,7 +6,9 @@
 //! began before a checkpoint and ends behind it brings nodes of an old stamp.)
 //!
 //! A row group or root that is the one that was written holds the same rows. A *block* may have been given
-//! rows beside, in its ghost slots: then it says so ([`Block::is_stored_after`]).
+//! rows beside, in its ghost slots: then it says so ([`Block::is_stored_after`]). Nothing is taken back from
+//! a block when it is written, so a store at any moment counts for the next checkpoint, and a checkpoint that
+//! fails leaves nothing to be put right.
 
 use super::manifest::{GroupIndex, Place};
 use crate::block::Block;
@@ -147,8 +149,13 @@ impl<'a> Known<'a> {
     /// only.
     pub(super) fn look_into_changed(&mut self, groups: &[Link<RowGroup>]) {
         let kept: HashSet<NodeId> = groups.iter().map(|group| NodeId::of(*group, group.stamp)).collect();
-        let changed = self.groups.iter().filter(|(node, _)| !kept.contains(node));
-        self.blocks = changed.flat_map(|(_, group)| group.blocks.iter().copied()).collect();
+        let changed: Vec<_> = self.groups.values().filter(|group| !kept.contains(&group.node)).collect();
+        self.blocks = changed.into_iter().flat_map(|group| group.blocks.iter().copied()).collect();
+    }
+
+    /// Looks for blocks in a row group that has not changed, and is written anew nevertheless.
+    pub(super) fn look_into(&mut self, group: &GroupRecord) {
+        self.blocks.extend(group.blocks.iter().copied());
     }
 
     /// Where a block is that is unchanged.

@@ -13,6 +13,8 @@ pub mod block;
 pub mod builder;
 #[path = "../../src/catalog/mod.rs"]
 pub mod catalog;
+#[path = "../../src/checkpoint/mod.rs"]
+pub mod checkpoint;
 #[path = "../../src/definition/mod.rs"]
 pub mod definition;
 #[path = "../../src/file/mod.rs"]
@@ -41,8 +43,11 @@ mod write;
 #[path = "../../src/tests/mod.rs"]
 mod tests;
 
-pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
-pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
+pub use catalog::{
+    Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies,
+    is_temporary,
+};
+pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
     Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Journal, Table, TableReader,
@@ -57,7 +62,10 @@ pub const BLOCK_ROWS: usize = 1024;
 /// Slots of a full row group.
 pub const ROW_GROUP_ROWS: usize = 131_072;
 
+use backend::MemoryBackend;
+use checkpoint::{Checkpointed, Moment};
 use entasis_vector::{DataType, ErrorKind, Field, Schema};
+use file::{Access, DataFile, DatabaseId, State};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 use std::sync::Arc;
@@ -448,6 +456,54 @@ fn who_waits_for_a_turn_gets_it_or_gives_up() {
     assert!(keys == [0, 1, 2, 3] || keys == [0, 2, 3], "{keys:?}");
 }
 
+/// Opens what is in a file, and gives the rows of its one table.
+fn file_rows(backend: &MemoryBackend) -> Vec<(i64, i64)> {
+    let copy = Arc::new(MemoryBackend::of("copy", backend.bytes()));
+    let file = DataFile::open(copy, Access::Write).expect("it is a database");
+    let (catalog, _) = checkpoint::open(&file).expect("it is whole");
+    rows(&catalog.version().table("t").expect("it is there").table.snapshot())
+}
+
+/// Rows come and go in the slots of shared blocks while a checkpoint runs: it is of the version that it
+/// pinned, and the next one leaves nothing out.
+fn ghosts_are_stored_beside_a_checkpoint() {
+    let table = table(16);
+    insert(&table, 0..9);
+    let mut names = CatalogVersion::default();
+    let entry = Entry::Table(Arc::new(TableEntry::plain(table.clone())));
+    names.add(entry, IfExists::Fail).expect("the name is new");
+    let catalog = Catalog::new();
+    catalog.publish(&CatalogVersion::default(), &names, &[], &mut || true).expect("nobody else is there");
+    let backend = MemoryBackend::new("memory");
+    let file = DataFile::create(Arc::new(backend.clone()), DatabaseId([7; 16]), 4096).expect("it is empty");
+    let save = |last: &Checkpointed| {
+        let moment = Moment::take(&catalog, || 0);
+        let pinned = rows(&table.snapshot());
+        (checkpoint::checkpoint(&file, &moment, last, State::Open).expect("memory does not fail"), pinned)
+    };
+    let (last, _) = save(&Checkpointed::default());
+    let other = table.clone();
+    let thread = thread::spawn(move || {
+        for (key, value) in [(3, 7), (5, 8), (3, 9)] {
+            let mut writer = other.write();
+            let found = writer.find(&row(key, 0)[..1]).expect("the row is there");
+            writer.delete(found);
+            drop(writer);
+            let _seen = other.snapshot();
+            other.write().insert(&row(key, value));
+        }
+    });
+    let moment = Moment::take(&catalog, || 0);
+    let pinned = moment.tables().map(rows).next().expect("one table");
+    let last = checkpoint::checkpoint(&file, &moment, &last, State::Open).expect("memory does not fail");
+    drop(moment);
+    assert_eq!(file_rows(&backend), pinned);
+    let (last, _) = save(&last);
+    thread.join().unwrap();
+    let (_, head) = save(&last);
+    assert_eq!(file_rows(&backend), head);
+}
+
 fn run(name: &str, test: fn(), schedules: usize) {
     let start = Instant::now();
     let mut config = Config::new();
@@ -481,5 +537,6 @@ fn main() {
     run("a statement sees its tables at one moment", a_statement_sees_its_tables_at_one_moment, 5000);
     run("a statement sees a commit of two tables whole", a_statement_sees_a_commit_of_two_tables_whole, 5000);
     run("of two that rely on each other one fails", of_two_that_rely_on_each_other_one_fails, 5000);
+    run("ghosts are stored beside a checkpoint", ghosts_are_stored_beside_a_checkpoint, 3000);
     run("who waits for a turn gets it or gives up", who_waits_for_a_turn_gets_it_or_gives_up, 5000);
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod differential;
 mod documents;
+mod durability;
 mod expressions;
 mod faults;
 mod floors;

@@ -51,6 +51,7 @@ configurations!(
     optimizer_off,
     packed,
     patched,
+    reopened,
     runs,
     scaled,
     sequence,

@@ -1,9 +1,9 @@
 //! A type's name means one thing in a crate.
 //!
-//! Types that more than one module can see (`pub`, `pub(crate)`, `pub(super)`) and that have the same name are
-//! in `tests/type_names.txt`, each with its reason. A pair that is not in the list fails, and so does a line
-//! that is no longer true: the list only shrinks. Private types are their modules' own, and types of tests do
-//! not count. `ENTASIS_BLESS=1` writes what there is; the reasons are for people to write.
+//! Types that more than one module can see (`pub`, `pub(crate)`, `pub(super)`) and that have the same name
+//! are in `tests/type_names.txt`, each with its reason. A pair that is not in the list fails, and so does a
+//! line that is no longer true: the list only shrinks. Private types are their modules' own, and types of
+//! tests do not count. `ENTASIS_BLESS=1` writes what there is; the reasons are for people to write.
 
 use super::floors::{tokens, without_tests};
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,9 +7,9 @@
 //! | column 0: distance from its least value | column 2: the same | … |   one word of 1, 2, 4 or 8 bytes a row
 //! ```
 //!
-//! A [`WordPlan`] says which columns share a word: one after the other as long as there are bits. Columns of more
-//! bits, and those that gain nothing, stay as they are. What stands in the place of a NULL has no meaning;
-//! validity stays with the column.
+//! A [`WordPlan`] says which columns share a word: one after the other as long as there are bits. Columns of
+//! more bits, and those that gain nothing, stay as they are. What stands in the place of a NULL has no
+//! meaning; validity stays with the column.
 //!
 //! Only rows that are [put in place](super::placing) have words: who appends rows writes columns, and copies
 //! these.

@@ -15,8 +15,8 @@
 //! 5. Of each string what its view holds beside the length: up to 12 bytes, or prefix and pointer. The bytes
 //!    of long strings stay where the view's owner has them.
 //!
-//! A [`TupleLayout`] is made from what is known of the columns. [`encode`](Tuples::encode) writes the rows of one
-//! segment, a [`Batch`] reads fields of listed rows; both go field by field over many rows, without a
+//! A [`TupleLayout`] is made from what is known of the columns. [`encode`](Tuples::encode) writes the rows of
+//! one segment, a [`Batch`] reads fields of listed rows; both go field by field over many rows, without a
 //! dispatch per value. Where a field starts is looked up in decoding tables: one for each byte of codes, or
 //! one for two bytes together.
 //!

@@ -19,7 +19,10 @@ use std::sync::OnceLock;
 pub(super) const SECTIONS: &[Section] = &[
     Section { title: "Any type", functions: &[kernels::general::FUNCTIONS] },
     Section { title: "Numbers", functions: &[kernels::numbers::FUNCTIONS] },
-    Section { title: "Text", functions: &[kernels::text::FUNCTIONS, kernels::similarity::FUNCTIONS] },
+    Section {
+        title: "Text",
+        functions: &[kernels::text::FUNCTIONS, kernels::written::FUNCTIONS, kernels::similarity::FUNCTIONS],
+    },
     Section { title: "Regular expressions", functions: &[kernels::patterns::FUNCTIONS] },
     Section { title: "Bytes, codes and digests", functions: &[kernels::bytes::FUNCTIONS] },
     Section { title: "Dates and times", functions: &[kernels::calendar::FUNCTIONS] },

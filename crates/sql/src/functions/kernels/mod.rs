@@ -13,6 +13,7 @@ mod special;
 mod strftime;
 pub(super) mod text;
 mod to_char;
+pub(super) mod written;
 
 use super::definition::Definition;
 

@@ -1,7 +1,7 @@
 //! `printf`, `format` with `{}`, and PostgreSQL's `format` with `%s`, `%I` and `%L`: three syntaxes for one
 //! [`Spec`].
 
-use super::text::{quote, quote_ident};
+use super::written::{quote, quote_ident};
 use crate::functions::definition::{Row, Writer};
 use entasis_vector::{DataType, Error, Result, Value};
 

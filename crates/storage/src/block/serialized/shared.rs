@@ -48,8 +48,8 @@ impl Shared {
         Shared::Symbols(Symbols(table))
     }
 
-    /// Where it is in memory, as a number that tells it apart from all others that there are now; `None` if it
-    /// is nothing.
+    /// Where it is in memory, as a number that tells it apart from all others that there are now; `None` if
+    /// it is nothing.
     pub(crate) fn address(&self) -> Option<usize> {
         self.weak().map(|weak| weak.address())
     }

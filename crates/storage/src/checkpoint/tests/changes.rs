@@ -1,7 +1,7 @@
 //! Later checkpoints write what has changed, all of it and little else.
 
-use super::super::write::Writer;
 use super::{Moment, State, Store, assert_same_rows, catalog, catalog_of, checkpoint};
+use crate::checkpoint::extents::ExtentWriter;
 use crate::file::Tail;
 use crate::table::tests::model::run_beside;
 use crate::table::tests::rows;
@@ -99,6 +99,9 @@ fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
     let names = catalog_of(&table);
     let mut store = Store::new();
     store.checkpoint(&names);
+    // One of both blocks is written by the checkpoint, the other one is taken over.
+    let id = find(&table, 8).expect("it is there");
+    table.write().update(id, &[(1, Datum::Integer(555))]);
     let moment = Moment::take(&names, || 0);
     let before = block_stamps(&table);
     let id = find(&table, 7).expect("it is there");
@@ -219,11 +222,11 @@ fn whatever_is_done_to_a_table_is_in_the_next_checkpoint() {
         (Layout::Sorted, (DataType::Int64, true), &[0]),
         (Layout::Delta, (DataType::Float64, true), &[0]),
     ];
-    for own in seed.map_or(1..13, |seed| seed..seed + 1) {
+    for own in seed.map_or(1..4, |seed| seed..seed + 1) {
         for (layout, key_type, key) in keys {
             let mut store: Option<Store> = None;
             let mut random = Random(own);
-            run_beside(own, layout, key_type, key, 900, &mut |table| match random.below(4) {
+            run_beside(own, layout, key_type, key, 700, &mut |table| match random.below(4) {
                 0 => store.get_or_insert_with(Store::new).check(&catalog_of(table)),
                 1 => store.get_or_insert_with(Store::new).checkpoint(&catalog_of(table)),
                 _ => {}
@@ -287,7 +290,7 @@ fn a_checkpoint_that_fails_takes_nothing() {
     let table = squares(2000, TableOptions::keyed(vec![0]));
     let (names, mut store) = (catalog_of(&table), Store::new());
     store.check(&names);
-    let mut writer = Writer::new(&store.file, Tail::default());
+    let mut writer = ExtentWriter::new(&store.file, Tail::default());
     writer.put(&[7; 9000]).expect("memory does not fail");
     writer.abandon();
     store.check(&names);

@@ -122,8 +122,8 @@ fn senseless_bytes_under_right_checksums_do_no_harm() {
             DataFile::open(Arc::new(MemoryBackend::of("senseless", store.backend.bytes())), Access::Write)
                 .expect("it is whole");
         let roots = file.header().roots;
-        // The catalog, the list of tables, a manifest, an index: each is changed and written once more, and so
-        // is what refers to it.
+        // The catalog, the list of tables, a manifest, an index: each is changed and written once more, and
+        // so is what refers to it.
         let last = &store.last;
         let record = last.tables.values().nth(random.below(3) as usize).expect("there are three");
         let mut extent = roots[round % 2];

@@ -5,6 +5,8 @@
 //! marker (0 for a value, 1 for NULL, which so is greatest), then big-endian bytes; strings end with two
 //! zeroes and have their own zeroes escaped, so that none is a prefix of another.
 //!
+//! Fences stand in files in this form, so that it never becomes another one.
+//!
 //! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of one length), so a key says where a row
 //! may stand, and [`crate::write`] compares the columns.
 

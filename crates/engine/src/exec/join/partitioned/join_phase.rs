@@ -1,6 +1,7 @@
 //! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
 //!
-//! [`PartitionSource`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that pushes
+//! [`PartitionSource`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that
+//! pushes
 //! the joined rows of each. A partition is one worker's work from its build rows to its last row, unless no
 //! more rows are wanted or another worker has failed. Workers wait for each other's memory: only a partition
 //! that does not fit alone is split again, or taken in blocks.

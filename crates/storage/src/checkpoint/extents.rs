@@ -1,0 +1,74 @@
+//! The extents that a checkpoint writes, and the slow twin of not writing some.
+
+use super::manifest::Place;
+use crate::block::Block;
+use crate::block::serialized::{self, Column};
+use crate::file::{DataFile, Extent, Tail};
+use crate::node::Link;
+use entasis_vector::{Field, Result, bitmap};
+
+/// See the module.
+pub(super) struct ExtentWriter<'a> {
+    file: &'a DataFile,
+    /// Extents that are not to stay where they are.
+    tail: Tail,
+    /// All that were written, to be given back if nothing comes of it.
+    written: Vec<Extent>,
+    /// For debug builds: the extent that was read last.
+    read: Option<(Extent, Vec<u8>)>,
+}
+
+impl<'a> ExtentWriter<'a> {
+    pub(super) fn new(file: &'a DataFile, tail: Tail) -> ExtentWriter<'a> {
+        ExtentWriter { file, tail, written: Vec::new(), read: None }
+    }
+
+    /// What checksums of places begin with.
+    pub(super) fn seed(&self) -> u64 {
+        self.file.seed()
+    }
+
+    /// Extents that are not to stay where they are.
+    pub(super) fn tail(&self) -> Tail {
+        self.tail
+    }
+
+    /// Writes an extent.
+    pub(super) fn put(&mut self, payload: &[u8]) -> Result<Extent> {
+        let extent = self.file.write(payload)?;
+        self.written.push(extent);
+        Ok(extent)
+    }
+
+    /// Says that nothing will refer to what was written.
+    pub(super) fn abandon(self) {
+        self.written.into_iter().for_each(|extent| self.file.give_up(extent));
+    }
+
+    /// The slow twin of not writing a block: in debug builds, finds out that the file has the same rows.
+    pub(super) fn compare(
+        &mut self,
+        place: Place,
+        block: Link<Block>,
+        field: &Field,
+        live: &[u64],
+    ) -> Result<()> {
+        if !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        let bytes = match self.read.take().filter(|(extent, _)| *extent == place.extent) {
+            Some((_, bytes)) => bytes,
+            None => self.file.read(place.extent)?,
+        };
+        let written = serialized::read(&bytes[place.range()], Column::of(field.ty), &block.shared())?;
+        let mut slots = (0..block.slots()).filter(|slot| bitmap::get(live, *slot));
+        let differs = slots.find(|&slot| {
+            let physical = field.ty.physical();
+            !written.datum(slot, physical).is_same(block.datum(slot, physical))
+        });
+        let name = &field.name;
+        assert!(differs.is_none(), "a block of {name} is taken for unchanged, and slot {differs:?} is not");
+        self.read = Some((place.extent, bytes));
+        Ok(())
+    }
+}
