@@ -6,7 +6,7 @@
 use crate::connection::Connection;
 use arrow_array::RecordBatch;
 use entasis_engine::exec::Reservation;
-use entasis_storage::{Appender, Entry, IfExists, Table, TableEntry};
+use entasis_storage::{Appender, Entry, IfExists, Table, TableEntry, Transaction, Waiter};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
 use std::sync::Arc;
 
@@ -72,17 +72,19 @@ impl<'a> TableLoad<'a> {
     /// Input, if a table that is to be created exists by now; I/O, if it may not be in the file.
     pub fn commit(self) -> Result<u64> {
         let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
-        connection.session.shared.can_commit()?;
+        let shared = &connection.session.shared;
+        shared.can_commit()?;
         table.commit(vec![appender.finish()])?;
         if create {
             let base = connection.session.newest_names();
             let mut names = base.clone();
             names.add(Entry::Table(Arc::new(TableEntry::plain(table))), IfExists::Fail)?;
-            connection.session.shared.catalog.publish(&base, &names, &[], &mut || true)?;
+            let nothing = Transaction::default();
+            shared.publish(nothing, (&base, &names), &[], &Waiter::default(), |_| Ok(()))?;
         }
         drop(memory);
-        connection.session.shared.charge_tables()?;
-        connection.session.shared.committed()?;
+        shared.charge_tables()?;
+        shared.committed();
         Ok(rows)
     }
 }

@@ -87,9 +87,9 @@ impl Program {
             return Ok(None);
         }
         let written = self.write(&mut writer, key, parameters)?;
-        drop(writer);
+        writer.commit()?;
         shared.wrote(self.bytes(parameters));
-        shared.committed()?;
+        shared.committed();
         Ok(written)
     }
 

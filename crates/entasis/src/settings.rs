@@ -5,13 +5,14 @@ use crate::resting;
 use crate::rows::Rows;
 use crate::search_path::SearchPath;
 use crate::session::Session;
-use crate::shared::Synchronous;
+use crate::shared::AutoCheckpoint;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression, parse_wanted,
     show_wanted,
 };
 use entasis_engine::relation::Compression;
 use entasis_sql::TimeZone;
+use entasis_storage::wal::Synchronous;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -94,11 +95,23 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "synchronous",
-        description: "when a commit returns: full (it is in the file), normal (it will be within a second), off (when the \
-                      database is closed, and now and then); of all connections, and off in memory",
+        description: "when a commit returns: full (it is on the disk), normal (the operating system has it, and the disk \
+                      within a second), off (at once; the disk has it now and then, and when the database is closed); of \
+                      all connections, and off in memory",
         get: |session| session.shared.synchronous().to_string(),
         set: |session, text| {
-            session.shared.set_synchronous(one_of("synchronous", Synchronous::NAMES, text)?);
+            let names = [(Synchronous::Full, "full"), (Synchronous::Normal, "normal"), (Synchronous::Off, "off")];
+            session.shared.set_synchronous(one_of("synchronous", names, text)?);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "wal_autocheckpoint",
+        description: "how far the log grows before a checkpoint comes by itself: bytes ('64MB'), auto (a quarter of the file, \
+                      16 to 512 MiB), off; of all connections, and off in memory",
+        get: |session| session.shared.auto_checkpoint().to_string(),
+        set: |session, text| {
+            session.shared.set_auto_checkpoint(parse_auto_checkpoint(text)?);
             Ok(())
         },
     },
@@ -257,6 +270,14 @@ fn one_of<T: Copy, const N: usize>(setting: &str, names: [(T, &str); N], text: &
     })
 }
 
+fn parse_auto_checkpoint(text: &str) -> Result<AutoCheckpoint> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "auto" => Ok(AutoCheckpoint::Auto),
+        "off" => Ok(AutoCheckpoint::Off),
+        bytes => Ok(AutoCheckpoint::Bytes(parse_bytes(bytes)? as u64)),
+    }
+}
+
 fn parse_chunk_rows(text: &str) -> Result<usize> {
     match text.trim().parse::<usize>() {
         Ok(rows) if (1..=CHUNK_ROWS).contains(&rows) => Ok(rows),
@@ -312,6 +333,7 @@ pub(crate) fn reset(session: &Session, name: &str) -> Result<()> {
     let value = match setting.name {
         "memory_limit" => session.shared.config.memory_limit.to_string(),
         "synchronous" => Synchronous::default().to_string(),
+        "wal_autocheckpoint" => AutoCheckpoint::default().to_string(),
         _ => (setting.get)(&fresh),
     };
     (setting.set)(session, &value)

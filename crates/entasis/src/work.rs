@@ -385,9 +385,11 @@ impl Work {
                 }
             }
         }
-        rows.commit_as(
+        shared.publish(
+            rows,
+            (&base, &names),
+            &used,
             waiter,
-            |rows| shared.catalog.publish(&base, &names, &used, rows),
             |rows| {
                 if fixed > 0 || built.iter().any(|built| rows.is_changed(&built.entry.table)) {
                     return Err(moved("a table that this one relied on"));
@@ -411,7 +413,7 @@ impl Work {
         drop(memory);
         let _ = shared.charge_tables();
         shared.wake_upkeep();
-        shared.committed()
+        Ok(())
     }
 }
 

@@ -64,10 +64,10 @@ pub use catalog::{
 pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Journal, Table, TableReader,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader,
     TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
-pub use transaction::Transaction;
+pub use transaction::{Prologue, Transaction};
 pub use tree::{RowGroup, RowId, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 

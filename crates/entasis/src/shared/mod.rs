@@ -2,17 +2,21 @@
 //! take.
 
 mod durable;
+mod opening;
 mod upkeep;
 
-pub(crate) use self::durable::Synchronous;
+pub(crate) use self::durable::AutoCheckpoint;
 
 use self::durable::Durable;
 use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
-use entasis_storage::{Catalog, Table, TableEntry};
+use entasis_storage::checkpoint::NameChanges;
+use entasis_storage::wal::Synchronous;
+use entasis_storage::{Catalog, CatalogVersion, Table, TableEntry, Transaction, Waiter};
 use entasis_vector::Result;
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -100,24 +104,57 @@ impl Shared {
         self.durable.as_ref().map_or(Ok(()), Durable::check)
     }
 
-    /// Something was published: returns when it is as durable as `synchronous` says. Holds no lock, as others
-    /// may be waited for.
+    /// Publishes the rows of a transaction and the names that it has changed from `base` to `names`, all or
+    /// nothing. Returns when they are as durable as `synchronous` says. `used` and `validate` are those of
+    /// [`Catalog::publish`] and [`Transaction::commit_as`].
     ///
     /// # Errors
-    /// I/O: what was published is seen by all, and is in the file or not.
-    pub(crate) fn committed(self: &Arc<Shared>) -> Result<()> {
-        let Some(durable) = &self.durable else { return Ok(()) };
-        if durable.committed(&self.catalog)? == Synchronous::Full {
-            return Ok(());
-        }
-        self.wake_upkeep();
+    /// As there; I/O: what was published is seen by all then, and is in the file or not.
+    pub(crate) fn publish(
+        self: &Arc<Shared>,
+        rows: Transaction,
+        (base, names): (&CatalogVersion, &CatalogVersion),
+        used: &[Arc<TableEntry>],
+        waiter: &Waiter<'_>,
+        validate: impl FnMut(&mut Transaction) -> Result<()>,
+    ) -> Result<()> {
+        let durable = self.durable.as_ref();
+        let changes = Cell::new(None::<NameChanges>);
+        rows.commit_as(
+            waiter,
+            |rows| {
+                let Some(durable) = durable.filter(|_| !base.is(names)) else { return Ok(None) };
+                let new = durable.name_changes(base, names, &mut |table| rows.outcome(table))?;
+                let prologue = new.as_ref().map(NameChanges::prologue);
+                changes.set(new);
+                Ok(prologue)
+            },
+            |rows| {
+                self.catalog.publish(base, names, used, &mut || {
+                    let is_published = rows();
+                    if is_published && let (Some(durable), Some(changes)) = (durable, changes.take()) {
+                        durable.publish(changes);
+                    }
+                    is_published
+                })
+            },
+            validate,
+        )?;
+        self.committed();
         Ok(())
+    }
+
+    /// Something was published, and waited for: wakes who cares for the rest.
+    pub(crate) fn committed(self: &Arc<Shared>) {
+        if self.durable.as_ref().is_some_and(Durable::is_waiting) {
+            self.wake_upkeep();
+        }
     }
 
     /// Brings all that is committed to the file.
     ///
     /// # Errors
-    /// As [`Shared::committed`].
+    /// I/O: what was answered is in the log or the file.
     pub(crate) fn checkpoint(&self) -> Result<()> {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.checkpoint(&self.catalog))
     }
@@ -131,6 +168,18 @@ impl Shared {
     pub(crate) fn set_synchronous(&self, synchronous: Synchronous) {
         if let Some(durable) = &self.durable {
             durable.set_synchronous(synchronous);
+        }
+    }
+
+    /// When checkpoints come by themselves; never in a database that has no file.
+    pub(crate) fn auto_checkpoint(&self) -> AutoCheckpoint {
+        self.durable.as_ref().map_or(AutoCheckpoint::Off, Durable::auto_checkpoint)
+    }
+
+    /// Says when checkpoints come by themselves.
+    pub(crate) fn set_auto_checkpoint(&self, auto: AutoCheckpoint) {
+        if let Some(durable) = &self.durable {
+            durable.set_auto_checkpoint(auto);
         }
     }
 
@@ -229,8 +278,8 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Nobody is left to be told of an error. Under `full`, commits have waited for what there is to keep.
-        let _ = self.checkpoint();
+        // Nobody is left to be told of an error. What was answered is in the log.
+        let _ = self.durable.as_ref().map_or(Ok(()), |durable| durable.close(&self.catalog));
     }
 }
 

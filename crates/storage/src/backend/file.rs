@@ -55,10 +55,17 @@ pub fn create_file<E: From<io::Error>>(
     fill(&backend)?;
     backend.file.sync_all()?;
     std::fs::rename(&other, path)?;
-    // The name stays once its directory does.
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()?;
+    sync_directory(path)?;
     Ok(Some(backend))
+}
+
+/// Returns when the name of a file that was made will stay, which it does once its directory does.
+///
+/// # Errors
+/// Whatever the operating system says.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory)?.sync_all()
 }
 
 impl Backend for FileBackend {

@@ -275,6 +275,18 @@ impl CatalogVersion {
         }
     }
 
+    /// Makes a name stand for an object, whatever it stood for.
+    pub(crate) fn put(&mut self, entry: Entry) {
+        let key = self.key(entry.name());
+        Arc::make_mut(&mut self.names).insert(key.into(), entry);
+    }
+
+    /// Makes a name stand for nothing. False if it did.
+    pub(crate) fn take(&mut self, name: &str) -> bool {
+        let key = self.key(name);
+        Arc::make_mut(&mut self.names).remove(key.as_str()).is_some()
+    }
+
     /// Removes the object of this name and `kind`. False if there is none of this name.
     ///
     /// # Errors

@@ -20,43 +20,50 @@
 //! | `write`, `group` | tables and their row groups |
 //! | `plan`, `data`, `extents` | what stays where it is, and what is written |
 //! | `read` | the same back |
-//! | `record`, `unchanged` | what the last checkpoint wrote, and what of it is unchanged |
+//! | `record` | what the last checkpoint wrote, and what of it is unchanged |
 //! | `moment` | what a checkpoint is of |
 //! | `objects`, `declared` | the catalog as bytes |
+//! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
+//! | `recover` | a file and its log: the state behind the last commit |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | bytes that are not believed |
 //!
-//! What is not done here: when a checkpoint comes, the log and its segments, `CALIBRATE`'s costs. Whoever
-//! makes checkpoints of a file makes one after the other.
+//! What is not done here: when a checkpoint comes, how the log is kept ([`crate::wal`]), `CALIBRATE`'s costs.
+//! Whoever makes checkpoints of a file makes one after the other.
 
 mod data;
 mod declared;
 mod extents;
 mod group;
+mod images;
 mod manifest;
 mod moment;
+mod names;
 mod objects;
 mod plan;
 mod read;
 mod record;
+mod recover;
 mod source;
-mod unchanged;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use images::Images;
 pub use moment::Moment;
+pub use names::{NameChanges, log_all};
 pub use record::Checkpointed;
+pub use recover::{Recovered, recover};
 
 use crate::backend::bytes::push_varint;
-use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry};
+use crate::catalog::{Catalog, CatalogVersion, IfExists};
 use crate::definition::ObjectId;
 use crate::file::{Contents, DataFile, Extent, Root, State};
 use crate::table::Table;
 use entasis_vector::Result;
 use extents::ExtentWriter;
-use objects::{Object, Relation, TableObject};
+use objects::Relation;
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,6 +81,7 @@ pub fn checkpoint(
     state: State,
 ) -> Result<Checkpointed> {
     let mut writer = ExtentWriter::new(file, file.tail());
+    let last = &last.with(&moment.images);
     let written = match write(&mut writer, moment, last) {
         Ok(written) => written,
         Err(error) => {
@@ -122,7 +130,7 @@ pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
         let mut source = Source::new(file, roots[0], &bytes);
         let (next, objects) = objects::decode(&mut source)?;
         for object in objects {
-            let entry = reader.entry(object, roots[0])?;
+            let entry = object.entry(&mut |relation| reader.table(relation, roots[0]))?;
             let name = entry.name().to_owned();
             let is_new = names.add(entry, IfExists::Fail).is_ok();
             source.check(is_new, &format!("there is another object named {name}"))?;
@@ -152,25 +160,6 @@ impl Opening<'_> {
         let count = all.len();
         self.manifests = all.into_iter().collect();
         source.check(self.manifests.len() == count, "a table is there twice")
-    }
-
-    /// An object with its rows, of the catalog in an extent.
-    fn entry(&mut self, object: Object, catalog: Extent) -> Result<Entry> {
-        Ok(match object {
-            Object::Schema(name) => Entry::Schema(name.into()),
-            Object::View(view) => Entry::View(Arc::new(view)),
-            Object::Sequence(sequence) => Entry::Sequence(Arc::new(sequence)),
-            Object::Table(object) => {
-                let TableObject { name, relation, definition, indexes } = *object;
-                let table = self.table(relation, catalog)?;
-                let indexes = indexes
-                    .into_iter()
-                    .map(|index| index.map(|relation| self.table(relation, catalog)).transpose());
-                let indexes = indexes.collect::<Result<Vec<_>>>()?;
-                let definition = Arc::new(definition);
-                Entry::Table(Arc::new(TableEntry { name, table, definition, indexes }))
-            }
-        })
     }
 
     fn table(&mut self, relation: Relation, catalog: Extent) -> Result<Arc<Table>> {

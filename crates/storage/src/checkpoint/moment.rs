@@ -1,5 +1,6 @@
 //! The state that a checkpoint is of: names, tables, and the position of the log, all of one moment.
 
+use super::images::{Image, Images};
 use super::objects::{lasting, tables_of};
 use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::table::{HeadGuard, Table, TableSnapshot};
@@ -13,12 +14,15 @@ pub struct Moment {
     /// with this one.
     pub(super) tables: Vec<(TableSnapshot, u32)>,
     pub(super) log_position: u64,
+    /// Tables that were written when they got their names, since the last one.
+    pub(super) images: Vec<Image>,
 }
 
 impl Moment {
     /// The newest state: no commit falls into the middle of it, as each publishes under the lock of the names
-    /// and those of all its heads. `log_position` is asked for under these locks.
-    pub fn take(catalog: &Catalog, log_position: impl FnOnce() -> u64) -> Moment {
+    /// and those of all its heads. `log_position` is asked for under these locks; whoever takes it makes the
+    /// next checkpoint, as it is told of `images`.
+    pub fn take(catalog: &Catalog, images: &Images, log_position: impl FnOnce() -> u64) -> Moment {
         catalog.at_rest(|names| {
             let mut tables: Vec<Arc<Table>> = lasting(names)
                 .filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
@@ -29,10 +33,15 @@ impl Moment {
             tables.dedup_by_key(|table| table.id());
             let mut heads: Vec<HeadGuard<'_>> = tables.iter().map(|table| table.head()).collect();
             let pinned = tables.iter().zip(&mut heads).map(|(table, head)| table.pin_round(head)).collect();
-            let log_position = log_position();
+            let (log_position, images) = (log_position(), images.take());
             drop(heads);
-            Moment { names: names.clone(), tables: pinned, log_position }
+            Moment { names: names.clone(), tables: pinned, log_position, images }
         })
+    }
+
+    /// The position of the log, behind which nothing was published.
+    pub fn log_position(&self) -> u64 {
+        self.log_position
     }
 
     /// The tables and indexes, as they were.

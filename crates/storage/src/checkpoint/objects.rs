@@ -47,6 +47,24 @@ pub(super) enum Object {
     Sequence(Sequence),
 }
 
+impl Object {
+    /// The entry of the object. `table` gives its tables with their rows.
+    pub(super) fn entry(self, table: &mut dyn FnMut(Relation) -> Result<Arc<Table>>) -> Result<Entry> {
+        Ok(match self {
+            Object::Schema(name) => Entry::Schema(name.into()),
+            Object::View(view) => Entry::View(Arc::new(view)),
+            Object::Sequence(sequence) => Entry::Sequence(Arc::new(sequence)),
+            Object::Table(object) => {
+                let TableObject { name, relation, definition, indexes } = *object;
+                let rows = table(relation)?;
+                let indexes = indexes.into_iter().map(|index| index.map(&mut *table).transpose());
+                let indexes = indexes.collect::<Result<Vec<_>>>()?;
+                Entry::Table(Arc::new(TableEntry { name, table: rows, definition: Arc::new(definition), indexes }))
+            }
+        })
+    }
+}
+
 /// The objects that outlive their connections.
 pub(super) fn lasting(names: &CatalogVersion) -> impl Iterator<Item = &Entry> {
     names.entries().filter(|entry| !is_temporary(entry.name()))
@@ -57,8 +75,8 @@ pub(super) fn tables_of(entry: &TableEntry) -> impl Iterator<Item = &Arc<Table>>
     std::iter::once(&entry.table).chain(entry.indexes.iter().flatten())
 }
 
-/// The objects of a version. Sequences are as they are now, and not when the version was taken: numbers that
-/// were taken since stay taken.
+/// The objects of a version. Sequences are as they would be after a crash now, and not when the version was
+/// taken: numbers that were taken since stay taken.
 pub(super) fn encode(names: &CatalogVersion) -> Vec<u8> {
     let mut out = Vec::new();
     push_varint(&mut out, ObjectId::next_number());
@@ -66,7 +84,7 @@ pub(super) fn encode(names: &CatalogVersion) -> Vec<u8> {
     out
 }
 
-fn push_entry(out: &mut Vec<u8>, entry: &Entry) {
+pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry) {
     match entry {
         Entry::Schema(name) => {
             out.push(SCHEMA);
@@ -93,7 +111,7 @@ fn push_entry(out: &mut Vec<u8>, entry: &Entry) {
             let Counting { start, increment, min, max, cycle } = sequence.counting();
             [start, increment, min, max].iter().for_each(|number| out.extend(number.to_le_bytes()));
             out.push(u8::from(cycle));
-            push_maybe(out, sequence.next(), |out, next| out.extend(next.to_le_bytes()));
+            push_maybe(out, sequence.lasting_next(), |out, next| out.extend(next.to_le_bytes()));
         }
     }
 }
@@ -113,7 +131,8 @@ pub(super) fn decode(source: &mut Source<'_>) -> Result<(u64, Vec<Object>)> {
     Ok((next, objects))
 }
 
-fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
+/// One object, whose ids are below `next`.
+pub(super) fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
     match source.u8()? {
         SCHEMA => Ok(Object::Schema(source.text()?.to_owned())),
         TABLE => {

@@ -10,6 +10,7 @@
 //! a block when it is written, so a store at any moment counts for the next checkpoint, and a checkpoint that
 //! fails leaves nothing to be put right.
 
+use super::images::Image;
 use super::manifest::{GroupIndex, Place};
 use crate::block::Block;
 use crate::block::serialized::WeakShared;
@@ -111,6 +112,12 @@ impl TableRecord {
 }
 
 impl Checkpointed {
+    /// This, and tables that were written since.
+    pub(super) fn with(&self, images: &[Image]) -> Checkpointed {
+        let tables = self.tables.iter().map(|(id, table)| (*id, table.clone()));
+        Checkpointed { tables: tables.chain(images.iter().cloned()).collect(), roots: self.roots }
+    }
+
     /// All extents of the state but for the map of free space, by their offsets.
     pub(super) fn extents(&self) -> BTreeMap<u64, Extent> {
         let of_tables = self.tables.values().flat_map(|table| table.extents());

@@ -1,15 +1,16 @@
-//! Bytes of an extent that are read one after the other. Whatever they are, the answer is what they say, or
-//! an error that names the file and the place.
+//! Bytes of an extent, or of a record of the log, that are read one after the other. Whatever they are, the
+//! answer is what they say, or an error; of an extent, it names the file and the place.
 
 use crate::backend::bytes::{Cursor, push_counted, push_varint};
 use crate::file::{DataFile, Extent};
+use crate::record::damaged;
 use entasis_vector::{Error, Result};
 
 /// See the module.
 pub(super) struct Source<'a> {
-    file: &'a DataFile,
-    /// Where the first of the bytes is in the file.
-    at: u64,
+    /// The file, and where the first of the bytes is in it; `None` for a record of the log, of which whoever
+    /// reads it knows the place.
+    place: Option<(&'a DataFile, u64)>,
     /// How many they are.
     length: usize,
     cursor: Cursor<'a>,
@@ -18,12 +19,20 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// All bytes of an extent, which was read.
     pub(super) fn new(file: &'a DataFile, extent: Extent, bytes: &'a [u8]) -> Source<'a> {
-        Source { file, at: extent.offset, length: bytes.len(), cursor: Cursor::new(bytes) }
+        Source { place: Some((file, extent.offset)), length: bytes.len(), cursor: Cursor::new(bytes) }
+    }
+
+    /// The rest of a record.
+    pub(super) fn of_record(cursor: Cursor<'a>) -> Source<'a> {
+        Source { place: None, length: cursor.left(), cursor }
     }
 
     /// The error of what comes next, or has just been read.
     pub(super) fn flaw(&self, what: &str) -> Error {
-        self.file.damaged(self.at + (self.length - self.cursor.left()) as u64, what)
+        match self.place {
+            Some((file, at)) => file.damaged(at + (self.length - self.cursor.left()) as u64, what),
+            None => damaged(what),
+        }
     }
 
     /// An error unless something holds.

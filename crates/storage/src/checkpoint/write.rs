@@ -14,11 +14,22 @@ use super::extents::ExtentWriter;
 use super::group::GroupWriter;
 use super::manifest::Manifest;
 use super::plan::Plan;
-use super::record::{Known, TableRecord};
+use super::record::{GroupRecord, Known, TableRecord};
 use crate::file::Extent;
 use crate::table::TableSnapshot;
 use entasis_vector::Result;
 use std::sync::Arc;
+
+/// Writes a table that is not in the file. Its round is for whoever publishes it to say.
+pub(super) fn whole(writer: &mut ExtentWriter<'_>, snapshot: &TableSnapshot) -> Result<TableRecord> {
+    let known = Known::new(None, snapshot);
+    let (root, _) = snapshot.pinned();
+    let plan = Plan::new(&root.groups, &known, writer.tail());
+    let shared = plan.shared(&known);
+    let mut new = GroupWriter { schema: snapshot.schema(), known: &known, plan: &plan, shared, writer };
+    let groups = root.groups.iter().map(|&group| new.group(group)).collect::<Result<Vec<_>>>()?;
+    finish(writer, snapshot, 0, groups)
+}
 
 /// Writes a table as far as it has changed.
 pub(super) fn table(
@@ -49,9 +60,21 @@ pub(super) fn table(
             None => changed.group(group)?,
         });
     }
+    finish(writer, snapshot, round, groups).map(Arc::new)
+}
+
+/// Writes the manifest of a table whose row groups are in the file.
+fn finish(
+    writer: &mut ExtentWriter<'_>,
+    snapshot: &TableSnapshot,
+    round: u32,
+    groups: Vec<Arc<GroupRecord>>,
+) -> Result<TableRecord> {
+    let (root, _) = snapshot.pinned();
     // An estimate, which need not be of the same moment.
     let sketches = snapshot.table().head().sketches.clone();
     let indexes = groups.iter().map(|group| group.index).collect();
-    let manifest = writer.put(&Manifest { next_number: root.next_number, sketches, groups: indexes }.encode())?;
-    Ok(Arc::new(TableRecord::new(snapshot, round, manifest, groups)))
+    let manifest = Manifest { next_number: root.next_number, sketches, groups: indexes };
+    let manifest = writer.put(&manifest.encode())?;
+    Ok(TableRecord::new(snapshot, round, manifest, groups))
 }

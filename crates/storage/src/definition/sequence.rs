@@ -1,9 +1,17 @@
 //! Sequences: numbers that no two takers share. Taken numbers stay taken, whatever becomes of the
 //! transaction.
+//!
+//! In a database with a log, numbers are *reserved*: the log is told what comes next after a crash, which is
+//! [`RESERVED`] numbers ahead, before the first of these is given out. So it is told once for that many, and a
+//! crash leaves a gap instead of giving out numbers twice.
 
 use super::object::ObjectId;
 use entasis_vector::{Error, Result};
-use std::sync::{Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Numbers that the log is told of at once.
+const RESERVED: u32 = 32;
 
 /// What a sequence counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,15 +28,29 @@ pub struct Counting {
     pub cycle: bool,
 }
 
+/// Says in the log what comes next after a crash; `None` behind the last value.
+type Reserve = Box<dyn Fn(Option<i64>) -> Result<()> + Send + Sync>;
+
 /// A sequence, shared by all connections.
-#[derive(Debug)]
 pub struct Sequence {
     /// Its name, as it was written.
     pub name: String,
     id: ObjectId,
     counting: Counting,
+    state: Mutex<State>,
+    /// `None` if nothing of it outlives the process.
+    reserve: OnceLock<Reserve>,
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy)]
+struct State {
     /// The value that comes next; `None` behind the last.
-    next: Mutex<Option<i64>>,
+    next: Option<i64>,
+    /// Numbers that may be given out before the log is told again.
+    reserved: u32,
+    /// What comes behind those.
+    after: Option<i64>,
 }
 
 impl Sequence {
@@ -39,7 +61,8 @@ impl Sequence {
 
     /// A sequence as a file has it.
     pub(crate) fn restored(id: ObjectId, name: &str, counting: Counting, next: Option<i64>) -> Sequence {
-        Sequence { name: name.to_owned(), id, counting, next: Mutex::new(next) }
+        let state = Mutex::new(State { next, reserved: 0, after: next });
+        Sequence { name: name.to_owned(), id, counting, state, reserve: OnceLock::new() }
     }
 
     /// What tells it apart from all other objects.
@@ -52,32 +75,81 @@ impl Sequence {
         self.counting
     }
 
+    /// From now on `reserve` is told what comes next after a crash, before numbers are given out.
+    pub(crate) fn reserve_by(&self, reserve: impl Fn(Option<i64>) -> Result<()> + Send + Sync + 'static) {
+        let _ = self.reserve.set(Box::new(reserve));
+    }
+
+    /// The value that comes next after a crash; `None` behind the last.
+    pub(crate) fn lasting_next(&self) -> Option<i64> {
+        self.state().after
+    }
+
     /// The value that comes next; `None` behind the last.
-    pub(crate) fn next(&self) -> Option<i64> {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn next(&self) -> Option<i64> {
+        self.state().next
+    }
+
+    /// Goes on with a value, as the log says it.
+    pub(crate) fn go_on_with(&self, next: Option<i64>) {
+        *self.state() = State { next, reserved: 0, after: next };
+    }
+
+    /// Gives back what is reserved and was not given out: nothing will be any more.
+    pub fn close(&self) {
+        let mut state = self.state();
+        *state = State { reserved: 0, after: state.next, ..*state };
     }
 
     /// The next value.
     ///
     /// # Errors
-    /// Input, behind the last one.
+    /// Input, behind the last one; I/O, if the log refuses all.
     pub fn take(&self) -> Result<i64> {
-        let Counting { increment, min, max, cycle, .. } = self.counting;
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(value) = *next else {
-            let last = if increment > 0 { max } else { min };
+        let mut state = self.state();
+        let Some(value) = state.next else {
+            let last = if self.counting.increment > 0 { self.counting.max } else { self.counting.min };
             return Err(Error::input(format!("sequence {} has reached its last value, {last}", self.name)));
         };
+        if state.reserved == 0 {
+            let (mut count, mut after) = (0, state.next);
+            while let Some(value) = after.filter(|_| count < RESERVED) {
+                (count, after) = (count + 1, self.following(value));
+            }
+            match self.reserve.get() {
+                Some(reserve) => reserve(after)?,
+                None => (count, after) = (1, self.following(value)),
+            }
+            (state.reserved, state.after) = (count, after);
+        }
+        state.reserved -= 1;
+        state.next = self.following(value);
+        Ok(value)
+    }
+
+    /// What comes behind a value.
+    fn following(&self, value: i64) -> Option<i64> {
+        let Counting { increment, min, max, cycle, .. } = self.counting;
         let first = if increment > 0 { min } else { max };
         let following = value.checked_add(increment).filter(|next| (min..=max).contains(next));
-        *next = following.or(cycle.then_some(first));
-        Ok(value)
+        following.or(cycle.then_some(first))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sequence({}, {:?})", self.name, self.counting)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn sequences_end_or_begin_anew() {
@@ -93,5 +165,27 @@ mod tests {
         );
         assert_eq!([down.take().unwrap(), down.take().unwrap()], [i64::MIN + 1, i64::MIN]);
         assert!(down.take().is_err());
+    }
+
+    #[test]
+    fn what_the_log_knows_is_ahead_of_all_that_was_taken() {
+        let counting = Counting { start: 1, increment: 1, min: 1, max: 50, cycle: false };
+        let sequence = Sequence::new("s", counting);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let log = told.clone();
+        sequence.reserve_by(move |next| {
+            log.lock().unwrap().push(next);
+            Ok(())
+        });
+        for expected in 1..=40 {
+            assert_eq!(sequence.take().unwrap(), expected);
+            assert!(sequence.lasting_next().is_none_or(|next| next > expected));
+        }
+        assert_eq!(*told.lock().unwrap(), [Some(33), None]);
+        sequence.close();
+        assert_eq!(sequence.lasting_next(), Some(41));
+        sequence.go_on_with(Some(50));
+        assert_eq!(sequence.take().unwrap(), 50);
+        assert!(sequence.take().is_err() && sequence.lasting_next().is_none());
     }
 }

@@ -177,7 +177,7 @@ impl Header {
     pub(super) fn first(segment_bytes: u32) -> Header {
         Header {
             number: 2,
-            state: State::Open,
+            state: State::Closed,
             required: 0,
             optional: 0,
             log_position: 0,

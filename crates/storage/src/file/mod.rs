@@ -285,6 +285,11 @@ impl DataFile {
         Ok(())
     }
 
+    /// Bytes of the file.
+    pub fn bytes(&self) -> u64 {
+        self.size().0 * PAGE
+    }
+
     /// Pages of the file, and how many of them are free.
     pub fn size(&self) -> (u64, u64) {
         let pages = lock(&self.pages);

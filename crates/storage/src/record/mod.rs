@@ -14,7 +14,8 @@
 //! Invariants: the same change has the same bytes; bytes that are no record are an error, and neither a panic
 //! nor more memory than some multiple of their length. A table whose key is distinct has no two rows with the
 //! same key at the moment at which one of them is named. What is not done here: applying records
-//! ([`crate::table`]), ordering them ([`crate::wal`]), those of the catalog.
+//! ([`crate::table`]), ordering them ([`crate::wal`]), what those of names are about
+//! ([`crate::checkpoint`]).
 
 mod columns;
 mod read;
@@ -24,14 +25,14 @@ mod tests;
 mod write;
 
 pub(crate) use columns::{gather, names_of};
-pub(crate) use read::{Change, Records};
+pub(crate) use read::{Change, Record, Records};
 pub(crate) use row::{Names, RowName, Wording};
-pub(crate) use write::Recorder;
+pub(crate) use write::{Recorder, push_record};
 
 use entasis_vector::{Error, ErrorKind};
 
 /// The kinds of records, as bytes that stay.
-mod kind {
+pub(crate) mod kind {
     pub(super) const INSERT: u8 = 1;
     pub(super) const DELETE: u8 = 2;
     pub(super) const UPDATE: u8 = 3;
@@ -39,12 +40,15 @@ mod kind {
     pub(super) const UPDATE_MANY: u8 = 5;
     pub(super) const DELETE_MANY: u8 = 6;
     pub(super) const CLEAR: u8 = 8;
+    pub(crate) const PUT: u8 = 9;
+    pub(crate) const DROP: u8 = 10;
+    pub(crate) const SEQUENCE: u8 = 11;
 }
 
 /// What is wrong with bytes that should be a record.
-type Flaw = &'static str;
+pub(crate) type Flaw = &'static str;
 
 /// The error of what is wrong. Whoever has the log says where.
-pub(crate) fn damaged(flaw: Flaw) -> Error {
+pub(crate) fn damaged(flaw: &str) -> Error {
     Error::new(ErrorKind::Corruption, format!("a redo record is damaged: {flaw}"))
 }

@@ -11,11 +11,9 @@ use entasis_vector::Result;
 /// The records of a commit, one after the other.
 pub(crate) struct Records<'a>(Cursor<'a>);
 
-/// A record, of whose body nothing is known yet but the table.
+/// A record, of whose body nothing is known yet.
 pub(crate) struct Record<'a> {
     kind: u8,
-    /// The id of the table.
-    pub(crate) table: u64,
     body: Cursor<'a>,
 }
 
@@ -70,8 +68,7 @@ impl<'a> Iterator for Records<'a> {
             return None;
         }
         let record = |cursor: &mut Cursor<'a>| {
-            let (kind, mut body) = (cursor.u8()?, Cursor::new(cursor.counted()?));
-            Some(Record { kind, table: body.varint()?, body })
+            Some(Record { kind: cursor.u8()?, body: Cursor::new(cursor.counted()?) })
         };
         let record = record(&mut self.0);
         if record.is_none() {
@@ -82,15 +79,27 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-#[cfg(test)]
-impl Record<'_> {
+
+impl<'a> Record<'a> {
+    /// Its kind.
     pub(crate) fn kind(&self) -> u8 {
         self.kind
     }
-}
 
-impl<'a> Record<'a> {
-    /// What it does to the table, which has a shape.
+    /// What it says, if it is not of rows.
+    pub(crate) fn body(self) -> Cursor<'a> {
+        self.body
+    }
+
+    /// The id of the table that it is about, if it is of rows.
+    ///
+    /// # Errors
+    /// Corruption, if it ends too early.
+    pub(crate) fn table(&mut self) -> Result<u64> {
+        self.body.varint().ok_or_else(|| damaged(SHORT))
+    }
+
+    /// What it does to the table, which has a shape. Asked for behind [`Record::table`].
     ///
     /// # Errors
     /// Corruption, if it is no record of such a table.

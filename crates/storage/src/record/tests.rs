@@ -71,9 +71,9 @@ fn assert_same(a: &[Datum<'_>], b: &[Datum<'_>]) {
 
 /// The changes of some records.
 fn changes<'a>(bytes: &'a [u8], shape: &Shape) -> Vec<Change<'a>> {
-    let change = |record: entasis_vector::Result<read::Record<'a>>| {
-        let record = record.expect("a record");
-        assert_eq!(record.table, TABLE);
+    let change = |record: entasis_vector::Result<Record<'a>>| {
+        let mut record = record.expect("a record");
+        assert_eq!(record.table().unwrap(), TABLE);
         record.change(shape).expect("a record of the table")
     };
     Records::new(bytes).map(change).collect()

@@ -6,6 +6,12 @@ use crate::backend::bytes::{push_counted, push_varint};
 use crate::tree::{Piece, Shape};
 use crate::value::Datum;
 
+/// Appends a record.
+pub(crate) fn push_record(kind: u8, body: &[u8], out: &mut Vec<u8>) {
+    out.push(kind);
+    push_counted(out, body);
+}
+
 /// Appends the records of what is done to one table.
 pub(crate) struct Recorder<'a> {
     /// The id of the table.
@@ -29,8 +35,7 @@ impl<'a> Recorder<'a> {
         let mut body = Vec::new();
         push_varint(&mut body, self.table);
         write(self, &mut body);
-        self.out.push(kind);
-        push_counted(self.out, &body);
+        push_record(kind, &body, self.out);
     }
 
     fn push_number(&self, number: u64, body: &mut Vec<u8>) {

@@ -138,7 +138,7 @@ impl TableFork {
         let Some(logged) = self.table.logged() else { return Ok(None) };
         let mut records = Vec::new();
         self.record(&mut records);
-        logged.journal.framed(&records)
+        Framed::of(&records, &logged.log)
     }
 
     /// The version that it began with.

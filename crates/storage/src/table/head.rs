@@ -11,7 +11,7 @@
 //! ends in a fast-forward: statements on their own with the turn in their hands, transactions without any
 //! lock until they commit ([`crate::transaction`]).
 
-use super::logged::{Journal, Logged};
+use super::logged::Logged;
 use super::summaries::Summaries;
 use super::turns::Turns;
 use crate::definition::{ObjectId, TableOptions};
@@ -19,6 +19,7 @@ use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tree::{Branch, Epochs, Root, Shape};
 use crate::value::Sketch;
+use crate::wal::Log;
 use entasis_vector::Schema;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -166,14 +167,19 @@ impl Table {
         HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// Logs from now on what is done to rows, under the id of the table in the catalog. Before anybody has
-    /// written to it, or when what was written is in the file.
+    /// Logs from now on what is done to rows. Before anybody has written to it, or when what was written is in
+    /// the file, or referred to by the log.
     ///
     /// # Panics
     /// If it is logged already.
-    pub fn log_to(&self, id: u64, journal: Journal) {
-        let is_first = self.logged.set(Logged::new(id, &self.shape, journal)).is_ok();
+    pub fn log_to(&self, log: Arc<Log>) {
+        let is_first = self.logged.set(Logged::new(self.object.number(), &self.shape, log)).is_ok();
         assert!(is_first, "table {} is logged once", self.name());
+    }
+
+    /// Begins a new round of checkpoints, and gives the number of the one that ends.
+    pub(crate) fn end_round(&self) -> u32 {
+        self.head().branch.end_round()
     }
 
     pub(crate) fn logged(&self) -> Option<&Logged> {

@@ -18,18 +18,9 @@
 use crate::record::{Recorder, Wording};
 use crate::sync::lock_order::assert_none_is_held;
 use crate::tree::Shape;
-use crate::wal::{Frame, Log, Synchronous};
+use crate::wal::{Frame, Log};
 use entasis_vector::Result;
 use std::sync::Arc;
-
-/// Where commits are written, and what is waited for.
-#[derive(Debug, Clone)]
-pub struct Journal {
-    /// The log of the database.
-    pub log: Arc<Log>,
-    /// What a commit waits for.
-    pub synchronous: Synchronous,
-}
 
 /// What a logged table is called by in the log, and what its rows are.
 #[derive(Debug)]
@@ -37,26 +28,27 @@ pub(crate) struct Logged {
     /// The id of the table: that of its object in the catalog.
     id: u64,
     wording: Wording,
-    pub(crate) journal: Journal,
+    /// The log of the database.
+    pub(crate) log: Arc<Log>,
 }
 
 /// The records of a commit, ready for the log.
 pub(crate) struct Framed {
-    journal: Journal,
+    log: Arc<Log>,
     frames: Vec<Frame>,
 }
 
 /// A commit that is in the log.
 #[must_use = "it is not safe before it was waited for"]
 pub(crate) struct Appended {
-    journal: Journal,
+    log: Arc<Log>,
     end: u64,
 }
 
 impl Logged {
     /// A table with a shape, under an id.
-    pub(super) fn new(id: u64, shape: &Shape, journal: Journal) -> Logged {
-        Logged { id, wording: Wording::of(shape), journal }
+    pub(super) fn new(id: u64, shape: &Shape, log: Arc<Log>) -> Logged {
+        Logged { id, wording: Wording::of(shape), log }
     }
 
     /// What appends records of the table.
@@ -65,31 +57,21 @@ impl Logged {
     }
 }
 
-impl Journal {
-    /// An error, if the log refuses all.
-    ///
-    /// # Errors
-    /// I/O.
-    pub(crate) fn look(&self) -> Result<()> {
-        self.log.look()
-    }
-
-    /// Records, ready for the log, if there are any.
-    pub(crate) fn framed(&self, records: &[u8]) -> Result<Option<Framed>> {
+impl Framed {
+    /// Records, ready for a log, if there are any.
+    pub(crate) fn of(records: &[u8], log: &Arc<Log>) -> Result<Option<Framed>> {
         if records.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Framed { journal: self.clone(), frames: self.log.frames(records)? }))
+        Ok(Some(Framed { frames: log.frames(records)?, log: log.clone() }))
     }
-}
 
-impl Framed {
     /// Appends the commit to the log. Under the locks that make it visible.
     ///
     /// # Errors
     /// I/O, if a write has failed before; then it is not in the log.
     pub(crate) fn append(&self) -> Result<Appended> {
-        Ok(Appended { journal: self.journal.clone(), end: self.journal.log.append_all(&self.frames)? })
+        Ok(Appended { end: self.log.append_all(&self.frames)?, log: self.log.clone() })
     }
 }
 
@@ -100,6 +82,6 @@ impl Appended {
     /// I/O: nothing is known then of the commit, and all that follows is refused.
     pub(crate) fn wait(self) -> Result<()> {
         assert_none_is_held();
-        self.journal.log.wait(self.end, self.journal.synchronous)
+        self.log.wait(self.end, self.log.synchronous())
     }
 }

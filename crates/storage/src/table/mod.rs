@@ -45,7 +45,6 @@ pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
 pub(crate) use log::{OldRow, Operation, datums};
-pub use logged::Journal;
 pub(crate) use logged::{Appended, Framed};
 pub use reader::TableReader;
 pub(crate) use restore::RestoredGroup;

@@ -9,26 +9,30 @@ use super::head::Table;
 use super::writer::TableWriter;
 use crate::block::Block;
 use crate::builder::GroupBuilder;
-use crate::record::{Change, Names, Records, RowName, Wording, damaged};
+use crate::record::{Change, Names, Record, Records, RowName, Wording, damaged};
 use crate::tree::{EncodedSlice, Piece, RowId, Shape};
 use crate::value::Datum;
 use entasis_vector::Result;
 use std::sync::Arc;
 
 impl Table {
-    /// Does what the records of a commit say, in their order. `table` gives the table with an id. Nobody else
+    /// Does what the records of a commit say, which are all of rows, in their order. `table` gives the table with an id. Nobody else
     /// writes to any of them meanwhile, and what is done is not logged again.
     ///
     /// # Errors
     /// Corruption, if the bytes are no records, or one does not apply.
     pub fn redo(records: &[u8], table: &dyn Fn(u64) -> Option<Arc<Table>>) -> Result<()> {
-        for record in Records::new(records) {
-            let record = record?;
-            let table = table(record.table).ok_or_else(|| damaged("its table is not there"))?;
-            let change = record.change(&table.shape)?;
-            table.write_unlogged().redo(change)?;
-        }
-        Ok(())
+        Records::new(records).try_for_each(|record| Table::redo_one(record?, table))
+    }
+
+    /// Does what one record of rows says.
+    ///
+    /// # Errors
+    /// As [`Table::redo`].
+    pub(crate) fn redo_one(mut record: Record<'_>, table: &dyn Fn(u64) -> Option<Arc<Table>>) -> Result<()> {
+        let table = table(record.table()?).ok_or_else(|| damaged("its table is not there"))?;
+        let change = record.change(&table.shape)?;
+        table.write_unlogged().redo(change)
     }
 }
 

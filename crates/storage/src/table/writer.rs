@@ -8,7 +8,7 @@ use super::appender::{Added, AppendedRows};
 use super::duplicates::{self, Among};
 use super::head::{HeadGuard, Table};
 use super::log::{Log, Operation, Trace, record_delete, record_pieces};
-use super::logged::Appended;
+use super::logged::{Appended, Framed};
 use super::snapshot::{Origin, TableSnapshot};
 use super::summaries::Summaries;
 use super::turns::{Interrupt, Turn, Waiter};
@@ -75,7 +75,7 @@ impl Table {
     /// Interrupted; conflict, if the time is up; I/O, if the table is logged and the log refuses all.
     pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
         if let Some(logged) = self.logged() {
-            logged.journal.look()?;
+            logged.log.look()?;
         }
         let turn = self.turns.take(self.name(), waiter)?;
         Ok(TableWriter::of_head(self, Some(turn), self.head()))
@@ -448,7 +448,7 @@ impl TableWriter<'_> {
         let Target::Head { trace: Trace::Records(records), .. } = &mut self.target else { return Ok(None) };
         let records = std::mem::take(records);
         let Some(logged) = self.table.logged() else { return Ok(None) };
-        logged.journal.framed(&records)?.map(|framed| framed.append()).transpose()
+        Framed::of(&records, &logged.log)?.map(|framed| framed.append()).transpose()
     }
 }
 

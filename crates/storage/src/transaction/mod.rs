@@ -46,6 +46,7 @@ use crate::table::{
     Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, Table, TableFork, TableSnapshot,
     TableWriter, Waiter, WriterTurn,
 };
+use crate::wal::Log;
 use entasis_vector::Result;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +78,14 @@ struct Touched {
     is_relied_on: bool,
     /// Its turn is taken for the commit, even if it was not written.
     needs_turn: bool,
+}
+
+/// What a commit says in the log before it says what was done to rows.
+pub struct Prologue {
+    /// The log.
+    pub log: Arc<Log>,
+    /// Redo records.
+    pub records: Vec<u8>,
 }
 
 /// A savepoint: tables that were written since, by index, with their forks as they were; `None` if there was
@@ -327,10 +336,11 @@ impl Transaction {
     /// # Errors
     /// Conflict, if another transaction was first; what `validate` says.
     pub fn commit(self, validate: impl FnMut(&mut Transaction) -> Result<()>) -> Result<()> {
-        self.commit_as(&Waiter::default(), |rows| Ok(rows()), validate)
+        self.commit_as(&Waiter::default(), |_| Ok(None), |rows| Ok(rows()), validate)
     }
 
-    /// The same for who does not wait for ever, and has more to publish than rows. `publish` is called with
+    /// The same for who does not wait for ever, and has more to publish than rows. `prepare` is asked, possibly
+    /// more than once, for what the log is to say of that, when all rows are as they will be. `publish` is called with
     /// what publishes the rows, and says if that did: it does, unless a table that is relied on has a newer
     /// version than was judged. All turns that are needed are held by then, so it takes only locks that come
     /// behind them.
@@ -340,6 +350,7 @@ impl Transaction {
     pub fn commit_as(
         mut self,
         waiter: &Waiter<'_>,
+        mut prepare: impl FnMut(&mut Transaction) -> Result<Option<Prologue>>,
         mut publish: impl FnMut(&mut dyn FnMut() -> bool) -> Result<bool>,
         mut validate: impl FnMut(&mut Transaction) -> Result<()>,
     ) -> Result<()> {
@@ -360,7 +371,8 @@ impl Transaction {
                 .filter(|&index| self.tables[index].is_relied_on && !changed.contains(&index))
                 .collect();
             if !must_judge {
-                let framed = self.framed(&changed)?;
+                let prologue = prepare(&mut self)?;
+                let framed = self.framed(prologue, &changed)?;
                 let mut appended = Ok(None);
                 let mut publish_rows = || match self.publish(&changed, &relied, framed.as_ref()) {
                     Ok(Some(done)) => {
@@ -423,14 +435,24 @@ impl Transaction {
         Ok(())
     }
 
-    /// What is appended to the log, if tables of `changed` are logged.
-    fn framed(&self, changed: &[usize]) -> Result<Option<Framed>> {
-        let (mut journal, mut records) = (None, Vec::new());
+    /// What is appended to the log, if there is a prologue or tables of `changed` are logged.
+    fn framed(&self, prologue: Option<Prologue>, changed: &[usize]) -> Result<Option<Framed>> {
+        let (mut log, mut records) =
+            prologue.map_or_else(Default::default, |prologue| (Some(prologue.log), prologue.records));
         for fork in changed.iter().filter_map(|&index| self.tables[index].fork.as_ref()) {
             fork.record(&mut records);
-            journal = journal.or(fork.table().logged().map(|logged| &logged.journal));
+            log = log.or_else(|| fork.table().logged().map(|logged| logged.log.clone()));
         }
-        journal.map_or(Ok(None), |journal| journal.framed(&records))
+        log.map_or(Ok(None), |log| Framed::of(&records, &log))
+    }
+
+    /// What the commit will make the newest version of a table, as far as this transaction knows.
+    pub fn outcome(&mut self, table: &Arc<Table>) -> TableSnapshot {
+        let known = self.known(table).map(|index| &mut self.tables[index]);
+        match known.and_then(|touched| touched.fork.as_mut()) {
+            Some(fork) => fork.snapshot(),
+            None => table.snapshot(),
+        }
     }
 
     /// Makes the forks of `changed`, whose turns are held, the heads of their tables, and appends to the log

@@ -82,6 +82,11 @@ impl LogReader {
         Ok(LogReader { backend, segments, position, run: 0, is_closed: false, parts: HashMap::new() })
     }
 
+    /// What its file is called.
+    pub fn name(&self) -> &str {
+        self.backend.name()
+    }
+
     /// The commit that comes next; `None` at the end.
     ///
     /// # Errors

@@ -8,13 +8,16 @@ use crate::backend::{Backend, refused};
 use crate::file::DatabaseId;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use entasis_vector::{Error, ErrorKind, Result};
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 /// Bytes that are kept in memory at most by [`Synchronous::Off`].
 const KEPT: usize = 1 << 20;
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Synchronous {
     /// That it will stay, whatever happens to the machine.
     #[default]
@@ -23,6 +26,22 @@ pub enum Synchronous {
     Normal,
     /// For nothing: it is written when there is much to write, or a checkpoint comes.
     Off,
+}
+
+impl Synchronous {
+    /// All of them.
+    pub const ALL: [Synchronous; 3] = [Synchronous::Full, Synchronous::Normal, Synchronous::Off];
+}
+
+/// By its name in SQL.
+impl fmt::Display for Synchronous {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Synchronous::Full => "full",
+            Synchronous::Normal => "normal",
+            Synchronous::Off => "off",
+        })
+    }
 }
 
 /// See the module. All methods may be called from several threads.
@@ -35,6 +54,8 @@ pub struct Log {
     run: u32,
     /// Numbers of transactions that have parts.
     transactions: AtomicU64,
+    /// What commits wait for: a [`Synchronous`], as a number.
+    synchronous: AtomicU8,
     queue: Mutex<Queue>,
     /// A leader has come to its end.
     changed: Condvar,
@@ -106,11 +127,23 @@ impl Log {
             bytes: segments.bytes,
             run,
             transactions: AtomicU64::new((u64::from(run) << 32) + 1),
+            synchronous: AtomicU8::new(Synchronous::default() as u8),
             backend,
             queue: Mutex::new(queue),
             changed: Condvar::new(),
             segments: Mutex::new(segments),
         })
+    }
+
+    /// What commits wait for; at first [`Synchronous::Full`].
+    pub fn synchronous(&self) -> Synchronous {
+        let code = self.synchronous.load(Ordering::Relaxed);
+        Synchronous::ALL.into_iter().find(|own| *own as u8 == code).unwrap_or_default()
+    }
+
+    /// Says what commits wait for from now on.
+    pub fn set_synchronous(&self, synchronous: Synchronous) {
+        self.synchronous.store(synchronous as u8, Ordering::Relaxed);
     }
 
     /// A number for a transaction that has parts.
@@ -250,6 +283,12 @@ impl Log {
     /// Where the next frame goes: under the locks that order commits, the position of a checkpoint.
     pub fn position(&self) -> u64 {
         self.lock().end
+    }
+
+    /// True if all that was appended will stay.
+    pub fn is_durable(&self) -> bool {
+        let queue = self.lock();
+        queue.durable >= queue.end
     }
 
     /// Gives segments free that end before a position, because a state of the data file that begins there is

@@ -50,7 +50,7 @@ pub use catalog::{
 pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Journal, Table, TableReader,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader,
     TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
@@ -63,7 +63,7 @@ pub const BLOCK_ROWS: usize = 1024;
 pub const ROW_GROUP_ROWS: usize = 131_072;
 
 use backend::MemoryBackend;
-use checkpoint::{Checkpointed, Moment};
+use checkpoint::{Checkpointed, Images, Moment};
 use entasis_vector::{DataType, ErrorKind, Field, Schema};
 use file::{Access, DataFile, DatabaseId, State};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
@@ -279,7 +279,7 @@ impl Database {
     fn commit(&self, base: &CatalogVersion, now: &CatalogVersion, used: &[usize], rows: Transaction) -> bool {
         let used: Vec<_> = used.iter().map(|&at| self.tables[at].clone()).collect();
         let publish = |rows: &mut dyn FnMut() -> bool| self.catalog.publish(base, now, &used, rows);
-        succeeds(rows.commit_as(&Waiter::default(), publish, |_| Ok(())))
+        succeeds(rows.commit_as(&Waiter::default(), |_| Ok(None), publish, |_| Ok(())))
     }
 }
 
@@ -428,7 +428,7 @@ fn of_two_that_rely_on_each_other_one_fails() {
         add(&mut rows, database.table(changed), 1);
         let used = [database.tables[changed].clone()];
         let publish = |rows: &mut dyn FnMut() -> bool| database.catalog.publish(&names, &names, &used, rows);
-        succeeds(rows.commit_as(&Waiter::default(), publish, is_as_before))
+        succeeds(rows.commit_as(&Waiter::default(), |_| Ok(None), publish, is_as_before))
     };
     let other = database.clone();
     let thread = thread::spawn(move || run(other, 1));
@@ -477,7 +477,7 @@ fn ghosts_are_stored_beside_a_checkpoint() {
     let backend = MemoryBackend::new("memory");
     let file = DataFile::create(Arc::new(backend.clone()), DatabaseId([7; 16]), 4096).expect("it is empty");
     let save = |last: &Checkpointed| {
-        let moment = Moment::take(&catalog, || 0);
+        let moment = Moment::take(&catalog, &Images::default(), || 0);
         let pinned = rows(&table.snapshot());
         (checkpoint::checkpoint(&file, &moment, last, State::Open).expect("memory does not fail"), pinned)
     };
@@ -493,7 +493,7 @@ fn ghosts_are_stored_beside_a_checkpoint() {
             other.write().insert(&row(key, value));
         }
     });
-    let moment = Moment::take(&catalog, || 0);
+    let moment = Moment::take(&catalog, &Images::default(), || 0);
     let pinned = moment.tables().map(rows).next().expect("one table");
     let last = checkpoint::checkpoint(&file, &moment, &last, State::Open).expect("memory does not fail");
     drop(moment);

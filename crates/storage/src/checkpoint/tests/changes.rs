@@ -1,6 +1,7 @@
 //! Later checkpoints write what has changed, all of it and little else.
 
 use super::{Moment, State, Store, assert_same_rows, catalog, catalog_of, checkpoint};
+use crate::checkpoint::Images;
 use crate::checkpoint::extents::ExtentWriter;
 use crate::file::Tail;
 use crate::table::tests::model::run_beside;
@@ -102,7 +103,7 @@ fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
     // One of both blocks is written by the checkpoint, the other one is taken over.
     let id = find(&table, 8).expect("it is there");
     table.write().update(id, &[(1, Datum::Integer(555))]);
-    let moment = Moment::take(&names, || 0);
+    let moment = Moment::take(&names, &Images::default(), || 0);
     let before = block_stamps(&table);
     let id = find(&table, 7).expect("it is there");
     table.write().delete(id);
@@ -262,7 +263,7 @@ fn checkpoints_run_beside_writers() {
             });
         }
         for _ in 0..40 {
-            let moment = Moment::take(&names, || 0);
+            let moment = Moment::take(&names, &Images::default(), || 0);
             let pinned = moment.tables[0].0.clone();
             store.last = checkpoint(&store.file, &moment, &store.last, State::Open).unwrap();
             drop(moment);

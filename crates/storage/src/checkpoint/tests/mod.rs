@@ -12,7 +12,7 @@ mod damage;
 mod whole;
 
 use super::objects::tables_of;
-use super::{Checkpointed, Moment, checkpoint, open};
+use super::{Checkpointed, Images, Moment, checkpoint, open};
 use crate::backend::{Backend, MemoryBackend};
 use crate::block::serialized::{self, Column};
 use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, is_temporary};
@@ -69,7 +69,7 @@ fn create(backend: &(impl Backend + Clone + 'static)) -> DataFile {
 }
 
 fn save(file: &DataFile, catalog: &Catalog, last: &Checkpointed) -> Result<Checkpointed> {
-    checkpoint(file, &Moment::take(catalog, || 0), last, State::Open)
+    checkpoint(file, &Moment::take(catalog, &Images::default(), || 0), last, State::Open)
 }
 
 /// A catalog of some objects.

@@ -6,8 +6,8 @@ use crate::file::{DatabaseId, State};
 use crate::record::Records;
 use crate::table::tests::rows::column_chunk;
 use crate::tests::random::Random;
-use crate::wal::{Log, LogReader, SegmentBytes, Synchronous};
-use crate::{Datum, Journal, Layout, RowId, Table, TableOptions, TableSnapshot, TableWriter, Transaction};
+use crate::wal::{Log, LogReader, SegmentBytes};
+use crate::{Datum, Layout, RowId, Table, TableOptions, TableSnapshot, TableWriter, Transaction};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Interval, Schema, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -233,9 +233,14 @@ fn commits(backend: &(impl Backend + Clone + 'static), position: u64) -> (Vec<Ve
     (all, reader.end().unwrap())
 }
 
-fn journal(backend: &(impl Backend + Clone + 'static)) -> entasis_vector::Result<Journal> {
-    let log = Log::create(Arc::new(backend.clone()), ID, segment())?;
-    Ok(Journal { log: Arc::new(log), synchronous: Synchronous::Full })
+fn new_log(backend: &(impl Backend + Clone + 'static)) -> entasis_vector::Result<Arc<Log>> {
+    Log::create(Arc::new(backend.clone()), ID, segment()).map(Arc::new)
+}
+
+/// The twin of the table with an id.
+fn twin_of(tables: &[Arc<Table>; 2], twins: &[Arc<Table>; 2], id: u64) -> Option<Arc<Table>> {
+    let number = tables.iter().position(|table| table.object().number() == id)?;
+    Some(twins[number].clone())
 }
 
 #[test]
@@ -247,7 +252,7 @@ fn records_do_what_was_done() {
                 let random = &mut Random((seed << 32) + number as u64 * 977 + key as u64 * 13 + 1);
                 let backend = MemoryBackend::new("log");
                 let (table, twin) = (table(layout, key), table(layout, key));
-                table.log_to(7, journal(&backend).unwrap());
+                table.log_to(new_log(&backend).unwrap());
                 let (mut open, mut position) = (Vec::new(), 0);
                 for _ in 0..120 {
                     change(&table, &mut open, random);
@@ -256,7 +261,7 @@ fn records_do_what_was_done() {
                     for records in all {
                         assert!(!records.is_empty(), "nothing is logged if nothing was done");
                         kinds.extend(Records::new(&records).map(|record| record.unwrap().kind()));
-                        Table::redo(&records, &|id| (id == 7).then(|| twin.clone())).unwrap();
+                        Table::redo(&records, &|id| (id == table.object().number()).then(|| twin.clone())).unwrap();
                     }
                     assert_eq!(rows_of(&twin), rows_of(&table), "{layout:?}, {key:?}, seed {seed}");
                 }
@@ -276,8 +281,8 @@ fn what_was_acknowledged_is_there_after_a_crash() {
         let (disk, tables) =
             (FaultyDisk::new(seed), [table(layout, Key::Unique), table(Layout::Insertion, Key::Any)]);
         let backend = disk.file("log");
-        let journal = journal(&backend).unwrap();
-        (1..).zip(&tables).for_each(|(id, table)| table.log_to(id, journal.clone()));
+        let log = new_log(&backend).unwrap();
+        tables.iter().for_each(|table| table.log_to(log.clone()));
         disk.stop_at(disk.operations() + 1 + random.below(60));
         // The states after each commit. What the last of them says may not have been acknowledged.
         let mut states = vec![tables.each_ref().map(rows_of)];
@@ -309,7 +314,7 @@ fn what_was_acknowledged_is_there_after_a_crash() {
         }
         let twins = [table(layout, Key::Unique), table(Layout::Insertion, Key::Any)];
         for records in commits(&backend, 0).0 {
-            Table::redo(&records, &|id| twins.get(id as usize - 1).cloned()).unwrap();
+            Table::redo(&records, &|id| twin_of(&tables, &twins, id)).unwrap();
         }
         let found = twins.each_ref().map(rows_of);
         let last = states.len() - 1;
@@ -325,9 +330,9 @@ fn what_was_acknowledged_is_there_after_a_crash() {
 #[test]
 fn the_log_has_the_order_of_the_heads() {
     let backend = MemoryBackend::new("log");
-    let journal = journal(&backend).unwrap();
+    let log = new_log(&backend).unwrap();
     let tables = [table(Layout::EquiGhost, Key::Any), table(Layout::Insertion, Key::Any)];
-    (1..).zip(&tables).for_each(|(id, table)| table.log_to(id, journal.clone()));
+    tables.iter().for_each(|table| table.log_to(log.clone()));
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let tables = &tables;
@@ -351,7 +356,7 @@ fn the_log_has_the_order_of_the_heads() {
     });
     let twins = [table(Layout::EquiGhost, Key::Any), table(Layout::Insertion, Key::Any)];
     for records in commits(&backend, 0).0 {
-        Table::redo(&records, &|id| twins.get(id as usize - 1).cloned()).unwrap();
+        Table::redo(&records, &|id| twin_of(&tables, &twins, id)).unwrap();
     }
     assert_eq!(twins.each_ref().map(rows_of), tables.each_ref().map(rows_of));
 }

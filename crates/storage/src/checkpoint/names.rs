@@ -1,0 +1,192 @@
+//! Changes of names, as records of the log (docs/design/file-format.md, "Redo records").
+//!
+//! 1. [`NameChanges::record`] finds out which objects a commit makes, changes or drops, and writes the rows of
+//!    tables that are new to the data file, which is synced: the records refer to them. It takes as long as
+//!    there are rows, and holds no lock but the turns of its caller.
+//! 2. [`NameChanges::prologue`] is what the commit appends to the log, in one with its changes of rows.
+//! 3. [`NameChanges::publish`], under the lock of the names, when the commit has been appended: from then on
+//!    the new tables and sequences are logged, and the next checkpoint knows what is in the file of them.
+//!
+//! If it is not published, the extents are given up. Temporary objects are left out: they end with their
+//! connections.
+
+use super::extents::ExtentWriter;
+use super::images::{Image, Images};
+use super::objects::{self, tables_of};
+use super::record::TableRecord;
+use super::write;
+use crate::backend::bytes::push_varint;
+use crate::catalog::{CatalogVersion, Entry, is_temporary};
+use super::source::{push_list, push_maybe, push_text};
+use crate::definition::{ObjectId, Sequence};
+use crate::file::{DataFile, Extent, Tail};
+use crate::record::{kind, push_record};
+use crate::table::{Table, TableSnapshot};
+use crate::transaction::Prologue;
+use crate::wal::{Kind, Log};
+use entasis_vector::Result;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// See the module.
+pub struct NameChanges {
+    file: Arc<DataFile>,
+    log: Arc<Log>,
+    records: Vec<u8>,
+    /// Tables and indexes that are new, with what was written of their rows.
+    tables: Vec<(Arc<Table>, Option<TableRecord>)>,
+    /// Sequences that are new, or have a new entry.
+    sequences: Vec<Arc<Sequence>>,
+}
+
+impl NameChanges {
+    /// What a commit changes from `base` to `now`; `None` if that is nothing that lasts. `outcome` gives the
+    /// rows that a table will have.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn record(
+        (file, log): (&Arc<DataFile>, &Arc<Log>),
+        base: &CatalogVersion,
+        now: &CatalogVersion,
+        outcome: &mut dyn FnMut(&Arc<Table>) -> TableSnapshot,
+    ) -> Result<Option<NameChanges>> {
+        let mut changes = NameChanges {
+            file: file.clone(),
+            log: log.clone(),
+            records: Vec::new(),
+            tables: Vec::new(),
+            sequences: Vec::new(),
+        };
+        let lasts = |entry: &&Entry| !is_temporary(entry.name());
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for change in now.changes_since(base) {
+            old.extend(change.old.filter(lasts));
+            new.extend(change.new.filter(lasts));
+        }
+        if old.is_empty() && new.is_empty() {
+            return Ok(None);
+        }
+        // A name that is given to another object is dropped first.
+        for entry in &old {
+            let mut name = Vec::new();
+            push_text(&mut name, entry.name());
+            push_record(kind::DROP, &name, &mut changes.records);
+        }
+        let known: HashSet<ObjectId> = old.iter().flat_map(|entry| ids_of(entry)).collect();
+        for entry in new {
+            changes.put(entry, &known, outcome)?;
+        }
+        if changes.tables.iter().any(|(_, written)| written.is_some()) {
+            changes.file.sync()?;
+        }
+        Ok(Some(changes))
+    }
+
+    /// Records that an object has a name, and writes the rows of its tables that are not in `known`.
+    fn put(
+        &mut self,
+        entry: &Entry,
+        known: &HashSet<ObjectId>,
+        outcome: &mut dyn FnMut(&Arc<Table>) -> TableSnapshot,
+    ) -> Result<()> {
+        let mut body = Vec::new();
+        objects::push_entry(&mut body, entry);
+        let mut images: Vec<(ObjectId, Extent)> = Vec::new();
+        match entry {
+            Entry::Table(entry) => {
+                for table in tables_of(entry).filter(|table| !known.contains(&table.object())) {
+                    let snapshot = outcome(table);
+                    let written = self.write(&snapshot)?;
+                    images.extend(written.as_ref().map(|written| (table.object(), written.manifest)));
+                    self.tables.push((table.clone(), written));
+                }
+            }
+            Entry::Sequence(sequence) => self.sequences.push(sequence.clone()),
+            _ => {}
+        }
+        push_list(&mut body, &images, |out, (id, manifest)| {
+            push_varint(out, id.number());
+            out.extend(manifest.to_bytes());
+        });
+        push_record(kind::PUT, &body, &mut self.records);
+        Ok(())
+    }
+
+    /// Writes the rows of a table, if it has any.
+    fn write(&self, snapshot: &TableSnapshot) -> Result<Option<TableRecord>> {
+        if snapshot.rows() == 0 {
+            return Ok(None);
+        }
+        let mut writer = ExtentWriter::new(&self.file, Tail::default());
+        match write::whole(&mut writer, snapshot) {
+            Ok(written) => Ok(Some(written)),
+            Err(error) => {
+                writer.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// What the commit appends to the log before its changes of rows.
+    pub fn prologue(&self) -> Prologue {
+        Prologue { log: self.log.clone(), records: self.records.clone() }
+    }
+
+    /// Says that the commit is in the log, and that its names are about to be seen.
+    pub fn publish(mut self, images: &Images) {
+        for (table, written) in std::mem::take(&mut self.tables) {
+            if let Some(written) = written {
+                // What is stored in ghosts of its blocks from now on, and nothing before, changes them.
+                let round = table.end_round();
+                let image: Image = (table.object(), Arc::new(TableRecord { round, ..written }));
+                images.add(image);
+            }
+            table.log_to(self.log.clone());
+        }
+        self.sequences.iter().for_each(|sequence| log_sequence(sequence, &self.log));
+    }
+}
+
+impl Drop for NameChanges {
+    fn drop(&mut self) {
+        let mut given_up = HashSet::new();
+        for extent in self.tables.iter().flat_map(|(_, written)| written).flat_map(TableRecord::extents) {
+            if given_up.insert(extent.offset) {
+                self.file.give_up(extent);
+            }
+        }
+    }
+}
+
+/// The ids of the tables of an entry.
+fn ids_of(entry: &Entry) -> Vec<ObjectId> {
+    match entry {
+        Entry::Table(entry) => tables_of(entry).map(|table| table.object()).collect(),
+        Entry::View(_) | Entry::Sequence(_) | Entry::Schema(_) => Vec::new(),
+    }
+}
+
+/// From now on all objects of a version that last are logged.
+pub fn log_all(names: &CatalogVersion, log: &Arc<Log>) {
+    for entry in objects::lasting(names) {
+        match entry {
+            Entry::Table(entry) => tables_of(entry).for_each(|table| table.log_to(log.clone())),
+            Entry::Sequence(sequence) => log_sequence(sequence, log),
+            Entry::View(_) | Entry::Schema(_) => {}
+        }
+    }
+}
+
+/// From now on the log is told of the numbers that a sequence gives out.
+fn log_sequence(sequence: &Sequence, log: &Arc<Log>) {
+    let (id, log) = (sequence.id().number(), log.clone());
+    sequence.reserve_by(move |next| {
+        let (mut body, mut record) = (Vec::new(), Vec::new());
+        push_varint(&mut body, id);
+        push_maybe(&mut body, next, |out, next| out.extend(next.to_le_bytes()));
+        push_record(kind::SEQUENCE, &body, &mut record);
+        // Nobody waits for it: a commit that uses a number stands behind it in the log.
+        log.append(&log.frame(Kind::Commit, 0, &record)?).map(drop)
+    });
+}
