@@ -224,7 +224,11 @@ fn read_all(bytes: &[u8], shape: &Shape) -> usize {
     let all: Vec<usize> = (0..shape.schema.len()).collect();
     let mut read = 0;
     for record in Records::new(bytes) {
-        let Ok(change) = record.and_then(|record| record.change(shape)) else { continue };
+        let change = record.and_then(|mut record| {
+            record.table()?;
+            record.change(shape)
+        });
+        let Ok(change) = change else { continue };
         read += 1;
         let of_names = |names: &Names| {
             if let Names::Columns(piece) = names {
