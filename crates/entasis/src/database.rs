@@ -2,6 +2,9 @@
 
 use crate::config::Config;
 use crate::shared::Shared;
+use entasis_storage::CatalogVersion;
+use entasis_storage::backend::Backend;
+use entasis_storage::file::DataFile;
 use entasis_vector::Result;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,5 +46,20 @@ impl Database {
             return Database::in_memory(config);
         }
         Ok(Database { shared: Arc::new(Shared::open(path, config)?) })
+    }
+
+    /// The newest names, with their tables: for tests.
+    #[doc(hidden)]
+    pub fn names(&self) -> CatalogVersion {
+        self.shared.catalog.version()
+    }
+
+    /// The database in a file that is open, and its log, wherever they are: for tests with disks that fail.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    #[doc(hidden)]
+    pub fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Database> {
+        Ok(Database { shared: Arc::new(Shared::on(file, log, config)?) })
     }
 }

@@ -10,6 +10,7 @@
 //! | [`compare`] | when two results are the same |
 //! | [`configuration`] | the settings under which tests run again |
 //! | [`text_test`] | the runner of `tests/slt` |
+//! | [`crashes`] | databases on a disk that stops anywhere, opened again |
 //! | [`golden`] | files that hold what a test should print |
 //! | [`histories`] | what concurrent transactions did and saw, and the checker of it |
 //!
@@ -17,6 +18,7 @@
 
 pub mod compare;
 pub mod configuration;
+pub mod crashes;
 pub mod expressions;
 pub mod generator;
 pub mod golden;

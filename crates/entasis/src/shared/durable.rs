@@ -125,7 +125,7 @@ impl Durable {
     }
 
     /// The database in files that are open.
-    fn on(file: DataFile, log: Arc<dyn Backend>) -> Result<(Durable, Catalog)> {
+    pub(super) fn on(file: DataFile, log: Arc<dyn Backend>) -> Result<(Durable, Catalog)> {
         let header = file.header();
         let bytes = SegmentBytes::new(header.segment_bytes)
             .ok_or_else(|| Error::internal("a header was read whose segments have no length"))?;

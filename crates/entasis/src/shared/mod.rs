@@ -12,7 +12,9 @@ use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
+use entasis_storage::backend::Backend;
 use entasis_storage::checkpoint::NameChanges;
+use entasis_storage::file::DataFile;
 use entasis_storage::wal::Synchronous;
 use entasis_storage::{Catalog, CatalogVersion, Table, TableEntry, Transaction, Waiter};
 use entasis_vector::Result;
@@ -69,7 +71,18 @@ impl Shared {
     /// I/O; input, if it is no database, or another process has it open; corruption, with the place;
     /// resource, if its tables do not fit into memory.
     pub(crate) fn open(path: &Path, config: Config) -> Result<Shared> {
-        let (durable, catalog) = Durable::open(path)?;
+        Shared::keeping(Durable::open(path)?, config)
+    }
+
+    /// Of the database in a file and a log that are open.
+    ///
+    /// # Errors
+    /// As [`Shared::open`].
+    pub(crate) fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Shared> {
+        Shared::keeping(Durable::on(file, log)?, config)
+    }
+
+    fn keeping((durable, catalog): (Durable, Catalog), config: Config) -> Result<Shared> {
         let shared = Shared::with(config, catalog, Some(durable));
         shared.charge_tables()?;
         Ok(shared)

@@ -5,6 +5,8 @@
 //!   ([`FaultyDisk::crash`]).
 //! - It **stops** at an operation of a given number ([`FaultyDisk::stop_at`]): that one and all later ones
 //!   fail. Operations are writes, changes of the length and syncs of all of its files, in their order.
+//! - It **shows** what would be on it if it stopped, before each operation ([`FaultyDisk::at_each`]): one run
+//!   of a workload is as many crashes as it has operations.
 //! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A sync that is refused
 //!   forgets: what was not synced is as after a crash on the disk, and as it was written in memory, and later
 //!   syncs do not see it.
@@ -15,6 +17,7 @@
 use super::memory::{read_from, write_to};
 use super::{Backend, Lock, SECTOR};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,7 +43,9 @@ pub struct FaultyBackend {
     name: String,
 }
 
-#[derive(Debug)]
+/// Is given what would be on the disk.
+type Observer = Box<dyn FnMut(FaultyDisk) + Send>;
+
 struct Disk {
     random: u64,
     files: BTreeMap<String, Image>,
@@ -50,10 +55,17 @@ struct Disk {
     /// By operation, how often it was done, and what is refused.
     done: [u64; 3],
     refusals: Vec<(Operation, u64, io::ErrorKind)>,
+    observer: Option<Observer>,
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Disk({} files, {} operations)", self.files.len(), self.operations)
+    }
 }
 
 /// A file as it is in memory and on the disk.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Image {
     now: Vec<u8>,
     synced: Vec<u8>,
@@ -115,6 +127,27 @@ impl Image {
 }
 
 impl Disk {
+    fn new(random: u64) -> Disk {
+        Disk {
+            random,
+            files: BTreeMap::new(),
+            operations: 0,
+            stop_at: None,
+            done: [0; 3],
+            refusals: Vec::new(),
+            observer: None,
+        }
+    }
+
+    fn crash(&mut self) {
+        for image in self.files.values_mut() {
+            image.settle(&mut |bound| Disk::below(&mut self.random, bound));
+            image.now.clone_from(&image.synced);
+        }
+        (self.stop_at, self.operations) = (None, 0);
+        self.refusals.clear();
+    }
+
     fn below(random: &mut u64, bound: u64) -> u64 {
         *random ^= *random << 13;
         *random ^= *random >> 7;
@@ -126,6 +159,13 @@ impl Disk {
     fn begin(&mut self, operation: Operation) -> io::Result<()> {
         if operation != Operation::Read {
             self.operations += 1;
+            if let Some(mut observer) = self.observer.take() {
+                let random = Disk::below(&mut self.random, u64::MAX) | 1;
+                let mut stopped = Disk { files: self.files.clone(), ..Disk::new(random) };
+                stopped.crash();
+                observer(FaultyDisk(Arc::new(Mutex::new(stopped))));
+                self.observer = Some(observer);
+            }
         }
         let stops = self.stop_at.is_some_and(|stop| self.operations >= stop);
         if stops {
@@ -143,15 +183,7 @@ impl Disk {
 impl FaultyDisk {
     /// A disk without files, and without faults as yet. The seed is not 0.
     pub fn new(seed: u64) -> FaultyDisk {
-        let (files, refusals) = (BTreeMap::new(), Vec::new());
-        FaultyDisk(Arc::new(Mutex::new(Disk {
-            random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).max(1),
-            files,
-            operations: 0,
-            stop_at: None,
-            done: [0; 3],
-            refusals,
-        })))
+        FaultyDisk(Arc::new(Mutex::new(Disk::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).max(1)))))
     }
 
     fn lock(&self) -> MutexGuard<'_, Disk> {
@@ -191,14 +223,13 @@ impl FaultyDisk {
 
     /// The machine stops, and starts again: what was not synced is there, or not. All faults are over.
     pub fn crash(&self) {
-        let mut disk = self.lock();
-        let disk = &mut *disk;
-        for image in disk.files.values_mut() {
-            image.settle(&mut |bound| Disk::below(&mut disk.random, bound));
-            image.now.clone_from(&image.synced);
-        }
-        (disk.stop_at, disk.operations) = (None, 0);
-        disk.refusals.clear();
+        self.lock().crash();
+    }
+
+    /// From now on gives what would be on the disk if it stopped, before each operation. `observe` does not
+    /// use this disk.
+    pub fn at_each(&self, observe: impl FnMut(FaultyDisk) + Send + 'static) {
+        self.lock().observer = Some(Box::new(observe));
     }
 }
 

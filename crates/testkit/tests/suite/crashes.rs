@@ -1,0 +1,23 @@
+//! Databases on a disk that stops at each of its operations ([`entasis_testkit::crashes`]). `make crash` goes
+//! on for longer.
+
+use entasis_testkit::crashes::{Found, run};
+
+/// Crashes of each seed.
+const CRASHES: u64 = 1000;
+/// Seeds, each of which is another script.
+const SEEDS: u64 = 20;
+
+#[test]
+fn what_was_answered_is_there_wherever_the_machine_stops() {
+    let mut all = Found::default();
+    for seed in 1..=SEEDS {
+        let found = run(seed, CRASHES, 2).unwrap_or_else(|what| panic!("{what}"));
+        all.crashes += found.crashes;
+        all.commits += found.commits;
+        all.ahead += found.ahead;
+    }
+    assert!(all.crashes >= SEEDS * CRASHES);
+    // A log that is synced before it is answered is found now and then before the answer.
+    assert!(all.ahead > 0 && all.commits > SEEDS, "{all:?}");
+}
