@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows \
+.PHONY: help demo test check fmt python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -110,6 +110,16 @@ bench-hap: bench-build
 bench-threads:
 	cargo build --release --workspace
 	$(PYTHON) bench/threads.py --rows $(ROWS) --bench $(TARGET)/release/entasis-bench $(if $(BASELINE),--baseline $(BASELINE))
+
+## Databases in files beside DuckDB and SQLite: make bench-durable ONLY=commits,batches,tpch,open,latency,replay,hap OPEN_GB=3
+bench-durable: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/durable.py --bench $(TARGET)/release/entasis-bench $(if $(ONLY),--only $(ONLY)) $(if $(OPEN_GB),--open-gb $(OPEN_GB)) $(if $(DIR),--dir $(DIR))
+	rm -f $(EXTENSION)
+
+## The table of bench-hap in a file, beside the same in memory: make bench-hap-file ROWS=10000000
+bench-hap-file: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --engines entasis,file --brief --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench $(if $(DIR),--dir $(DIR))
+	rm -f $(EXTENSION)
 
 ## Window functions beside DuckDB and Polars, time and memory: make bench-windows ROWS=10000000
 bench-windows: bench-build
