@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
+.PHONY: help demo test check fmt kill fuzz fuzz-coverage fuzz-build formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -60,7 +60,7 @@ MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/
 python-test: $(VENV)/ready tpcds-data
 	cargo build --workspace
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds tests/kill tests/formats
 	rm -f $(EXTENSION)
 
 # Its generator is packaged for an older DuckDB than the one to compare with.
@@ -81,6 +81,16 @@ compare: $(VENV)/ready
 	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
 	$(TARGET)/release/examples/workloads --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) --queries 100 --dialect common \
 		| PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/compare.py --postgres "$(POSTGRES)"; \
+		status=$$?; rm -f $(EXTENSION); exit $$status
+
+## Kill a process that writes to a file, N times, and check what is there: make kill N=200 SEED=36 SYNCHRONOUS=full
+kill: N = 200
+kill: SEED = 36
+kill: SYNCHRONOUS = full
+kill: $(VENV)/ready
+	cargo build --release --workspace
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/kill/kill.py --kills $(N) --seed $(SEED) --synchronous $(SYNCHRONOUS); \
 		status=$$?; rm -f $(EXTENSION); exit $$status
 
 ##@ Benchmarks of the database, beside others
