@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt kill fuzz fuzz-coverage fuzz-build formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
+.PHONY: help demo test check fmt kill fuzz fuzz-coverage formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -92,6 +92,24 @@ kill: $(VENV)/ready
 	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
 	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/kill/kill.py --kills $(N) --seed $(SEED) --synchronous $(SYNCHRONOUS); \
 		status=$$?; rm -f $(EXTENSION); exit $$status
+
+## Bytes changed at random, given to what reads files: make fuzz SECONDS=600 FUZZ=all SEED=1 (or file, wal, block)
+fuzz: SECONDS = 60
+fuzz: FUZZ = all
+fuzz: SEED = 1
+fuzz:
+	cd fuzz && cargo build --release --bin mutate && ulimit -v 4194304 && \
+		cargo run --quiet --release --bin mutate -- $(FUZZ) --seconds $(SECONDS) --seed $(SEED)
+
+## The same under libFuzzer (nightly and cargo-fuzz; see fuzz/README.md): make fuzz-coverage SECONDS=600 FUZZ="file wal block"
+fuzz-coverage: SECONDS = 60
+fuzz-coverage: FUZZ = file wal block
+fuzz-coverage:
+	cd fuzz && cargo run --quiet --release --bin mutate -- all --seeds corpus
+	for target in $(FUZZ); do \
+		cargo +nightly fuzz run --fuzz-dir fuzz --features libfuzzer $$target -- \
+			-max_total_time=$(SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=2048 || exit 1; \
+	done
 
 ##@ Benchmarks of the database, beside others
 
