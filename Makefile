@@ -93,6 +93,14 @@ kill: $(VENV)/ready
 	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/kill/kill.py --kills $(N) --seed $(SEED) --synchronous $(SYNCHRONOUS); \
 		status=$$?; rm -f $(EXTENSION); exit $$status
 
+## Write the small files of a version of the format, once for each version (tests/formats/README.md): make formats FORMAT=1
+formats: $(VENV)/ready
+	test -n "$(FORMAT)"
+	cargo build --release --workspace
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/formats/make.py tests/formats/$(FORMAT); \
+		status=$$?; rm -f $(EXTENSION); exit $$status
+
 ## Bytes changed at random, given to what reads files: make fuzz SECONDS=600 FUZZ=all SEED=1 (or file, wal, block)
 fuzz: SECONDS = 60
 fuzz: FUZZ = all
