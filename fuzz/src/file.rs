@@ -8,8 +8,8 @@ use entasis_storage::{Table, checkpoint};
 use entasis_vector::{Result, Vector};
 use std::sync::Arc;
 
-/// Rows of a table that are read one by one. A block of equal values takes a few bytes for a thousand rows, so
-/// all of them may be many.
+/// Rows of a table that are read one by one. A block of equal values takes a few bytes for a thousand rows,
+/// so all of them may be many.
 const ROWS: usize = 20_000;
 /// Slots that are decoded at once.
 const WINDOW: usize = 1024;

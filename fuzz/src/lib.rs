@@ -1,8 +1,8 @@
 //! Bytes that nobody wrote, given to what reads the files of a database.
 //!
 //! A *target* takes any bytes, reads them as far as they make sense, and says in a few words what came of it:
-//! what is wrong, or what was there. It never panics, never hangs, and takes no more memory than some multiple
-//! of the bytes; whoever runs it watches that.
+//! what is wrong, or what was there. It never panics, never hangs, and takes no more memory than some
+//! multiple of the bytes; whoever runs it watches that.
 //!
 //! | target | bytes are | |
 //! |---|---|---|

@@ -97,12 +97,9 @@ fn main() -> ExitCode {
     let made = samples.len();
     samples.extend(samples::kept(&arguments.kept));
     println!("{made} samples, and {} files of {}", samples.len() - made, arguments.kept.display());
-    for (number, sample) in samples.iter().enumerate() {
+    for (number, sample) in samples.iter().take(made).enumerate() {
         assert!(seal::file(&sample.file) == sample.file, "sample {number}: seal.rs knows another format");
-        assert!(
-            number < 1 || number >= made || !seal::blocks(&sample.file).is_empty(),
-            "sample {number}: blocks"
-        );
+        assert!(number == 0 || !seal::blocks(&sample.file).is_empty(), "sample {number}: no blocks");
     }
     if let Some(directory) = &arguments.seeds {
         for target in chosen {

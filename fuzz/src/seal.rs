@@ -5,8 +5,8 @@
 //! log         payloads ─▶ headers of frames;  headers of segments
 //! ```
 //! This is the format of docs/design/file-format.md once more, by positions and without any trust: what does
-//! not parse is left as it is. A file that nobody changed comes out as it went in, which `mutate` checks before
-//! it begins; so it is noticed if the format becomes another one.
+//! not parse is left as it is. A file that nobody changed comes out as it went in, which `mutate` checks
+//! before it begins; so it is noticed if the format becomes another one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -59,7 +59,7 @@ pub fn blocks(bytes: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     blocks.map(|place| (of(&place.range), place.shared.as_ref().map(of).unwrap_or_default())).collect()
 }
 
-// ---- what is where in a data file ---------------------------------------------------------------------------
+// ---- what is where in a data file -------------------------------------------------------------------------
 
 /// Something within a data extent.
 struct Place {
@@ -250,7 +250,7 @@ fn index(
     (index.at == index.end).then_some((extents, places))
 }
 
-// ---- logs ---------------------------------------------------------------------------------------------------
+// ---- logs -------------------------------------------------------------------------------------------------
 
 const SECTOR: usize = 512;
 const FRAME: usize = 48;

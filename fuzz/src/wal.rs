@@ -1,7 +1,7 @@
 //! Any bytes as the log beside a small data file: it is read to its end, gone on with, and read again.
 //!
-//! What must hold of a log that was not refused: after a commit was appended behind its end and synced, the log
-//! holds the same commits, and that one behind them.
+//! What must hold of a log that was not refused: after a commit was appended behind its end and synced, the
+//! log holds the same commits, and that one behind them.
 
 use crate::samples::{LOG_SEGMENT, Sample, small};
 use crate::{seal, without_numbers};
