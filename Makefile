@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows \
+.PHONY: help demo test check fmt kill fuzz fuzz-coverage formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -60,7 +60,7 @@ MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/
 python-test: $(VENV)/ready tpcds-data
 	cargo build --workspace
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds tests/kill tests/formats
 	rm -f $(EXTENSION)
 
 # Its generator is packaged for an older DuckDB than the one to compare with.
@@ -82,6 +82,42 @@ compare: $(VENV)/ready
 	$(TARGET)/release/examples/workloads --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) --queries 100 --dialect common \
 		| PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/compare.py --postgres "$(POSTGRES)"; \
 		status=$$?; rm -f $(EXTENSION); exit $$status
+
+## Kill a process that writes to a file, N times, and check what is there: make kill N=200 SEED=36 SYNCHRONOUS=full
+kill: N = 200
+kill: SEED = 36
+kill: SYNCHRONOUS = full
+kill: $(VENV)/ready
+	cargo build --release --workspace
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/kill/kill.py --kills $(N) --seed $(SEED) --synchronous $(SYNCHRONOUS); \
+		status=$$?; rm -f $(EXTENSION); exit $$status
+
+## Write the small files of a version of the format, once for each version (tests/formats/README.md): make formats FORMAT=1
+formats: $(VENV)/ready
+	test -n "$(FORMAT)"
+	cargo build --release --workspace
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/formats/make.py tests/formats/$(FORMAT); \
+		status=$$?; rm -f $(EXTENSION); exit $$status
+
+## Bytes changed at random, given to what reads files: make fuzz SECONDS=600 FUZZ=all SEED=1 (or file, wal, block)
+fuzz: SECONDS = 60
+fuzz: FUZZ = all
+fuzz: SEED = 1
+fuzz:
+	cd fuzz && cargo build --release --bin mutate && ulimit -v 4194304 && \
+		cargo run --quiet --release --bin mutate -- $(FUZZ) --seconds $(SECONDS) --seed $(SEED)
+
+## The same under libFuzzer (nightly and cargo-fuzz; see fuzz/README.md): make fuzz-coverage SECONDS=600 FUZZ="file wal block"
+fuzz-coverage: SECONDS = 60
+fuzz-coverage: FUZZ = file wal block
+fuzz-coverage:
+	cd fuzz && cargo run --quiet --release --bin mutate -- all --seeds corpus
+	for target in $(FUZZ); do \
+		cargo +nightly fuzz run --fuzz-dir fuzz --features libfuzzer $$target -- \
+			-max_total_time=$(SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=2048 || exit 1; \
+	done
 
 ##@ Benchmarks of the database, beside others
 
@@ -110,6 +146,16 @@ bench-hap: bench-build
 bench-threads:
 	cargo build --release --workspace
 	$(PYTHON) bench/threads.py --rows $(ROWS) --bench $(TARGET)/release/entasis-bench $(if $(BASELINE),--baseline $(BASELINE))
+
+## Databases in files beside DuckDB and SQLite: make bench-durable ONLY=commits,batches,tpch,open,latency,replay,hap OPEN_GB=3
+bench-durable: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/durable.py --bench $(TARGET)/release/entasis-bench $(if $(ONLY),--only $(ONLY)) $(if $(OPEN_GB),--open-gb $(OPEN_GB)) $(if $(DIR),--dir $(DIR))
+	rm -f $(EXTENSION)
+
+## The table of bench-hap in a file, beside the same in memory: make bench-hap-file ROWS=10000000
+bench-hap-file: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --engines entasis,file --brief --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench $(if $(DIR),--dir $(DIR))
+	rm -f $(EXTENSION)
 
 ## Window functions beside DuckDB and Polars, time and memory: make bench-windows ROWS=10000000
 bench-windows: bench-build

@@ -3,6 +3,7 @@
     make bench-hap                  10 M rows, keys in ascending order
     make bench-hap ROWS=1000000 ORDER=random
     make bench-flat                 Entasis alone: what ten times the rows, or random order, make of single rows
+    make bench-hap-file             the table in a file, beside the same in memory
 
 A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by
 itself, with parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a
@@ -15,6 +16,10 @@ and in each round all take turns, operation by operation; what counts is the rat
 first half of an operation's runs warms the caches, which the other processes had before, and the second half
 is measured.
 
+The engine `file` is Entasis with the table in a file under `--dir` and `synchronous` off: statements do what
+they do in memory, and the log is written behind them. The ratio to memory is the median of those of the
+rounds. The file is removed afterwards.
+
 With Entasis alone the same operations run from Rust, and once more while another thread scans the table
 without a pause ("beside scans"); then come the bulk statements with the memory that they leave.
 """
@@ -26,10 +31,12 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
-from engines import keep, open_answers, peak_bytes
+from engines import ROOT, keep, open_answers, peak_bytes
 
 COLUMNS = [f"a{i}" for i in range(16)]
 POINT = "SELECT a0, a1, a2, a3 FROM hap WHERE k = ?"
@@ -64,12 +71,11 @@ class Columnar:
 
 
 class Entasis(Columnar):
-    def __init__(self):
+    def __init__(self, path=":memory:"):
         import entasis
 
         self.version = entasis.__version__
-        self.connection = entasis.connect(threads=1)
-        self.other = self.connection
+        self.connection = entasis.connect(path, threads=1)
 
     def run(self, sql, parameters=None):
         cursor = self.connection.execute(sql, parameters)
@@ -78,6 +84,14 @@ class Entasis(Columnar):
     def scanner(self):
         connection = self.connection.duplicate()
         return lambda: connection.execute(SCAN).fetchall()
+
+
+class InFile(Entasis):
+    """Entasis with its table in a file; nobody waits for the disk."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.run("SET synchronous = 'off'")
 
 
 class DuckDB(Columnar):
@@ -107,7 +121,9 @@ class SQLite:
         return self.connection.execute(sql, parameters or ()).fetchall()
 
 
-ENGINES = {"entasis": Entasis, "duckdb": DuckDB, "sqlite": SQLite}
+ENGINES = {"entasis": Entasis, "file": InFile, "duckdb": DuckDB, "sqlite": SQLite}
+# Goal: so many times as long in a file as in memory.
+IN_FILE = 1.3
 
 
 KEYED = ["point", "insert", "update payload", "delete", "update key"]
@@ -227,9 +243,9 @@ def bulk(engine, rows, updates):
     return figures
 
 
-def serve(name):
+def serve(name, path):
     answers = open_answers()
-    engine = ENGINES[name]()
+    engine = ENGINES[name](path) if path else ENGINES[name]()
     # A scan that is through waits for the interpreter as long as another thread may keep it, 5 ms by default.
     sys.setswitchinterval(1e-4)
     print(json.dumps(engine.version), file=answers, flush=True)
@@ -249,8 +265,8 @@ def serve(name):
 
 
 class Worker:
-    def __init__(self, name):
-        command = [sys.executable, __file__, "serve", name]
+    def __init__(self, name, path=""):
+        command = [sys.executable, __file__, "serve", name, str(path)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.version = json.loads(self.process.stdout.readline())
 
@@ -258,6 +274,10 @@ class Worker:
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def flat(args):
@@ -293,42 +313,68 @@ def flat(args):
         keep("hap", "hap-flat", content)
 
 
-def rust(program, rows, order):
-    """The same operations from Rust: median microseconds by operation."""
+def rust(program, rows, order, path=None):
+    """The same operations from Rust, in memory or in a file: median microseconds by operation."""
     command = [program, "hap", "--rows", str(rows)] + (["--random"] if order == "random" else [])
+    command += ["--file", str(path)] if path else []
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def main():
+def in_file(rounds, pairs):
+    """Prints and returns by operation what a file costs: the medians of the ratios of the rounds."""
+    ratio = lambda op, file, memory: statistics.median(y[op] / x[op] for x, y in zip(rounds[memory], rounds[file]))
+    ratios = {head: {op: ratio(op, file, memory) for op in LIMITS} for head, (file, memory) in pairs.items()}
+    print("\n" + "file / memory".ljust(18) + "".join(f"{head:>14}" for head in pairs) + f"{'goal':>16}")
+    for op in LIMITS:
+        marks = " ".join("✓" if ratios[head][op] <= IN_FILE else "✗" for head in pairs)
+        print(op.ljust(18) + "".join(f"{ratios[head][op]:14.2f}" for head in pairs) + f"{f'≤ {IN_FILE} {marks}':>16}")
+    return ratios
+
+
+def main(command=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--order", choices=["sorted", "random"], default="sorted")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=1_000_000, help="of the loop that watches the memory")
-    parser.add_argument("--engines", default="entasis,duckdb,sqlite")
+    parser.add_argument("--engines", default="entasis,duckdb,sqlite", help="of entasis, file, duckdb, sqlite")
     parser.add_argument("--bench", default="target/release/entasis-bench", help="the program for the figures from Rust")
+    parser.add_argument("--dir", type=Path, default=ROOT / "bench" / "data", help="where the database of file is made")
+    parser.add_argument("--brief", action="store_true", help="nothing beside scans, and no bulk statements")
     parser.add_argument("--no-record", action="store_true")
     parser.add_argument("--flat", action="store_true", help="tables of three kinds, Entasis alone")
-    args = parser.parse_args()
+    args = parser.parse_args(command)
     if args.flat:
         return flat(args)
+    args.dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="hap-", dir=args.dir) as directory:
+        return beside(args, Path(directory))
 
+
+def beside(args, directory):
+    """The engines in turns, with their table; what is kept of them."""
     names = args.engines.split(",")
-    workers = {name: Worker(name) for name in names}
+    workers = {name: Worker(name, directory / "hap.db" if name == "file" else "") for name in names}
     content = {"rows": args.rows, "order": args.order, "versions": {n: w.version for n, w in workers.items()}}
     content["load_seconds"] = {}
     for name, worker in workers.items():
         seconds = worker.ask("load", args.rows, args.order)
         content["load_seconds"][name] = seconds
         print(f"{name} {worker.version}: loaded in {seconds:.1f} s ({args.rows / seconds / 1e6:.2f} M rows/s)", flush=True)
-    heads = names + (["beside scans", "Rust"] if "entasis" in workers else [])
+    heads = list(names)
+    heads += ["beside scans"] * ("entasis" in workers and not args.brief)
+    has_rust = Path(args.bench).is_file() or not args.brief
+    heads += ["Rust"] * ("entasis" in workers and has_rust) + ["Rust, file"] * ("file" in workers and has_rust)
     rounds = {head: [] for head in heads}
     for seed in range(args.rounds):
         for name, worker in workers.items():
             rounds[name].append(worker.ask("measure", args.rows, seed))
-        if "entasis" in workers:
+        if "beside scans" in heads:
             rounds["beside scans"].append(workers["entasis"].ask("beside", args.rows, seed + args.rounds))
+        if "Rust" in heads:
             rounds["Rust"].append(rust(args.bench, args.rows, args.order))
+        if "Rust, file" in heads:
+            rounds["Rust, file"].append(rust(args.bench, args.rows, args.order, directory / f"rust-{seed}.db"))
     median = lambda head, op: statistics.median(r[op] for r in rounds[head])
     columns = {op: {head: median(head, op) for head in heads} for op in LIMITS}
     print("\n" + "µs, median".ljust(18) + "".join(f"{h:>14}" for h in heads) + f"{'goals':>16}")
@@ -340,16 +386,23 @@ def main():
         print(op.ljust(18) + "".join(f"{min(r[op] for r in rounds[h]):14.1f}" for h in heads))
     content["median_us"] = columns
     content["rounds_us"] = {op: {head: [round(r[op], 1) for r in rounds[head]] for head in rounds} for op in LIMITS}
-    if "entasis" in workers:
+    pairs = {"Python": ("file", "entasis"), "Rust": ("Rust, file", "Rust")}
+    pairs = {head: pair for head, pair in pairs.items() if set(pair) <= set(heads)}
+    if pairs:
+        content["file_by_memory"] = in_file(rounds, pairs)
+    if "entasis" in workers and not args.brief:
         content["bulk"] = workers["entasis"].ask("bulk", args.rows, args.updates)
         print()
         for name, figure in content["bulk"].items():
             print(f"{name.ljust(34)}{figure:10.2f}")
     content["peak_bytes"] = {name: worker.ask("peak") for name, worker in workers.items()}
     print("peak MB: " + ", ".join(f"{name} {peak / 1e6:.0f}" for name, peak in content["peak_bytes"].items()))
+    for worker in workers.values():
+        worker.end()
     if not args.no_record:
-        keep("hap", f"hap-{args.rows}-{args.order}", content)
+        keep("hap", f"hap-{args.rows}-{args.order}" + "-file" * ("file" in names), content)
+    return content
 
 
 if __name__ == "__main__":
-    serve(sys.argv[2]) if sys.argv[1:2] == ["serve"] else main()
+    serve(*sys.argv[2:]) if sys.argv[1:2] == ["serve"] else main()

@@ -6,6 +6,7 @@ use entasis::{Config, Connection, DataType, Database, Value};
 use std::collections::HashSet;
 use std::error::Error;
 use std::iter;
+use std::path::Path;
 use std::time::Instant;
 
 const POINT: &str = "SELECT a0, a1, a2, a3 FROM hap WHERE k = ?";
@@ -32,14 +33,17 @@ fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64
 }
 
 /// Loads `rows` rows with even keys, in their order or in another, and prints the median microseconds of each
-/// operation as JSON.
-pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
-    let database = Database::in_memory(Config {
-        threads: 1,
-        when_idle: Some(entasis_allocator::give_back),
-        ..Config::default()
-    })?;
+/// operation as JSON. In a new file, if there is one: with `synchronous` off.
+pub fn run(rows: u64, is_random: bool, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    let config = Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() };
+    let database = match file {
+        Some(file) => Database::open(file, config)?,
+        None => Database::in_memory(config)?,
+    };
     let connection = database.connect();
+    if file.is_some() {
+        connection.execute("SET synchronous = 'off'")?;
+    }
     let columns: Vec<String> = (0..16).map(|i| format!("a{i} INTEGER NOT NULL")).collect();
     connection.execute(&format!("CREATE TABLE hap (k BIGINT PRIMARY KEY, {})", columns.join(", ")))?;
     let key = if is_random { format!("i * 7368787 % {rows}") } else { "i".into() };

@@ -43,6 +43,9 @@ enum Command {
         /// Load the rows in random order of their keys.
         #[arg(long)]
         random: bool,
+        /// Keep the table in this file, which is made, and not in memory.
+        #[arg(long)]
+        file: Option<PathBuf>,
     },
     /// What parsing, binding and optimizing take: a line of JSON for each of five queries, in microseconds.
     Binding,
@@ -67,7 +70,7 @@ enum Command {
 fn main() -> Result<(), Box<dyn Error>> {
     match Arguments::parse().command {
         Command::TpchData { scale, out } => tpch_data(scale, &out),
-        Command::Hap { rows, random } => hap::run(rows, random),
+        Command::Hap { rows, random, file } => hap::run(rows, random, file.as_deref()),
         Command::Binding => binding::run(),
         Command::Threads { rows, threads, rounds, seconds } => {
             threads::run(rows, &threads, rounds, Duration::try_from_secs_f64(seconds)?)

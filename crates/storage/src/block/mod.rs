@@ -175,7 +175,7 @@ impl Block {
     }
 
     /// Slots that there is memory for.
-    pub(crate) fn slots(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.slots as usize
     }
 
@@ -249,7 +249,7 @@ impl Block {
 
     /// The value in `slot`, which is live, of a column that is held as `physical`.
     #[inline]
-    pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
+    pub fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
         if !self.is_valid(slot) {
             return Datum::Null;
         }

@@ -2,7 +2,8 @@
 //!
 //! Text tests under the configuration `reopened` show that every statement leaves a file that says the same;
 //! `storage`'s own tests stop a checkpoint at each of its writes. Here are processes that are killed while
-//! they write, and what a user sees of a file.
+//! they write, and what a user sees of a file. `make kill` (tests/kill) is the long run, with DDL, loads and
+//! indexes.
 
 use entasis::{Config, Connection, Database, Value};
 use std::collections::BTreeSet;

@@ -1,0 +1,334 @@
+"""Writes small database files of the current format, and beside each a text of what is in it.
+
+    make formats FORMAT=1        writes to tests/formats/1
+
+| file | what is in it |
+|---|---|
+| `types` | a table of all types: NULL, least and greatest values, what is odd; an empty one |
+| `encodings` | a column for each encoding; dictionaries, symbols; a table by key that was written to after it was loaded |
+| `objects` | schemas, keys, an index, foreign keys, checks, defaults, identity, sequences, views |
+| `log` | a database whose process was killed: what was committed last is in the log only, if there is one |
+
+A file is written once for each version of the format, by the last Entasis that has this version as its newest,
+and then never again: each later one must open it and find what the text says (`test_formats.py`). So this
+program may change at any time, and files of older versions stay as they are. A log is kept compressed, because
+most of it is zeros.
+"""
+
+import argparse
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+#: No file is longer, so that they may be many.
+MOST = 100_000
+#: What files end in.
+DATA, LOG, TEXT = ".entasis", ".wal", ".txt"
+
+TYPES = {
+    "BOOLEAN": ["false", "true"],
+    "TINYINT": ["-128", "127", "0"],
+    "SMALLINT": ["-32768", "32767"],
+    "INTEGER": ["-2147483648", "2147483647"],
+    "BIGINT": ["-9223372036854775808", "9223372036854775807"],
+    "UTINYINT": ["0", "255"],
+    "USMALLINT": ["0", "65535"],
+    "UINTEGER": ["0", "4294967295"],
+    "UBIGINT": ["0", "18446744073709551615"],
+    "REAL": ["-3.4028235e38", "1.5", "'NaN'", "'-Infinity'"],
+    "DOUBLE": ["-1.7976931348623157e308", "0.1", "'NaN'", "'Infinity'", "'-0.0'"],
+    "DECIMAL(4, 2)": ["-99.99", "0.01"],
+    "DECIMAL(18, 6)": ["-999999999999.999999", "123456.654321"],
+    "DECIMAL(38, 10)": ["-9999999999999999999999999999.9999999999", "0.0000000001"],
+    "VARCHAR": ["''", "'a'", "'twelve bytes'", "'thirteen byte'", "'Größe 🦀'", "repeat('long ', 60)"],
+    "BLOB": ["'\\x00\\xFF'", "''"],
+    "DATE": ["'0001-01-01'", "'9999-12-31'", "'infinity'", "'1970-01-01'"],
+    "TIME": ["'00:00:00'", "'23:59:59.999999'"],
+    "TIMESTAMP": ["'0001-01-01 00:00:00'", "'2026-11-26 10:11:12.131415'", "'-infinity'"],
+    "TIMESTAMPTZ": ["'1970-01-01 00:00:00+00'", "'2026-11-26 10:11:12.131415+02'"],
+    "INTERVAL": ["'14 months 3 days 04:05:06.000007'", "'-1 day'", "'0 days'"],
+    "UUID": ["'00000000-0000-0000-0000-000000000000'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"],
+}
+
+
+def types():
+    """Statements, and questions whose answers are kept."""
+    names = [f"c{number}" for number in range(len(TYPES))]
+    columns = ", ".join(f"{name} {ty}" for name, ty in zip(names, TYPES))
+    rows = []
+    for number in range(max(map(len, TYPES.values())) + 1):
+        values = [values[number] if number < len(values) else "NULL" for values in TYPES.values()]
+        rows.append(f"({number}, " + ", ".join(f"CAST({v} AS {ty})" for v, ty in zip(values, TYPES)) + ")")
+    statements = [
+        f"CREATE TABLE all_types (id INTEGER, {columns})",
+        f"INSERT INTO all_types VALUES {', '.join(rows)}",
+        f"CREATE TABLE nothing (id INTEGER, {columns})",
+    ]
+    # Python's intervals have no months.
+    value = lambda name, ty: f"CAST({name} AS VARCHAR)" if ty == "INTERVAL" else name
+    shown = [
+        f"SELECT id, {value(name, ty)} FROM all_types WHERE {name} IS NOT NULL ORDER BY id" for name, ty in zip(names, TYPES)
+    ]
+    questions = [
+        "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'all_types' ORDER BY ordinal_position",
+        *shown,
+        "SELECT count(*), count(c0), count(c14), count(c21) FROM all_types",
+        "SELECT count(*) FROM nothing",
+    ]
+    return statements, questions
+
+
+#: An encoding, the type of a column that has it, and its values by the number of the row.
+ENCODINGS = [
+    ("plain", "INTEGER", "1000 + i * 37 % 91"),
+    ("packed", "BIGINT", "500000 + i * 31 % 61"),
+    ("patched", "BIGINT", "CASE WHEN i % 97 = 5 THEN 1000000000000 + i ELSE i * 29 % 53 END"),
+    ("multiples", "BIGINT", "100 * (i * 17 % 43)"),
+    ("sequence", "BIGINT", "7 + 3 * i"),
+    ("runs", "INTEGER", "i / 50"),
+    ("scaled", "DOUBLE", "CAST(i * 13 % 71 AS DOUBLE) / 100"),
+    ("singles", "DOUBLE", "CAST(i * 11 % 67 AS DOUBLE) / 64"),
+    ("fsst", "VARCHAR", "'https://entasis.example/page/' || (i * 7 % 59)"),
+    ("flat", "SMALLINT", "i * 3 % 79"),
+    ("strings", "VARCHAR", "'text ' || (i * 5 % 37)"),
+    ("none", "VARCHAR", "CASE WHEN i % 5 = 0 THEN NULL ELSE 'as it is ' || (i % 23) END"),
+    ("auto", "VARCHAR", "'word ' || (i % 11)"),
+    ("auto", "INTEGER", "42"),
+    ("auto", "DECIMAL(12, 2)", "CAST(i % 19 AS DECIMAL(12, 2)) / 4"),
+    ("auto", "BOOLEAN", "i % 3 = 0"),
+]
+
+
+def encodings():
+    columns = ", ".join(f"e{number} {ty}" for number, (_, ty, _) in enumerate(ENCODINGS))
+    values = ", ".join(f"CAST({value} AS {ty})" for _, ty, value in ENCODINGS)
+    forced = ", ".join(f"e{number} = '{name}'" for number, (name, *_) in enumerate(ENCODINGS) if name != "auto")
+    # No more than 250 rows at once: behind 256 a table counts distinct values in 4 KB for each column.
+    statements = [
+        # What was inserted is encoded at once, and not when its table is idle.
+        "SET upkeep = 'always'",
+        f"CREATE TABLE encoded ({columns}) WITH (compression = ({forced}))",
+        f"INSERT INTO encoded SELECT {values} FROM range(250) r(i)",
+        "CREATE TABLE keyed (k BIGINT PRIMARY KEY, v VARCHAR, d DOUBLE)",
+        "INSERT INTO keyed SELECT 10 * (i * 7 % 250), 'v' || (i % 7), (i % 13) / 2.0 FROM range(250) r(i)",
+        "SET upkeep = 'auto'",
+        # What was encoded is written to: ghosts are taken, slots die, blocks are hot.
+        "INSERT INTO keyed VALUES (5, 'new', 0.5), (1005, NULL, NULL), (99999, 'last', -1)",
+        "UPDATE keyed SET v = 'changed' WHERE k BETWEEN 100 AND 190",
+        "DELETE FROM keyed WHERE k % 70 = 0",
+        "DELETE FROM encoded WHERE e4 BETWEEN 300 AND 360",
+    ]
+    sums = ", ".join(
+        f"count(e{n})" + (f", min(e{n}), max(e{n})" if ty != "BOOLEAN" else "") for n, (_, ty, _) in enumerate(ENCODINGS)
+    )
+    questions = [
+        f"SELECT count(*), {sums} FROM encoded",
+        "SELECT * FROM encoded WHERE e4 % 111 = 13 ORDER BY e4",
+        "SELECT sum(e0), sum(e1), sum(e2), sum(e3), sum(e4), sum(e5), round(sum(e6), 6), sum(e7), sum(e9), sum(e14) FROM encoded",
+        "SELECT e8, count(*) FROM encoded GROUP BY e8 ORDER BY e8 LIMIT 5",
+        "SELECT e12, count(*) FROM encoded GROUP BY e12 ORDER BY e12",
+        "SELECT count(*), sum(k), count(v), sum(d) FROM keyed",
+        "SELECT * FROM keyed WHERE k < 220 ORDER BY k",
+        "SELECT * FROM keyed WHERE k = 1005",
+        "SELECT * FROM keyed WHERE k = 99999",
+        "SELECT * FROM keyed WHERE k = 70",
+        # Not what a later version must have, but what this file was to hold.
+        "SELECT DISTINCT encoding FROM entasis_blocks('encoded') ORDER BY encoding",
+        "SELECT DISTINCT encoding FROM entasis_blocks('keyed') ORDER BY encoding",
+    ]
+    return statements, questions
+
+
+def objects():
+    statements = [
+        "CREATE SCHEMA sales",
+        "CREATE SEQUENCE numbers START 100 INCREMENT -3 MINVALUE 1 MAXVALUE 100 CYCLE",
+        "SELECT nextval('numbers')",
+        "SELECT nextval('numbers')",
+        """CREATE TABLE customer (id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name VARCHAR NOT NULL UNIQUE,
+           since DATE DEFAULT '2026-01-01', score INTEGER DEFAULT nextval('numbers') CHECK (score > 0))""",
+        "INSERT INTO customer (name) VALUES ('Ada'), ('Grace'), ('Größe')",
+        """CREATE TABLE sales.item (customer INTEGER REFERENCES customer ON DELETE CASCADE ON UPDATE CASCADE,
+           line SMALLINT, price DECIMAL(10, 2), PRIMARY KEY (customer, line))""",
+        "INSERT INTO sales.item VALUES (1, 1, 9.99), (1, 2, 0.50), (2, 1, 100)",
+        "CREATE INDEX by_price ON sales.item (price)",
+        "CREATE VIEW totals AS SELECT name, sum(price) AS total FROM customer JOIN sales.item ON id = customer GROUP BY name",
+        "CREATE VIEW \"Of Ada\" AS SELECT total FROM totals WHERE name = 'Ada'",
+        "ALTER TABLE customer RENAME COLUMN since TO joined",
+        "ALTER TABLE customer ADD COLUMN note VARCHAR DEFAULT 'none'",
+    ]
+    questions = [
+        "SELECT * FROM customer ORDER BY id",
+        "SELECT * FROM sales.item ORDER BY customer, line",
+        "SELECT customer, line FROM sales.item WHERE price = 0.50",
+        "SELECT * FROM totals ORDER BY name",
+        'SELECT * FROM "Of Ada"',
+        "INSERT INTO customer (name) VALUES ('Ada')",
+        "INSERT INTO customer (name, score) VALUES ('Alan', 0)",
+        "INSERT INTO customer (name) VALUES (NULL)",
+        "INSERT INTO sales.item VALUES (77, 1, 1)",
+        "INSERT INTO sales.item VALUES (1, 1, 1)",
+        "SELECT nextval('numbers')",
+        "INSERT INTO customer (name) VALUES ('Barbara') RETURNING joined, note",
+        "DELETE FROM customer WHERE id = 1",
+        "SELECT * FROM sales.item ORDER BY customer, line",
+        "DROP TABLE sales.item",
+    ]
+    return statements, questions
+
+
+def log():
+    statements = [
+        "CREATE TABLE t (k INTEGER PRIMARY KEY, v VARCHAR)",
+        "CREATE TABLE loose (a INTEGER, b VARCHAR, c DOUBLE)",
+        "CREATE UNIQUE INDEX by_v ON t (v)",
+        "INSERT INTO t SELECT i, 'row ' || i FROM range(50) r(i)",
+        "INSERT INTO loose SELECT i % 5, 'same', i / 2.0 FROM range(50) r(i)",
+        "CHECKPOINT",
+        # From here on in the log: each kind of change, one row and many.
+        "INSERT INTO t VALUES (100, 'one row')",
+        "UPDATE t SET v = 'changed' WHERE k = 3",
+        "UPDATE t SET k = 200 WHERE k = 4",
+        "DELETE FROM t WHERE k = 5",
+        "INSERT INTO loose VALUES (1, 'one row', NULL)",
+        "UPDATE loose SET b = 'changed' WHERE c = 3",
+        "DELETE FROM loose WHERE c = 4",
+        "INSERT INTO t SELECT i, 'many ' || i FROM range(300, 400) r(i)",
+        "UPDATE t SET v = v || '!' WHERE k BETWEEN 310 AND 330",
+        "DELETE FROM t WHERE k BETWEEN 340 AND 360",
+        "INSERT INTO loose SELECT i, 'many', i FROM range(300, 400) r(i)",
+        "UPDATE loose SET a = -a WHERE a BETWEEN 310 AND 330",
+        "DELETE FROM loose WHERE a BETWEEN 340 AND 360",
+        "BEGIN",
+        "INSERT INTO t VALUES (500, 'in a transaction')",
+        "INSERT INTO loose VALUES (500, 'in a transaction', 0)",
+        "COMMIT",
+        "CREATE TABLE later (a INTEGER DEFAULT 7, b VARCHAR)",
+        "INSERT INTO later (b) VALUES ('x'), ('y')",
+        "ALTER TABLE later ADD COLUMN c INTEGER DEFAULT 8",
+        "CREATE VIEW seen AS SELECT count(*) AS n FROM later",
+        "CREATE SEQUENCE counted",
+        "CREATE TABLE gone (a INTEGER)",
+        "DROP TABLE gone",
+        "CREATE TABLE emptied (a INTEGER)",
+        "INSERT INTO emptied VALUES (1)",
+        "TRUNCATE emptied",
+        # Under way when the process ends.
+        "BEGIN",
+        "INSERT INTO t VALUES (600, 'not committed')",
+    ]
+    questions = [
+        "SELECT count(*), sum(k) FROM t",
+        "SELECT * FROM t WHERE k < 6 OR k BETWEEN 100 AND 312 OR k > 399 ORDER BY k",
+        "SELECT k FROM t WHERE v = 'many 311!'",
+        "SELECT k FROM t WHERE v = 'changed'",
+        "SELECT count(*), sum(a), sum(c), count(c) FROM loose",
+        "SELECT a, b, c, count(*) FROM loose WHERE a < 0 OR b IN ('changed', 'one row', 'in a transaction') GROUP BY ALL ORDER BY ALL",
+        "SELECT * FROM later ORDER BY b",
+        "SELECT * FROM seen",
+        "SELECT * FROM gone",
+        "SELECT count(*) FROM emptied",
+        "INSERT INTO t VALUES (700, 'changed')",
+        "INSERT INTO t VALUES (700, 'new')",
+    ]
+    return statements, questions
+
+
+FILES = {"types": types, "encodings": encodings, "objects": objects, "log": log}
+
+
+# ---- texts --------------------------------------------------------------------------------------------------
+
+
+def shown(value):
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def answer(connection, sql):
+    """The lines of an answer: rows, or what kind of error it is."""
+    import entasis
+
+    try:
+        cursor = connection.execute(sql)
+        rows = cursor.fetchall() if cursor.description else []
+    except entasis.Error as error:
+        return [f"error: {type(error).__name__}"]
+    return [" | ".join(map(shown, row)) for row in rows]
+
+
+def text_of(connection, questions):
+    """Questions and answers, as they are kept."""
+    connection.execute("SET timezone = 'UTC'")
+    return "\n".join("\n".join([sql, *("    " + line for line in answer(connection, sql)), ""]) for sql in questions)
+
+
+def questions_of(text):
+    """The questions of a text."""
+    return [line for line in text.splitlines() if line and not line.startswith(" ")]
+
+
+def log_beside(path):
+    """The log of a database file, if there is one."""
+    path = Path(path)
+    candidates = [path.with_suffix(LOG), path.with_name(path.name + LOG)]
+    return next((log for log in candidates if log.exists() and log.stat().st_size > 0), None)
+
+
+# ---- writing ------------------------------------------------------------------------------------------------
+
+
+def write(path, name):
+    """Writes a database, and ends: properly, or as a crash does."""
+    import entasis
+
+    statements, _ = FILES[name]()
+    connection = entasis.connect(path)
+    if name != "log":  # One state is written, not one after the other: the file has less room in it.
+        connection.execute("SET synchronous = 'off'")
+    for sql in statements:
+        connection.execute(sql)
+    if name == "log":
+        os.kill(os.getpid(), signal.SIGKILL)
+    connection.execute("CHECKPOINT")
+    connection.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--most", type=int, default=MOST, help="bytes of a file")
+    args = parser.parse_args()
+    import entasis
+
+    args.directory.mkdir(parents=True, exist_ok=True)
+    for name, of in FILES.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            made = Path(scratch) / f"{name}{DATA}"
+            done = subprocess.run([sys.executable, __file__, "write", str(made), name])
+            if done.returncode not in ([0, -signal.SIGKILL] if name == "log" else [0]):
+                sys.exit(f"{name} was not written")
+            kept = {args.directory / made.name: made.read_bytes()}
+            if log := log_beside(made):
+                # Without the time in it, so that the same log has the same bytes.
+                kept[args.directory / f"{log.name}.gz"] = gzip.compress(log.read_bytes(), mtime=0)
+            with entasis.connect(made) as connection:
+                text = text_of(connection, of()[1])
+            del connection
+        for path, content in kept.items():
+            if len(content) > args.most:
+                sys.exit(f"{path.name} would have {len(content):,} bytes, and may have {args.most:,}")
+            path.write_bytes(content)
+            print(f"{path}: {len(content):,} bytes")
+        (args.directory / f"{name}{TEXT}").write_text(text)
+
+
+if __name__ == "__main__":
+    write(*sys.argv[2:]) if sys.argv[1:2] == ["write"] else main()
