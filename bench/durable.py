@@ -20,7 +20,8 @@ a figure is the median of the rounds. What is timed is what a Python program wai
 Python takes of it, single commits are also measured in memory, where nothing is written; and what the disk could
 do is measured by a file to which 256 bytes are appended and synced, again and again.
 
-The tables are printed and kept as JSON, with machine and commit, under bench/record/.
+All parts together take about half an hour. The tables are printed and kept as JSON, with machine and commit,
+under bench/record/.
 """
 
 import argparse

@@ -24,6 +24,8 @@ const HEADER: usize = 256;
 const REGISTERS: usize = 4096;
 /// Bytes of the live bits of a slice.
 const LIVE: usize = 128;
+/// Places that are put right at most: references may say again and again that the same is there.
+const MANY: usize = 100_000;
 
 /// The data file with the right checksums.
 pub fn file(bytes: &[u8]) -> Vec<u8> {
@@ -184,6 +186,9 @@ fn manifest(bytes: &[u8], at: usize, found: &mut Found) -> Option<()> {
     }
     for _ in 0..manifest.varint()? {
         let at = manifest.skip(REFERENCE)?;
+        if found.places.len() + found.references[1].len() > MANY {
+            return None;
+        }
         // How fences and row numbers are written depends on the table: what goes up to the end is right.
         let kinds = [(false, false), (false, true), (true, false), (true, true)];
         let parsed = kinds.into_iter().find_map(|kind| index(bytes, at, columns, kind));
