@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt kill fuzz fuzz-coverage formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -82,6 +82,12 @@ compare: $(VENV)/ready
 	$(TARGET)/release/examples/workloads --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) --queries 100 --dialect common \
 		| PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/compare.py --postgres "$(POSTGRES)"; \
 		status=$$?; rm -f $(EXTENSION); exit $$status
+
+## Stop a machine at each operation of random transactions, N times, and open what is there: make crash N=300000 SEED=1
+crash: N = 300000
+crash: SEED = 1
+crash:
+	cargo run --release --quiet -p entasis-testkit --example crashes -- $(N) $(SEED)
 
 ## Kill a process that writes to a file, N times, and check what is there: make kill N=200 SEED=36 SYNCHRONOUS=full
 kill: N = 200

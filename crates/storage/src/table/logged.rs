@@ -12,8 +12,8 @@
 //! it stands behind it in the log. If the wait fails, the commit is visible and may or may not be in the file;
 //! from then on the log refuses all.
 //!
-//! A table is logged from the moment at which it is told so, which is before anybody writes to it. One that
-//! never is, a temporary one for instance, pays for one question a writer.
+//! A table is logged from the moment at which it is told so: when its database is opened, or when it gets its
+//! name. One that never is, a temporary one for instance, pays for one question a writer.
 
 use crate::record::{Recorder, Wording};
 use crate::sync::lock_order::assert_none_is_held;
