@@ -139,8 +139,8 @@ impl Connection {
     }
 
     /// Ends the connection. Results that have been fetched stay good.
-    fn close(&self) {
-        self.session.close();
+    fn close(&self, py: Python<'_>) {
+        self.session.close(py);
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -148,7 +148,7 @@ impl Connection {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        self.close();
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.close(py);
     }
 }

@@ -13,7 +13,6 @@ use entasis_vector::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyMapping, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -26,11 +25,11 @@ const STACK: usize = 64 << 20;
 
 /// A connection with what its users in Python share.
 pub struct Session {
-    connection: Connection,
+    /// `None` once it was closed.
+    connection: Mutex<Option<Arc<Connection>>>,
     scope: Arc<Scope>,
     /// One statement at a time.
     turn: Mutex<()>,
-    closed: AtomicBool,
 }
 
 impl Session {
@@ -39,28 +38,30 @@ impl Session {
         let scope = Arc::new(Scope::default());
         let asked = scope.clone();
         connection.set_replacement(Some(Arc::new(move |name| asked.find(name))));
-        Session { connection, scope, turn: Mutex::new(()), closed: AtomicBool::new(false) }
+        Session { connection: Mutex::new(Some(Arc::new(connection))), scope, turn: Mutex::new(()) }
     }
 
     /// The connection.
     ///
     /// # Errors
     /// If it has been closed.
-    pub fn connection(&self) -> PyResult<&Connection> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(crate::errors::ProgrammingError::new_err("the connection is closed"));
-        }
-        Ok(&self.connection)
+    pub fn connection(&self) -> PyResult<Arc<Connection>> {
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        connection.ok_or_else(|| crate::errors::ProgrammingError::new_err("the connection is closed"))
     }
 
-    /// No more statements.
-    pub fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+    /// No more statements. The database ends with its last connection, whose file may be opened again when
+    /// this returns, unless a statement is still running.
+    pub fn close(&self, py: Python<'_>) {
+        let gone = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The last one writes a checkpoint.
+        py.detach(|| drop(gone));
     }
 
     /// Stops the running statement.
     pub fn interrupt(&self) {
-        self.connection.cancel_flag().raise();
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        connection.iter().for_each(|connection| connection.cancel_flag().raise());
     }
 
     /// What is given for the parameters of a statement: a sequence in their order, or a dict by their names.
@@ -143,7 +144,7 @@ impl Session {
             let statement = move || {
                 let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
                 self.scope.enter(frame);
-                let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
+                let result = catch_unwind(AssertUnwindSafe(|| work(&connection)));
                 let result =
                     result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
                 // Whoever asked may be gone only if it panicked itself.

@@ -267,6 +267,12 @@ def test_database_files_keep_tables(tmp_path):
         assert connection.execute("SELECT b FROM t WHERE a = 2").fetchone() == ("two",)
         with pytest.raises(entasis.OperationalError, match="in use by process"):
             entasis.connect(tmp_path / "my.db")
+        cursor = connection.execute("SELECT a FROM t ORDER BY a")
+    # What was closed has let go of the file, though its names are still there, and keeps what it fetched.
+    with entasis.connect(tmp_path / "my.db") as other:
+        assert other.execute("SELECT count(*) FROM t").fetchone() == (2,)
+    assert cursor.fetchall() == [(1,), (2,)]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["my.db"]
 
 
 def test_what_is_no_database_is_refused(tmp_path):
