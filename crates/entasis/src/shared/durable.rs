@@ -341,6 +341,7 @@ mod tests {
     use entasis_storage::file::Access;
     use entasis_storage::{IfExists, Transaction, View, Waiter};
     use entasis_vector::ErrorKind;
+    use std::cell::RefCell;
     use std::thread;
 
     fn on(disk: &FaultyDisk) -> Result<(Durable, Catalog)> {
@@ -360,10 +361,10 @@ mod tests {
         let view = View { name, sql, schema: Vec::new(), needs: Vec::new() };
         names.add(Entry::View(Arc::new(view)), IfExists::Fail)?;
         let changes = durable.name_changes(&base, &names, &mut |table| table.snapshot())?.expect("a new name");
-        let mut changes = Some(changes);
+        let changes = RefCell::new(Some(changes));
         Transaction::default().commit_as(
             &Waiter::default(),
-            |_| Ok(changes.as_ref().map(NameChanges::prologue)),
+            |_| Ok(changes.borrow().as_ref().map(NameChanges::prologue)),
             |rows| {
                 let published = catalog.publish(&base, &names, &[], rows)?;
                 durable.publish(changes.take().expect("it is published once"));

@@ -4,11 +4,13 @@
 //! ```text
 //! whole      all types, layouts, encodings, objects: there and back
 //! changes    what a later checkpoint writes, and what it must not leave out
+//! logged     names in the log: recovery of file and log
 //! damage     disks that stop, bytes that rot
 //! ```
 
 mod changes;
 mod damage;
+mod logged;
 mod whole;
 
 use super::objects::tables_of;

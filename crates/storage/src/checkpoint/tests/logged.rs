@@ -1,0 +1,197 @@
+//! Names in the log: tables that a commit makes are written to the file, and are there behind a crash, with
+//! what was done to them since.
+
+use super::{ID, assert_same, create};
+use crate::backend::MemoryBackend;
+use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry};
+use crate::checkpoint::{Checkpointed, Images, Moment, NameChanges, Recovered, checkpoint, recover};
+use crate::definition::{Counting, Sequence};
+use crate::file::{Access, DataFile, Root, State};
+use crate::table::tests::rows;
+use crate::table::{Table, Waiter};
+use crate::tests::random::Random;
+use crate::wal::{Log, LogReader, SegmentBytes, Synchronous};
+use crate::{Layout, TableOptions, Transaction};
+use entasis_vector::Result;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// A file and its log, both in memory, and what is open of them.
+struct Logged {
+    backends: [MemoryBackend; 2],
+    file: Arc<DataFile>,
+    log: Arc<Log>,
+    images: Images,
+    last: Checkpointed,
+    catalog: Catalog,
+}
+
+impl Logged {
+    fn new() -> Logged {
+        let backends = [MemoryBackend::new("my.db"), MemoryBackend::new("my.db.wal")];
+        let file = Arc::new(create(&backends[0]));
+        let log = Log::create(Arc::new(backends[1].clone()), ID, segment()).expect("memory does not fail");
+        let (images, last, catalog) = Default::default();
+        Logged { backends, file, log: Arc::new(log), images, last, catalog }
+    }
+
+    /// Publishes other names, unless `fails`.
+    fn rename(&self, change: impl FnOnce(&mut CatalogVersion), fails: bool) -> Result<()> {
+        let base = self.catalog.version();
+        let mut now = base.clone();
+        change(&mut now);
+        let changes = RefCell::new(None::<NameChanges>);
+        Transaction::default().commit_as(
+            &Waiter::default(),
+            |rows| {
+                let files = (&self.file, &self.log);
+                let new = NameChanges::record(files, &base, &now, &mut |table| rows.outcome(table))?;
+                let prologue = new.as_ref().map(NameChanges::prologue);
+                changes.replace(new);
+                Ok(prologue)
+            },
+            |rows| {
+                if fails {
+                    return Err(entasis_vector::Error::input("it is refused"));
+                }
+                let published = self.catalog.publish(&base, &now, &[], rows)?;
+                changes.take().expect("there are some").publish(&self.images);
+                Ok(published)
+            },
+            |_| Ok(()),
+        )
+    }
+
+    fn checkpoint(&mut self) {
+        let moment = Moment::take(&self.catalog, &self.images, || self.log.position());
+        self.log.wait(moment.log_position(), Synchronous::Full).expect("memory does not fail");
+        let written = checkpoint(&self.file, &moment, &self.last, State::Open);
+        self.last = written.expect("memory does not fail");
+        self.log.cut(self.file.header().log_position).expect("memory does not fail");
+    }
+
+    /// What a copy of both files is opened as.
+    fn recovered(&self) -> Recovered {
+        self.log.wait(self.log.position(), Synchronous::Full).expect("memory does not fail");
+        let [file, log] = self.backends.each_ref().map(|own| MemoryBackend::of("copy", own.bytes()));
+        let file = DataFile::open(Arc::new(file), Access::Write).expect("it is a database");
+        let header = file.header();
+        let log = LogReader::open(Arc::new(log), ID, segment(), header.log_position, header.state);
+        recover(&file, log.expect("it is its log"), &mut |_| Ok(())).expect("they belong together")
+    }
+
+    fn check(&self) {
+        assert_same(&self.catalog.version(), &self.recovered().catalog.version());
+    }
+
+    /// Every page is free, or of an extent that the last checkpoint reaches.
+    fn assert_nothing_is_lost(&self) {
+        let pages = |bytes: u64| bytes.div_ceil(4096);
+        let map = self.file.header().roots[Root::FreeSpace as usize];
+        let taken: u64 = self.last.extents().values().map(|extent| pages(extent.bytes)).sum();
+        let (all, free) = self.file.size();
+        assert_eq!(taken + pages(map.bytes) + 3 + free, all, "pages that nobody has");
+    }
+}
+
+fn segment() -> SegmentBytes {
+    SegmentBytes::new(4096).expect("some sectors")
+}
+
+fn table_of(name: &str, layout: Layout, count: usize, random: &mut Random) -> Arc<Table> {
+    let layout_key = if layout == Layout::Insertion { Vec::new() } else { vec![4] };
+    let sizes = TableOptions { block_slots: 256, group_slots: 1024, ..TableOptions::default() };
+    let table = Table::with_options(name, rows::schema(), TableOptions { layout, layout_key, ..sizes });
+    if count > 0 {
+        rows::insert(&table, &rows::random_rows(count, random), false);
+    }
+    table
+}
+
+fn add(names: &mut CatalogVersion, table: &Arc<Table>) {
+    let entry = Entry::Table(Arc::new(TableEntry::plain(table.clone())));
+    names.add(entry, IfExists::Fail).expect("the name is new");
+}
+
+#[test]
+fn tables_that_a_commit_makes_are_there_with_what_was_done_since() {
+    for layout in [Layout::Insertion, Layout::EquiGhost] {
+        let (mut logged, random) = (Logged::new(), &mut Random(11));
+        let (full, empty) = (table_of("full", layout, 3000, random), table_of("empty", layout, 0, random));
+        logged.rename(|names| [&full, &empty].iter().for_each(|table| add(names, table)), false).unwrap();
+        logged.check();
+        for table in [&full, &empty] {
+            rows::insert(table, &rows::random_rows(300, random), false);
+        }
+        logged.check();
+        // An old name with another table, and a table with another name.
+        let other = table_of("full", layout, 700, random);
+        let renamed = TableEntry { name: "renamed".into(), ..TableEntry::plain(full.clone()) };
+        let change = |names: &mut CatalogVersion| {
+            assert!(names.take("full"));
+            add(names, &other);
+            names.put(Entry::Table(Arc::new(renamed)));
+        };
+        logged.rename(change, false).unwrap();
+        rows::insert(&other, &rows::random_rows(10, random), false);
+        rows::insert(&full, &rows::random_rows(10, random), false);
+        logged.check();
+        logged.checkpoint();
+        logged.check();
+        logged.assert_nothing_is_lost();
+        assert_eq!(logged.recovered().commits, 0, "all of it is in the file");
+        // What was made and is gone before the next checkpoint gives its pages back.
+        let gone = table_of("gone", layout, 2000, random);
+        logged.rename(|names| add(names, &gone), false).unwrap();
+        logged.rename(|names| assert!(names.take("gone")), false).unwrap();
+        logged.check();
+        logged.checkpoint();
+        logged.assert_nothing_is_lost();
+    }
+}
+
+#[test]
+fn an_image_is_not_written_again() {
+    let (mut logged, random) = (Logged::new(), &mut Random(12));
+    let table = table_of("t", Layout::EquiGhost, 20_000, random);
+    logged.rename(|names| add(names, &table), false).unwrap();
+    let image = logged.file.bytes();
+    logged.checkpoint();
+    assert!(logged.file.bytes() < image + 16 * 4096, "{} behind {image}", logged.file.bytes());
+    // Rows that are stored in its ghosts since are written, though their blocks are the same nodes.
+    rows::insert(&table, &rows::random_rows(50, random), false);
+    logged.checkpoint();
+    logged.check();
+    logged.assert_nothing_is_lost();
+}
+
+#[test]
+fn a_commit_that_fails_gives_its_pages_back() {
+    let (mut logged, random) = (Logged::new(), &mut Random(13));
+    let table = table_of("t", Layout::Insertion, 3000, random);
+    logged.rename(|names| add(names, &table), true).unwrap_err();
+    assert_eq!(logged.recovered().commits, 0);
+    let other = table_of("u", Layout::Insertion, 10, random);
+    logged.rename(|names| add(names, &other), false).unwrap();
+    logged.check();
+    logged.checkpoint();
+    logged.assert_nothing_is_lost();
+}
+
+#[test]
+fn numbers_of_a_sequence_do_not_come_twice() {
+    let mut logged = Logged::new();
+    let counting = Counting { start: 1, increment: 1, min: 1, max: i64::MAX, cycle: false };
+    let sequence = Arc::new(Sequence::new("s", counting));
+    let entry = Entry::Sequence(sequence.clone());
+    logged.rename(|names| _ = names.add(entry, IfExists::Fail).unwrap(), false).unwrap();
+    for number in 1..=100 {
+        assert_eq!(sequence.take().unwrap(), number);
+        let names = logged.recovered().catalog.version();
+        let next = names.sequence("s").expect("it is there").next().expect("it has not ended");
+        assert!((number + 1..=number + 32).contains(&next), "{next} behind {number}");
+        if number % 17 == 0 {
+            logged.checkpoint();
+        }
+    }
+}
