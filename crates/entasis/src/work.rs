@@ -147,6 +147,27 @@ impl Work {
         }
     }
 
+    /// True if it is one of several statements.
+    pub(crate) fn is_transaction(&self) -> bool {
+        self.is_transaction
+    }
+
+    /// Sees all tables at one moment, as a transaction does. Nothing has been seen or done yet but in a
+    /// transaction.
+    pub(crate) fn see_all(&mut self, session: &Session) {
+        if !self.is_transaction {
+            *self = Work::transaction(session);
+        }
+    }
+
+    /// Does some work with the temporary objects of another session in the place of its own.
+    pub(crate) fn seen_by<R>(&mut self, session: &Session, work: impl FnOnce(&mut Work) -> R) -> R {
+        self.names = self.names.clone().seen_by(session.id);
+        let result = work(self);
+        self.names = self.names.clone().seen_by(self.owner);
+        result
+    }
+
     /// A name was looked up, and stood for this.
     pub(crate) fn sees(&mut self, entry: &Entry) {
         if !self.is_transaction {

@@ -48,12 +48,12 @@ impl Sequence {
     }
 
     /// What it counts.
-    pub(crate) fn counting(&self) -> Counting {
+    pub fn counting(&self) -> Counting {
         self.counting
     }
 
     /// The value that comes next; `None` behind the last.
-    pub(crate) fn next(&self) -> Option<i64> {
+    pub fn next(&self) -> Option<i64> {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

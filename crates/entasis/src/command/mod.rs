@@ -1,0 +1,28 @@
+//! Statements about a whole database: out to a directory of text and data files and in again, copied to
+//! another file, checked, cleaned up.
+//!
+//! ```text
+//! export  import   EXPORT DATABASE, IMPORT DATABASE
+//! script           what is declared, as the statements that declare it
+//! ```
+//! Whatever a connection has of its own does not matter to them: they see names as a new connection does
+//! ([`Session::plain`]), and nothing that is temporary.
+
+mod export;
+mod import;
+mod script;
+
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::work::Work;
+use entasis_sql::Command;
+use entasis_vector::Result;
+
+/// Runs a command.
+pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) -> Result<Rows> {
+    match command {
+        Command::Export { path, options } => export::export(session, work, path.as_ref(), &options),
+        Command::Import { path } => import::import(session, work, path.as_ref()),
+        other => Err(entasis_vector::Error::not_supported(format!("{other:?}"))),
+    }
+}
