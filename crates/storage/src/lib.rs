@@ -66,7 +66,7 @@ pub use table::{
     TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
-pub use tree::{RowGroup, RowId, inspect};
+pub use tree::{Flaw, RowGroup, RowId, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.

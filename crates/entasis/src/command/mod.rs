@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! export  import   EXPORT DATABASE, IMPORT DATABASE
+//! integrity        PRAGMA integrity_check
 //! script           what is declared, as the statements that declare it
 //! ```
 //! Whatever a connection has of its own does not matter to them: they see names as a new connection does
@@ -10,6 +11,7 @@
 
 mod export;
 mod import;
+mod integrity;
 mod script;
 
 use crate::rows::Rows;
@@ -23,6 +25,7 @@ pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) 
     match command {
         Command::Export { path, options } => export::export(session, work, path.as_ref(), &options),
         Command::Import { path } => import::import(session, work, path.as_ref()),
+        Command::CheckIntegrity { table } => integrity::check(session, work, table.as_deref()),
         other => Err(entasis_vector::Error::not_supported(format!("{other:?}"))),
     }
 }

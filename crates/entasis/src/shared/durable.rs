@@ -24,6 +24,9 @@
 //! What is not here: a log, with which a commit would write what it changed, and not the blocks that it
 //! changed and their row groups' indexes.
 
+mod verify;
+
+
 use entasis_storage::Catalog;
 use entasis_storage::backend::{Backend, FileBackend, MemoryBackend, create_file};
 use entasis_storage::checkpoint::{self, Checkpointed, Moment};

@@ -2,6 +2,7 @@
 //! take.
 
 mod durable;
+mod file;
 mod upkeep;
 
 pub(crate) use self::durable::Synchronous;

@@ -20,7 +20,7 @@
 //! | `write`, `group` | tables and their row groups |
 //! | `plan`, `data`, `extents` | what stays where it is, and what is written |
 //! | `read` | the same back |
-//! | `record`, `unchanged` | what the last checkpoint wrote, and what of it is unchanged |
+//! | `record`, `unchanged`, `verify` | what the last checkpoint wrote, what of it is unchanged, and where it is |
 //! | `moment` | what a checkpoint is of |
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
@@ -41,6 +41,7 @@ mod read;
 mod record;
 mod source;
 mod unchanged;
+mod verify;
 mod write;
 
 #[cfg(test)]

@@ -19,15 +19,19 @@
 //! |---|---|
 //! | [`header`] | preamble and headers: bytes that are not believed, and what they become once they were checked |
 //! | `space` | free runs: take, give back, join, cut |
+//! | `verify` | whether all of it is what it should be |
 //!
 //! Invariants: pages are free, or given up, or of one extent; the file is not written after an error of a
 //! write or a sync. What is not done here: what extents mean, when a checkpoint comes, caching.
 
 pub mod header;
 mod space;
+mod verify;
 
 #[cfg(test)]
 mod tests;
+
+pub use verify::Damage;
 
 pub use header::{Access, Contents, DatabaseId, Extent, Header, ROOTS, Root, State};
 

@@ -297,3 +297,91 @@ fn an_import_of_which_anything_fails_brings_nothing() {
     assert_eq!(number(&connection, "SELECT count(*) FROM information_schema.tables"), 0);
 }
 
+// ---- checks -----------------------------------------------------------------------------------------------
+
+const FILE: &[&str] = &[
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR UNIQUE)",
+    "INSERT INTO t SELECT i, 'name ' || i FROM range(20000) r(i)",
+    "CREATE TABLE u AS SELECT i AS a, i / 3.0 AS b FROM range(20000) r(i)",
+];
+
+#[test]
+fn damage_of_a_file_is_told_with_its_place() {
+    let scratch = Scratch::new();
+    let path = scratch.path("my.db");
+    run(&open(&path).connect(), FILE);
+    let whole = fs::read(&path).unwrap();
+    // Closed: a byte among the rows. In the middle there may be a page that is free.
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        (at, bytes, Database::open(&path, Config::default()).err())
+    };
+    let (at, bytes, error) = (whole.len() / 2..)
+        .step_by(1000)
+        .map(flipped)
+        .find_map(|(at, bytes, error)| Some((at, bytes, error?)))
+        .expect("some page is in use");
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert!(error.message().contains("my.db is damaged at byte "), "{error}");
+    // Open: all is in memory by then, and the file is looked at.
+    fs::write(&path, &whole).unwrap();
+    let database = open(&path);
+    let connection = database.connect();
+    assert_eq!(rows(&connection, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
+    fs::write(&path, &bytes).unwrap();
+    let found = rows(&connection, "PRAGMA integrity_check");
+    assert!(found[0].starts_with("the checksum of an extent of "), "{found:?}");
+    let place = found[0].split("|byte ").nth(1).and_then(|rest| rest.strip_suffix(" of the file"));
+    let place: usize = place.expect("it has a place").parse().unwrap();
+    assert!(place <= at && place + (8 << 20) > at, "{found:?}");
+    // A table by itself is in memory.
+    assert_eq!(rows(&connection, "PRAGMA integrity_check(t)"), ["ok|NULL|NULL"]);
+    // So is its own backup.
+    run(&connection, &[&format!("BACKUP TO '{}'", scratch.path("saved.db").display())]);
+    assert_eq!(rows(&open(&scratch.path("saved.db")).connect(), "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(rows(&connection, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
+}
+
+/// Writes to a table until it is told to stop, two rows a transaction with the sum 0.
+fn write(database: &Database, stop: &AtomicBool) -> u64 {
+    let connection = database.connect();
+    let mut commits = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let a = commits + 1;
+        run(&connection, &["BEGIN"]);
+        run(&connection, &[&format!("INSERT INTO pairs (number, a) VALUES ({commits}, {a})")]);
+        run(&connection, &[&format!("INSERT INTO others (number, a) VALUES ({commits}, -{a})")]);
+        run(&connection, &["COMMIT"]);
+        commits += 1;
+    }
+    commits
+}
+
+const PAIRS: &[&str] = &[
+    "CREATE TABLE pairs (number BIGINT PRIMARY KEY, a BIGINT)",
+    "CREATE TABLE others (number BIGINT PRIMARY KEY REFERENCES pairs, a BIGINT, UNIQUE (a))",
+];
+
+#[test]
+fn nobody_waits_for_a_check_and_all_of_it_is_of_one_moment() {
+    let scratch = Scratch::new();
+    let database = open(&scratch.path("my.db"));
+    run(&database.connect(), PAIRS);
+    run(&database.connect(), FILE);
+    run(&database.connect(), &["SET synchronous = normal"]);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| write(&database, &stop));
+        let connection = database.connect();
+        for _ in 0..10 {
+            assert_eq!(rows(&connection, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
+            run(&connection, &["CHECKPOINT"]);
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(writer.join().unwrap() > 0);
+    });
+}
+

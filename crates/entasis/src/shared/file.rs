@@ -1,0 +1,16 @@
+//! What is done with the file of a database as a whole: checked, copied, cut to what it needs.
+
+use super::Shared;
+use entasis_storage::file::Damage;
+use entasis_vector::Result;
+
+impl Shared {
+    /// What is damaged in the file; nothing without one. `go_on` is asked now and then with the share that is
+    /// done.
+    ///
+    /// # Errors
+    /// What `go_on` says.
+    pub(crate) fn damage(&self, go_on: &mut dyn FnMut(f64) -> Result<()>) -> Result<Vec<Damage>> {
+        self.durable.as_ref().map_or(Ok(Vec::new()), |durable| durable.damage(go_on))
+    }
+}
