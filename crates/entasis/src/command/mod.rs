@@ -4,11 +4,13 @@
 //! ```text
 //! export  import   EXPORT DATABASE, IMPORT DATABASE
 //! integrity        PRAGMA integrity_check
+//! backup           BACKUP
 //! script           what is declared, as the statements that declare it
 //! ```
 //! Whatever a connection has of its own does not matter to them: they see names as a new connection does
 //! ([`Session::plain`]), and nothing that is temporary.
 
+mod backup;
 mod export;
 mod import;
 mod integrity;
@@ -26,6 +28,7 @@ pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) 
         Command::Export { path, options } => export::export(session, work, path.as_ref(), &options),
         Command::Import { path } => import::import(session, work, path.as_ref()),
         Command::CheckIntegrity { table } => integrity::check(session, work, table.as_deref()),
+        Command::Backup { path, options } => backup::backup(session, path.as_ref(), &options),
         other => Err(entasis_vector::Error::not_supported(format!("{other:?}"))),
     }
 }

@@ -24,8 +24,11 @@
 //! What is not here: a log, with which a commit would write what it changed, and not the blocks that it
 //! changed and their row groups' indexes.
 
+mod backup;
 mod verify;
 
+pub(crate) use self::backup::Watch;
+pub(super) use self::backup::backup;
 
 use entasis_storage::Catalog;
 use entasis_storage::backend::{Backend, FileBackend, MemoryBackend, create_file};

@@ -1,8 +1,10 @@
 //! What is done with the file of a database as a whole: checked, copied, cut to what it needs.
 
 use super::Shared;
+use super::durable::{self, Watch};
 use entasis_storage::file::Damage;
 use entasis_vector::Result;
+use std::path::Path;
 
 impl Shared {
     /// What is damaged in the file; nothing without one. `go_on` is asked now and then with the share that is
@@ -12,5 +14,13 @@ impl Shared {
     /// What `go_on` says.
     pub(crate) fn damage(&self, go_on: &mut dyn FnMut(f64) -> Result<()>) -> Result<Vec<Damage>> {
         self.durable.as_ref().map_or(Ok(Vec::new()), |durable| durable.damage(go_on))
+    }
+
+    /// Writes what is committed to another file, which must not be there unless the backup `replaces` it.
+    ///
+    /// # Errors
+    /// I/O; interrupted.
+    pub(crate) fn backup(&self, path: &Path, replaces: bool, watch: Watch) -> Result<()> {
+        durable::backup(&self.catalog, path, replaces, watch)
     }
 }

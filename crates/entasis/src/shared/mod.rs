@@ -5,7 +5,7 @@ mod durable;
 mod file;
 mod upkeep;
 
-pub(crate) use self::durable::Synchronous;
+pub(crate) use self::durable::{Synchronous, Watch};
 
 use self::durable::Durable;
 use self::upkeep::Upkeep;

@@ -385,3 +385,88 @@ fn nobody_waits_for_a_check_and_all_of_it_is_of_one_moment() {
     });
 }
 
+// ---- backups ----------------------------------------------------------------------------------------------
+
+#[test]
+fn a_backup_is_a_state_that_there_was() {
+    for is_in_file in [true, false] {
+        let scratch = Scratch::new();
+        let database = if is_in_file { open(&scratch.path("my.db")) } else { in_memory() };
+        run(&database.connect(), PAIRS);
+        run(&database.connect(), &["SET synchronous = normal"]);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| write(&database, &stop));
+            let connection = database.connect();
+            let mut last = 0;
+            for number in 0..5 {
+                let path = scratch.path(&format!("saved-{number}.db"));
+                let before = self::number(&connection, "SELECT count(*) FROM pairs");
+                run(&connection, &[&format!("BACKUP TO '{}'", path.display())]);
+                let after = self::number(&connection, "SELECT count(*) FROM pairs");
+                let saved = open(&path).connect();
+                let count = self::number(&saved, "SELECT count(*) FROM pairs");
+                assert!((before..=after).contains(&count), "{before} <= {count} <= {after}");
+                assert!(count >= last);
+                last = count;
+                let whole =
+                    "SELECT count(*) FROM pairs p JOIN others o ON p.number = o.number AND p.a = -o.a";
+                assert_eq!(self::number(&saved, whole), count);
+                assert_eq!(self::number(&saved, "SELECT count(*) FROM others"), count);
+                assert_eq!(rows(&saved, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
+                thread::sleep(Duration::from_millis(20));
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(writer.join().unwrap() > 0);
+        });
+        let names: Vec<String> = files(&scratch.0).into_keys().collect();
+        assert!(names.iter().all(|name| name.ends_with(".db")), "{names:?}");
+    }
+}
+
+#[test]
+fn a_backup_is_a_database_of_its_own() {
+    let scratch = Scratch::new();
+    let path = scratch.path("my.db");
+    let database = open(&path);
+    let connection = database.connect();
+    run(&connection, FILE);
+    run(
+        &connection,
+        &["CREATE SEQUENCE s START 7", "SELECT nextval('s')", "CREATE VIEW v AS SELECT max(a) AS m FROM u"],
+    );
+    let saved = scratch.path("saved.db");
+    run(&connection, &[&format!("BACKUP TO '{}'", saved.display())]);
+    run(&connection, &["DELETE FROM t", "DROP VIEW v"]);
+    let other = open(&saved);
+    let copy = other.connect();
+    assert_eq!(rows(&copy, "SELECT count(*) FROM t WHERE name LIKE 'name 1%'"), ["11111"]);
+    assert_eq!(rows(&copy, "SELECT m, nextval('s') FROM v"), ["19999|8"]);
+    run(&copy, &["INSERT INTO t VALUES (-1, 'new')"]);
+    drop((copy, other));
+    assert_eq!(number(&open(&saved).connect(), "SELECT count(*) FROM t"), 20001);
+    assert_eq!(number(&connection, "SELECT count(*) FROM t"), 0);
+    // Its own file, also by another name, and one that is open.
+    for (name, options) in [("my.db", ""), ("my.db", "(OVERWRITE)"), ("link.db", "(OVERWRITE)")] {
+        let to = scratch.path(name);
+        if !to.exists() {
+            fs::hard_link(&path, &to).unwrap();
+        }
+        let error =
+            connection.execute(&format!("BACKUP TO '{}' {options}", to.display())).expect_err("refused");
+        assert!(error.message().contains("cannot back up to"), "{error}");
+    }
+    let reader = open(&saved);
+    let overwrite = format!("BACKUP TO '{}' (OVERWRITE)", saved.display());
+    let error = connection.execute(&overwrite).expect_err("it is open");
+    assert!(error.message().ends_with("it is a database that is open"), "{error}");
+    let held = number(&reader.connect(), "SELECT count(*) FROM t");
+    drop(reader);
+    assert_eq!(held, 20001);
+    // Until upkeep lets go of it.
+    while connection.execute(&overwrite).is_err() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(number(&open(&saved).connect(), "SELECT count(*) FROM t"), 0);
+}
+
