@@ -4,7 +4,7 @@
 //! ```text
 //! export  import   EXPORT DATABASE, IMPORT DATABASE
 //! integrity        PRAGMA integrity_check
-//! backup           BACKUP
+//! backup  vacuum   BACKUP, VACUUM
 //! script           what is declared, as the statements that declare it
 //! ```
 //! Whatever a connection has of its own does not matter to them: they see names as a new connection does
@@ -15,6 +15,7 @@ mod export;
 mod import;
 mod integrity;
 mod script;
+mod vacuum;
 
 use crate::rows::Rows;
 use crate::session::Session;
@@ -29,6 +30,6 @@ pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) 
         Command::Import { path } => import::import(session, work, path.as_ref()),
         Command::CheckIntegrity { table } => integrity::check(session, work, table.as_deref()),
         Command::Backup { path, options } => backup::backup(session, path.as_ref(), &options),
-        other => Err(entasis_vector::Error::not_supported(format!("{other:?}"))),
+        Command::Vacuum { table } => vacuum::vacuum(session, work, table.as_deref()),
     }
 }

@@ -25,6 +25,7 @@
 //! changed and their row groups' indexes.
 
 mod backup;
+mod compact;
 mod verify;
 
 pub(crate) use self::backup::Watch;

@@ -23,4 +23,12 @@ impl Shared {
     pub(crate) fn backup(&self, path: &Path, replaces: bool, watch: Watch) -> Result<()> {
         durable::backup(&self.catalog, path, replaces, watch)
     }
+
+    /// Brings all that is committed to the file, and cuts the file to what it needs.
+    ///
+    /// # Errors
+    /// As [`Shared::checkpoint`].
+    pub(crate) fn compact(&self) -> Result<()> {
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.compact(&self.catalog))
+    }
 }

@@ -470,3 +470,46 @@ fn a_backup_is_a_database_of_its_own() {
     assert_eq!(number(&open(&saved).connect(), "SELECT count(*) FROM t"), 0);
 }
 
+// ---- VACUUM -----------------------------------------------------------------------------------------------
+
+#[test]
+fn a_file_shrinks_to_what_it_needs() {
+    let scratch = Scratch::new();
+    let path = scratch.path("my.db");
+    let size = || fs::metadata(&path).unwrap().len();
+    {
+        let database = open(&path);
+        let connection = database.connect();
+        run(
+            &connection,
+            &[
+                "CREATE TABLE keyed (id BIGINT PRIMARY KEY, a VARCHAR, b DOUBLE)",
+                "INSERT INTO keyed SELECT i, md5(i::VARCHAR), random() FROM range(200000) r(i)",
+                "CREATE TABLE heap AS SELECT i AS a, md5(i::VARCHAR) AS b FROM range(200000) r(i)",
+                "CREATE INDEX by_a ON keyed (a)",
+                "CHECKPOINT",
+            ],
+        );
+        let full = size();
+        run(
+            &connection,
+            &["DELETE FROM keyed WHERE id % 10 > 0", "DELETE FROM heap WHERE a % 10 > 0", "VACUUM"],
+        );
+        let rest = size();
+        assert!(rest < full / 3, "{rest} of {full} bytes are left");
+        assert_eq!(rows(&connection, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
+        assert_eq!(number(&connection, "SELECT count(*) FROM keyed"), 20000);
+        // Once more, and nothing is left to do.
+        run(&connection, &["VACUUM"]);
+        assert!(size() <= rest);
+        // A fresh copy is no much smaller.
+        let saved = scratch.path("saved.db");
+        run(&connection, &[&format!("BACKUP TO '{}'", saved.display())]);
+        let needed = fs::metadata(&saved).unwrap().len();
+        assert!(rest <= needed * 2 + (1 << 20), "{rest} bytes, and {needed} are needed");
+        run(&connection, &["DELETE FROM keyed", "DELETE FROM heap", "VACUUM keyed", "VACUUM heap"]);
+        assert!(size() < 1 << 20, "{} bytes are left of nothing", size());
+    }
+    let again = open(&path).connect();
+    assert_eq!(number(&again, "SELECT count(*) FROM keyed") + number(&again, "SELECT count(*) FROM heap"), 0);
+}
