@@ -15,7 +15,7 @@ pub use crate::session::Replacement;
 use crate::session::Session;
 use crate::shared::{Shared, all_tables};
 use crate::work::Work;
-use crate::{define, execute, keyed, resting, settings, statement};
+use crate::{command, define, execute, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
@@ -317,7 +317,10 @@ impl Connection {
             | Statement::RollbackTo { .. }
             | Statement::Release { .. } => Done::Control(Box::new(statement)),
             statement => {
-                let rows = statement::run(&self.session, work, statement)?;
+                let rows = match statement {
+                    Statement::Command(command) => command::run(&self.session, work, command)?,
+                    statement => statement::run(&self.session, work, statement)?,
+                };
                 work.charge()?;
                 Done::Rows(rows)
             }

@@ -25,6 +25,7 @@
 //! ```text
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
 //! connection                       text in, rows out: transactions, and how statements run in them
+//! command                          statements about the whole database
 //! statement                        what each kind of statement does
 //! define                           statements that change what there is
 //! change  template                 statements that change rows; plans of queries that are run often
@@ -42,6 +43,7 @@ mod arguments;
 mod batch;
 mod catalog;
 mod change;
+mod command;
 pub mod config;
 pub mod connection;
 mod constraints;

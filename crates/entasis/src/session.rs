@@ -82,6 +82,17 @@ impl Session {
         }
     }
 
+    /// One with its settings of the engine, and nothing else of its own: names mean what they mean to a new
+    /// connection, and clocks are where they begin. It is cancelled with this one, and is as far as it.
+    pub(crate) fn plain(&self) -> Session {
+        Session {
+            settings: Mutex::new(self.settings()),
+            cancel: self.cancel.clone(),
+            progress: self.progress.clone(),
+            ..Session::new(self.shared.clone())
+        }
+    }
+
     /// Where its clocks are.
     pub(crate) fn time_zone(&self) -> TimeZone {
         *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner)

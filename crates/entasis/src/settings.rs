@@ -100,7 +100,8 @@ const SETTINGS: &[Setting] = &[
                       all connections, and off in memory",
         get: |session| session.shared.synchronous().to_string(),
         set: |session, text| {
-            let names = [(Synchronous::Full, "full"), (Synchronous::Normal, "normal"), (Synchronous::Off, "off")];
+            let names =
+                [(Synchronous::Full, "full"), (Synchronous::Normal, "normal"), (Synchronous::Off, "off")];
             session.shared.set_synchronous(one_of("synchronous", names, text)?);
             Ok(())
         },

@@ -147,6 +147,27 @@ impl Work {
         }
     }
 
+    /// True if it is one of several statements.
+    pub(crate) fn is_transaction(&self) -> bool {
+        self.is_transaction
+    }
+
+    /// Sees all tables at one moment, as a transaction does. Nothing has been seen or done yet but in a
+    /// transaction.
+    pub(crate) fn see_all(&mut self, session: &Session) {
+        if !self.is_transaction {
+            *self = Work::transaction(session);
+        }
+    }
+
+    /// Does some work with the temporary objects of another session in the place of its own.
+    pub(crate) fn seen_by<R>(&mut self, session: &Session, work: impl FnOnce(&mut Work) -> R) -> R {
+        self.names = self.names.clone().seen_by(session.id);
+        let result = work(self);
+        self.names = self.names.clone().seen_by(self.owner);
+        result
+    }
+
     /// A name was looked up, and stood for this.
     pub(crate) fn sees(&mut self, entry: &Entry) {
         if !self.is_transaction {
@@ -385,26 +406,20 @@ impl Work {
                 }
             }
         }
-        shared.publish(
-            rows,
-            (&base, &names),
-            &used,
-            waiter,
-            |rows| {
-                if fixed > 0 || built.iter().any(|built| rows.is_changed(&built.entry.table)) {
-                    return Err(moved("a table that this one relied on"));
-                }
-                for built in &mut built {
-                    let newest = rows.snapshot(&built.entry.table);
-                    catch_up(built, newest, &mut interrupt)?;
-                }
-                match claims.judge(rows) {
-                    Ok(true) => Ok(()),
-                    Ok(false) => Err(moved("rows that this one relied on")),
-                    Err(error) => Err(moved(&format!("what this one relied on: {}", error.message()))),
-                }
-            },
-        )?;
+        shared.publish(rows, (&base, &names), &used, waiter, |rows| {
+            if fixed > 0 || built.iter().any(|built| rows.is_changed(&built.entry.table)) {
+                return Err(moved("a table that this one relied on"));
+            }
+            for built in &mut built {
+                let newest = rows.snapshot(&built.entry.table);
+                catch_up(built, newest, &mut interrupt)?;
+            }
+            match claims.judge(rows) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(moved("rows that this one relied on")),
+                Err(error) => Err(moved(&format!("what this one relied on: {}", error.message()))),
+            }
+        })?;
         if !base.is(&names) {
             let (old, new) = changed_tables(&base, &names);
             shared.left(old.into_values().filter(|table| !new.contains_key(&Arc::as_ptr(table))));

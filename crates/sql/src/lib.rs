@@ -55,12 +55,13 @@ pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, ROW_ID, Referring, Repeated,
     SequenceOptions, Statement, bind, bind_template, follow,
 };
+pub use syntax::commands::quoted;
 pub use syntax::complete::is_complete;
 pub use syntax::keyed::{Keyed, KeyedAction, Scalar};
 pub use syntax::object_name::WrittenName;
 pub use syntax::on_deep_stack;
 pub use syntax::parse::parse;
-pub use syntax::parsed::{Parsed, Preparing};
+pub use syntax::parsed::{Command, Parsed, Preparing};
 pub use syntax::placeholders::check_arguments;
 pub use syntax::stored::{Mentioned, called_sequences, mentioned_columns};
 pub use syntax::types::parse_type;

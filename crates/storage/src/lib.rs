@@ -64,11 +64,11 @@ pub use catalog::{
 pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader,
-    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
+    TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};
-pub use tree::{RowGroup, RowId, inspect};
+pub use tree::{Flaw, RowGroup, RowId, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.

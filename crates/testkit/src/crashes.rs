@@ -27,6 +27,8 @@ use std::thread;
 const SEGMENT_BYTES: u32 = 8192;
 /// Disks that wait for a checker at most.
 const WAITING: usize = 16;
+/// Of so many crashes, one is checked for its integrity as well.
+const CHECKED: u64 = 8;
 /// Tables that there are at most, beside those that statements make for a moment.
 const TABLES: usize = 5;
 
@@ -71,9 +73,8 @@ pub fn run(seed: u64, crashes: u64, checkers: usize) -> std::result::Result<Foun
     let ahead = AtomicU64::new(0);
     let (states, answered, seen) = (&states, &answered, &seen);
     let result = thread::scope(|scope| {
-        let checks: Vec<_> = (0..checkers.max(1))
-            .map(|_| scope.spawn(|| check_all(&receive, states, &ahead)))
-            .collect();
+        let checks: Vec<_> =
+            (0..checkers.max(1)).map(|_| scope.spawn(|| check_all(&receive, states, &ahead))).collect();
         let written = write(&database, seed, states, answered, &|| seen.load(Ordering::Relaxed) < crashes);
         // The last crashes are those of closing it.
         drop(database);
@@ -171,6 +172,14 @@ fn opened(crash: Crash) -> std::result::Result<Opened, String> {
     let identity = "INSERT INTO identified (v) VALUES (0)";
     if state.contains("table identified\n") {
         database.connect().execute(identity).map_err(|error| format!("{identity}: {error}"))?;
+    }
+    if crash.operation.is_multiple_of(CHECKED) {
+        let damage = database.connect().execute("PRAGMA integrity_check");
+        let damage = damage.map_err(|error| format!("integrity_check: {error}"))?;
+        let damage = format!("{:?}", damage.row_values().collect::<Vec<_>>());
+        if !damage.contains("\"ok\"") {
+            return Err(format!("integrity_check: {damage}"));
+        }
     }
     drop(database);
     Ok(Opened { state, answered: crash.answered, operation: crash.operation })
@@ -292,7 +301,8 @@ impl Script<'_> {
     fn definition(&mut self) -> String {
         if !self.tables.iter().any(|name| name == "identified") {
             self.tables.push("identified".into());
-            return "CREATE TABLE identified (k BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v BIGINT)".into();
+            return "CREATE TABLE identified (k BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v BIGINT)"
+                .into();
         }
         let table = self.table();
         match self.random.below(12) {

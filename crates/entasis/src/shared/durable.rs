@@ -22,6 +22,13 @@
 //! An error of the files ends all writing until the database is opened again: what was published and is not
 //! on the disk cannot be taken back, as others have seen it.
 
+mod backup;
+mod compact;
+mod verify;
+
+pub(crate) use self::backup::Watch;
+pub(super) use self::backup::backup;
+
 use super::opening;
 use crate::config::format_bytes;
 use entasis_storage::backend::Backend;
@@ -130,12 +137,15 @@ impl Durable {
         let bytes = SegmentBytes::new(header.segment_bytes)
             .ok_or_else(|| Error::internal("a header was read whose segments have no length"))?;
         let reader = LogReader::open(log.clone(), file.id(), bytes, header.log_position, header.state)?;
-        let Recovered { catalog, written, tail, .. } =
-            checkpoint::recover(&file, reader, &mut |_| Ok(()))?;
+        let Recovered { catalog, written, tail, .. } = checkpoint::recover(&file, reader, &mut |_| Ok(()))?;
         let log = Arc::new(Log::resume(log, tail)?);
         if header.state == State::Closed {
             // From now on the log must be there.
-            file.commit(Contents { roots: header.roots, log_position: header.log_position, state: State::Open })?;
+            file.commit(Contents {
+                roots: header.roots,
+                log_position: header.log_position,
+                state: State::Open,
+            })?;
         }
         checkpoint::log_all(&catalog.version(), &log);
         let durable = Durable {
@@ -243,6 +253,15 @@ impl Durable {
     /// # Errors
     /// I/O: what was answered is in the log or the file.
     pub(super) fn checkpoint(&self, catalog: &Catalog) -> Result<()> {
+        self.ask(catalog, false)
+    }
+
+    /// The same, also if nothing has changed since the last one.
+    fn checkpoint_anyway(&self, catalog: &Catalog) -> Result<()> {
+        self.ask(catalog, true)
+    }
+
+    fn ask(&self, catalog: &Catalog, anyway: bool) -> Result<()> {
         let mut rounds = lock(&self.rounds);
         rounds.asked += 1;
         let own = rounds.asked;
@@ -259,19 +278,19 @@ impl Durable {
             let upto = rounds.asked;
             drop(rounds);
             let mut running = Running { durable: self, upto, result: None };
-            running.result = Some(self.write(catalog, State::Open));
+            running.result = Some(self.write(catalog, State::Open, anyway));
             drop(running);
             rounds = lock(&self.rounds);
         }
     }
 
     /// Makes the newest state that of the file, unless it is already, and cuts the log.
-    fn write(&self, catalog: &Catalog, state: State) -> Result<()> {
+    fn write(&self, catalog: &Catalog, state: State, anyway: bool) -> Result<()> {
         let mut written = lock(&self.written);
         let moment = Moment::take(catalog, &self.images, || self.log.position());
         let position = moment.log_position();
         self.log.wait(position, Synchronous::Full)?;
-        if position > self.checkpointed.load(Ordering::Relaxed) {
+        if anyway || position > self.checkpointed.load(Ordering::Relaxed) {
             *written = checkpoint::checkpoint(&self.file, &moment, &written, state)?;
             self.checkpointed.store(position, Ordering::Relaxed);
         } else if state == State::Closed {
@@ -291,7 +310,7 @@ impl Durable {
                 sequence.close();
             }
         }
-        self.write(catalog, State::Closed)?;
+        self.write(catalog, State::Closed, false)?;
         // What it had is in the file, and another process may make the next one as soon as this ends.
         self.log_path.as_ref().map_or(Ok(()), |path| {
             std::fs::remove_file(path).map_err(|error| Error::io("cannot remove the log", &error))
@@ -360,7 +379,8 @@ mod tests {
         let (name, sql) = (name.to_owned(), "SELECT 1".to_owned());
         let view = View { name, sql, schema: Vec::new(), needs: Vec::new() };
         names.add(Entry::View(Arc::new(view)), IfExists::Fail)?;
-        let changes = durable.name_changes(&base, &names, &mut |table| table.snapshot())?.expect("a new name");
+        let changes =
+            durable.name_changes(&base, &names, &mut |table| table.snapshot())?.expect("a new name");
         let changes = RefCell::new(Some(changes));
         Transaction::default().commit_as(
             &Waiter::default(),

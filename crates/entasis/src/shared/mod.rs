@@ -2,10 +2,11 @@
 //! take.
 
 mod durable;
+mod file;
 mod opening;
 mod upkeep;
 
-pub(crate) use self::durable::AutoCheckpoint;
+pub(crate) use self::durable::{AutoCheckpoint, Watch};
 
 use self::durable::Durable;
 use self::upkeep::Upkeep;

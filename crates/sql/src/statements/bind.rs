@@ -11,14 +11,14 @@ use crate::environment::schema::{known_schemas, new_name};
 use crate::environment::{Catalog, Parameters};
 use crate::error::from_datafusion;
 use crate::syntax::object_name::table_name;
-use crate::syntax::parsed::{Ast, Parsed};
+use crate::syntax::parsed::{Ast, Command, Parsed};
 use crate::syntax::place::locate_ident;
 use crate::syntax::placeholders::check_arguments;
 use crate::syntax::targets::changed_by;
 use crate::syntax::types::sql_type;
 use crate::syntax::{SEARCH_PATH, on_deep_stack};
 use crate::{clauses, lower};
-use datafusion_sql::sqlparser::ast::{self, Ident, ObjectType};
+use datafusion_sql::sqlparser::ast::{self, Ident, ObjectName, ObjectType};
 use entasis_engine::plan::Plan;
 use entasis_vector::statement::{STEP, reserve};
 use entasis_vector::{DataType, Error, Result, Value};
@@ -84,6 +84,7 @@ impl Binder<'_> {
             }
             Ast::Calibrate => Statement::Calibrate,
             Ast::Checkpoint => Statement::Checkpoint,
+            Ast::Command(command) => Statement::Command(self.command(command)?),
             Ast::ShowTables => Statement::ShowTables,
             Ast::ShowSettings => Statement::ShowSettings,
             Ast::ShowSetting(name) => self.show(name)?,
@@ -173,6 +174,36 @@ impl Binder<'_> {
                 Err(Error::not_supported(words.join(" ").to_uppercase()))
             }
         }
+    }
+
+    /// A command, with the name of its table, which there is.
+    fn command(&self, command: &Command<ObjectName>) -> Result<Command<String>> {
+        let table = |name: &Option<ObjectName>| {
+            name.as_ref().map(|name| {
+                let name = table_name(name)?;
+                // Nothing of its rows is to be held.
+                match self.catalog.definition(&name) {
+                    Some(_) => Ok(name),
+                    None => Err(self.table(&name).map_or_else(
+                        |error| error,
+                        |_| Error::input(format!("{name} is no table of the database")),
+                    )),
+                }
+            })
+        };
+        Ok(match command {
+            Command::Export { path, options } => {
+                Command::Export { path: path.clone(), options: options.clone() }
+            }
+            Command::Import { path } => Command::Import { path: path.clone() },
+            Command::CheckIntegrity { table: name } => {
+                Command::CheckIntegrity { table: table(name).transpose()? }
+            }
+            Command::Backup { path, options } => {
+                Command::Backup { path: path.clone(), options: options.clone() }
+            }
+            Command::Vacuum { table: name } => Command::Vacuum { table: table(name).transpose()? },
+        })
     }
 
     /// `CREATE OR REPLACE` of a sequence or an index.

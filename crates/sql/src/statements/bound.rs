@@ -1,5 +1,6 @@
 //! Statements after binding: what is left to do, with every name resolved and every type known.
 
+use crate::syntax::parsed::Command;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, Key, LayoutChoice};
 use entasis_vector::{Field, Schema, Value};
@@ -148,6 +149,8 @@ pub enum Statement {
     Calibrate,
     /// All that is committed is to be brought to the file.
     Checkpoint,
+    /// Something is to be done with the whole database. Tables by their names.
+    Command(Command<String>),
     /// The names of tables and views are wanted.
     ShowTables,
     /// All settings are wanted.

@@ -107,7 +107,11 @@ impl Binder<'_> {
                         declared.columns[i].ty,
                     )
                     .map_err(|e| e.with_context(format!("column {}", column.name.value)))?;
-                    let sequence = format!("{}_{}_seq", declared.table, column.name.value.to_lowercase());
+                    // Its sequence is called as the constraint is, if that has a name.
+                    let sequence = match name {
+                        Some(name) => beside(&declared.table, &name.value.to_lowercase()),
+                        None => format!("{}_{}_seq", declared.table, column.name.value.to_lowercase()),
+                    };
                     declared.sequences.push((sequence.clone(), options));
                     declared.set_default(i, ColumnDefault::Identity { sequence, always }, &column.name)?;
                     declared.columns[i].nullable = false;
@@ -419,6 +423,12 @@ impl Declared {
         let is_free = |name: &String| !has_constraint(&self.definition, name) && !is_taken(name);
         Ok(std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name))
     }
+}
+
+/// A name in the schema of a table.
+fn beside(table: &str, name: &str) -> String {
+    let schema = table.strip_suffix(without_schema(table)).unwrap_or_default();
+    format!("{schema}{name}")
 }
 
 /// True if a constraint or index of the table has that name.

@@ -12,7 +12,7 @@
 
 use crate::environment::Catalog;
 use crate::syntax::build::table_alias;
-use crate::syntax::parsed::Ast;
+use crate::syntax::parsed::{Ast, Command};
 use crate::syntax::sequence_call::{Kind, named_sequence};
 use crate::syntax::stored::Scopes;
 use crate::syntax::walk::WalkMut;
@@ -48,7 +48,11 @@ impl Resolver<'_> {
                 self.all(&mut **query)
             }
             Ast::CopyFrom { table, .. } => self.name(table),
-            Ast::Preparing(_)
+            Ast::Command(
+                Command::CheckIntegrity { table: Some(table) } | Command::Vacuum { table: Some(table) },
+            ) => self.name(table),
+            Ast::Command(_)
+            | Ast::Preparing(_)
             | Ast::Calibrate
             | Ast::Checkpoint
             | Ast::ShowTables

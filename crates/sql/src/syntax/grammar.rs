@@ -1,6 +1,6 @@
 //! The grammar of single statements: the parser's, and the forms that it does not know, or knows differently.
 //! These are `EXPLAIN`, `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `USE`, `RESET`, `PRAGMA`, `CALIBRATE`,
-//! `COPY`, and `CREATE OR REPLACE` of a sequence, an index or a schema.
+//! `COPY`, `CREATE OR REPLACE` of a sequence, an index or a schema, and those of [`super::commands`].
 
 use super::depth::MAX_NESTING;
 use super::dialect::EntasisDialect;
@@ -22,7 +22,7 @@ const TIME_ZONE: &str = "timezone";
 
 /// Reads one statement from its tokens.
 pub(super) struct StatementParser<'a> {
-    parser: Parser<'a>,
+    pub(super) parser: Parser<'a>,
     /// The script.
     sql: &'a str,
     /// The bytes of it at which lines start.
@@ -53,7 +53,11 @@ impl<'a> StatementParser<'a> {
     fn ast(&mut self) -> Result<Ast> {
         let first = self.parser.peek_token();
         let Token::Word(word) = &first.token else { return self.sql() };
-        match word.value.to_ascii_uppercase().as_str() {
+        let word = word.value.to_ascii_uppercase();
+        if let Some(command) = self.command(&word)? {
+            return Ok(command);
+        }
+        match word.as_str() {
             "EXPLAIN" => self.explain(),
             "DESCRIBE" | "DESC" => {
                 self.parser.next_token();
@@ -306,7 +310,7 @@ impl<'a> StatementParser<'a> {
     }
 
     /// `(name [=] value, name, …)`
-    fn copy_options(&mut self) -> Result<Vec<(String, Value)>> {
+    pub(super) fn copy_options(&mut self) -> Result<Vec<(String, Value)>> {
         let mut options = Vec::new();
         if !self.parser.consume_token(&Token::LParen) {
             return Ok(options);
@@ -365,7 +369,7 @@ impl<'a> StatementParser<'a> {
 
     // ---- errors -------------------------------------------------------------------------------------------
 
-    fn check<T>(&self, result: Result<T, ParserError>) -> Result<T> {
+    pub(super) fn check<T>(&self, result: Result<T, ParserError>) -> Result<T> {
         result.map_err(|error| match error {
             ParserError::RecursionLimitExceeded => {
                 Error::resource(format!("the statement is nested too deeply (the limit is {MAX_NESTING})"))
@@ -395,7 +399,7 @@ impl<'a> StatementParser<'a> {
         error.with_sqlstate(sqlstate::SYNTAX).with_position(place.unwrap_or_else(|| self.end()))
     }
 
-    fn unexpected(&self, expected: &str, found: &TokenWithSpan) -> Error {
+    pub(super) fn unexpected(&self, expected: &str, found: &TokenWithSpan) -> Error {
         let (text, place) = match &found.token {
             Token::EOF => {
                 (format!("syntax error: the statement ends where {expected} is expected"), self.end())

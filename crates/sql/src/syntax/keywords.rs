@@ -1,7 +1,7 @@
 //! The words of the language, for completion.
 
 /// The words that statements are made of, as far as they are worth completing.
-pub(crate) const KEYWORDS: [&str; 161] = [
+pub(crate) const KEYWORDS: [&str; 168] = [
     "ABORT",
     "ADD",
     "ALL",
@@ -14,6 +14,7 @@ pub(crate) const KEYWORDS: [&str; 161] = [
     "AS",
     "ASC",
     "ASOF",
+    "BACKUP",
     "BEGIN",
     "BETWEEN",
     "BIGINT",
@@ -34,6 +35,7 @@ pub(crate) const KEYWORDS: [&str; 161] = [
     "CURRENT_DATE",
     "CURRENT_TIMESTAMP",
     "CYCLE",
+    "DATABASE",
     "DATE",
     "DEALLOCATE",
     "DECIMAL",
@@ -54,6 +56,7 @@ pub(crate) const KEYWORDS: [&str; 161] = [
     "EXECUTE",
     "EXISTS",
     "EXPLAIN",
+    "EXPORT",
     "EXTRACT",
     "FALSE",
     "FILTER",
@@ -70,6 +73,7 @@ pub(crate) const KEYWORDS: [&str; 161] = [
     "IF",
     "IGNORE",
     "ILIKE",
+    "IMPORT",
     "IN",
     "INCREMENT",
     "INDEX",
@@ -104,7 +108,9 @@ pub(crate) const KEYWORDS: [&str; 161] = [
     "OR",
     "ORDER",
     "OUTER",
+    "OVERWRITE",
     "PARQUET",
+    "PRAGMA",
     "PREPARE",
     "PRIMARY",
     "READ",
@@ -156,6 +162,7 @@ pub(crate) const KEYWORDS: [&str; 161] = [
     "USMALLINT",
     "UTINYINT",
     "UUID",
+    "VACUUM",
     "VALUES",
     "VARCHAR",
     "VIEW",

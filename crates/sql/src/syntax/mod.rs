@@ -5,6 +5,7 @@
 //! lists  stored                                    lists as parameters; texts that the catalog keeps
 //! build  keyed                                     pieces of trees; statements that name rows by values
 //! parse                                            a script to statements
+//! commands                                         statements about a whole database
 //! grammar  preparing                               one statement from its tokens
 //! words                                            tokens that the parser takes for something else
 //! asof  using_key  sample  integers  placeholders  some of them by themselves
@@ -14,6 +15,7 @@
 
 pub(crate) mod asof;
 pub(crate) mod build;
+pub(crate) mod commands;
 pub(crate) mod complete;
 mod depth;
 mod dialect;

@@ -43,6 +43,8 @@ pub(crate) enum Ast {
     Calibrate,
     /// `CHECKPOINT`
     Checkpoint,
+    /// About a whole database.
+    Command(Command<ast::ObjectName>),
     /// `SHOW TABLES`
     ShowTables,
     /// `SHOW ALL`
@@ -65,6 +67,40 @@ pub(crate) enum Ast {
         path: String,
         /// What stands in brackets behind it.
         options: Vec<(String, Value)>,
+    },
+}
+
+/// A statement about a whole database, or a table of it, which is a `T`.
+#[derive(Debug, Clone)]
+pub enum Command<T> {
+    /// `EXPORT DATABASE 'path' (options)`: all that is in it goes to files of a directory.
+    Export {
+        /// The directory.
+        path: String,
+        /// `(name value, …)`, names in lower case; an option without a value is true.
+        options: Vec<(String, Value)>,
+    },
+    /// `IMPORT DATABASE 'path'`: all that was exported to a directory comes in.
+    Import {
+        /// The directory.
+        path: String,
+    },
+    /// `PRAGMA integrity_check[(table)]`: what is not as it should be is wanted.
+    CheckIntegrity {
+        /// Of this table only.
+        table: Option<T>,
+    },
+    /// `BACKUP TO 'path' (options)`: a copy of the database is wanted.
+    Backup {
+        /// The file.
+        path: String,
+        /// As those of an export.
+        options: Vec<(String, Value)>,
+    },
+    /// `VACUUM [table]`: what nobody needs is to be freed.
+    Vacuum {
+        /// Of this table only.
+        table: Option<T>,
     },
 }
 

@@ -2,13 +2,14 @@
 //!
 //! The lock is that of the open file (`flock`): it ends with whoever has it open, and so with its process,
 //! however that ends. A file that is to be there whole or not at all is made under another name first
-//! ([`create_file`]).
+//! ([`create_file`], [`put_file`]).
 
 use super::{Backend, Lock};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]
@@ -40,9 +41,7 @@ pub fn create_file<E: From<io::Error>>(
     path: &Path,
     fill: impl FnOnce(&FileBackend) -> Result<(), E>,
 ) -> Result<Option<FileBackend>, E> {
-    let mut other = path.as_os_str().to_owned();
-    other.push(".new");
-    let other = PathBuf::from(other);
+    let other = beside(path);
     let backend = FileBackend { name: path.display().to_string(), ..FileBackend::open(&other, true)? };
     if !backend.lock(Lock::Exclusive)? {
         return Err(io::Error::from(io::ErrorKind::ResourceBusy).into());
@@ -55,8 +54,57 @@ pub fn create_file<E: From<io::Error>>(
     fill(&backend)?;
     backend.file.sync_all()?;
     std::fs::rename(&other, path)?;
+    // The name stays once its directory does.
     sync_directory(path)?;
     Ok(Some(backend))
+}
+
+/// Makes a file that takes a name once `fill` has returned and all that it wrote will stay: also from another
+/// file, if `replaces`. Whoever has that one open keeps it. False, and nothing is done, if the name is taken
+/// otherwise.
+///
+/// # Errors
+/// Whatever the operating system or `fill` says; `ResourceBusy` if another is at it. The name is what it was
+/// then.
+pub fn put_file<E: From<io::Error>>(
+    path: &Path,
+    replaces: bool,
+    fill: impl FnOnce(Arc<FileBackend>) -> Result<(), E>,
+) -> Result<bool, E> {
+    let other = beside(path);
+    let opened = FileBackend::open(&other, true)?;
+    let backend = Arc::new(FileBackend { name: path.display().to_string(), ..opened });
+    if !backend.lock(Lock::Exclusive)? {
+        return Err(io::Error::from(io::ErrorKind::ResourceBusy).into());
+    }
+    let is_taken = || Ok::<bool, io::Error>(!replaces && path.try_exists()?);
+    let put = || {
+        if is_taken()? {
+            return Ok(false);
+        }
+        backend.set_len(0)?;
+        fill(backend.clone())?;
+        backend.file.sync_all()?;
+        if is_taken()? {
+            return Ok(false);
+        }
+        std::fs::rename(&other, path)?;
+        sync_directory(path)?;
+        Ok(true)
+    };
+    let put: Result<bool, E> = put();
+    if !matches!(put, Ok(true)) {
+        // It is nobody's; nothing better can be done about a failure here.
+        let _ = std::fs::remove_file(&other);
+    }
+    put
+}
+
+/// The name that a file has before it takes its own.
+fn beside(path: &Path) -> PathBuf {
+    let mut other = path.as_os_str().to_owned();
+    other.push(".new");
+    PathBuf::from(other)
 }
 
 /// Returns when the name of a file that was made will stay, which it does once its directory does.
@@ -151,6 +199,17 @@ mod tests {
         );
         drop(made);
         assert!(create_file(&path, |_| Ok::<(), io::Error>(())).expect("nothing fails").is_none());
+        assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 1);
+        let put = |replaces, text: &'static [u8]| put_file(&path, replaces, |file| file.write(0, text));
+        assert!(!put(false, b"other").expect("nothing fails"));
+        let fails = put_file(&path, true, |file| {
+            file.write(0, b"half of it")?;
+            Err(io::Error::other("the machine stops"))
+        });
+        assert!(fails.is_err());
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"all");
+        assert!(put(true, b"new").expect("nothing fails"));
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"new");
         assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 1);
         std::fs::remove_dir_all(&directory).expect("the test's directory");
     }

@@ -20,7 +20,7 @@
 //! | `write`, `group` | tables and their row groups |
 //! | `plan`, `data`, `extents` | what stays where it is, and what is written |
 //! | `read` | the same back |
-//! | `record` | what the last checkpoint wrote, and what of it is unchanged |
+//! | `record`, `verify` | what the last checkpoint wrote, what of it is unchanged, and where it is |
 //! | `moment` | what a checkpoint is of |
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
@@ -45,6 +45,7 @@ mod read;
 mod record;
 mod recover;
 mod source;
+mod verify;
 mod write;
 
 #[cfg(test)]

@@ -59,7 +59,12 @@ impl Object {
                 let rows = table(relation)?;
                 let indexes = indexes.into_iter().map(|index| index.map(&mut *table).transpose());
                 let indexes = indexes.collect::<Result<Vec<_>>>()?;
-                Entry::Table(Arc::new(TableEntry { name, table: rows, definition: Arc::new(definition), indexes }))
+                Entry::Table(Arc::new(TableEntry {
+                    name,
+                    table: rows,
+                    definition: Arc::new(definition),
+                    indexes,
+                }))
             }
         })
     }

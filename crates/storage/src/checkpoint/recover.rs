@@ -4,7 +4,7 @@
 //! 2. The records of each commit are done once more, in the order of the log: names change here, rows in
 //!    [`Table::redo_one`]. A record that does not apply is damage: the log and the file do not belong together.
 //! 3. What the log refers to in the file ([`super::images`]) is taken out of the free pages, and is known to
-//!    the next checkpoint.
+//!    the next checkpoint. Pages that neither it nor the checkpoint reaches are free.
 //!
 //! The log is not written meanwhile, so a machine that stops here is opened again as before.
 
@@ -52,11 +52,15 @@ pub fn recover(
     while let Some(commit) = log.next_commit()? {
         progress(commit.position)?;
         replay.commit(&commit.records).map_err(|error| {
-            Error::new(error.kind(), format!("{}, position {}: {}", log.name(), commit.position, error.message()))
+            Error::new(
+                error.kind(),
+                format!("{}, position {}: {}", log.name(), commit.position, error.message()),
+            )
         })?;
         commits += 1;
     }
     let Replay { names, written, .. } = replay;
+    file.keep_only(&written.reached())?;
     let catalog = if commits == 0 { catalog } else { Catalog::of(names) };
     Ok(Recovered { catalog, written, tail: log.end()?, commits })
 }
@@ -140,7 +144,10 @@ impl Replay<'_> {
         let (table, written) = read::table(self.file, relation, manifest)?;
         let extents: BTreeMap<u64, Extent> =
             written.extents().map(|extent| (extent.offset, extent)).collect();
-        extents.into_values().filter(|extent| extent.bytes > 0).try_for_each(|extent| self.file.claim(extent))?;
+        extents
+            .into_values()
+            .filter(|extent| extent.bytes > 0)
+            .try_for_each(|extent| self.file.claim(extent))?;
         self.written.tables.insert(id, written);
         Ok(table)
     }

@@ -195,18 +195,26 @@ pub enum LayoutName {
 }
 
 impl LayoutName {
+    /// All, by their names.
+    const NAMES: [(&'static str, LayoutName); 7] = [
+        ("auto", LayoutName::Auto),
+        ("insertion", LayoutName::Insertion),
+        ("sorted", LayoutName::Sorted),
+        ("delta", LayoutName::Delta),
+        ("equi", LayoutName::Equi),
+        ("equi_ghost", LayoutName::EquiGhost),
+        ("casper", LayoutName::Casper),
+    ];
+
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        let own = LayoutName::NAMES.into_iter().find(|(_, layout)| *layout == self);
+        own.map_or("auto", |(name, _)| name)
+    }
+
     /// The layout that SQL calls `name`, in lower case.
     pub fn parse(name: &str) -> Option<LayoutName> {
-        Some(match name {
-            "auto" => LayoutName::Auto,
-            "insertion" => LayoutName::Insertion,
-            "sorted" => LayoutName::Sorted,
-            "delta" => LayoutName::Delta,
-            "equi" => LayoutName::Equi,
-            "equi_ghost" => LayoutName::EquiGhost,
-            "casper" => LayoutName::Casper,
-            _ => return None,
-        })
+        LayoutName::NAMES.into_iter().find(|(own, _)| *own == name).map(|(_, layout)| layout)
     }
 }
 

@@ -71,7 +71,7 @@ impl Sequence {
     }
 
     /// What it counts.
-    pub(crate) fn counting(&self) -> Counting {
+    pub fn counting(&self) -> Counting {
         self.counting
     }
 

@@ -19,15 +19,19 @@
 //! |---|---|
 //! | [`header`] | preamble and headers: bytes that are not believed, and what they become once they were checked |
 //! | `space` | free runs: take, give back, join, cut |
+//! | `verify` | whether all of it is what it should be |
 //!
 //! Invariants: pages are free, or given up, or of one extent; the file is not written after an error of a
 //! write or a sync. What is not done here: what extents mean, when a checkpoint comes, caching.
 
 pub mod header;
 mod space;
+mod verify;
 
 #[cfg(test)]
 mod tests;
+
+pub use verify::Damage;
 
 pub use header::{Access, Contents, DatabaseId, Extent, Header, ROOTS, Root, State};
 
@@ -219,6 +223,35 @@ impl DataFile {
         claimed
             .then_some(())
             .ok_or_else(|| damaged(&*self.backend, extent.offset, "an extent of the log is in use"))
+    }
+
+    /// Makes all pages free that are of no extent of `reached`: at opening, before anything is written. An
+    /// image whose commit never came may have been in a checkpoint's map of what is not free.
+    ///
+    /// # Errors
+    /// Corruption, if two extents share a page.
+    pub(crate) fn keep_only(&self, reached: &[Extent]) -> Result<()> {
+        let map = self.header().roots[Root::FreeSpace as usize];
+        let mut runs: Vec<Run> = reached.iter().chain([&map]).map(|extent| Run::of(*extent)).collect();
+        runs.retain(|run| run.pages > 0);
+        runs.sort_unstable_by_key(|run| run.start);
+        let mut pages = lock(&self.pages);
+        let mut space = Space::new(pages.space.end());
+        let mut next = header::FIRST_PAGE;
+        for run in runs {
+            if run.start < next {
+                return Err(self.damaged(run.start * PAGE, "two extents share a page"));
+            }
+            if run.start > next {
+                space.release(Run { start: next, pages: run.start - next });
+            }
+            next = run.end();
+        }
+        if next < space.end() {
+            space.release(Run { start: next, pages: space.end() - next });
+        }
+        pages.space = space;
+        Ok(())
     }
 
     /// Says that the state that is committed next does not reach an extent, nor does the log behind it.

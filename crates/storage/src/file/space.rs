@@ -20,7 +20,7 @@ impl Run {
         Run { start: extent.offset / PAGE, pages: extent.bytes.div_ceil(PAGE) }
     }
 
-    fn end(self) -> u64 {
+    pub(super) fn end(self) -> u64 {
         self.start + self.pages
     }
 }

@@ -79,7 +79,6 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-
 impl<'a> Record<'a> {
     /// Its kind.
     pub(crate) fn kind(&self) -> u8 {

@@ -6,7 +6,7 @@ use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
 use crate::scan::lookup::{self, SlotRange};
 use crate::scan::row::datum;
-use crate::tree::{Root, RowGroup, RowId};
+use crate::tree::{Flaw, Root, RowGroup, RowId};
 use crate::value::{ColumnSummary, Datum, Zone};
 use entasis_vector::{DataType, Schema, Value};
 use std::fmt;
@@ -195,6 +195,19 @@ impl TableSnapshot {
     /// One value of a row.
     pub fn datum(&self, row: RowId, column: usize) -> Datum<'_> {
         datum(&self.0.root, row, column, self.schema()[column].ty)
+    }
+
+    /// What is wrong with this version as a whole: counts and fences. Nothing, unless there is a defect.
+    pub fn flaws(&self) -> Vec<Flaw> {
+        crate::tree::check::of_root(&self.0.root, &self.0.table.shape)
+    }
+
+    /// What is wrong with a row group: counts, ranges, fences, zones, and NULLs in columns that have none.
+    pub fn flaws_of_group(&self, number: usize) -> Vec<Flaw> {
+        let (root, shape) = (&self.0.root, &self.0.table.shape);
+        let mut found = crate::tree::check::of_group(root, shape, number);
+        found.extend(crate::tree::check::unwanted_nulls(root, shape, number));
+        found
     }
 
     /// Checks the invariants of this version. For tests.

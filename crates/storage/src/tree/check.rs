@@ -1,102 +1,187 @@
-//! The invariants of the version tree, for debug builds and tests.
+//! The invariants of the version tree, for debug builds and tests, and for whoever checks a database: what is
+//! not as it should be, and where.
+//!
+//! Looks at every value of a version, and at one row group after the other, so that it can be interrupted.
+//! It tells what it finds as long as there is something to look at: where the slots of a row group are not
+//! what they should be, their values are left alone.
 
 use super::{Node, Root};
 use crate::tree::key::Key;
 use crate::tree::{RowGroup, Shape};
 
+/// Flaws of a row group that are told, at most.
+const MOST: usize = 100;
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// What should hold, and does not.
+    pub what: String,
+    /// Where: row group, slice, column, as far as it is known.
+    pub place: String,
+}
+
 /// Panics if a version is not as it should be: counts, ranges, fences, zones, stamps.
 pub(crate) fn check(root: &Root, shape: &Shape) {
-    let rows: usize = root.groups.iter().map(|group| group.rows).sum();
-    assert_eq!(root.rows, rows as u64, "rows of the table");
-    if let Some(key) = &shape.key {
-        assert_eq!(root.fences.len(), root.groups.len());
-        for i in 0..root.groups.len() {
-            assert_eq!(root.groups[i].fences.get(0), root.fences.get(i), "a row group begins at its fence");
-        }
-        if !root.groups.is_empty() {
-            assert_eq!(root.fences.get(0), key.least());
-        }
+    let groups = (0..root.groups.len()).flat_map(|number| of_group(root, shape, number));
+    if let Some(Flaw { what, place }) = of_root(root, shape).into_iter().chain(groups).next() {
+        panic!("{}: {what} ({place})", shape.name);
     }
-    let mut last_number = 0;
-    for (number, group) in root.groups.iter().enumerate() {
-        assert!(group.stamp <= root.stamp);
-        check_slices(group, shape);
-        if shape.key.is_none() {
-            last_number = check_numbers(group, last_number);
-            assert!(last_number < root.next_number, "numbers were given");
+}
+
+/// What is wrong with a root: counts and fences.
+pub(crate) fn of_root(root: &Root, shape: &Shape) -> Vec<Flaw> {
+    let mut flaws = Flaws::default();
+    let rows: usize = root.groups.iter().map(|group| group.rows).sum();
+    flaws.expect(root.rows == rows as u64, "rows of the table", || "the root".into());
+    if let Some(key) = &shape.key {
+        let has_fences = root.fences.len() == root.groups.len();
+        flaws.expect(has_fences, "a fence for each row group", || "the root".into());
+        for i in 0..root.groups.len().min(root.fences.len()) {
+            let begins =
+                root.groups[i].fences.len() > 0 && root.groups[i].fences.get(0) == root.fences.get(i);
+            flaws.expect(begins, "a row group begins at its fence", || format!("row group {i}"));
         }
-        if shape.key.is_some() {
-            let next = (number + 1 < root.groups.len()).then(|| root.fences.get(number + 1));
-            check_partitions(group, shape, next);
+        if !root.groups.is_empty() && has_fences {
+            let is_least = root.fences.get(0) == key.least();
+            flaws.expect(is_least, "the first row group begins below all keys", || "row group 0".into());
+        }
+    } else {
+        let groups = root.groups.iter().enumerate();
+        let last = groups.fold(0, |last, (number, group)| numbers(&mut flaws, group, number, last));
+        flaws.expect(last < root.next_number, "the next number is no row's", || "the root".into());
+    }
+    flaws.found
+}
+
+/// What is wrong with a row group.
+pub(crate) fn of_group(root: &Root, shape: &Shape, number: usize) -> Vec<Flaw> {
+    let Some(group) = root.groups.get(number) else { return Vec::new() };
+    let mut flaws = Flaws::default();
+    flaws.expect(group.stamp <= root.stamp, "no stamp is younger than the root's", || here(number));
+    slices(&mut flaws, group, shape, number);
+    // Keys are read of slots that are there.
+    if shape.key.is_some() && flaws.found.is_empty() {
+        let next = (number + 1 < root.fences.len()).then(|| root.fences.get(number + 1));
+        partitions(&mut flaws, group, shape, number, next);
+    }
+    flaws.found
+}
+
+/// The NULLs of a row group in columns that have none, of which the tree itself knows nothing.
+pub(crate) fn unwanted_nulls(root: &Root, shape: &Shape, number: usize) -> Vec<Flaw> {
+    let Some(group) = root.groups.get(number) else { return Vec::new() };
+    let mut flaws = Flaws::default();
+    for (column, field) in shape.schema.iter().enumerate().filter(|(_, field)| !field.nullable) {
+        let is_null = |slot: usize, slice: &crate::tree::Slice| {
+            slice.is_live(slot) && slice.block(column).datum(slot, field.ty.physical()).is_null()
+        };
+        let of_slice =
+            |slice: &crate::tree::Slice| (0..group.block_slots).filter(|slot| is_null(*slot, slice)).count();
+        let nulls: usize = group.slices.iter().map(|slice| of_slice(slice)).sum();
+        let what = format!("NOT NULL: {nulls} rows have NULL in column {}", field.name);
+        flaws.expect(nulls == 0, &what, || here(number));
+    }
+    flaws.found
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Flaws {
+    found: Vec<Flaw>,
+}
+
+impl Flaws {
+    /// Something should hold.
+    fn expect(&mut self, holds: bool, what: &str, place: impl FnOnce() -> String) {
+        if !holds && self.found.len() < MOST {
+            self.found.push(Flaw { what: what.to_owned(), place: place() });
         }
     }
 }
 
-fn check_slices(group: &RowGroup, shape: &Shape) {
+fn here(group: usize) -> String {
+    format!("row group {group}")
+}
+
+fn slices(flaws: &mut Flaws, group: &RowGroup, shape: &Shape, number: usize) {
     let width = group.block_slots;
-    assert!(!group.slices.is_empty() && group.slots() <= shape.options.group_slots, "slots of a row group");
-    assert_eq!(
-        group.rows,
-        group.slices.iter().map(|slice| slice.rows()).sum::<usize>(),
-        "rows of a row group"
-    );
-    assert!(
-        group.digests.as_ref().is_none_or(|digests| *digests == group.new_digests(&shape.schema)),
-        "digests"
-    );
-    for slice in &group.slices {
-        assert!(slice.stamp() <= group.stamp);
+    let has_slots = !group.slices.is_empty() && group.slots() <= shape.options.group_slots;
+    flaws.expect(has_slots, "slots of a row group", || here(number));
+    let rows: usize = group.slices.iter().map(|slice| slice.rows()).sum();
+    flaws.expect(group.rows == rows, "rows of a row group", || here(number));
+    let digests = group.digests.as_ref();
+    let are_right = digests.is_none_or(|digests| *digests == group.new_digests(&shape.schema));
+    flaws.expect(are_right, "digests", || here(number));
+    for (at, slice) in group.slices.iter().enumerate() {
+        let in_slice = || format!("row group {number}, slice {at}");
+        flaws.expect(slice.stamp() <= group.stamp, "no stamp is younger than the row group's", in_slice);
         let live = |slot: &usize| slice.is_live(*slot);
-        assert_eq!(slice.rows(), (0..crate::BLOCK_ROWS).filter(live).count(), "rows of a slice");
+        let count = (0..crate::BLOCK_ROWS).filter(live).count();
+        flaws.expect(slice.rows() == count, "rows of a slice", in_slice);
         for (column, block) in slice.blocks().iter().enumerate() {
-            assert!(block.stamp <= slice.stamp());
+            let in_block = || format!("row group {number}, slice {at}, column {}", shape.schema[column].name);
+            flaws.expect(block.stamp <= slice.stamp(), "no stamp is younger than the slice's", in_block);
             let (physical, zone) = (shape.schema[column].ty.physical(), &group.zones[column]);
             let mut last = None;
             for slot in (0..width).filter(live) {
-                assert!(slot < block.slots(), "a live slot has memory");
+                if slot >= block.slots() {
+                    flaws.expect(false, "a live slot has memory", in_block);
+                    break;
+                }
                 let datum = block.datum(slot, physical);
                 if datum.is_null() {
-                    assert!(block.zone.nulls > 0 && zone.nulls > 0 && !block.ascending);
+                    let is_known = block.zone.nulls > 0 && zone.nulls > 0 && !block.ascending;
+                    flaws.expect(is_known, "a NULL that is known", in_block);
                     continue;
                 }
                 for zone in [&block.zone, zone] {
-                    assert!(datum.cmp_bound(&zone.min).is_ge() && datum.cmp_bound(&zone.max).is_le(), "zone");
+                    let is_inside = !zone.min.is_null()
+                        && datum.cmp_bound(&zone.min).is_ge()
+                        && datum.cmp_bound(&zone.max).is_le();
+                    flaws.expect(is_inside, "a value within its zone", in_block);
                 }
-                assert!(
-                    !block.ascending || last.is_none_or(|last| datum.total_cmp(last).is_gt()),
-                    "ascending"
-                );
+                let follows = !block.ascending || last.is_none_or(|last| datum.total_cmp(last).is_gt());
+                flaws.expect(follows, "values that ascend", in_block);
                 last = Some(datum);
             }
         }
     }
 }
 
-/// The number of the last row, if those before end with `last`.
-fn check_numbers(group: &RowGroup, mut last: u64) -> u64 {
-    assert!(last < group.numbers.first(), "row groups are found by their first numbers");
+/// The number of the last row of a row group, if those before end with `last`.
+fn numbers(flaws: &mut Flaws, group: &RowGroup, number: usize, mut last: u64) -> u64 {
+    let begins_behind = last < group.numbers.first();
+    flaws.expect(begins_behind, "row groups are found by their first numbers", || here(number));
+    let mut ascend = true;
     group.each_live(0..group.slots(), |slot| {
-        let number = group.numbers.of(slot);
-        assert!(last < number && group.numbers.slot_of(number) == Some(slot), "numbers ascend");
-        last = number;
+        let own = group.numbers.of(slot);
+        ascend &= last < own && group.numbers.slot_of(own) == Some(slot);
+        last = own;
     });
+    flaws.expect(ascend, "numbers ascend", || here(number));
     last
 }
 
-fn check_partitions(group: &RowGroup, shape: &Shape, next_group: Option<Key>) {
-    let key = shape.key.as_ref().expect("the table has a layout key");
-    assert_eq!(group.partitions.len(), group.fences.len());
+fn partitions(flaws: &mut Flaws, group: &RowGroup, shape: &Shape, number: usize, next_group: Option<Key>) {
+    let Some(key) = &shape.key else { return };
+    if group.partitions.len() != group.fences.len() {
+        return flaws.expect(false, "a fence for each partition", || here(number));
+    }
     let mut start = 0;
-    for (number, partition) in group.partitions.iter().enumerate() {
-        assert!(partition.start == start && partition.end >= start, "partitions cover the slots");
+    for (at, partition) in group.partitions.iter().enumerate() {
+        let in_partition = || format!("row group {number}, partition {at}");
+        let covers =
+            partition.start == start && partition.end >= start && partition.end as usize <= group.slots();
+        if !covers {
+            return flaws.expect(false, "partitions cover the slots", in_partition);
+        }
         start = partition.end;
-        assert_eq!(partition.rows as usize, group.live_rows(partition.slots()), "rows of a partition");
-        let low = group.fences.get(number);
-        let high = if number + 1 < group.fences.len() {
-            Some(group.fences.get(number + 1))
-        } else {
-            next_group.clone()
-        };
+        let is_counted = partition.rows as usize == group.live_rows(partition.slots());
+        flaws.expect(is_counted, "rows of a partition", in_partition);
+        let low = group.fences.get(at);
+        let high =
+            if at + 1 < group.fences.len() { Some(group.fences.get(at + 1)) } else { next_group.clone() };
         let mut last: Option<Key> = None;
         group.each_live(partition.slots(), |position| {
             let slot = partition.start as usize + position;
@@ -105,14 +190,13 @@ fn check_partitions(group: &RowGroup, shape: &Shape, next_group: Option<Key>) {
                 slice.block(column).datum(slot % group.block_slots, shape.schema[column].ty.physical())
             });
             if shape.options.layout == crate::Layout::Sorted {
-                assert!(last.as_ref().is_none_or(|last| *last <= key), "rows are in order");
+                let is_ordered = last.as_ref().is_none_or(|last| *last <= key);
+                flaws.expect(is_ordered, "rows are in order", in_partition);
                 last = Some(key.clone());
             }
-            assert!(
-                low <= key && high.as_ref().is_none_or(|high| key <= *high),
-                "a key is between its fences"
-            );
+            let is_between = low <= key && high.as_ref().is_none_or(|high| key <= *high);
+            flaws.expect(is_between, "a key is between its fences", in_partition);
         });
     }
-    assert_eq!(start as usize, group.slots(), "partitions cover the slots");
+    flaws.expect(start as usize == group.slots(), "partitions cover the slots", || here(number));
 }

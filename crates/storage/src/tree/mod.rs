@@ -50,6 +50,7 @@ mod slice;
 mod slices;
 
 pub(crate) use branch::Branch;
+pub use check::Flaw;
 pub(crate) use edit::{Edit, Node};
 pub(crate) use encoded::{EncodedSlice, Piece};
 pub(crate) use epochs::Epochs;

@@ -50,8 +50,8 @@ pub use catalog::{
 pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader,
-    TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
+    TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
 pub use tree::{RowGroup, RowId, inspect};

@@ -101,7 +101,9 @@ fn contents(names: &CatalogVersion) -> Vec<(String, Vec<String>)> {
         let snapshot = table.snapshot();
         snapshot.check();
         let columns = 0..snapshot.schema().len();
-        let row = |id| format!("{:?}", columns.clone().map(|column| snapshot.datum(id, column)).collect::<Vec<_>>());
+        let row = |id| {
+            format!("{:?}", columns.clone().map(|column| snapshot.datum(id, column)).collect::<Vec<_>>())
+        };
         let mut rows: Vec<String> = snapshot.row_ids().map(row).collect();
         rows.sort_unstable();
         rows

@@ -261,7 +261,8 @@ fn records_do_what_was_done() {
                     for records in all {
                         assert!(!records.is_empty(), "nothing is logged if nothing was done");
                         kinds.extend(Records::new(&records).map(|record| record.unwrap().kind()));
-                        Table::redo(&records, &|id| (id == table.object().number()).then(|| twin.clone())).unwrap();
+                        Table::redo(&records, &|id| (id == table.object().number()).then(|| twin.clone()))
+                            .unwrap();
                     }
                     assert_eq!(rows_of(&twin), rows_of(&table), "{layout:?}, {key:?}, seed {seed}");
                 }

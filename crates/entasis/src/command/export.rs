@@ -1,0 +1,264 @@
+//! `EXPORT DATABASE`: all that is in a database to files of a directory, in DuckDB's manner.
+//!
+//! | file | |
+//! |---|---|
+//! | `schema.sql` | the statements that declare everything ([`super::script`]) |
+//! | `load.sql` | `COPY … FROM`, table by table, and what comes when there are rows |
+//! | `t.csv`, or `t.parquet` | the rows of each table |
+//!
+//! All of it is of one moment. Rows are in the order of the table's layout key, and those of one key in that
+//! of their values; without a layout key they are in the order in which they stand. So a database that has
+//! come in again is exported to the same files.
+//!
+//! `schema.sql` is written last: a directory without it is no export. If something fails, all that was
+//! written is removed.
+
+use super::script::{Script, columns, object};
+use crate::catalog::Names;
+use crate::execute::execute;
+use crate::files;
+use crate::files::Format;
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::work::Work;
+use entasis_engine::plan::Plan;
+use entasis_sql::{Statement, quoted};
+use entasis_storage::TableEntry;
+use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file of what is declared.
+pub(super) const SCHEMA: &str = "schema.sql";
+/// The file of what fills the tables.
+pub(super) const LOAD: &str = "load.sql";
+/// Characters of a table's name that become part of that of its file.
+const NAME: usize = 100;
+
+/// Exports what is seen now.
+pub(super) fn export(
+    session: &Session,
+    work: &mut Work,
+    directory: &Path,
+    options: &[(String, Value)],
+) -> Result<Rows> {
+    let written = Written::new(options)?;
+    let mut target = Target::new(directory)?;
+    work.see_all(session);
+    let plain = session.plain();
+    let count = work.seen_by(&plain, |work| {
+        let script = Script::of(&work.names)?;
+        let (mut load, mut taken, mut count) = (String::new(), HashSet::new(), 0);
+        for table in &script.tables {
+            let file = file_name(&table.name, written.extension, &mut taken);
+            let path = target.add(&file).display().to_string();
+            let plan = rows_of(&plain, work, table, written.format)?;
+            let sink = files::copy_to(&path, &plan.schema(), &written.copy, &plain.context())?;
+            execute(&plain, plan, &*sink)?;
+            count += sink.commit()?;
+            let (name, file) = (object(&work.names, &table.name), file.replace('\'', "''"));
+            load += &format!("COPY {name} FROM '{file}' ({});\n", written.load);
+        }
+        target.write(LOAD, &(load + &script.later))?;
+        target.write(SCHEMA, &script.schema)?;
+        Ok::<u64, Error>(count)
+    })?;
+    target.keep();
+    Ok(Rows::changed_rows(count))
+}
+
+/// The rows of a table in their order.
+fn rows_of(session: &Session, work: &mut Work, table: &TableEntry, format: Format) -> Result<Plan> {
+    let schema = table.table.schema();
+    // Parquet has no type for it that others read.
+    let item = |field: &entasis_vector::Field| match (format, field.ty) {
+        (Format::Parquet, DataType::Interval) => {
+            format!("CAST({0} AS VARCHAR) AS {0}", quoted(&field.name))
+        }
+        _ => quoted(&field.name),
+    };
+    let items: Vec<String> = schema.iter().map(item).collect();
+    let mut sql = format!("SELECT {} FROM {}", items.join(", "), object(&work.names, &table.name));
+    let options = table.table.options();
+    let mut order = options.layout_key.clone();
+    if !order.is_empty() {
+        if !options.unique {
+            order.extend((0..schema.len()).filter(|column| !options.layout_key.contains(column)));
+        }
+        sql += &format!(" ORDER BY {}", columns(table, &order));
+    }
+    let parsed = entasis_sql::parse(&sql)?;
+    let [parsed] = parsed.as_slice() else { return Err(Error::internal(format!("{sql} is one query"))) };
+    match entasis_sql::bind(parsed, &Names::new(session, work), &[])? {
+        Statement::Query(plan) => Ok(plan),
+        _ => Err(Error::internal(format!("{sql} is a query"))),
+    }
+}
+
+/// A name for the file of a table that no other has.
+fn file_name(table: &str, extension: &str, taken: &mut HashSet<String>) -> String {
+    let is_safe = |character: &char| character.is_alphanumeric() || matches!(character, '_' | '-');
+    let safe = |character: char| if is_safe(&character) { character } else { '_' };
+    let stem: String = table.chars().take(NAME).map(safe).collect();
+    let numbered = (2..).map(|number| format!("{stem}_{number}"));
+    let free = std::iter::once(stem.clone()).chain(numbered).find(|stem| taken.insert(stem.clone()));
+    format!("{}.{extension}", free.unwrap_or(stem))
+}
+
+/// How files are written, and read again.
+struct Written {
+    format: Format,
+    extension: &'static str,
+    /// Options of `COPY … TO`.
+    copy: Vec<(String, Value)>,
+    /// Options of `COPY … FROM`, as text.
+    load: String,
+}
+
+impl Written {
+    fn new(options: &[(String, Value)]) -> Result<Written> {
+        let mut format = Format::Csv;
+        let text = |name: &str, value: &Value| match value {
+            Value::Text(text) => Ok(text.to_string()),
+            _ => Err(Error::input(format!("option {name} of EXPORT DATABASE takes a text"))),
+        };
+        // As the file has them, in this order.
+        let mut csv = [("delim", ",".to_owned()), ("quote", "\"".to_owned()), ("nullstr", String::new())];
+        let mut of_format: Vec<(&str, Format)> = Vec::new();
+        let mut copy = Vec::new();
+        for (name, value) in options {
+            let known = match name.as_str() {
+                "format" => {
+                    format = match text(name, value)?.to_ascii_lowercase().as_str() {
+                        "csv" => Format::Csv,
+                        "parquet" => Format::Parquet,
+                        other => {
+                            return Err(Error::input(format!("EXPORT DATABASE has no format '{other}'"))
+                                .with_hint("the formats are csv and parquet"));
+                        }
+                    };
+                    continue;
+                }
+                "delim" | "delimiter" | "sep" | "separator" => "delim",
+                "quote" => "quote",
+                "nullstr" | "null" => "nullstr",
+                "compression" | "codec" | "row_group_size" => {
+                    of_format.push((name, Format::Parquet));
+                    copy.push((name.clone(), value.clone()));
+                    continue;
+                }
+                _ => {
+                    return Err(Error::input(format!("EXPORT DATABASE has no option '{name}'")).with_hint(
+                        "the options are format (csv or parquet); delim, quote and nullstr for CSV; \
+                         compression and row_group_size for Parquet",
+                    ));
+                }
+            };
+            of_format.push((name, Format::Csv));
+            let value = text(name, value)?;
+            csv.iter_mut().filter(|(own, _)| *own == known).for_each(|(_, own)| own.clone_from(&value));
+        }
+        if let Some((name, _)) = of_format.iter().find(|(_, other)| *other != format) {
+            return Err(Error::input(format!("EXPORT DATABASE to {format} has no option '{name}'")));
+        }
+        let format_name = format.to_string().to_lowercase();
+        copy.push(("format".to_owned(), Value::Text(format_name.as_str().into())));
+        if format == Format::Parquet {
+            return Ok(Written { format, extension: "parquet", copy, load: "FORMAT parquet".to_owned() });
+        }
+        let mut load = "FORMAT csv, HEADER true".to_owned();
+        for (name, value) in csv {
+            let shown = value.replace('\'', "''");
+            load += &format!(", {} '{shown}'", name.to_uppercase());
+            if name == "quote" {
+                load += &format!(", ESCAPE '{shown}'");
+            }
+            copy.push((name.to_owned(), Value::Text(value.into())));
+        }
+        Ok(Written { format, extension: "csv", copy, load })
+    }
+}
+
+/// A directory that is as it was before, unless all that was to be written is there.
+struct Target {
+    directory: PathBuf,
+    /// True if there was none.
+    is_new: bool,
+    files: Vec<PathBuf>,
+}
+
+impl Target {
+    /// An empty directory, which is made if there is none.
+    fn new(directory: &Path) -> Result<Target> {
+        let shown = directory.display();
+        let failed = |error| Error::io(format!("cannot export to '{shown}'"), &error);
+        let is_new = !directory.try_exists().map_err(failed)?;
+        if is_new {
+            fs::create_dir_all(directory).map_err(failed)?;
+        } else if !directory.is_dir() {
+            return Err(Error::new(ErrorKind::Io, format!("cannot export to '{shown}': it is a file"))
+                .with_hint("name a directory that is empty, or is not there"));
+        } else if let Some(first) = fs::read_dir(directory).map_err(failed)?.next() {
+            let first = first.map_err(failed)?.file_name();
+            let text = format!("cannot export to '{shown}': {} is in it", first.display());
+            return Err(
+                Error::new(ErrorKind::Io, text).with_hint("name a directory that is empty, or is not there")
+            );
+        }
+        Ok(Target { directory: directory.to_owned(), is_new, files: Vec::new() })
+    }
+
+    /// The path of a file, which is removed unless all are kept.
+    fn add(&mut self, name: &str) -> PathBuf {
+        let path = self.directory.join(name);
+        self.files.push(path.clone());
+        path
+    }
+
+    fn write(&mut self, name: &str, text: &str) -> Result<()> {
+        let path = self.add(name);
+        fs::write(&path, text).map_err(|error| Error::io(format!("'{}'", path.display()), &error))
+    }
+
+    fn keep(mut self) {
+        self.files.clear();
+        self.is_new = false;
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // Nothing better can be done about a failure here than to leave what cannot be removed.
+        self.files.iter().for_each(|file| _ = fs::remove_file(file));
+        if self.is_new {
+            let _ = fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_names_of_their_own() {
+        let mut taken = HashSet::new();
+        let names: Vec<String> = ["t", "s.t", "s_t", "a/../b", "größe", "", &"x".repeat(300)]
+            .map(|table| file_name(table, "csv", &mut taken))
+            .into();
+        assert_eq!(names[..6], ["t.csv", "s_t.csv", "s_t_2.csv", "a____b.csv", "größe.csv", ".csv"]);
+        assert_eq!(names[6].len(), NAME + 4);
+    }
+
+    #[test]
+    fn options_that_do_not_fit_are_named() {
+        let option = |name: &str, value: &str| (name.to_owned(), Value::Text(value.into()));
+        let refused = |options: &[(String, Value)]| Written::new(options).err().expect("refused").to_string();
+        assert!(refused(&[option("format", "xlsx")]).contains("no format 'xlsx'"));
+        assert!(refused(&[option("headr", "x")]).contains("no option 'headr'"));
+        assert!(refused(&[option("format", "parquet"), option("delim", "|")]).contains("Parquet"));
+        let written = Written::new(&[option("sep", "|")]).unwrap();
+        assert_eq!(written.load, "FORMAT csv, HEADER true, DELIM '|', QUOTE '\"', ESCAPE '\"', NULLSTR ''");
+    }
+}

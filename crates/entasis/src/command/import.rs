@@ -1,0 +1,99 @@
+//! `IMPORT DATABASE`: what `EXPORT DATABASE` has written comes in again, all of it or nothing.
+//!
+//! `schema.sql` and then `load.sql` of the directory are run, as statements of one transaction: that which is
+//! open, or one by itself. Files that `COPY` names are looked for in the directory. Names mean what they mean
+//! to a new connection.
+
+use super::export::{LOAD, SCHEMA};
+use crate::catalog::Names;
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::statement;
+use crate::work::Work;
+use entasis_sql::{Command, Parsed, Statement};
+use entasis_vector::{Error, ErrorKind, Result};
+use std::fs;
+use std::path::Path;
+
+/// Bytes of a statement that an error shows.
+const SHOWN: usize = 60;
+
+/// Brings in what was exported to a directory.
+pub(super) fn import(session: &Session, work: &mut Work, directory: &Path) -> Result<Rows> {
+    work.see_all(session);
+    let plain = session.plain();
+    let scripts = [SCHEMA, LOAD].map(|name| read(directory, name));
+    let mut count = 0;
+    work.seen_by(&plain, |work| {
+        for (script, name) in scripts.into_iter().zip([SCHEMA, LOAD]) {
+            let script = script?;
+            let path = directory.join(name);
+            let statements = entasis_sql::parse(&script).map_err(|error| placed(&error, &path, None))?;
+            for parsed in statements {
+                let parsed = parsed.in_directory(directory);
+                count += run(&plain, work, &parsed).map_err(|error| placed(&error, &path, Some(&parsed)))?;
+            }
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(Rows::changed_rows(count))
+}
+
+/// The text of a script.
+fn read(directory: &Path, name: &str) -> Result<String> {
+    let path = directory.join(name);
+    fs::read_to_string(&path).map_err(|error| {
+        let shown = directory.display();
+        if error.kind() != std::io::ErrorKind::NotFound {
+            return Error::io(format!("'{}'", path.display()), &error);
+        }
+        let text = match directory.exists() {
+            true => format!("'{shown}' is no exported database: there is no {name} in it"),
+            false => format!("there is no directory '{shown}'"),
+        };
+        Error::new(ErrorKind::Io, text).with_hint("EXPORT DATABASE 'directory' makes what can be imported")
+    })
+}
+
+/// Runs one statement. The rows that it has changed.
+fn run(session: &Session, work: &mut Work, parsed: &Parsed) -> Result<u64> {
+    if session.cancel.is_raised() {
+        return Err(Error::interrupted());
+    }
+    entasis_sql::on_deep_stack(parsed.is_deep(), || {
+        let rows = match entasis_sql::bind(parsed, &Names::new(session, work), &[])? {
+            Statement::Begin
+            | Statement::Commit
+            | Statement::Rollback
+            | Statement::Savepoint { .. }
+            | Statement::RollbackTo { .. }
+            | Statement::Release { .. } => {
+                return Err(Error::input("IMPORT DATABASE is one transaction, in which none begins or ends"));
+            }
+            Statement::Command(command @ (Command::Export { .. } | Command::Import { .. })) => {
+                return Err(Error::not_supported(format!("{command:?} in what is imported")));
+            }
+            bound => statement::run(session, work, bound)?,
+        };
+        work.charge()?;
+        Ok(rows.changed().unwrap_or(0))
+    })
+}
+
+/// An error with its place in a script instead of that in the statement.
+fn placed(error: &Error, path: &Path, parsed: Option<&Parsed>) -> Error {
+    let place = match (error.position(), parsed) {
+        (Some(position), _) => format!("'{}', line {}", path.display(), position.line),
+        (None, Some(parsed)) => {
+            let text = parsed.sql().lines().next().unwrap_or_default();
+            format!("'{}', {}", path.display(), &text[..text.floor_char_boundary(SHOWN)])
+        }
+        (None, None) => format!("'{}'", path.display()),
+    };
+    let placed =
+        Error::new(error.kind(), error.message()).with_sqlstate(error.sqlstate()).with_context(place);
+    match error.hint() {
+        Some(hint) => placed.with_hint(hint),
+        None => placed,
+    }
+}

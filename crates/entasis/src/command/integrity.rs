@@ -1,0 +1,431 @@
+//! `PRAGMA integrity_check`: whether all is as it should be, a row for each thing that is not.
+//!
+//! | what | how it is found out |
+//! |---|---|
+//! | the tree of each table and index: counts, ranges, fences, zones | [`TableSnapshot::flaws_of_group`] |
+//! | NOT NULL | there, too |
+//! | PRIMARY KEY, UNIQUE | no two rows with one key side by side in what is laid out by it |
+//! | each index has the rows of its table, and no others | sums of hashes of the rows; if they differ, row by row |
+//! | CHECK, FOREIGN KEY | queries for rows that violate them |
+//! | the file: checksums, and which pages are of what | [`entasis_storage::file::DataFile::damage`] |
+//!
+//! Keys are not asked for in SQL, as the optimizer relies on what is declared. Where the tree of a table has
+//! a flaw its rows are not looked at.
+//!
+//! All tables are seen as of one moment. Nobody waits for it, and it can be interrupted.
+
+use super::script::{columns, object};
+use crate::catalog::Names;
+use crate::constraints::values::shown;
+use crate::execute::query;
+use crate::interrupt::Interrupt;
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::work::Work;
+use entasis_engine::relation::{ForeignKey, Key, KeyKind};
+use entasis_sql::{Statement, quoted};
+use entasis_storage::index::index_columns;
+use entasis_storage::{Datum, RowId, TableEntry, TableSnapshot, is_temporary};
+use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Rows that are in a table or an index only, and are told of, at most.
+const MOST: usize = 10;
+
+/// Checks a table, or all and the file.
+pub(super) fn check(session: &Session, work: &mut Work, table: Option<&str>) -> Result<Rows> {
+    work.see_all(session);
+    let mut check = Check { interrupt: Interrupt::by(session.cancel.clone()), found: Vec::new() };
+    match table {
+        Some(name) => {
+            let entry = work.names.table(name).cloned();
+            let entry = entry.ok_or_else(|| Error::input(format!("there is no table {name}")))?;
+            match is_temporary(name) {
+                true => check.table(session, work, &entry)?,
+                false => {
+                    let plain = session.plain();
+                    work.seen_by(&plain, |work| check.table(&plain, work, &entry))?;
+                }
+            }
+        }
+        None => {
+            let plain = session.plain();
+            work.seen_by(&plain, |work| {
+                let tables: Vec<_> =
+                    work.names.tables().filter(|entry| !is_temporary(&entry.name)).cloned().collect();
+                tables.iter().try_for_each(|entry| check.table(&plain, work, entry))
+            })?;
+            let (interrupt, progress) = (Interrupt::by(session.cancel.clone()), session.progress());
+            let damage = session.shared.damage(&mut |share| {
+                progress.set(share);
+                interrupt.look()
+            })?;
+            for damage in damage {
+                check.found.push([
+                    Some(damage.what),
+                    None,
+                    Some(format!("byte {} of the file", damage.offset)),
+                ]);
+            }
+        }
+    }
+    if check.found.is_empty() {
+        check.found.push([Some("ok".to_owned()), None, None]);
+    }
+    let value = |text: Option<String>| text.map_or(Value::Null, |text| Value::Text(text.into()));
+    let rows: Vec<Vec<Value>> = check.found.into_iter().map(|row| row.map(value).into()).collect();
+    let text = DataType::Varchar;
+    Rows::from_values(&[("integrity_check", text), ("table_name", text), ("place", text)], &rows)
+}
+
+/// What was found so far.
+struct Check {
+    interrupt: Interrupt,
+    /// What, of which table, and where.
+    found: Vec<[Option<String>; 3]>,
+}
+
+impl Check {
+    fn tell(&mut self, table: &TableEntry, what: String, place: String) {
+        self.found.push([Some(what), Some(table.name.clone()), Some(place)]);
+    }
+
+    fn table(&mut self, session: &Session, work: &mut Work, entry: &Arc<TableEntry>) -> Result<()> {
+        let rows = work.snapshot(&entry.table);
+        if !self.tree(entry, None, &rows)? {
+            return Ok(());
+        }
+        for (number, key) in entry.definition.keys.iter().enumerate() {
+            let index = entry.indexes.get(number).and_then(Option::as_ref);
+            let index = index.map(|index| work.snapshot(index));
+            let is_whole = match &index {
+                Some(index) => self.tree(entry, Some(key), index)?,
+                None => true,
+            };
+            if is_whole && key.kind != KeyKind::Index {
+                self.unique(entry, key, index.as_ref().unwrap_or(&rows))?;
+            }
+            if let Some(index) = index.filter(|_| is_whole) {
+                self.index(entry, key, &rows, &index)?;
+            }
+        }
+        let name = object(&work.names, &entry.name);
+        for check in &entry.definition.checks {
+            let sql = format!("SELECT count(*) FROM {name} WHERE NOT ({})", check.sql);
+            self.violations(session, work, entry, &sql, format!("CHECK {}", check.name))?;
+        }
+        for key in &entry.definition.foreign_keys {
+            self.foreign_key(session, work, entry, key)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the tree of a table, or of the index of one of its keys. True if it is as it should be.
+    fn tree(&mut self, entry: &TableEntry, key: Option<&Key>, rows: &TableSnapshot) -> Result<bool> {
+        let before = self.found.len();
+        let mut flaws = rows.flaws();
+        for group in 0..rows.row_groups().len() {
+            self.interrupt.look()?;
+            flaws.extend(rows.flaws_of_group(group));
+        }
+        for flaw in flaws {
+            let place = match key {
+                Some(key) => format!("index {}, {}", key.name, flaw.place),
+                None => flaw.place,
+            };
+            self.tell(entry, flaw.what, place);
+        }
+        Ok(self.found.len() == before)
+    }
+
+    /// No two rows have one key, in what is laid out by it.
+    fn unique(&mut self, entry: &TableEntry, key: &Key, keyed: &TableSnapshot) -> Result<()> {
+        for group in 0..keyed.row_groups().len() {
+            self.interrupt.look()?;
+            let Some(row) = keyed.first_duplicate(group) else { continue };
+            // They are the first columns of an index, and the same ones of the table.
+            let places = keyed.table().options().layout_key.clone();
+            let values = values(keyed, row, &places);
+            let kind = if key.kind == KeyKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            let what = format!("{kind} {}: two rows have {}", key.name, shown(entry, &key.columns, &values));
+            self.tell(entry, what, place(row));
+        }
+        Ok(())
+    }
+
+    /// The index of a key has the rows of its table, and no others.
+    fn index(
+        &mut self,
+        entry: &TableEntry,
+        key: &Key,
+        rows: &TableSnapshot,
+        index: &TableSnapshot,
+    ) -> Result<()> {
+        let of_table = index_columns(key, rows.table().options());
+        let of_index: Vec<usize> = (0..of_table.len()).collect();
+        // Rows with a NULL are not in a unique index.
+        let width = if key.kind == KeyKind::Index { 0 } else { key.columns.len() };
+        let (mut table_sum, mut index_sum) = (Sum::default(), Sum::default());
+        self.each_row(rows, &of_table, width, |_, hash| table_sum.add(hash))?;
+        self.each_row(index, &of_index, 0, |_, hash| index_sum.add(hash))?;
+        if table_sum == index_sum {
+            return Ok(());
+        }
+        // By hash: how many more there are in the table than in the index, and one of them.
+        let mut difference: HashMap<u64, (i64, RowId)> = HashMap::new();
+        self.each_row(rows, &of_table, width, |row, hash| difference.entry(hash).or_insert((0, row)).0 += 1)?;
+        self.each_row(index, &of_index, 0, |row, hash| {
+            let entry = difference.entry(hash).or_insert((0, row));
+            entry.0 -= 1;
+            // Of rows that only the index has, the place there is told.
+            if entry.0 < 0 {
+                entry.1 = row;
+            }
+        })?;
+        let (mut lost, mut left): (Vec<RowId>, Vec<RowId>) = (Vec::new(), Vec::new());
+        for (count, row) in difference.into_values() {
+            match count {
+                1.. => lost.push(row),
+                ..0 => left.push(row),
+                0 => {}
+            }
+        }
+        for (found, source, columns, what) in [
+            (&mut lost, rows, &of_table, "a row of the table is not in it"),
+            (&mut left, index, &of_index, "it has a row that the table does not have"),
+        ] {
+            found.sort_unstable_by_key(|row| (row.group, row.slot));
+            for &row in found.iter().take(MOST) {
+                let values = values(source, row, columns);
+                let what = format!("index {}: {what}: {}", key.name, shown(entry, &of_table, &values));
+                self.tell(entry, what, place(row));
+            }
+            if found.len() > MOST {
+                let what = format!("index {}: {} more of these", key.name, found.len() - MOST);
+                self.tell(entry, what, "the same".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the rows of a version, but for those with a NULL in the first of `columns`, as many
+    /// as `width`, and with hashes of their values.
+    fn each_row(
+        &mut self,
+        rows: &TableSnapshot,
+        columns: &[usize],
+        width: usize,
+        mut each: impl FnMut(RowId, u64),
+    ) -> Result<()> {
+        let mut datums: Vec<Datum<'_>> = Vec::with_capacity(columns.len());
+        for row in rows.row_ids() {
+            self.interrupt.look_now_and_then()?;
+            datums.clear();
+            rows.read(row, columns, &mut datums);
+            if !datums[..width].iter().any(|datum| datum.is_null()) {
+                each(row, hash(&datums));
+            }
+        }
+        Ok(())
+    }
+
+    fn foreign_key(
+        &mut self,
+        session: &Session,
+        work: &mut Work,
+        entry: &TableEntry,
+        key: &ForeignKey,
+    ) -> Result<()> {
+        let what = format!("FOREIGN KEY {}", key.name);
+        let Some(parent) = work.names.table(&key.table).cloned() else {
+            self.tell(entry, format!("{what}: there is no table {}", key.table), "the catalog".to_owned());
+            return Ok(());
+        };
+        if !parent.definition.has_unique_key(&key.references) {
+            let columns = columns(&parent, &key.references);
+            let text = format!("{what}: ({columns}) is no key of table {}", parent.name);
+            self.tell(entry, text, "the catalog".to_owned());
+        }
+        let column = |table: &TableEntry, column: usize| quoted(&table.table.schema()[column].name);
+        let is_not_null = key.columns.iter().map(|&own| format!("c.{} IS NOT NULL", column(entry, own)));
+        let is_not_null: Vec<String> = is_not_null.collect();
+        let pairs = key.columns.iter().zip(&key.references);
+        let are_equal =
+            pairs.map(|(&own, &other)| format!("p.{} = c.{}", column(&parent, other), column(entry, own)));
+        let are_equal: Vec<String> = are_equal.collect();
+        let sql = format!(
+            "SELECT count(*) FROM {} AS c WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS p WHERE {})",
+            object(&work.names, &entry.name),
+            is_not_null.join(" AND "),
+            object(&work.names, &parent.name),
+            are_equal.join(" AND ")
+        );
+        self.violations(session, work, entry, &sql, what)
+    }
+
+    /// A query counts the rows that violate something.
+    fn violations(
+        &mut self,
+        session: &Session,
+        work: &mut Work,
+        entry: &TableEntry,
+        sql: &str,
+        what: String,
+    ) -> Result<()> {
+        match count(session, work, sql) {
+            Ok(0) => {}
+            Ok(rows) => self.tell(entry, format!("{what}: {rows} rows violate it"), "its rows".to_owned()),
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Resource) => {
+                return Err(error);
+            }
+            Err(error) => {
+                let text = format!("{what}: it cannot be judged: {}", error.message());
+                self.tell(entry, text, "its rows".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number that a query gives.
+fn count(session: &Session, work: &mut Work, sql: &str) -> Result<i128> {
+    let parsed = entasis_sql::parse(sql)?;
+    let [parsed] = parsed.as_slice() else { return Err(Error::internal(format!("{sql} is one query"))) };
+    let Statement::Query(plan) = entasis_sql::bind(parsed, &Names::new(session, work), &[])? else {
+        return Err(Error::internal(format!("{sql} is a query")));
+    };
+    match query(session, plan)?.row_values().next().as_deref() {
+        Some([Value::Integer(count)]) => Ok(*count),
+        _ => Err(Error::internal(format!("{sql} gives a number"))),
+    }
+}
+
+/// How many rows there are, and the sum of their hashes: the same in whatever order they come.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sum {
+    rows: u64,
+    hashes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, hash: u64) {
+        self.rows += 1;
+        self.hashes = self.hashes.wrapping_add(hash);
+    }
+}
+
+fn hash(datums: &[Datum<'_>]) -> u64 {
+    let one = |datum: &Datum<'_>| if datum.is_null() { 0x5bd1_e995 } else { datum.hash() };
+    let mix = |hash: u64| (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    datums.iter().fold(0, |hash, datum| mix(hash.rotate_left(23) ^ one(datum)))
+}
+
+fn values(rows: &TableSnapshot, row: RowId, columns: &[usize]) -> Vec<Value> {
+    columns.iter().map(|&column| rows.datum(row, column).value(rows.schema()[column].ty)).collect()
+}
+
+fn place(row: RowId) -> String {
+    format!("row group {}, slot {}", row.group, row.slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Connection, Database};
+    use entasis_storage::{Datum, TableEntry};
+    use entasis_vector::DataType;
+    use std::sync::Arc;
+
+    fn example() -> Connection {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        for sql in [
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR UNIQUE, n INTEGER NOT NULL CHECK (n > 0))",
+            "CREATE INDEX by_n ON t (n)",
+            "CREATE TABLE child (t INTEGER REFERENCES t)",
+            "INSERT INTO t SELECT i, 'name ' || i, i FROM range(1, 101) r(i)",
+            "INSERT INTO child SELECT i FROM range(1, 51) r(i)",
+        ] {
+            connection.execute(sql).unwrap();
+        }
+        connection
+    }
+
+    fn entry(connection: &Connection, name: &str) -> Arc<TableEntry> {
+        connection.session.shared.catalog.version().table(name).unwrap().clone()
+    }
+
+    /// What is told, without where.
+    fn found(connection: &Connection) -> Vec<String> {
+        let rows = connection.execute("PRAGMA integrity_check").unwrap();
+        let mut found: Vec<String> =
+            rows.row_values().map(|row| row[0].display(DataType::Varchar).to_string()).collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn an_index_has_the_rows_of_its_table() {
+        let connection = example();
+        assert_eq!(found(&connection), ["ok"]);
+        let t = entry(&connection, "t");
+        let index = t.indexes[t.definition.keys.iter().position(|key| key.name == "by_n").unwrap()].clone();
+        let index = index.unwrap();
+        {
+            let mut writer = index.write();
+            let row = writer.find(&[Datum::Integer(7)]).unwrap();
+            writer.delete(row);
+        }
+        let lost = "index by_n: a row of the table is not in it: n = 7, id = 7";
+        assert_eq!(found(&connection), [lost]);
+        index.write().insert(&[Datum::Integer(500), Datum::Integer(7)]);
+        let left = "index by_n: it has a row that the table does not have: n = 500, id = 7";
+        assert_eq!(found(&connection), [lost, left]);
+        // Many are not told one by one.
+        index.write().clear();
+        let told = found(&connection);
+        assert_eq!((told.len(), &*told[0]), (11, "index by_n: 90 more of these"));
+    }
+
+    #[test]
+    fn rows_satisfy_what_is_declared() {
+        let connection = example();
+        let t = entry(&connection, "t");
+        {
+            let mut writer = t.table.write();
+            let row = writer.find(&[Datum::Integer(3)]).unwrap();
+            writer.update(row, &[(2, Datum::Integer(-3))]);
+            let row = writer.find(&[Datum::Integer(50)]).unwrap();
+            writer.delete(row);
+        }
+        let told = found(&connection);
+        let has = |what: &str| assert!(told.iter().any(|told| told == what), "{what}: {told:?}");
+        has("CHECK t_n_check: 1 rows violate it");
+        has("FOREIGN KEY child_t_fkey: 1 rows violate it");
+        has("index by_n: a row of the table is not in it: n = -3, id = 3");
+        has("index by_n: it has a row that the table does not have: n = 3, id = 3");
+        has("index t_name_key: it has a row that the table does not have: name = 'name 50', id = 50");
+        assert_eq!(told.len(), 6, "{told:?}");
+        {
+            let mut writer = t.table.write();
+            let row = writer.find(&[Datum::Integer(4)]).unwrap();
+            writer.update(row, &[(2, Datum::Null)]);
+        }
+        // Its rows are not looked at then.
+        assert_eq!(found(&connection)[0], "FOREIGN KEY child_t_fkey: 1 rows violate it");
+        assert_eq!(found(&connection)[1], "NOT NULL: 1 rows have NULL in column n");
+    }
+
+    #[test]
+    fn no_two_rows_have_one_key() {
+        let connection = example();
+        let t = entry(&connection, "t");
+        let row = [Datum::Integer(9), Datum::Bytes(b"another"), Datum::Integer(9)];
+        t.table.write().insert(&row);
+        let name = t.definition.keys.iter().position(|key| key.name == "t_name_key").unwrap();
+        t.indexes[name].as_ref().unwrap().write().insert(&[Datum::Bytes(b"name 8"), Datum::Integer(1)]);
+        let told = found(&connection);
+        let has = |what: &str| assert!(told.iter().any(|told| told == what), "{what}: {told:?}");
+        has("PRIMARY KEY t_pkey: two rows have id = 9");
+        has("UNIQUE t_name_key: two rows have name = 'name 8'");
+    }
+}

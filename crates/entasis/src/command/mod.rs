@@ -1,0 +1,35 @@
+//! Statements about a whole database: out to a directory of text and data files and in again, copied to
+//! another file, checked, cleaned up.
+//!
+//! ```text
+//! export  import   EXPORT DATABASE, IMPORT DATABASE
+//! integrity        PRAGMA integrity_check
+//! backup  vacuum   BACKUP, VACUUM
+//! script           what is declared, as the statements that declare it
+//! ```
+//! Whatever a connection has of its own does not matter to them: they see names as a new connection does
+//! ([`Session::plain`]), and nothing that is temporary.
+
+mod backup;
+mod export;
+mod import;
+mod integrity;
+mod script;
+mod vacuum;
+
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::work::Work;
+use entasis_sql::Command;
+use entasis_vector::Result;
+
+/// Runs a command.
+pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) -> Result<Rows> {
+    match command {
+        Command::Export { path, options } => export::export(session, work, path.as_ref(), &options),
+        Command::Import { path } => import::import(session, work, path.as_ref()),
+        Command::CheckIntegrity { table } => integrity::check(session, work, table.as_deref()),
+        Command::Backup { path, options } => backup::backup(session, path.as_ref(), &options),
+        Command::Vacuum { table } => vacuum::vacuum(session, work, table.as_deref()),
+    }
+}

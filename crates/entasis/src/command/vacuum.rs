@@ -1,0 +1,66 @@
+//! `VACUUM`: what upkeep does now and then is done now, and the file is cut to what it needs.
+//!
+//! 1. Of each table, and of its indexes: older versions that nobody sees any more are freed; rows that stand
+//!    far apart are laid together, and what was written is encoded again
+//!    ([`Table::upkeep`](entasis_storage::Table::upkeep)).
+//! 2. Of a database in a file: a checkpoint writes what has changed by that, and others move what is left to
+//!    the front of the file.
+//!
+//! Others go on meanwhile. What they write or still see is left as it is.
+
+use crate::interrupt::Interrupt;
+use crate::rows::Rows;
+use crate::session::Session;
+use crate::shared::all_tables;
+use crate::work::Work;
+use entasis_storage::Table;
+use entasis_vector::{Error, Result};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at whether it is interrupted.
+const STEP: Duration = Duration::from_millis(50);
+/// How long those are waited for who go on writing to a table.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long somebody else's upkeep is waited for at once.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Cleans up one table, or all.
+pub(super) fn vacuum(session: &Session, work: &Work, table: Option<&str>) -> Result<Rows> {
+    if work.is_transaction() {
+        let error = Error::input("VACUUM cannot run in a transaction, which still sees what it would free");
+        return Err(error.with_hint("end it first: COMMIT or ROLLBACK"));
+    }
+    let shared = &session.shared;
+    let tables: Vec<Arc<Table>> = match table {
+        Some(name) => work.names.table(name).into_iter().flat_map(|entry| all_tables(entry)).collect(),
+        None => shared.catalog.version().tables().flat_map(|entry| all_tables(entry)).collect(),
+    };
+    let interrupt = Interrupt::by(session.cancel.clone());
+    for (number, table) in tables.iter().enumerate() {
+        session.progress().set(number as f64 / tables.len() as f64);
+        settle(table, &interrupt)?;
+    }
+    shared.charge_tables()?;
+    shared.compact()?;
+    Ok(Rows::empty())
+}
+
+/// Puts a table in order, as far as those let it who use it.
+fn settle(table: &Arc<Table>, interrupt: &Interrupt) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        interrupt.look()?;
+        table.free_old();
+        let did = table.upkeep(STEP);
+        if (did.is_done && did.warm == 0 && did.overtaken == 0) || Instant::now() >= end {
+            break;
+        }
+        if did.spread + did.encoded == 0 {
+            thread::sleep(PAUSE);
+        }
+    }
+    table.free_old();
+    Ok(())
+}

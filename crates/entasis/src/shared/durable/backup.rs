@@ -1,0 +1,135 @@
+//! Backups: the newest state of a database as another database file, while writers go on.
+//!
+//! A backup is the first checkpoint of a new file, of a [`Moment`]. The file has an id of its own, so that
+//! nothing of another database is taken for part of it, and gets its name when all of it is on the disk.
+
+use crate::shared::opening::{SEGMENT_BYTES, new_id};
+use entasis_engine::exec::{CancelFlag, Progress};
+use entasis_storage::Catalog;
+use entasis_storage::backend::{Backend, FileBackend, Lock, put_file};
+use entasis_storage::checkpoint::{self, Checkpointed, Images, Moment};
+use entasis_storage::file::{DataFile, State};
+use entasis_vector::{Error, ErrorKind, Result};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is shown while a backup is written, and what stops it.
+pub(crate) struct Watch {
+    /// Stops it.
+    pub(crate) cancel: CancelFlag,
+    /// How far it is.
+    pub(crate) progress: Arc<Progress>,
+}
+
+/// Writes the newest state to a file, which must not be there unless it `replaces` one.
+///
+/// # Errors
+/// I/O; also if a database has the file open. Interrupted.
+pub(in crate::shared) fn backup(catalog: &Catalog, path: &Path, replaces: bool, watch: Watch) -> Result<()> {
+    let shown = path.display();
+    let failed = |error| Error::io(format!("cannot back up to '{shown}'"), &error);
+    let taken = || {
+        Error::new(ErrorKind::Io, format!("cannot back up to '{shown}': it is there already"))
+            .with_hint(format!("BACKUP TO '{shown}' (OVERWRITE) writes over it"))
+    };
+    if path.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    }
+    if path.try_exists().map_err(failed)? {
+        if !replaces {
+            return Err(taken());
+        }
+        let is_free = FileBackend::open(path, false).and_then(|file| file.lock(Lock::Exclusive));
+        if !is_free.map_err(failed)? {
+            let text = format!("cannot back up to '{shown}': it is a database that is open");
+            return Err(Error::new(ErrorKind::Io, text).with_hint("name another file"));
+        }
+    }
+    let moment = Moment::take(catalog, &Images::default(), || 0);
+    let bytes = moment.tables().map(|table| table.bytes() as u64).sum::<u64>().max(1);
+    let cancel = watch.cancel.clone();
+    let put = put_file(path, replaces, |file| {
+        let file = Arc::new(Watched { file, watch, bytes, written: AtomicU64::new(0) });
+        let file = DataFile::create(file, new_id(), SEGMENT_BYTES)?;
+        checkpoint::checkpoint(&file, &moment, &Checkpointed::default(), State::Closed)?;
+        Ok(())
+    });
+    match put {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(taken()),
+        Err(_) if cancel.is_raised() => Err(Error::interrupted()),
+        Err(Failed::System(error)) => Err(failed(error)),
+        Err(Failed::Other(error)) => Err(error.with_context("BACKUP")),
+    }
+}
+
+/// Why there is no backup.
+enum Failed {
+    System(io::Error),
+    Other(Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Failed {
+        Failed::System(error)
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed::Other(error)
+    }
+}
+
+/// A file that is written while somebody watches.
+struct Watched {
+    file: Arc<FileBackend>,
+    watch: Watch,
+    /// About as many as there are to be written.
+    bytes: u64,
+    written: AtomicU64,
+}
+
+impl std::fmt::Debug for Watched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.file.fmt(f)
+    }
+}
+
+impl Backend for Watched {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read(offset, out)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if self.watch.cancel.is_raised() {
+            return Err(io::Error::other("interrupted"));
+        }
+        let length = bytes.len() as u64;
+        let written = self.written.fetch_add(length, Ordering::Relaxed) + length;
+        self.watch.progress.set(written as f64 / self.bytes as f64);
+        self.file.write(offset, bytes)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn lock(&self, lock: Lock) -> io::Result<bool> {
+        self.file.lock(lock)
+    }
+}

@@ -1,0 +1,163 @@
+//! The grammar of statements about a whole database: `EXPORT DATABASE`, `IMPORT DATABASE`, `BACKUP`, `VACUUM`
+//! and `PRAGMA integrity_check`. None of them is the parser's.
+
+use super::grammar::StatementParser;
+use super::parsed::{Ast, Command, Parsed};
+use datafusion_sql::sqlparser::ast::ObjectName;
+use datafusion_sql::sqlparser::keywords::{ALL_KEYWORDS, Keyword};
+use datafusion_sql::sqlparser::tokenizer::Token;
+use entasis_vector::Result;
+use std::path::Path;
+
+/// The pragma that checks a database.
+const INTEGRITY_CHECK: &str = "integrity_check";
+
+impl StatementParser<'_> {
+    /// The command that a word begins, in upper case, if it is one; nothing was read yet.
+    pub(super) fn command(&mut self, word: &str) -> Result<Option<Ast>> {
+        Ok(Some(Ast::Command(match word {
+            "EXPORT" => {
+                self.database()?;
+                Command::Export { path: self.path()?, options: self.copy_options()? }
+            }
+            "IMPORT" => {
+                self.database()?;
+                Command::Import { path: self.path()? }
+            }
+            "BACKUP" => {
+                self.parser.next_token();
+                if !self.parser.parse_keyword(Keyword::TO) {
+                    let next = self.parser.peek_token();
+                    return Err(self.unexpected("TO", &next));
+                }
+                Command::Backup { path: self.path()?, options: self.copy_options()? }
+            }
+            "VACUUM" => {
+                self.parser.next_token();
+                let is_all = self.parser.peek_token().token == Token::EOF;
+                Command::Vacuum { table: if is_all { None } else { Some(self.object()?) } }
+            }
+            "PRAGMA" if self.is_integrity_check() => {
+                (0..2).for_each(|_| drop(self.parser.next_token()));
+                Command::CheckIntegrity { table: self.argument()? }
+            }
+            _ => return Ok(None),
+        })))
+    }
+
+    /// The first word and `DATABASE`, which follows it.
+    fn database(&mut self) -> Result<()> {
+        self.parser.next_token();
+        if self.parser.parse_keyword(Keyword::DATABASE) {
+            return Ok(());
+        }
+        let next = self.parser.peek_token();
+        Err(self.unexpected("DATABASE", &next))
+    }
+
+    fn path(&mut self) -> Result<String> {
+        let next = self.parser.next_token();
+        match next.token {
+            Token::SingleQuotedString(path) => Ok(path),
+            _ => Err(self.unexpected("a path in quotes", &next)),
+        }
+    }
+
+    fn object(&mut self) -> Result<ObjectName> {
+        let name = self.parser.parse_object_name(false);
+        self.check(name)
+    }
+
+    fn is_integrity_check(&self) -> bool {
+        match self.parser.peek_nth_token(1).token {
+            Token::Word(word) => word.value.eq_ignore_ascii_case(INTEGRITY_CHECK),
+            _ => false,
+        }
+    }
+
+    /// `(table)` or `('table')`, or nothing.
+    fn argument(&mut self) -> Result<Option<ObjectName>> {
+        if !self.parser.consume_token(&Token::LParen) {
+            return Ok(None);
+        }
+        let name = self.object()?;
+        let end = self.parser.expect_token(&Token::RParen);
+        self.check(end)?;
+        Ok(Some(name))
+    }
+}
+
+impl Parsed {
+    /// The statement with the file of a `COPY` in a directory, unless its path begins at the root.
+    #[must_use]
+    pub fn in_directory(mut self, directory: &Path) -> Parsed {
+        if let Ast::CopyFrom { path, .. } | Ast::CopyTo { path, .. } = &mut self.ast {
+            *path = directory.join(&*path).display().to_string();
+        }
+        self
+    }
+}
+
+/// Words of the language that are names of many columns, and are taken for nothing else.
+const NAMES: [&str; 1] = ["id"];
+
+/// A name as a statement has it: in quotes, if it would be read as something else otherwise.
+pub fn quoted(name: &str) -> String {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let is_plain = name.bytes().all(is_part) && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit();
+    let is_word = ALL_KEYWORDS.binary_search(&&*name.to_ascii_uppercase()).is_ok();
+    match is_plain && (!is_word || NAMES.contains(&name)) {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+    use crate::parse;
+
+    #[test]
+    fn names_are_quoted_if_they_must_be() {
+        assert_eq!([quoted("a_1"), quoted("id")], ["a_1", "id"]);
+        for (name, text) in [
+            ("", "\"\""),
+            ("A", "\"A\""),
+            ("1a", "\"1a\""),
+            ("select", "\"select\""),
+            ("a b", "\"a b\""),
+            ("größe", "\"größe\""),
+            ("a\"b", "\"a\"\"b\""),
+        ] {
+            assert_eq!(quoted(name), text);
+        }
+    }
+
+    #[test]
+    fn commands_are_read() {
+        for sql in [
+            "EXPORT DATABASE 'd'",
+            "export database 'd' (FORMAT parquet, COMPRESSION zstd)",
+            "IMPORT DATABASE 'd'",
+            "BACKUP TO 'f'",
+            "BACKUP TO 'f' (OVERWRITE)",
+            "VACUUM",
+            "VACUUM s.t",
+            "PRAGMA integrity_check",
+            "PRAGMA INTEGRITY_CHECK(\"T\")",
+        ] {
+            parse(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        for (sql, expected) in [
+            ("EXPORT 'd'", "DATABASE is expected"),
+            ("IMPORT DATABASE", "ends where a path in quotes is expected"),
+            ("IMPORT DATABASE d", "a path in quotes is expected"),
+            ("BACKUP 'f'", "TO is expected"),
+            ("VACUUM t u", "the end of the statement is expected"),
+            ("PRAGMA integrity_check(", "expected"),
+        ] {
+            let error = parse(sql).expect_err(sql);
+            assert!(error.message().contains(expected), "{sql}: {error}");
+        }
+    }
+}
