@@ -398,7 +398,8 @@ fn every_function_with_every_frame() {
                     let order = vec![key(1, i % 2 == 1, j % 2 == 1)];
                     let window = window(vec![column(0)], order, calls);
                     let expected = twin::evaluate(&window, &rows).map(by_number);
-                    for settings in &all_settings()[..2] {
+                    let in_parts = settings(3, 2, Spilling::Deep, TempCompression::Auto);
+                    for settings in all_settings()[..2].iter().chain([&in_parts]) {
                         check_against(&window, &rows, settings, expected.as_deref());
                     }
                 }
