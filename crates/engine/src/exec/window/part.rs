@@ -4,7 +4,7 @@
 //! the blocks of its own rows, and those in which a frame of theirs begins or ends, or a row is that a
 //! function gives; everything else is [gaps](super::gaps). Which blocks these are is found by trying:
 //! 1. The blocks that are certain are loaded: the part's own, and those where their peers begin and end.
-//! 2. Bounds of frames, and rows that functions give, are looked for. If some are in gaps, their blocks are
+//! 2. Bounds of frames are looked for, then rows that functions give. If some are in gaps, their blocks are
 //!    loaded too, and that again.
 //! 3. What functions need is prepared, as for any section: a gap counts as one row that is worth all of its
 //!    rows.
@@ -15,7 +15,6 @@
 //! Parts do not depend on each other: workers compute them in any order.
 
 use super::View;
-use super::frame::Frames;
 use super::kept::KeptOrder;
 use super::layout::{Call, WindowLayout};
 use super::prepared::{Prepared, Scratch};
@@ -68,12 +67,15 @@ impl Part {
             let section = Section::with_gaps(rows.0, gaps, peers, &alone)?;
             let summaries = Some(&partition.summaries);
             let mut prepared = Prepared::start(layout, section, summaries, context, &alone)?;
+            let mut look = |prepared: &Prepared, wanted: Wanted, blocks: &mut BTreeSet<usize>| {
+                look(prepared, layout, &rows.1, wanted, &mut scratch, blocks, context)
+            };
             let mut is_complete =
-                look(&prepared, layout, &rows.1, false, &mut scratch, &mut blocks, context)?;
+                look(&prepared, Wanted::Bounds, &mut blocks)? && look(&prepared, Wanted::Rows, &mut blocks)?;
             if is_complete {
                 let done = prepared.complete(layout, summaries, context, &alone);
                 done.map_err(|error| explain(error, partition, &blocks, layout))?;
-                is_complete = look(&prepared, layout, &rows.1, true, &mut scratch, &mut blocks, context)?;
+                is_complete = look(&prepared, Wanted::CountedRows, &mut blocks)?;
             }
             if is_complete {
                 let blocks = blocks.len();
@@ -83,26 +85,38 @@ impl Part {
     }
 }
 
-/// Looks for all rows that the results of `rows` depend on: before `prepared` is complete, for those that do
-/// not depend on its states; then for those that do. Adds blocks that are missed to `blocks`; true if there are
+/// What is looked for: each only when the one before is there, since it depends on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// The bounds of frames.
+    Bounds,
+    /// The rows that functions give, and all rows of frames, for those that need them.
+    Rows,
+    /// The rows that functions give, of those that count: `prepared` is complete.
+    CountedRows,
+}
+
+/// Looks for what the results of `rows` depend on. Adds blocks that are missed to `blocks`; true if there are
 /// none.
 fn look(
     prepared: &Prepared,
     layout: &WindowLayout,
     rows: &Range<usize>,
-    by_states: bool,
+    wanted: Wanted,
     scratch: &mut Scratch,
     blocks: &mut BTreeSet<usize>,
     context: &QueryContext,
 ) -> Result<bool> {
     let section = &prepared.section;
     let Some(gaps) = section.gaps() else { return Ok(true) };
-    let counted = |(_, call): &(_, Call)| match call {
-        Call::Shift(shift) => shift.counted.is_some(),
-        Call::Pick(pick) => pick.counted.is_some(),
+    let is_wanted = |(_, call): &&(_, Call)| match call {
+        Call::Shift(shift) => shift.counted.is_some() == (wanted == Wanted::CountedRows),
+        Call::Pick(pick) => pick.counted.is_some() == (wanted == Wanted::CountedRows),
         _ => false,
     };
-    if by_states && !layout.calls.iter().any(counted) {
+    let calls = || layout.calls.iter().filter(is_wanted).filter(|_| wanted != Wanted::Bounds);
+    let readers = if wanted == Wanted::Rows { &layout.readers[..] } else { &[] };
+    if wanted != Wanted::Bounds && calls().next().is_none() && readers.is_empty() {
         return Ok(true);
     }
     let (mut ids, mut defaulted) = (Vec::new(), Vec::new());
@@ -111,8 +125,9 @@ fn look(
         prepared.find(layout, start..rows.end.min(start + CHUNK_ROWS), scratch)?;
         let (places, frames) = scratch.found();
         let view = View { section, places, frames, context };
-        for (_, call) in layout.calls.iter().filter(|call| counted(call) == by_states) {
-            (ids.clear(), defaulted.clear());
+        for (_, call) in calls() {
+            ids.clear();
+            defaulted.clear();
             match call {
                 Call::Shift(shift) => {
                     let counted = prepared.counted(shift.counted)?;
@@ -122,10 +137,9 @@ fn look(
                 _ => {}
             }
         }
-        for (_, frame) in layout.readers.iter().filter(|_| !by_states) {
-            let of = |frames: &Frames, row: usize| frames.pieces(row);
+        for (_, frame) in readers {
             for row in 0..places.rows.len() {
-                for piece in of(&frames[*frame], row).iter() {
+                for piece in frames[*frame].pieces(row).iter() {
                     gaps.within(piece).for_each(|(_, gap)| gaps.miss(gap.clone()));
                 }
             }

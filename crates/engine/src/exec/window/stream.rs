@@ -330,7 +330,8 @@ fn start_if_too_large(
         low as usize
     };
     let bytes = rows.bytes();
-    let needed = bytes + rows.rows() * layout.prepared_bytes();
+    // With the next rows they may have twice their room.
+    let needed = 2 * bytes + rows.rows() * layout.prepared_bytes();
     let is_too_large = needed > (memory.free() + memory.bytes()) / 2;
     let reserved = memory.resize(bytes);
     if is_too_large || reserved.is_err() {
