@@ -8,8 +8,8 @@
 //! - those whose states can be copied are put together in a [segment tree](super::state_tree);
 //! - the rest read each frame anew, and take time that goes with the sum of their lengths.
 //!
-//! Where states can be copied, a [gap](super::gaps) of a frame is a copy of the states of its blocks. Elsewhere
-//! no frame has gaps.
+//! Where states can be copied, a [gap](super::gaps) of a frame is a copy of the states of its blocks.
+//! Elsewhere no frame has gaps.
 
 use super::View;
 use super::copied::copied;

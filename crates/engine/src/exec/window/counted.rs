@@ -3,8 +3,8 @@
 //! For each position there is the number of rows that count before it. So how many do in a stretch is one
 //! difference, and, with a list of the positions that count, where the nth of a stretch is is one look-up.
 //!
-//! A [gap](super::gaps) counts as many rows as all its blocks do; where the nth one is is then looked for among
-//! the counts.
+//! A [gap](super::gaps) counts as many rows as all its blocks do; where the nth one is is then looked for
+//! among the counts.
 
 use super::counting::Counting;
 use super::previous::Previous;

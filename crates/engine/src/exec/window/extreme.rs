@@ -5,8 +5,8 @@
 //! row that has it. Either way frames that begin with their partitions take the extreme of all rows so far,
 //! others fold a segment tree. Whether a frame has a value at all is a matter of counting.
 //!
-//! A [gap](super::gaps) has the extreme of its blocks: an ordinal, or a row that is copied behind those of the
-//! section.
+//! A [gap](super::gaps) has the extreme of its blocks: an ordinal, or a row that is copied behind those of
+//! the section.
 
 use super::View;
 use super::copied::copied;
@@ -198,8 +198,8 @@ impl KeptValues {
 const NONE: u32 = Materialized::NO_ROW;
 
 impl ExtremeFrames {
-    /// Gets ready for the extremes of the values in `section`, all columns of which `metas` describe. `blocks`
-    /// knows those of gaps.
+    /// Gets ready for the extremes of the values in `section`, all columns of which `metas` describe.
+    /// `blocks` knows those of gaps.
     ///
     /// # Errors
     /// Those of `tasks`.

@@ -18,10 +18,10 @@
 //! Rows come out partition by partition, each in its order. Peers are in the order in which the input had
 //! them.
 //!
-//! Where rows are in files, or fill the memory, sections are formed [one after the other](stream). A partition
-//! that does not fit is [stored](stored_partition) block by block and computed [in parts](part): what lies
-//! between the rows that matter to a part are [gaps](gaps), of which only is known what their rows [come
-//! to](summaries).
+//! Where rows are in files, or fill the memory, sections are formed [one after the other](stream). A
+//! partition that does not fit is [stored](stored_partition) block by block and computed [in parts](part):
+//! what lies between the rows that matter to a part are [gaps](gaps), of which only is known what their rows
+//! [come to](summaries).
 
 mod by_frame;
 mod copied;
@@ -273,7 +273,7 @@ impl Shared {
             let (partition, blocks) = match next {
                 Next::Blocks(partition, blocks) => (partition, blocks),
                 Next::Rows(rows, count, memory) => {
-                    let rows = Arc::new(KeptOrder::in_place(rows));
+                    let rows = Arc::new(KeptOrder::in_place(*rows));
                     let partitions = boundaries(&rows, 0..count, &layout.partition, alone)?;
                     let section = Section::new(rows, 0..count, partitions, layout.peers.as_deref(), alone)?;
                     let prepared = Arc::new(Prepared::new(layout, section, &self.context, alone)?);

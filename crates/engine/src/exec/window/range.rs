@@ -6,8 +6,8 @@
 //! keys are in order, bounds of rows one behind the other lie near each other: each is looked for from the
 //! last one, in steps that double.
 //!
-//! Where a bound lies behind a [gap](super::gaps), the keys with which the blocks of the partition begin say in
-//! which of the gap's blocks it is to be looked for.
+//! Where a bound lies behind a [gap](super::gaps), the keys with which the blocks of the partition begin say
+//! in which of the gap's blocks it is to be looked for.
 //!
 //! NULL is far from all values: the frame of a row whose key is NULL reaches, where an offset is given, over
 //! its peers, and that of any other row never over rows with NULL.

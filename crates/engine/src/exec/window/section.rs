@@ -5,8 +5,8 @@
 //! positions partitions and groups of peers begin. Columns are not copied: a function gathers what it reads,
 //! a chunk at a time.
 //!
-//! A section may also be a part of one partition with [gaps](Gaps): then groups of peers keep the numbers that
-//! they have in the partition, and those are known at whose first row there is a position.
+//! A section may also be a part of one partition with [gaps](Gaps): then groups of peers keep the numbers
+//! that they have in the partition, and those are known at whose first row there is a position.
 //!
 //! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in
 //! order, each is compared with the one before it and no other.

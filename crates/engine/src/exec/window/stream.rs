@@ -1,7 +1,7 @@
 //! Rows in order that are not prepared all at once: they come from files, or are in memory with no room
 //! beside them. One worker at a time takes what comes next:
-//! - a section of whole partitions, as long as a partition fits: its rows with what is prepared for them, into
-//!   half of the memory that is free;
+//! - a section of whole partitions, as long as a partition fits: its rows with what is prepared for them,
+//!   into half of the memory that is free;
 //! - else the partition becomes a [stored one](StoredPartition), and workers take parts of it, some blocks
 //!   each. Parts are small at first; a part for which there is no memory is cut in two, and where parts need
 //!   many blocks besides their own, they grow, so that these are not loaded too often.
@@ -107,7 +107,7 @@ struct Stored {
 /// What a worker takes.
 pub enum Next {
     /// Whole partitions: the first rows of these, with their memory.
-    Rows(Materialized, usize, Reservation),
+    Rows(Box<Materialized>, usize, Reservation),
     /// Some blocks of a partition.
     Blocks(Arc<StoredPartition>, Range<usize>),
 }
@@ -188,7 +188,7 @@ impl Stream {
                 own.resize(carried.bytes())?;
                 self.carried = Some((carried, own));
                 self.number += 1;
-                return Ok(Some((self.hold(self.number - 1), Next::Rows(rows, start, memory))));
+                return Ok(Some((self.hold(self.number - 1), Next::Rows(Box::new(rows), start, memory))));
             }
             self.rows.peek(&mut ids)?;
             let mut count = ids.len();
@@ -209,7 +209,7 @@ impl Stream {
         }
         self.number += 1;
         let all = rows.rows();
-        Ok(Some((self.hold(self.number - 1), Next::Rows(rows, all, memory))))
+        Ok(Some((self.hold(self.number - 1), Next::Rows(Box::new(rows), all, memory))))
     }
 
     /// The next part of the stored partition.
@@ -352,7 +352,7 @@ fn append(rows: &mut Materialized, vectors: &[Vector], count: usize) {
     rows.append_vectors(&vectors, count);
 }
 
-/// What is said if a worker that has taken something is not to have it.
+/// True if `error` says that memory is short.
 pub fn is_lack(error: &Error) -> bool {
     error.kind() == entasis_vector::ErrorKind::Resource
 }

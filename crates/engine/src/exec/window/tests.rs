@@ -751,8 +751,8 @@ impl ResultWorker for Checked {
     }
 }
 
-/// One partition of rows `(i, i / 3, x(i))` in any order, with so much memory: the rows that came out, the most
-/// memory that was reserved.
+/// One partition of rows `(i, i / 3, x(i))` in any order, with so much memory: the rows that came out, the
+/// most memory that was reserved.
 fn one_partition(
     rows: usize,
     memory: usize,
