@@ -7,6 +7,9 @@
 //! - those whose result a few values decide, like medians, find these by [rank](super::ranked);
 //! - those whose states can be copied are put together in a [segment tree](super::state_tree);
 //! - the rest read each frame anew, and take time that goes with the sum of their lengths.
+//!
+//! Where states can be copied, a [gap](super::gaps) of a frame is a copy of the states of its blocks.
+//! Elsewhere no frame has gaps.
 
 use super::View;
 use super::copied::copied;
@@ -56,6 +59,8 @@ pub struct ByFrame {
     metas: Vec<ColumnMeta>,
     /// The aggregate, if states are to be put together for long frames.
     copied: Option<Arc<dyn ExternalAggregate>>,
+    /// The aggregate, if states could be.
+    can_copy: Option<Arc<dyn ExternalAggregate>>,
     /// The frame.
     pub frame: usize,
 }
@@ -83,10 +88,11 @@ impl ByFrame {
         };
         let decided = external.clone().filter(|function| function.decisive(1).is_some());
         let is_long = spec.most_rows().is_none_or(|rows| rows > SHORT) && !spec.is_fixed();
-        let copied = match external.filter(|_| decided.is_none() && order.is_empty() && is_long) {
+        let can_copy = match external.filter(|_| decided.is_none() && order.is_empty()) {
             Some(function) if StateTree::is_possible(&*function)? => Some(function),
             _ => None,
         };
+        let copied = can_copy.clone().filter(|_| is_long);
         call.args = input.iter().map(|meta| Expr::column(meta.id, meta.ty)).collect();
         let result = ColumnId(input.len() as u32);
         let layout = AggregateLayout::new(&input, &[], &[(result, call)])?;
@@ -104,8 +110,45 @@ impl ByFrame {
             is_near,
             metas,
             copied,
+            can_copy,
             frame,
         })
+    }
+
+    /// True if all rows of a frame are needed, and not only states of some of them.
+    pub fn reads_all(&self) -> bool {
+        self.can_copy.is_none()
+    }
+
+    /// Gets ready for the states of the blocks of a stored partition; `None` if they are not needed.
+    ///
+    /// # Errors
+    /// Those of making states.
+    pub fn block_states(&self) -> Result<Option<BlockStates>> {
+        let states = self.can_copy.as_ref().map(|function| function.state()).transpose()?;
+        Ok(states.map(|states| BlockStates { states: Mutex::new(states), blocks: 0 }))
+    }
+
+    /// Adds the state of a block, all of `section`.
+    ///
+    /// # Errors
+    /// Those of the states; interrupted.
+    pub fn push_block(
+        &self,
+        blocks: &mut BlockStates,
+        section: &Section,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<()> {
+        let mut ready = Ready::default();
+        self.count(&mut ready, section, tasks)?;
+        let mut fold = Fold::new(self, &ready, section, context, 1)?;
+        (0..section.len()).try_for_each(|position| fold.add_position(position, 0))?;
+        let block = fold.into_states()?;
+        blocks.blocks += 1;
+        let own =
+            lock(&blocks.states).add_copies(&*block, &[0], &[blocks.blocks - 1], blocks.blocks as usize);
+        if own? { Ok(()) } else { Err(not_copied()) }
     }
 
     /// What comes out.
@@ -121,24 +164,29 @@ impl ByFrame {
         &self,
         metas: &[ColumnMeta],
         section: &Section,
+        blocks: Option<&BlockStates>,
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Ready> {
         let mut ready = Ready::default();
+        if let (Some(gaps), Some(blocks), Some(function)) = (section.gaps(), blocks, &self.can_copy) {
+            let count = gaps.all().count();
+            let mut states = function.state()?;
+            for (gap, (_, blocks_of)) in gaps.all().enumerate() {
+                let ids: Vec<u32> = blocks_of.clone().map(|block| block as u32).collect();
+                if !states.add_copies(&**lock(&blocks.states), &ids, &vec![gap as u32; ids.len()], count)? {
+                    return Err(not_copied());
+                }
+            }
+            ready.gaps = Some(Mutex::new(states));
+        }
         if self.decided.is_some() {
             if !self.is_near {
                 ready.ranked = Some(self.rank(section, 0..section.len(), tasks)?);
             }
             return Ok(ready);
         }
-        if self.filter.is_some() {
-            let counting = Counting { args: Vec::new(), filter: self.filter, distinct: false };
-            ready.counts.reserve_exact(section.len());
-            counting.each_chunk(section, 0..section.len(), None, |_, counts| {
-                ready.counts.extend_from_slice(counts);
-                tasks.check()
-            })?;
-        }
+        self.count(&mut ready, section, tasks)?;
         if self.distinct {
             let (rows, _) = copied(section, &self.columns, metas, 0..section.len(), None, tasks)?;
             let key = |column| OrderKey { column, descending: false, nulls_first: false };
@@ -172,6 +220,19 @@ impl ByFrame {
             ready.tree = Some(StateTree::new(&**function, states, nodes)?);
         }
         Ok(ready)
+    }
+
+    /// Finds the rows that count.
+    fn count(&self, ready: &mut Ready, section: &Section, tasks: &dyn Tasks) -> Result<()> {
+        if self.filter.is_none() {
+            return Ok(());
+        }
+        let counting = Counting { args: Vec::new(), filter: self.filter, distinct: false };
+        ready.counts.reserve_exact(section.len());
+        counting.each_chunk(section, 0..section.len(), None, |_, counts| {
+            ready.counts.extend_from_slice(counts);
+            tasks.check()
+        })
     }
 
     /// Writes the results for the rows.
@@ -294,6 +355,22 @@ pub struct Ready {
     ranked: Option<Ranked>,
     /// States that are put together for long frames.
     tree: Option<StateTree>,
+    /// By gap of the section: the state of its blocks.
+    gaps: Option<Mutex<Box<dyn GroupStates>>>,
+}
+
+/// The states of the blocks of a stored partition.
+pub struct BlockStates {
+    /// Locked by whoever adds copies.
+    states: Mutex<Box<dyn GroupStates>>,
+    blocks: u32,
+}
+
+impl BlockStates {
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        lock(&self.states).bytes()
+    }
 }
 
 impl Ready {
@@ -313,8 +390,10 @@ impl Ready {
     pub fn bytes(&self) -> usize {
         let ranked = self.ranked.as_ref().map_or(0, Ranked::bytes);
         let tree = self.tree.as_ref().map_or(0, StateTree::bytes);
+        let gaps = self.gaps.as_ref().map_or(0, |gaps| lock(gaps).bytes());
         ranked
             + tree
+            + gaps
             + self.counts.capacity()
             + (self.values.capacity() + self.places.capacity()) * size_of::<u32>()
     }
@@ -379,6 +458,12 @@ impl<'a> Fold<'a> {
     /// # Errors
     /// Those of the states; interrupted.
     fn add_position(&mut self, position: usize, frame: u32) -> Result<()> {
+        if let (Some(gaps), Some(states)) = (self.section.gaps(), &self.ready.gaps)
+            && gaps.at(position).is_some()
+        {
+            let gap = gaps.within(0..position).count() as u32;
+            return self.add_copies(&**lock(states), &[gap], &[frame]);
+        }
         let counts = self.ready.counts.is_empty() || self.ready.counts[position];
         if counts { self.add(self.section.id(position as u32), frame as usize) } else { Ok(()) }
     }
@@ -422,7 +507,7 @@ impl<'a> Fold<'a> {
         if lock(self.external()?).add_copies(other, ids, map, frames)? || ids.is_empty() {
             return Ok(());
         }
-        Err(Error::internal("states that could be copied cannot be any more"))
+        Err(not_copied())
     }
 
     /// The states of the frames.
@@ -483,6 +568,10 @@ impl<'a> Fold<'a> {
         }
         Ok(out)
     }
+}
+
+fn not_copied() -> Error {
+    Error::internal("states that could be copied cannot be any more")
 }
 
 fn mismatch() -> Error {

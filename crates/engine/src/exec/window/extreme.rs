@@ -4,6 +4,9 @@
 //! the least, so that for a maximum they are inverted. All else is compared row by row, and an extreme is the
 //! row that has it. Either way frames that begin with their partitions take the extreme of all rows so far,
 //! others fold a segment tree. Whether a frame has a value at all is a matter of counting.
+//!
+//! A [gap](super::gaps) has the extreme of its blocks: an ordinal, or a row that is copied behind those of
+//! the section.
 
 use super::View;
 use super::copied::copied;
@@ -17,6 +20,7 @@ use crate::exec::operator::Tasks;
 use crate::exec::window::counting::{Counting, read};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, Vector};
+use std::cmp::Ordering;
 
 /// Values of which the least or the largest is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,80 @@ pub struct ExtremeSpec {
     pub largest: bool,
     /// All frames begin with their partitions and have no holes.
     pub running: bool,
+}
+
+/// The extremes of the blocks of a stored partition.
+pub enum BlockExtremes {
+    /// Ordinals.
+    Ordinals(Vec<i64>),
+    /// Values, or nothing of blocks without any.
+    Rows(Vec<u32>, Box<Materialized>),
+}
+
+/// The same, of any blocks that follow one another.
+pub enum GapExtremes {
+    /// Ordinals.
+    Ordinals(Tree<i64>),
+    /// Values.
+    Rows(Tree<u32>, Box<Materialized>),
+}
+
+impl BlockExtremes {
+    /// Of no blocks yet, of values that `meta` describes.
+    pub fn new(meta: &ColumnMeta) -> BlockExtremes {
+        if is_ordinal(meta.physical) {
+            return BlockExtremes::Ordinals(Vec::new());
+        }
+        BlockExtremes::Rows(Vec::new(), Box::new(Materialized::new(std::slice::from_ref(meta))))
+    }
+
+    /// Adds the block whose extremes these are.
+    pub fn push(&mut self, block: &ExtremeFrames) {
+        match (self, &block.values) {
+            (BlockExtremes::Ordinals(blocks), Values::Ordinals(least)) => {
+                blocks.push(least.of_all(i64::MAX, i64::min));
+            }
+            (BlockExtremes::Rows(blocks, values), Values::Rows(least, kept)) => {
+                match least.of_all(NONE, |a, b| kept.better(block.largest, a, b)) {
+                    NONE => blocks.push(NONE),
+                    row => {
+                        blocks.push(values.rows() as u32);
+                        copy_row(&kept.rows, row, values);
+                    }
+                }
+            }
+            _ => debug_assert!(false, "ordinals for rows"),
+        }
+    }
+
+    /// All blocks are there; `largest` as in the spec.
+    ///
+    /// # Errors
+    /// Those of `tasks`.
+    pub fn finish(self, largest: bool, tasks: &dyn Tasks) -> Result<GapExtremes> {
+        Ok(match self {
+            BlockExtremes::Ordinals(values) => GapExtremes::Ordinals(Tree::new(values, i64::min, tasks)?),
+            BlockExtremes::Rows(rows, values) => {
+                let tree = Tree::new(rows, |a, b| better(&values, largest, |row| row, a, b), tasks)?;
+                GapExtremes::Rows(tree, values)
+            }
+        })
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        match self {
+            BlockExtremes::Ordinals(values) => values.capacity() * size_of::<i64>(),
+            BlockExtremes::Rows(rows, values) => rows.capacity() * size_of::<u32>() + values.bytes(),
+        }
+    }
+}
+
+/// Appends a copy of a row of one column.
+fn copy_row(from: &Materialized, row: u32, to: &mut Materialized) {
+    let mut vector = Vector::new(to.columns()[0].physical);
+    from.gather(0, &[row], &mut vector);
+    to.append_vectors(&[(&vector, None)], 1);
 }
 
 /// The extremes of the rows so far, or of any stretch.
@@ -65,6 +143,14 @@ impl<T: Copy + Send + Sync> Least<T> {
         }
     }
 
+    /// The extreme of all rows of a section that is one partition.
+    fn of_all(&self, none: T, least: impl Fn(T, T) -> T) -> T {
+        match self {
+            Least::Running(values) => values.last().copied().unwrap_or(none),
+            Least::Tree(tree) => tree.fold(0..tree.len(), none, least),
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Least::Running(values) => values.capacity() * size_of::<T>(),
@@ -81,8 +167,31 @@ pub struct ExtremeFrames {
 
 enum Values {
     Ordinals(Least<i64>),
-    /// Positions, and the values of the section by position.
-    Rows(Least<u32>, Box<Materialized>),
+    /// Rows of the values of the section.
+    Rows(Least<u32>, Box<KeptValues>),
+}
+
+/// The values of a section by position, and behind them those of its gaps.
+struct KeptValues {
+    rows: Materialized,
+    /// Positions.
+    len: u32,
+    /// The position of each gap that has a value.
+    gaps: Vec<u32>,
+}
+
+impl KeptValues {
+    fn position(&self, row: u32) -> u32 {
+        if row < self.len { row } else { self.gaps[(row - self.len) as usize] }
+    }
+
+    fn better(&self, largest: bool, a: u32, b: u32) -> u32 {
+        better(&self.rows, largest, |row| self.position(row), a, b)
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows.bytes() + self.gaps.capacity() * size_of::<u32>()
+    }
 }
 
 /// The position that stands for no row.
@@ -90,6 +199,7 @@ const NONE: u32 = Materialized::NO_ROW;
 
 impl ExtremeFrames {
     /// Gets ready for the extremes of the values in `section`, all columns of which `metas` describe.
+    /// `blocks` knows those of gaps.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -97,8 +207,10 @@ impl ExtremeFrames {
         spec: &ExtremeSpec,
         metas: &[ColumnMeta],
         section: &Section,
+        blocks: Option<&GapExtremes>,
         tasks: &dyn Tasks,
     ) -> Result<ExtremeFrames> {
+        let gaps = || section.gaps().into_iter().flat_map(|gaps| gaps.all());
         let inverted = if spec.largest { -1 } else { 0 };
         macro_rules! ordinals {
             ($t:ty, $ordinal:expr) => {
@@ -114,7 +226,7 @@ impl ExtremeFrames {
                 )?
             };
         }
-        let ordinals: Vec<i64> = match metas[spec.column].physical {
+        let mut ordinals: Vec<i64> = match metas[spec.column].physical {
             PhysicalType::Bool | PhysicalType::U8 => ordinals!(u8, i64::from),
             PhysicalType::I8 => ordinals!(i8, i64::from),
             PhysicalType::I16 => ordinals!(i16, i64::from),
@@ -126,21 +238,38 @@ impl ExtremeFrames {
             PhysicalType::F32 => ordinals!(f32, |v: f32| ordinal(v.into())),
             PhysicalType::F64 => ordinals!(f64, ordinal),
             PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => {
-                let (rows, _) = copied(section, &[spec.column], metas, 0..section.len(), None, tasks)?;
+                let (mut rows, _) = copied(section, &[spec.column], metas, 0..section.len(), None, tasks)?;
                 let mut positions = vec![NONE; section.len()];
                 spec.counting.each_chunk(section, 0..section.len(), None, |at, counts| {
                     let counting = at.zip(counts).filter(|(_, counts)| **counts);
                     counting.for_each(|(position, _)| positions[position] = position as u32);
                     Ok(())
                 })?;
-                let better = |a, b| better(&rows, spec.largest, a, b);
+                let mut of_gaps = Vec::new();
+                if let Some(GapExtremes::Rows(tree, values)) = blocks {
+                    for (at, gap) in gaps() {
+                        let better = |a, b| better(values, spec.largest, |row| row, a, b);
+                        positions[at] = NONE;
+                        let row = tree.fold(gap.clone(), NONE, better);
+                        if row != NONE {
+                            positions[at] = rows.rows() as u32;
+                            of_gaps.push(at as u32);
+                            copy_row(values, row, &mut rows);
+                        }
+                    }
+                }
+                let kept = KeptValues { rows, len: section.len() as u32, gaps: of_gaps };
+                let better = |a, b| kept.better(spec.largest, a, b);
                 let least = Least::new(positions, spec.running, section, better, tasks)?;
                 return Ok(ExtremeFrames {
                     largest: spec.largest,
-                    values: Values::Rows(least, Box::new(rows)),
+                    values: Values::Rows(least, Box::new(kept)),
                 });
             }
         };
+        if let Some(GapExtremes::Ordinals(tree)) = blocks {
+            gaps().for_each(|(at, gap)| ordinals[at] = tree.fold(gap.clone(), i64::MAX, i64::min));
+        }
         let least = Least::new(ordinals, spec.running, section, i64::min, tasks)?;
         Ok(ExtremeFrames { largest: spec.largest, values: Values::Ordinals(least) })
     }
@@ -149,19 +278,26 @@ impl ExtremeFrames {
     pub fn bytes(&self) -> usize {
         match &self.values {
             Values::Ordinals(least) => least.bytes(),
-            Values::Rows(least, rows) => least.bytes() + rows.bytes(),
+            Values::Rows(least, kept) => least.bytes() + kept.bytes(),
         }
     }
 }
 
-/// The row with the better value; the first of equal ones.
-fn better(rows: &Materialized, largest: bool, a: u32, b: u32) -> u32 {
+/// The row with the better value; of equal ones that with the lower position.
+fn better(rows: &Materialized, largest: bool, position: impl Fn(u32) -> u32, a: u32, b: u32) -> u32 {
     match (a, b) {
         (NONE, other) | (other, NONE) => other,
-        (a, b) if rows.compare(0, b, a, largest, false).is_lt() => b,
-        (a, b) if rows.compare(0, b, a, largest, false).is_eq() => a.min(b),
-        (a, _) => a,
+        (a, b) => match rows.compare(0, b, a, largest, false) {
+            Ordering::Less => b,
+            Ordering::Equal if position(b) < position(a) => b,
+            _ => a,
+        },
     }
+}
+
+/// True if values that are held so are compared as ordinals.
+fn is_ordinal(physical: PhysicalType) -> bool {
+    !matches!(physical, PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval)
 }
 
 /// A call for the extreme of a frame.
@@ -190,10 +326,10 @@ impl ExtremeFrames {
         let ordinals = match &self.values {
             Values::Ordinals(ordinals) => ordinals,
             Values::Rows(positions, values) => {
-                let better = |a, b| better(values, self.largest, a, b);
+                let better = |a, b| values.better(self.largest, a, b);
                 let found =
                     (0..rows).map(|row| positions.of(frames, row, NONE, better)).collect::<Vec<u32>>();
-                values.gather(0, &found, out);
+                values.rows.gather(0, &found, out);
                 return;
             }
         };

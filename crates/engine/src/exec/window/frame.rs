@@ -249,8 +249,15 @@ impl Frames {
             // PERF: most frames are like this.
             let offset = *offset.min(&u32::MAX.into()) as i64;
             let moved = if forward { offset } else { -offset } + i64::from(side == Side::End);
-            let most = section.len() as i64;
-            out.extend(rows.map(|at| (at as i64 + moved).clamp(0, most) as u32));
+            let most = section.rows() as i64;
+            match section.gaps() {
+                None => out.extend(rows.map(|at| (at as i64 + moved).clamp(0, most) as u32)),
+                Some(_) => {
+                    let first = section.row(rows.start as u32);
+                    let moved = (first..first + rows.len() as i64).map(|row| (row + moved).clamp(0, most));
+                    out.extend(moved.map(|row| section.position(row)));
+                }
+            }
             return Ok(());
         }
         operand.integers(section, rows.clone(), &mut self.offsets)?;
@@ -262,15 +269,16 @@ impl Frames {
         let moved = |at: i64, offset: i64| if forward { at + offset } else { at - offset };
         if spec.units == FrameUnits::Rows {
             let after = i64::from(side == Side::End);
-            let bounds = rows.zip(offsets).map(|(at, offset)| moved(at as i64, offset) + after);
-            out.extend(bounds.map(|at| at.clamp(0, section.len() as i64) as u32));
+            let most = section.rows() as i64;
+            let bounds = rows.zip(offsets).map(|(at, offset)| moved(section.row(at as u32), offset) + after);
+            out.extend(bounds.map(|row| section.position(row.clamp(0, most))));
             return Ok(());
         }
-        let peers = section.peers();
         for (row, offset) in offsets.enumerate() {
-            let (first, after) = (places.first_group[row], places.end_group[row]);
-            let group = moved(places.group[row].into(), offset) + i64::from(side == Side::End);
-            out.push(peers[group.clamp(first.into(), after.into()) as usize]);
+            let ends = [places.first_group[row], places.end_group[row]].map(|at| section.number_of_group(at));
+            let own = section.number_of_group(places.group[row]);
+            let group = moved(own, offset) + i64::from(side == Side::End);
+            out.push(section.start_of_group(group.clamp(ends[0], ends[1])));
         }
         Ok(())
     }

@@ -43,6 +43,11 @@ impl KeptOrder {
         Ok(KeptOrder { rows, order: Vec::new(), len })
     }
 
+    /// The rows, in any order.
+    pub fn rows(&self) -> &Materialized {
+        &self.rows
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.len

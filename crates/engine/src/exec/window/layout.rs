@@ -58,6 +58,9 @@ pub struct WindowLayout {
     pub states: Vec<WindowState>,
     /// The calls, each with what comes out.
     pub calls: Vec<(ColumnMeta, Call)>,
+    /// Of these, those that need all rows of their frames, and not only what some of them come to: the name
+    /// of the function, and the frame.
+    pub readers: Vec<(String, usize)>,
     /// Only the first rows of partitions come out.
     pub top: Option<Top>,
     /// The columns that come out: those of the input, then those of the calls.
@@ -241,11 +244,16 @@ impl WindowLayout {
             frames: Vec::new(),
             states: Vec::new(),
             calls: Vec::new(),
+            readers: Vec::new(),
             top: window.top,
             stored,
         };
         for parts in parts {
+            let name = parts.call.function.name();
             let (meta, call) = layout.plan(parts)?;
+            if let Some(frame) = layout.reads_all(&call) {
+                layout.readers.push((name.to_string(), frame));
+            }
             layout.output.push(meta.clone());
             layout.calls.push((meta, call));
         }
@@ -256,6 +264,40 @@ impl WindowLayout {
             || layout.top.is_some_and(|top| top.with_peers);
         layout.peers = needs_peers.then(|| order.iter().map(|key| key.column).collect());
         Ok((layout, project))
+    }
+
+    /// The frame of `call`, if it needs all rows of it.
+    fn reads_all(&self, call: &Call) -> Option<usize> {
+        let is_distinct = |state: usize| self.states[state].counting().distinct;
+        match call {
+            Call::DistinctFrames { frame, .. } => Some(*frame),
+            Call::ByFrame(call) => call.reads_all().then_some(call.frame),
+            Call::Additive(call) => {
+                let sums = match call.result {
+                    AdditiveResult::Count => None,
+                    AdditiveResult::Sum(state) | AdditiveResult::Mean(state, _) => Some(state),
+                };
+                call.counted.into_iter().chain(sums).any(is_distinct).then_some(call.frame)
+            }
+            Call::Ranking(_) | Call::Ntile(_) | Call::Shift(_) | Call::Pick(_) | Call::FrameExtreme(_) => {
+                None
+            }
+        }
+    }
+
+    /// Memory that a row of a section takes besides its columns, at most, strings apart.
+    pub fn prepared_bytes(&self) -> usize {
+        let state = |state: &WindowState| match state {
+            WindowState::Counted { .. } => 8,
+            WindowState::Sums(_) => 36,
+            WindowState::ExtremeFrames(extremes) => 8 + self.stored[extremes.column].physical.width(),
+            WindowState::DistinctFrames(_) => 48,
+        };
+        let call = |(_, call): &(ColumnMeta, Call)| if matches!(call, Call::ByFrame(_)) { 48 } else { 0 };
+        let states: usize = self.states.iter().map(state).sum();
+        let calls: usize = self.calls.iter().map(call).sum();
+        let keys = self.frames.iter().filter(|frame| frame.range.is_some()).count() * 17;
+        states + calls + keys + if self.peers.is_some() { 8 } else { 0 }
     }
 
     /// The rows that are enough, if only the first ones of partitions come out and nothing is asked of the

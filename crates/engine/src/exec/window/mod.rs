@@ -18,8 +18,10 @@
 //! Rows come out partition by partition, each in its order. Peers are in the order in which the input had
 //! them.
 //!
-//! Where rows are in files, sections are read one after the other, and each must fit into memory, a single
-//! partition too.
+//! Where rows are in files, or fill the memory, sections are formed [one after the other](stream). A
+//! partition that does not fit is [stored](stored_partition) block by block and computed [in parts](part):
+//! what lies between the rows that matter to a part are [gaps](gaps), of which only is known what their rows
+//! [come to](summaries).
 
 mod by_frame;
 mod copied;
@@ -29,9 +31,11 @@ mod distinct;
 mod equal_rows;
 mod extreme;
 mod frame;
+mod gaps;
 mod kept;
 pub mod layout;
 mod operand;
+mod part;
 mod prepared;
 mod previous;
 mod range;
@@ -41,6 +45,9 @@ mod scan;
 mod section;
 mod shift;
 mod state_tree;
+mod stored_partition;
+mod stream;
+mod summaries;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -51,22 +58,23 @@ mod value;
 mod wavelet;
 
 use crate::context::QueryContext;
-use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Alone, Blocking, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
-use crate::exec::sort::{Merge, Ordered, Outcome, SortShared as Sort, SortSink};
+use crate::exec::sort::{Ordered, Outcome, SortShared as Sort, SortSink};
 use crate::memory::Reservation;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
-use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
+use entasis_vector::{Buffer, Chunk, Error, Result, Selection, Vector};
 use frame::Frames;
 use kept::KeptOrder;
 use layout::WindowLayout;
+use part::Part;
 use prepared::{Prepared, Scratch};
 use section::{Places, Section, boundaries};
 use std::ops::Range;
 use std::sync::Arc;
+use stream::{Held, Lack, Next, RowsInOrder, Stream, is_lack};
 
 /// Chunks from which on a section is not given another partition.
 const SECTION_CHUNKS: usize = 16;
@@ -132,7 +140,8 @@ enum Ready {
         next: AtomicUsize,
         _memory: Reservation,
     },
-    InFiles(Box<Mutex<Files>>),
+    /// Rows that are taken one section, or part of a partition, after the other.
+    Streamed(Box<Mutex<Stream>>),
 }
 
 /// What a worker takes at a time.
@@ -141,16 +150,6 @@ enum Morsel {
     Section(Range<usize>),
     /// Some rows of a section that is prepared.
     Part(Arc<Prepared>, Range<usize>),
-}
-
-/// Rows that come from files.
-struct Files {
-    merge: Box<Merge>,
-    /// Of the rows that have been merged, how many have been taken.
-    taken: usize,
-    /// Sections that have been taken.
-    sections: u64,
-    is_over: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -177,12 +176,14 @@ impl Sink for WindowSink {
         let shared = &self.shared;
         let ready = match shared.sort.order(tasks)? {
             Outcome::InMemory(ordered, memory) => shared.divide(*ordered, memory, tasks)?,
-            Outcome::InFiles(merge) => {
-                Ready::InFiles(Box::new(Mutex::new(Files { merge, taken: 0, sections: 0, is_over: false })))
-            }
+            Outcome::InFiles(merge) => streamed(RowsInOrder::Merge(merge, 0, shared.sort.clone())),
         };
         shared.ready.set(ready).map_err(|_| Error::internal("a window was finished twice"))
     }
+}
+
+fn streamed(rows: RowsInOrder) -> Ready {
+    Ready::Streamed(Box::new(Mutex::new(Stream::new(rows))))
 }
 
 impl Shared {
@@ -197,6 +198,14 @@ impl Shared {
         let chunk_rows = self.context.settings.chunk_rows;
         let large = (LARGE_CHUNKS * chunk_rows).max(all / (PARTS * self.context.settings.threads.max(1)));
         let enough = self.section_rows();
+        let sizes = (0..partitions.len()).map(|partition| end_of(partition) - partitions[partition] as usize);
+        let large_rows: usize = sizes.filter(|&rows| rows >= large).sum();
+        if large_rows * layout.prepared_bytes() > memory.free()
+            && !self.context.settings.temp_directory.is_empty()
+        {
+            self.recorder.note("there is no memory to prepare large partitions at once");
+            return Ok(streamed(RowsInOrder::Kept(rows, 0, memory)));
+        }
         let mut morsels = Vec::new();
         let mut first = 0;
         for partition in 0..partitions.len() {
@@ -242,63 +251,51 @@ impl Shared {
                         (Arc::new(Prepared::new(layout, section, &self.context, alone)?), 0..range.len())
                     }
                 };
-                Ok(Some(Taken { number: number as u64, prepared, left, _memory: Reservation::default() }))
+                Ok(Some(Taken {
+                    number: number as u64,
+                    prepared,
+                    left,
+                    _memory: Reservation::default(),
+                    _held: None,
+                }))
             }
-            Ready::InFiles(files) => {
-                let Some((number, rows, memory)) = self.read(&mut lock(files))? else { return Ok(None) };
-                let all = rows.rows();
-                let rows = Arc::new(KeptOrder::in_place(rows));
-                let partitions = boundaries(&rows, 0..all, &layout.partition, alone)?;
-                let section = Section::new(rows, 0..all, partitions, layout.peers.as_deref(), alone)?;
-                let prepared = Arc::new(Prepared::new(layout, section, &self.context, alone)?);
-                Ok(Some(Taken { number, prepared, left: 0..all, _memory: memory }))
-            }
+            Ready::Streamed(stream) => self.take_streamed(stream, alone),
         }
     }
 
-    /// The next whole partitions that are in files, with their number.
-    fn read(&self, files: &mut Files) -> Result<Option<(u64, Materialized, Reservation)>> {
+    /// The same of rows that are streamed.
+    fn take_streamed(&self, stream: &Mutex<Stream>, alone: &Alone<'_>) -> Result<Option<Taken>> {
         let layout = &self.layout;
-        let mut memory = Reservation::new(&self.context.memory);
-        let mut rows = Materialized::new(&layout.stored);
-        let columns: Vec<usize> = (0..layout.stored.len()).collect();
-        let mut vectors: Vec<Vector> = layout.stored.iter().map(|meta| Vector::new(meta.physical)).collect();
-        while !files.is_over {
-            self.context.check()?;
-            if files.taken == files.merge.ordered().order.len() {
-                files.taken = 0;
-                files.is_over = !self.sort.advance(&mut files.merge)?;
-                continue;
-            }
-            let ordered = files.merge.ordered();
-            let ids = &ordered.order[files.taken..];
-            let mut count = ids.len().min(CHUNK_ROWS);
-            let is_enough = rows.rows() >= self.section_rows();
-            if is_enough {
-                // Only what is still of the last partition.
-                let last = rows.rows() as u32 - 1;
-                let agree = |id: u32| {
-                    let same = |&column: &usize| {
-                        rows.compare_with(column, last, &ordered.rows, id, false, false).is_eq()
-                    };
-                    layout.partition.iter().all(same)
-                };
-                count = ids[..count].partition_point(|&id| agree(id));
-                if count == 0 {
-                    break;
+        let enough = self.section_rows();
+        loop {
+            let next = lock(stream).next(layout, enough, &self.context, &self.recorder)?;
+            let Some((held, next)) = next else { return Ok(None) };
+            let (partition, blocks) = match next {
+                Next::Blocks(partition, blocks) => (partition, blocks),
+                Next::Rows(rows, count, memory) => {
+                    let rows = Arc::new(KeptOrder::in_place(*rows));
+                    let partitions = boundaries(&rows, 0..count, &layout.partition, alone)?;
+                    let section = Section::new(rows, 0..count, partitions, layout.peers.as_deref(), alone)?;
+                    let prepared = Arc::new(Prepared::new(layout, section, &self.context, alone)?);
+                    let (number, _held) = (held.number, Some(held));
+                    return Ok(Some(Taken { number, prepared, left: 0..count, _memory: memory, _held }));
                 }
+            };
+            match Part::new(&partition, blocks.clone(), layout, &self.context) {
+                Ok(part) => {
+                    lock(stream).learn(blocks.len(), &part, &self.context);
+                    let (number, _held) = (held.number, Some(held));
+                    let Part { prepared, rows: left, memory: _memory, .. } = part;
+                    return Ok(Some(Taken { number, prepared, left, _memory, _held }));
+                }
+                Err(error) if is_lack(&error) => match lock(stream).lack(partition, blocks, held) {
+                    Lack::Again => {}
+                    Lack::Leave => return Ok(None),
+                    Lack::Fail => return Err(error),
+                },
+                Err(error) => return Err(error),
             }
-            ordered.rows.gather_all(&columns, &ids[..count], &mut vectors);
-            let all: Vec<(&Vector, Option<&[u16]>)> = vectors.iter().map(|vector| (vector, None)).collect();
-            rows.append_vectors(&all, count);
-            memory.resize(rows.bytes())?;
-            files.taken += count;
         }
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        files.sections += 1;
-        Ok(Some((files.sections - 1, rows, memory)))
     }
 
     /// Rows from which on a section is not given another partition.
@@ -339,14 +336,14 @@ impl Source for WindowSource {
             Ready::InMemory { morsels, next, .. } => {
                 Some(next.load(Ordering::Relaxed).min(morsels.len()) as f64 / morsels.len().max(1) as f64)
             }
-            Ready::InFiles(_) => None,
+            Ready::Streamed(_) => None,
         }
     }
 
     fn pieces(&self) -> Option<usize> {
         match self.shared.ready.get()? {
             Ready::InMemory { morsels, .. } => Some(morsels.len()),
-            Ready::InFiles(_) => None,
+            Ready::Streamed(_) => None,
         }
     }
 
@@ -363,6 +360,8 @@ struct Taken {
     left: Range<usize>,
     /// That of rows which are this section's alone.
     _memory: Reservation,
+    /// That it was taken, if it is streamed.
+    _held: Option<Held>,
 }
 
 struct WindowReader {
@@ -404,7 +403,8 @@ impl SourceWorker for WindowReader {
             self.picks.clear();
             for (row, position) in rows.clone().enumerate() {
                 let before = if top.with_peers { places.peers_start[row] } else { position as u32 };
-                if ((before - places.partition_start[row]) as usize) < top.rows {
+                let before = taken.prepared.section.rows_between(places.partition_start[row], before);
+                if (before as usize) < top.rows {
                     self.picks.push(row as u16);
                 }
             }

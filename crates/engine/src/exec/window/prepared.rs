@@ -8,9 +8,10 @@ use super::extreme::ExtremeFrames;
 use super::frame::Frames;
 use super::layout::{Call, WindowLayout, WindowState};
 use super::previous::Previous;
-use super::range::RangeKeys;
+use super::range::{RangeKeys, RangeSpec};
 use super::ranking::write_ntile;
 use super::section::{Places, Section};
+use super::summaries::Summaries;
 use super::sums::{AdditiveResult, Sums, write_counts, write_sums};
 use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
@@ -28,7 +29,7 @@ pub struct Prepared {
     keys: Vec<Option<RangeKeys>>,
     /// By call: what it knows of the rows, if it is computed frame by frame.
     ready: Vec<Option<Ready>>,
-    _memory: Reservation,
+    memory: Reservation,
 }
 
 /// What a [`WindowState`] has become.
@@ -61,62 +62,107 @@ impl Prepared {
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Prepared> {
+        let mut prepared = Prepared::start(layout, section, None, context, tasks)?;
+        prepared.complete(layout, None, context, tasks)?;
+        Ok(prepared)
+    }
+
+    /// Prepares what frames are found by; what gaps of `section` come to is in `summaries`.
+    ///
+    /// # Errors
+    /// As for `new`.
+    pub fn start(
+        layout: &WindowLayout,
+        section: Section,
+        summaries: Option<&Summaries>,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<Prepared> {
         let mut memory = Reservation::new(&context.memory);
-        let mut used = section.bytes();
+        memory.resize(section.bytes())?;
+        let mut keys = Vec::with_capacity(layout.frames.len());
+        for (i, frame) in layout.frames.iter().enumerate() {
+            let blocks = summaries.and_then(|summaries| summaries.keys(i));
+            let read = |range: &RangeSpec| {
+                RangeKeys::read(range, &layout.stored[range.column], &section, blocks, tasks)
+            };
+            let read = frame.range.as_ref().map(read).transpose()?;
+            memory.resize(memory.bytes() + read.as_ref().map_or(0, RangeKeys::bytes))?;
+            keys.push(read);
+        }
+        Ok(Prepared { section, states: Vec::new(), keys, ready: Vec::new(), memory })
+    }
+
+    /// Prepares all the rest.
+    ///
+    /// # Errors
+    /// As for `new`.
+    pub fn complete(
+        &mut self,
+        layout: &WindowLayout,
+        summaries: Option<&Summaries>,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<()> {
+        let memory = &mut self.memory;
+        let section = &self.section;
+        let mut used = memory.bytes();
         let mut reserve = |bytes: usize| {
             used += bytes;
             memory.resize(used)
         };
-        reserve(0)?;
         let metas = &layout.stored;
         let mut states = Vec::with_capacity(layout.states.len());
         // Calls for distinct values come side by side, a count and its sum.
         let mut previous: Option<(&Counting, Previous)> = None;
-        for spec in &layout.states {
+        for (i, spec) in layout.states.iter().enumerate() {
             let counting = spec.counting();
             if counting.distinct && previous.as_ref().is_none_or(|(of, _)| *of != counting) {
-                previous = Some((counting, Previous::new(counting, metas, &section, tasks)?));
+                previous = Some((counting, Previous::new(counting, metas, section, tasks)?));
             }
             let previous = previous.as_ref().filter(|_| counting.distinct).map(|(_, previous)| previous);
             let state = match spec {
                 WindowState::Counted { lists, .. } => {
-                    State::Counted(Counted::new(counting, *lists, &section, previous, tasks)?)
+                    let blocks = summaries.and_then(|summaries| summaries.counts(i));
+                    State::Counted(Counted::new(counting, *lists, section, previous, blocks, tasks)?)
                 }
                 WindowState::Sums(sums) => {
-                    State::Sums(Sums::new(sums, &metas[sums.column], &section, previous, tasks)?)
+                    let blocks = summaries.and_then(|summaries| summaries.sums(i));
+                    let meta = &metas[sums.column];
+                    State::Sums(Sums::new(sums, meta, section, previous, blocks, tasks)?)
                 }
                 WindowState::DistinctFrames(distinct) => {
-                    State::DistinctFrames(DistinctFrames::new(distinct, metas, &section, tasks)?)
+                    State::DistinctFrames(DistinctFrames::new(distinct, metas, section, tasks)?)
                 }
                 WindowState::ExtremeFrames(extremes) => {
-                    State::ExtremeFrames(ExtremeFrames::new(extremes, metas, &section, tasks)?)
+                    let blocks = summaries.and_then(|summaries| summaries.extremes(i));
+                    State::ExtremeFrames(ExtremeFrames::new(extremes, metas, section, blocks, tasks)?)
                 }
             };
             reserve(state.bytes() + previous.map_or(0, Previous::bytes))?;
             states.push(state);
         }
-        let mut keys = Vec::with_capacity(layout.frames.len());
-        for frame in &layout.frames {
-            let range = frame.range.as_ref();
-            let read = range
-                .map(|range| RangeKeys::read(range, &metas[range.column], &section, tasks))
-                .transpose()?;
-            reserve(read.as_ref().map_or(0, RangeKeys::bytes))?;
-            keys.push(read);
-        }
         let mut ready = Vec::with_capacity(layout.calls.len());
-        for (_, call) in &layout.calls {
+        for (i, (_, call)) in layout.calls.iter().enumerate() {
             let own = match call {
-                Call::ByFrame(call) => Some(call.prepare(metas, &section, context, tasks)?),
+                Call::ByFrame(call) => {
+                    let blocks = summaries.and_then(|summaries| summaries.states(i));
+                    Some(call.prepare(metas, section, blocks, context, tasks)?)
+                }
                 _ => None,
             };
             reserve(own.as_ref().map_or(0, Ready::bytes))?;
             ready.push(own);
         }
-        Ok(Prepared { section, states, keys, ready, _memory: memory })
+        (self.states, self.ready) = (states, ready);
+        Ok(())
     }
 
-    fn counted(&self, state: Option<usize>) -> Result<Option<&Counted>> {
+    /// The state that counts, if there is one.
+    ///
+    /// # Errors
+    /// Internal, if it is another one.
+    pub fn counted(&self, state: Option<usize>) -> Result<Option<&Counted>> {
         match state.map(|state| &self.states[state]) {
             None => Ok(None),
             Some(State::Counted(counted)) => Ok(Some(counted)),
@@ -131,6 +177,19 @@ impl Prepared {
         }
     }
 
+    /// Finds the places of `rows` and their frames.
+    ///
+    /// # Errors
+    /// Input, if an offset is NULL or negative.
+    pub fn find(&self, layout: &WindowLayout, rows: Range<usize>, scratch: &mut Scratch) -> Result<()> {
+        scratch.places.find(&self.section, rows);
+        scratch.frames.resize_with(layout.frames.len(), Frames::default);
+        for ((frames, spec), keys) in scratch.frames.iter_mut().zip(&layout.frames).zip(&self.keys) {
+            frames.find(spec, &self.section, &scratch.places, keys.as_ref())?;
+        }
+        Ok(())
+    }
+
     /// Writes the results of all calls for `rows` to `out`, a vector a call.
     ///
     /// # Errors
@@ -143,11 +202,7 @@ impl Prepared {
         context: &QueryContext,
         out: &mut [Vector],
     ) -> Result<()> {
-        scratch.places.find(&self.section, rows);
-        scratch.frames.resize_with(layout.frames.len(), Frames::default);
-        for ((frames, spec), keys) in scratch.frames.iter_mut().zip(&layout.frames).zip(&self.keys) {
-            frames.find(spec, &self.section, &scratch.places, keys.as_ref())?;
-        }
+        self.find(layout, rows, scratch)?;
         let view = View { section: &self.section, places: &scratch.places, frames: &scratch.frames, context };
         for (((meta, call), ready), out) in layout.calls.iter().zip(&self.ready).zip(out) {
             if out.physical() != meta.physical {
@@ -208,4 +263,11 @@ pub struct Scratch {
     /// The places of the rows that were written last.
     pub places: Places,
     frames: Vec<Frames>,
+}
+
+impl Scratch {
+    /// The places and frames that were found last.
+    pub fn found(&self) -> (&Places, &[Frames]) {
+        (&self.places, &self.frames)
+    }
 }

@@ -6,6 +6,9 @@
 //! keys are in order, bounds of rows one behind the other lie near each other: each is looked for from the
 //! last one, in steps that double.
 //!
+//! Where a bound lies behind a [gap](super::gaps), the keys with which the blocks of the partition begin say
+//! in which of the gap's blocks it is to be looked for.
+//!
 //! NULL is far from all values: the frame of a row whose key is NULL reaches, where an offset is given, over
 //! its peers, and that of any other row never over rows with NULL.
 
@@ -19,6 +22,7 @@ use entasis_vector::value::cmp_float;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Interval, Native, PhysicalType, Result, Vector};
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The key that offsets are differences of.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +89,8 @@ pub struct RangeKeys {
     values: Values,
     /// Which are not NULL; empty if all are.
     valid: Vec<bool>,
+    /// The keys of the first rows of all blocks, if the section has gaps.
+    blocks: Option<Arc<RangeKeys>>,
 }
 
 enum Values {
@@ -102,7 +108,7 @@ pub struct RangeSearch {
 }
 
 impl RangeKeys {
-    /// Reads the keys of `section`.
+    /// Reads the keys of `section`. If it has gaps, `blocks` are the keys of the first rows of all blocks.
     ///
     /// # Errors
     /// Internal, for types that are no keys; those of `tasks`.
@@ -110,6 +116,7 @@ impl RangeKeys {
         spec: &RangeSpec,
         meta: &ColumnMeta,
         section: &Section,
+        blocks: Option<&Arc<RangeKeys>>,
         tasks: &dyn Tasks,
     ) -> Result<RangeKeys> {
         let mut valid = if section.has_nulls(spec.column) { vec![true; section.len()] } else { Vec::new() };
@@ -149,7 +156,7 @@ impl RangeKeys {
             (_, PhysicalType::I128) => Values::Wide(read(spec, section, &mut valid, tasks, |v: i128| v)?),
             (_, other) => return Err(Error::internal(format!("a frame by values held as {other:?}"))),
         };
-        Ok(RangeKeys { values, valid })
+        Ok(RangeKeys { values, valid, blocks: blocks.cloned() })
     }
 
     /// Bytes of memory in use.
@@ -182,8 +189,13 @@ impl RangeKeys {
         // Towards larger keys.
         let up = forward != spec.descending;
         let rows = places.rows.clone();
+        let blocks = self.blocks.as_deref();
         match &self.values {
             Values::Float(keys) => {
+                let firsts = match blocks.map(|blocks| &blocks.values) {
+                    Some(Values::Float(firsts)) => firsts,
+                    _ => &Vec::new(),
+                };
                 offset.floats(section, rows, &mut memory.floats)?;
                 let bad = |offset: &Option<f64>| offset.is_none_or(|offset| offset.is_nan() || offset < 0.0);
                 check(&memory.floats, bad)?;
@@ -192,33 +204,63 @@ impl RangeKeys {
                     Some(offset) => keys[at] - offset,
                     None => keys[at],
                 };
-                self.search(spec, is_end, places, limit, |at, limit| cmp_float(keys[at], *limit), out);
+                let compare = |key: f64, limit: &f64| cmp_float(key, *limit);
+                self.search(spec, is_end, section, places, (keys, firsts), limit, compare, out);
             }
             Values::Narrow(keys) => {
+                let firsts = match blocks.map(|blocks| &blocks.values) {
+                    Some(Values::Narrow(firsts)) => firsts,
+                    _ => &Vec::new(),
+                };
                 let limits = Limits::new(spec.kind, offset, up, section, rows, memory)?;
                 let limit = |at: usize, row: usize| limits.of(keys[at].into(), row);
-                self.search(spec, is_end, places, limit, |at, limit| i128::from(keys[at]).cmp(limit), out);
+                let compare = |key: i64, limit: &i128| i128::from(key).cmp(limit);
+                self.search(spec, is_end, section, places, (keys, firsts), limit, compare, out);
             }
             Values::Wide(keys) => {
+                let firsts = match blocks.map(|blocks| &blocks.values) {
+                    Some(Values::Wide(firsts)) => firsts,
+                    _ => &Vec::new(),
+                };
                 let limits = Limits::new(spec.kind, offset, up, section, rows, memory)?;
                 let limit = |at: usize, row: usize| limits.of(keys[at], row);
-                self.search(spec, is_end, places, limit, |at, limit| keys[at].cmp(limit), out);
+                self.search(
+                    spec,
+                    is_end,
+                    section,
+                    places,
+                    (keys, firsts),
+                    limit,
+                    |key: i128, limit: &i128| key.cmp(limit),
+                    out,
+                );
             }
         }
         Ok(())
     }
 
-    /// Looks for the bounds. `limit` gives that of a position and its row; `compare` compares the key of a
-    /// position with one.
-    fn search<L>(
+    /// Looks for the bounds among `keys`, those of positions and those of the first rows of blocks. `limit`
+    /// gives that of a position and its row; `compare` compares a key with one.
+    #[expect(clippy::too_many_arguments)]
+    fn search<K: Copy, L>(
         &self,
         spec: &RangeSpec,
         is_end: bool,
+        section: &Section,
         places: &Places,
+        (keys, firsts): (&[K], &[K]),
         limit: impl Fn(usize, usize) -> L,
-        compare: impl Fn(usize, &L) -> Ordering,
+        compare: impl Fn(K, &L) -> Ordering,
         out: &mut Vec<u32>,
     ) {
+        // The last block of a gap whose first row still passes has the bound, or is followed by it.
+        let look_into = |gap: Option<&Range<usize>>, passes: &dyn Fn(usize, bool) -> bool| {
+            let (Some(gaps), Some(gap), Some(blocks)) = (section.gaps(), gap, &self.blocks) else { return };
+            let is_valid = |block: usize| blocks.valid.is_empty() || blocks.valid[block];
+            let beyond = first_beyond(gap.clone(), gap.start, |block| passes(block, is_valid(block)));
+            gaps.miss([beyond.max(gap.start + 1) - 1]);
+        };
+        let gap_before = |bound: usize| section.gaps()?.at(bound.checked_sub(1)?);
         let ahead = if spec.descending { Ordering::Greater } else { Ordering::Less };
         let mut partition = u32::MAX;
         let mut values = 0..0;
@@ -233,15 +275,26 @@ impl RangeKeys {
                 // One of the rows with NULL, which stand on one side.
                 let ends = (partition as usize, places.partition_end[row] as usize);
                 let nulls = if spec.nulls_first { ends.0..values.start } else { values.end..ends.1 };
-                out.push(if is_end { nulls.end } else { nulls.start } as u32);
+                let bound = if is_end { nulls.end } else { nulls.start };
+                if bound < ends.1 {
+                    look_into(gap_before(bound), &|_, is_valid| is_valid != spec.nulls_first);
+                }
+                out.push(bound as u32);
                 continue;
             }
             let limit = limit(position, row);
             // An end passes the rows that equal the limit, too.
-            last = first_beyond(values.clone(), last, |at| {
-                let order = compare(at, &limit);
+            let passes = |key: K| {
+                let order = compare(key, &limit);
                 order == ahead || is_end && order.is_eq()
-            });
+            };
+            last = first_beyond(values.clone(), last, |at| passes(keys[at]));
+            if section.gaps().is_some() {
+                let of_block = |block: usize, is_valid: bool| {
+                    if is_valid { passes(firsts[block]) } else { spec.nulls_first }
+                };
+                look_into(gap_before(last), &of_block);
+            }
             out.push(last as u32);
         }
     }

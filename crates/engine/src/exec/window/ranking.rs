@@ -33,38 +33,42 @@ impl Ranking {
 
     /// Writes the numbers of the rows.
     pub fn write(self, view: &View<'_>, out: &mut Vector) {
-        let places = view.places;
+        let (places, section) = (view.places, view.section);
         let room = places.rows.len().max(CHUNK_ROWS);
         let starts = &places.partition_start;
         match self {
             Ranking::RowNumber => {
                 let numbers = out.begin_flat::<i64>(room).iter_mut().zip(places.rows.clone()).zip(starts);
                 numbers.for_each(|((number, position), &start)| {
-                    *number = position as i64 - i64::from(start) + 1
+                    *number = section.rows_between(start, position as u32) + 1
                 });
             }
             Ranking::Rank => {
                 let ranks = out.begin_flat::<i64>(room).iter_mut().zip(&places.peers_start).zip(starts);
-                ranks.for_each(|((rank, &peers), &start)| *rank = i64::from(peers - start) + 1);
+                ranks.for_each(|((rank, &peers), &start)| *rank = section.rows_between(start, peers) + 1);
             }
             Ranking::DenseRank => {
                 let ranks =
                     out.begin_flat::<i64>(room).iter_mut().zip(&places.group).zip(&places.first_group);
-                ranks.for_each(|((rank, &group), &first)| *rank = i64::from(group - first) + 1);
+                ranks.for_each(|((rank, &group), &first)| {
+                    *rank = section.number_of_group(group) - section.number_of_group(first) + 1;
+                });
             }
             Ranking::PercentRank => {
                 let shares = out.begin_flat::<f64>(room).iter_mut().zip(&places.peers_start);
                 for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end))
                 {
-                    let others = end - start - 1;
-                    *share = if others == 0 { 0.0 } else { f64::from(peers - start) / f64::from(others) };
+                    let others = section.rows_between(start, end) - 1;
+                    let before = section.rows_between(start, peers);
+                    *share = if others == 0 { 0.0 } else { before as f64 / others as f64 };
                 }
             }
             Ranking::CumeDist => {
                 let shares = out.begin_flat::<f64>(room).iter_mut().zip(&places.peers_end);
                 for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end))
                 {
-                    *share = f64::from(peers - start) / f64::from(end - start);
+                    *share =
+                        section.rows_between(start, peers) as f64 / section.rows_between(start, end) as f64;
                 }
             }
         }
@@ -93,8 +97,8 @@ pub fn write_ntile(buckets: &Operand, view: &View<'_>, out: &mut Vector) -> Resu
             );
         }
         let start = places.partition_start[row];
-        let rows = i128::from(places.partition_end[row] - start);
-        let at = position as i128 - i128::from(start);
+        let rows = i128::from(view.section.rows_between(start, places.partition_end[row]));
+        let at = i128::from(view.section.rows_between(start, position as u32));
         let (size, larger) = (rows / count, rows % count);
         let in_larger = larger * (size + 1);
         let bucket = if at < in_larger { at / (size + 1) } else { larger + (at - in_larger) / size };

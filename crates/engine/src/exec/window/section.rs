@@ -5,9 +5,13 @@
 //! positions partitions and groups of peers begin. Columns are not copied: a function gathers what it reads,
 //! a chunk at a time.
 //!
+//! A section may also be a part of one partition with [gaps](Gaps): then groups of peers keep the numbers
+//! that they have in the partition, and those are known at whose first row there is a position.
+//!
 //! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in
 //! order, each is compared with the one before it and no other.
 
+use super::gaps::Gaps;
 use super::kept::KeptOrder;
 use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::value::canonical_bits;
@@ -29,6 +33,10 @@ pub struct Section {
     peers: Vec<u32>,
     /// By partition the number of its first group of peers, and that of groups.
     first_groups: Vec<u32>,
+    /// Rows of its partition that it leaves out.
+    gaps: Option<Gaps>,
+    /// With gaps, by group of peers: its number in the partition; last the number of groups.
+    numbers: Vec<u64>,
 }
 
 impl Section {
@@ -68,7 +76,87 @@ impl Section {
             peers.push(range.len() as u32);
         }
         partitions.push(range.len() as u32);
-        Ok(Section { rows, range, partitions, peers, first_groups })
+        Ok(Section { rows, range, partitions, peers, first_groups, gaps: None, numbers: Vec::new() })
+    }
+
+    /// A part of one partition: `rows` are the positions of `gaps`. Otherwise as `new`.
+    ///
+    /// # Errors
+    /// Those of `tasks`.
+    pub fn with_gaps(
+        rows: Arc<KeptOrder>,
+        gaps: Gaps,
+        order: Option<&[usize]>,
+        tasks: &dyn Tasks,
+    ) -> Result<Section> {
+        let len = gaps.len();
+        debug_assert_eq!(rows.len(), len);
+        let (mut peers, mut numbers, mut first_groups) = (Vec::new(), Vec::new(), Vec::new());
+        if let Some(order) = order {
+            let index = gaps.index();
+            for stretch in gaps.stretches() {
+                let block = stretch.blocks.start;
+                let mut number = index.groups_before(block);
+                let at = stretch.position;
+                let mut changes = vec![0];
+                if !stretch.is_gap {
+                    let positions = at as usize..at as usize + index.rows_in(&stretch.blocks);
+                    changes = boundaries(&rows, positions, order, tasks)?;
+                }
+                // A group that goes on began before.
+                for change in changes.into_iter().filter(|change| *change > 0 || index.begins(block)) {
+                    peers.push(at + change);
+                    numbers.push(number);
+                    number += 1;
+                }
+            }
+            first_groups.extend([0, peers.len() as u32]);
+            peers.push(len as u32);
+            numbers.push(index.groups());
+        }
+        let partitions = vec![0, len as u32];
+        Ok(Section { rows, range: 0..len, partitions, peers, first_groups, gaps: Some(gaps), numbers })
+    }
+
+    /// What it leaves out of its partition.
+    pub fn gaps(&self) -> Option<&Gaps> {
+        self.gaps.as_ref()
+    }
+    /// Rows, with those of gaps.
+    pub fn rows(&self) -> u64 {
+        self.gaps.as_ref().map_or(self.len() as u64, |gaps| gaps.index().rows())
+    }
+    /// The row at a position, or behind the last one.
+    #[inline]
+    pub fn row(&self, position: u32) -> i64 {
+        self.gaps.as_ref().map_or(position.into(), |gaps| gaps.row(position) as i64)
+    }
+    /// The position of a row, or behind the last one; it may be [missed](Gaps).
+    #[inline]
+    pub fn position(&self, row: i64) -> u32 {
+        self.gaps.as_ref().map_or(row as u32, |gaps| gaps.position(row as u64))
+    }
+    /// How many rows there are between two positions.
+    #[inline]
+    pub fn rows_between(&self, from: u32, to: u32) -> i64 {
+        if self.gaps.is_none() { i64::from(to - from) } else { self.row(to) - self.row(from) }
+    }
+    /// The number of a group of peers: with gaps that in the partition, else that in the section.
+    #[inline]
+    pub fn number_of_group(&self, group: u32) -> i64 {
+        if self.gaps.is_none() { group.into() } else { self.numbers[group as usize] as i64 }
+    }
+    /// The position at which the group of this number begins; it may be [missed](Gaps).
+    pub fn start_of_group(&self, number: i64) -> u32 {
+        let Some(gaps) = &self.gaps else { return self.peers[number as usize] };
+        let number = number as u64;
+        self.numbers.binary_search(&number).map_or_else(
+            |_| {
+                gaps.miss([gaps.index().block_of_group(number)]);
+                0
+            },
+            |group| self.peers[group],
+        )
     }
 
     /// Rows.
@@ -77,7 +165,8 @@ impl Section {
     }
     /// Bytes of memory in use, without the rows.
     pub fn bytes(&self) -> usize {
-        (self.partitions.capacity() + self.peers.capacity() + self.first_groups.capacity()) * size_of::<u32>()
+        let lists = self.partitions.capacity() + self.peers.capacity() + self.first_groups.capacity();
+        lists * size_of::<u32>() + self.numbers.capacity() * size_of::<u64>()
     }
     /// The positions at which partitions begin, and the number of rows.
     pub fn partitions(&self) -> &[u32] {

@@ -6,6 +6,7 @@
 use super::View;
 use super::counted::Counted;
 use super::operand::Operand;
+use super::section::{Places, Section};
 use crate::exec::materialized::Materialized;
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, StringView, Value, Vector};
 
@@ -25,12 +26,19 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// Writes the values for the rows. `counted` knows the rows that count, if not all do.
+    /// Finds the rows whose values the rows at `places` get, and which of these get the default. `counted`
+    /// knows the rows that count, if not all do.
     ///
     /// # Errors
     /// Internal, if the offset is no integer.
-    pub fn write(&self, counted: Option<&Counted>, view: &View<'_>, out: &mut Vector) -> Result<()> {
-        let (section, places) = (view.section, view.places);
+    pub fn find(
+        &self,
+        counted: Option<&Counted>,
+        section: &Section,
+        places: &Places,
+        ids: &mut Vec<u32>,
+        defaulted: &mut Vec<usize>,
+    ) -> Result<()> {
         if let (Operand::Constant(Value::Integer(offset)), None, None) = (&self.offset, counted, self.default)
         {
             // PERF: most calls are like this.
@@ -38,25 +46,21 @@ impl Shift {
             let offset = (*offset).clamp(-i128::from(u32::MAX), u32::MAX.into()) as i64;
             let moved = if self.leads { offset } else { -offset };
             let partitions = places.partition_start.iter().zip(&places.partition_end);
-            let ids = places.rows.clone().zip(partitions).map(|(position, (&start, &end))| {
-                let target = position as i64 + moved;
-                let is_there = target >= i64::from(start) && target < i64::from(end);
-                if is_there { section.id(target as u32) } else { Materialized::NO_ROW }
-            });
-            section.gather(self.value, &ids.collect::<Vec<u32>>(), out);
+            ids.extend(places.rows.clone().zip(partitions).map(|(position, (&start, &end))| {
+                let target = section.row(position as u32) + moved;
+                let is_there = target >= section.row(start) && target < section.row(end);
+                if is_there { section.id(section.position(target)) } else { Materialized::NO_ROW }
+            }));
             return Ok(());
         }
         let mut offsets = Vec::new();
         self.offset.integers(section, places.rows.clone(), &mut offsets)?;
-        let mut ids = Vec::with_capacity(places.rows.len());
-        let mut defaulted = Vec::new();
         for (row, (position, offset)) in places.rows.clone().zip(offsets).enumerate() {
             let Some(offset) = offset else {
                 ids.push(Materialized::NO_ROW);
                 continue;
             };
             let offset = if self.leads { offset } else { offset.saturating_neg() };
-            let partition = places.partition_start[row].into()..places.partition_end[row].into();
             let target = match counted {
                 Some(counted) if offset != 0 => {
                     let rows = counted.before(places.partition_start[row] as usize).into()
@@ -65,11 +69,14 @@ impl Shift {
                     let from =
                         if offset > 0 { counted.before(position + 1) } else { counted.before(position) };
                     let nth = i128::from(from).saturating_add(if offset > 0 { offset - 1 } else { offset });
-                    Some(nth).filter(|nth| rows.contains(nth)).map(|nth| counted.nth(nth as u32))
+                    Some(nth).filter(|nth| rows.contains(nth)).map(|nth| counted.nth(nth as u32, section))
                 }
                 _ => {
-                    let target = (position as i128).saturating_add(offset);
-                    Some(target).filter(|target| partition.contains(target)).map(|target| target as u32)
+                    let [first, after] = [places.partition_start[row], places.partition_end[row]]
+                        .map(|end| i128::from(section.row(end)));
+                    let target = i128::from(section.row(position as u32)).saturating_add(offset);
+                    let is_there = (first..after).contains(&target);
+                    is_there.then(|| section.position(target as i64))
                 }
             };
             match target {
@@ -80,6 +87,18 @@ impl Shift {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Writes the values for the rows. `counted` knows the rows that count, if not all do.
+    ///
+    /// # Errors
+    /// Internal, if the offset is no integer.
+    pub fn write(&self, counted: Option<&Counted>, view: &View<'_>, out: &mut Vector) -> Result<()> {
+        let (section, places) = (view.section, view.places);
+        let mut ids = Vec::with_capacity(places.rows.len());
+        let mut defaulted = Vec::new();
+        self.find(counted, section, places, &mut ids, &mut defaulted)?;
         section.gather(self.value, &ids, out);
         if let Some(default) = self.default.filter(|_| !defaulted.is_empty()) {
             let mut defaults = Vector::new(PhysicalType::Bool);

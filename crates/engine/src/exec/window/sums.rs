@@ -23,6 +23,89 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Value, Vector};
 use std::ops::Range;
 
+/// What the values of each block of a stored partition come to.
+pub enum BlockSums {
+    /// Integers; whether they have overflown.
+    Integers(Vec<(i128, bool)>),
+    /// Floats.
+    Floats(Vec<f64>),
+}
+
+/// The same, of any blocks that follow one another.
+pub enum GapSums {
+    /// Integers; whether they have overflown.
+    Integers(Tree<(i128, bool)>),
+    /// Floats.
+    Floats(Tree<f64>),
+}
+
+impl BlockSums {
+    /// Of no blocks yet, of values that `meta` describes.
+    pub fn new(meta: &ColumnMeta) -> BlockSums {
+        match meta.physical {
+            PhysicalType::F32 | PhysicalType::F64 => BlockSums::Floats(Vec::new()),
+            _ => BlockSums::Integers(Vec::new()),
+        }
+    }
+
+    /// Adds the block whose values `sums` has added up.
+    pub fn push(&mut self, sums: &Sums) {
+        match (self, sums) {
+            (BlockSums::Floats(blocks), Sums::Running(sums)) => {
+                blocks.push(sums.last().copied().unwrap_or(0.0));
+            }
+            (BlockSums::Floats(blocks), Sums::Floats(tree)) => {
+                blocks.push(tree.fold(0..tree.len(), 0.0, |a, b| a + b));
+            }
+            (BlockSums::Integers(blocks), Sums::Narrow(sums)) => {
+                blocks.push((sums.last().copied().unwrap_or(0).into(), false));
+            }
+            (BlockSums::Integers(blocks), Sums::Wide(sums)) => {
+                blocks.push((sums.last().copied().unwrap_or(0), false));
+            }
+            (BlockSums::Integers(blocks), Sums::Checked(tree)) => {
+                blocks.push(tree.fold(0..tree.len(), (0, false), checked));
+            }
+            _ => debug_assert!(false, "sums of floats for those of integers"),
+        }
+    }
+
+    /// All blocks are there.
+    ///
+    /// # Errors
+    /// Those of `tasks`.
+    pub fn finish(self, tasks: &dyn Tasks) -> Result<GapSums> {
+        Ok(match self {
+            BlockSums::Integers(sums) => GapSums::Integers(Tree::new(sums, checked, tasks)?),
+            BlockSums::Floats(sums) => GapSums::Floats(Tree::new(sums, |a, b| a + b, tasks)?),
+        })
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        match self {
+            BlockSums::Integers(sums) => sums.capacity() * size_of::<(i128, bool)>(),
+            BlockSums::Floats(sums) => sums.capacity() * size_of::<f64>(),
+        }
+    }
+}
+
+impl GapSums {
+    fn integers(&self, blocks: &Range<usize>) -> (i128, bool) {
+        match self {
+            GapSums::Integers(tree) => tree.fold(blocks.clone(), (0, false), checked),
+            GapSums::Floats(_) => (0, false),
+        }
+    }
+
+    fn floats(&self, blocks: &Range<usize>) -> f64 {
+        match self {
+            GapSums::Integers(_) => 0.0,
+            GapSums::Floats(tree) => tree.fold(blocks.clone(), 0.0, |a, b| a + b),
+        }
+    }
+}
+
 /// Values that are added up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumSpec {
@@ -49,7 +132,7 @@ pub enum Sums {
 }
 
 impl Sums {
-    /// Adds up the values in `section`.
+    /// Adds up the values in `section`. `blocks` says what those of gaps come to.
     ///
     /// # Errors
     /// Internal, for values that are no numbers; those of `tasks`.
@@ -58,8 +141,10 @@ impl Sums {
         meta: &ColumnMeta,
         section: &Section,
         previous: Option<&Previous>,
+        blocks: Option<&GapSums>,
         tasks: &dyn Tasks,
     ) -> Result<Sums> {
+        let gaps = || section.gaps().into_iter().flat_map(|gaps| gaps.all());
         macro_rules! values {
             ($t:ty, $to:ty, $lead:expr) => {{
                 // A negative zero adds nothing to a sum, which begins with zero.
@@ -72,6 +157,9 @@ impl Sums {
                 PhysicalType::F32 => values!(f32, f64, 0),
                 _ => values!(f64, f64, 0),
             };
+            if let Some(blocks) = blocks {
+                gaps().for_each(|(at, gap)| values[at] = blocks.floats(gap));
+            }
             if !spec.running {
                 return Ok(Sums::Floats(Tree::new(values, |a, b| a + b, tasks)?));
             }
@@ -79,7 +167,7 @@ impl Sums {
             return Ok(Sums::Running(values));
         }
         let (min, max) = meta.range.unwrap_or((i128::MIN, i128::MAX));
-        let most = min.unsigned_abs().max(max.unsigned_abs()).saturating_mul(section.len() as u128);
+        let most = min.unsigned_abs().max(max.unsigned_abs()).saturating_mul(section.rows().into());
         macro_rules! integers {
             ($to:ty, $lead:expr) => {
                 match meta.physical {
@@ -98,16 +186,25 @@ impl Sums {
         }
         if most <= i64::MAX as u128 {
             let mut sums: Vec<i64> = integers!(i64, 1);
+            if let Some(blocks) = blocks {
+                gaps().for_each(|(at, gap)| sums[at + 1] = blocks.integers(gap).0 as i64);
+            }
             scan(&mut sums[1..], &[0], |a, b| a + b, tasks)?;
             return Ok(Sums::Narrow(sums));
         }
         if most <= i128::MAX as u128 {
             let mut sums: Vec<i128> = integers!(i128, 1);
+            if let Some(blocks) = blocks {
+                gaps().for_each(|(at, gap)| sums[at + 1] = blocks.integers(gap).0);
+            }
             scan(&mut sums[1..], &[0], |a, b| a + b, tasks)?;
             return Ok(Sums::Wide(sums));
         }
         let sums: Vec<i128> = integers!(i128, 0);
-        let sums = sums.into_iter().map(|value| (value, false)).collect();
+        let mut sums: Vec<(i128, bool)> = sums.into_iter().map(|value| (value, false)).collect();
+        if let Some(blocks) = blocks {
+            gaps().for_each(|(at, gap)| sums[at] = blocks.integers(gap));
+        }
         Ok(Sums::Checked(Tree::new(sums, checked, tasks)?))
     }
 
@@ -157,8 +254,14 @@ pub fn write_counts(counted: Option<&Counted>, frame: usize, view: &View<'_>, ou
     let counts = out.begin_flat::<i64>(room)[..view.places.rows.len()].iter_mut();
     match counted {
         Some(counted) => each_frame(frames, counts, |piece| i64::from(counted.count(piece))),
-        None => each_frame(frames, counts, |piece| piece.len() as i64),
+        None => each_frame(frames, counts, |piece| rows_of(&piece, view)),
     }
+}
+
+/// The rows of a piece of a frame.
+#[inline]
+fn rows_of(piece: &Range<usize>, view: &View<'_>) -> i64 {
+    view.section.rows_between(piece.start as u32, piece.end as u32)
 }
 
 /// Adds up, for each frame, what `of` gives for its pieces.
@@ -189,7 +292,7 @@ pub fn write_sums(
     let mut counts = vec![0i64; rows];
     match counted {
         Some(counted) => each_frame(frames, counts.iter_mut(), |piece| counted.count(piece).into()),
-        None => each_frame(frames, counts.iter_mut(), |piece| piece.len() as i64),
+        None => each_frame(frames, counts.iter_mut(), |piece| rows_of(&piece, view)),
     }
     let fold = |tree: &Tree<f64>, row: usize| {
         frames.pieces(row).iter().fold(0.0, |sum, piece| tree.fold(piece, sum, |a, b| a + b))

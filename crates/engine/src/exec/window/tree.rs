@@ -62,6 +62,11 @@ impl<T: Copy + Send + Sync> Tree<T> {
         result
     }
 
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.levels[0].len()
+    }
+
     /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         self.levels.iter().map(|level| level.capacity() * size_of::<T>()).sum()

@@ -7,6 +7,7 @@ use super::View;
 use super::counted::Counted;
 use super::frame::Pieces;
 use super::operand::Operand;
+use super::section::Section;
 use crate::exec::materialized::Materialized;
 use entasis_vector::{Error, Result, Vector};
 
@@ -40,13 +41,27 @@ impl Pick {
     /// # Errors
     /// Input, if a number is not positive.
     pub fn write(&self, counted: Option<&Counted>, view: &View<'_>, out: &mut Vector) -> Result<()> {
+        let mut ids = Vec::with_capacity(view.places.rows.len());
+        self.find(counted, view, &mut ids)?;
+        view.section.gather(self.value, &ids, out);
+        Ok(())
+    }
+
+    /// Finds the rows whose values the rows get. `counted` knows the rows that count, if not all do.
+    ///
+    /// # Errors
+    /// Input, if a number is not positive.
+    pub fn find(&self, counted: Option<&Counted>, view: &View<'_>, ids: &mut Vec<u32>) -> Result<()> {
         let (section, rows, frames) = (view.section, view.places.rows.clone(), &view.frames[self.frame]);
-        let mut ids = Vec::with_capacity(rows.len());
         let id =
             |position: Option<u32>| position.map_or(Materialized::NO_ROW, |position| section.id(position));
         match &self.which {
-            Which::First => ids.extend((0..rows.len()).map(|row| id(nth(frames.pieces(row), 0, counted)))),
-            Which::Last => ids.extend((0..rows.len()).map(|row| id(last(frames.pieces(row), counted)))),
+            Which::First => {
+                ids.extend((0..rows.len()).map(|row| id(nth(frames.pieces(row), 0, counted, section))));
+            }
+            Which::Last => {
+                ids.extend((0..rows.len()).map(|row| id(last(frames.pieces(row), counted, section))));
+            }
             Which::Nth(numbers) => {
                 let mut wanted = Vec::new();
                 numbers.integers(section, rows, &mut wanted)?;
@@ -55,24 +70,26 @@ impl Pick {
                         return Err(Error::input(format!("nth_value of row {number}"))
                             .with_hint("rows of a frame have numbers from 1 on"));
                     }
-                    let position = number.and_then(|number| nth(frames.pieces(row), number - 1, counted));
+                    let position =
+                        number.and_then(|number| nth(frames.pieces(row), number - 1, counted, section));
                     ids.push(id(position));
                 }
             }
         }
-        section.gather(self.value, &ids, out);
         Ok(())
     }
 }
 
 /// The position of the row of number `n`, from 0.
-fn nth(pieces: Pieces, mut n: i128, counted: Option<&Counted>) -> Option<u32> {
+fn nth(pieces: Pieces, mut n: i128, counted: Option<&Counted>, section: &Section) -> Option<u32> {
     for piece in pieces.iter() {
-        let rows = counted.map_or(piece.len(), |counted| counted.count(piece.clone()) as usize) as i128;
+        let (start, end) = (piece.start as u32, piece.end as u32);
+        let all = || section.rows_between(start, end);
+        let rows = counted.map_or_else(all, |counted| counted.count(piece.clone()).into()).into();
         if n < rows {
             return Some(match counted {
-                Some(counted) => counted.nth(counted.before(piece.start) + n as u32),
-                None => piece.start as u32 + n as u32,
+                Some(counted) => counted.nth(counted.before(piece.start) + n as u32, section),
+                None => section.position(section.row(start) + n as i64),
             });
         }
         n -= rows;
@@ -81,12 +98,12 @@ fn nth(pieces: Pieces, mut n: i128, counted: Option<&Counted>) -> Option<u32> {
 }
 
 /// The position of the last row.
-fn last(pieces: Pieces, counted: Option<&Counted>) -> Option<u32> {
+fn last(pieces: Pieces, counted: Option<&Counted>, section: &Section) -> Option<u32> {
     let mut pieces = pieces.iter().rev();
     match counted {
         Some(counted) => pieces
             .find(|piece| counted.count(piece.clone()) > 0)
-            .map(|piece| counted.nth(counted.before(piece.end) - 1)),
-        None => pieces.next().map(|piece| piece.end as u32 - 1),
+            .map(|piece| counted.nth(counted.before(piece.end) - 1, section)),
+        None => pieces.next().map(|piece| section.position(section.row(piece.end as u32) - 1)),
     }
 }

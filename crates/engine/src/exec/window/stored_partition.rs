@@ -1,0 +1,266 @@
+//! A partition that does not fit into memory: its rows in order, in a temporary file, block by block.
+//!
+//! In memory there is of each block where it is, its first row, how many rows and groups of peers come before
+//! it, and what its rows [come to](super::summaries). From this follows in which block any row is, by its
+//! number, by the number of its group or by its key, and what all blocks between two rows come to.
+//!
+//! Written once, read by any number of workers at once, each some blocks of it.
+
+use super::gaps::{BlockIndex, Gaps};
+use super::kept::KeptOrder;
+use super::layout::WindowLayout;
+use super::section::{Section, boundaries};
+use super::summaries::{Summaries, Summarizer};
+use crate::context::QueryContext;
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::Alone;
+use crate::exec::spill::file::{Extent, TempFile};
+use crate::exec::spill::rows::{Blocks, RowFormat};
+use crate::memory::Reservation;
+use crate::settings::Spilling;
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{CHUNK_ROWS, Chunk, Error, PhysicalType, Result, StringView, Vector};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Most rows of a block, and the bytes of its columns and of its long strings: a part of what is free, at
+/// least, at most.
+const MOST_ROWS: usize = 8192;
+const BLOCK_PART: usize = 128;
+const LEAST_BLOCK: usize = 8 << 10;
+const MOST_BLOCK: usize = 256 << 10;
+/// Where rows are forced to be deep, the rows of the first block; later ones have more, so that there are not
+/// too many.
+const DEEP_ROWS: usize = 2;
+const DEEP_BLOCKS: usize = 64;
+/// Bytes of a string that its view holds.
+const INLINE_BYTES: usize = 12;
+
+/// See the module.
+pub struct StoredPartition {
+    columns: Vec<ColumnMeta>,
+    format: RowFormat,
+    file: TempFile,
+    blocks: Vec<StoredBlock>,
+    /// Where its rows are.
+    pub index: Arc<BlockIndex>,
+    firsts: Arc<KeptOrder>,
+    /// What its blocks come to.
+    pub summaries: Summaries,
+    _memory: Reservation,
+}
+
+#[derive(Clone, Copy)]
+struct StoredBlock {
+    extent: Extent,
+    /// Memory that its rows need as columns.
+    bytes: usize,
+}
+
+impl StoredPartition {
+    /// Memory that the rows of some blocks need, at least.
+    pub fn bytes_of(&self, blocks: impl Iterator<Item = usize>) -> usize {
+        blocks.map(|block| self.blocks[block].bytes).sum()
+    }
+
+    /// The rows of some blocks, and the first row of each gap between them.
+    ///
+    /// # Errors
+    /// I/O; resource, if there is no memory for them; interrupted.
+    pub fn load(
+        &self,
+        blocks: &BTreeSet<usize>,
+        memory: &mut Reservation,
+        context: &QueryContext,
+    ) -> Result<(Materialized, Gaps)> {
+        let gaps = Gaps::new(self.index.clone(), blocks);
+        memory.resize(self.bytes_of(blocks.iter().copied()))?;
+        let mut rows = Materialized::expecting(&self.columns, gaps.len());
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let mut reader = Blocks::new(&self.format, CHUNK_ROWS);
+        let mut chunk = Chunk::new();
+        let mut vectors: Vec<Vector> = self.columns.iter().map(|meta| Vector::new(meta.physical)).collect();
+        for stretch in gaps.stretches() {
+            if stretch.is_gap {
+                self.firsts.read_all(&all, stretch.blocks.start..stretch.blocks.start + 1, &mut vectors);
+                append(&mut rows, &vectors, 0..1);
+                continue;
+            }
+            for block in stretch.blocks.clone() {
+                context.check()?;
+                self.file.read(self.blocks[block].extent, reader.next_piece())?;
+                while reader.next(&self.format, &mut chunk)? {
+                    rows.append(&chunk, &all, None);
+                }
+            }
+        }
+        chunk.reset(0);
+        memory.resize(rows.bytes())?;
+        Ok((rows, gaps))
+    }
+
+    /// Bytes that were written.
+    pub fn written(&self) -> u64 {
+        self.file.traffic().0
+    }
+}
+
+fn append(rows: &mut Materialized, vectors: &[Vector], range: std::ops::Range<usize>) {
+    let picks: Vec<u16> = range.map(|row| row as u16).collect();
+    let vectors: Vec<(&Vector, Option<&[u16]>)> =
+        vectors.iter().map(|vector| (vector, Some(&picks[..]))).collect();
+    rows.append_vectors(&vectors, picks.len());
+}
+
+/// Writes a partition, whose rows come in order.
+pub struct PartitionWriter<'a> {
+    layout: &'a WindowLayout,
+    context: &'a QueryContext,
+    format: RowFormat,
+    file: TempFile,
+    blocks: Vec<StoredBlock>,
+    index: BlockIndex,
+    firsts: Materialized,
+    summaries: Summarizer<'a>,
+    memory: Reservation,
+    /// Rows that are not yet written, and the bytes of their long strings.
+    block: Materialized,
+    text: usize,
+    /// The last row that was written, and one more.
+    pair: Option<Materialized>,
+    texts: Vec<usize>,
+    most_bytes: usize,
+    piece: Vec<u8>,
+}
+
+impl<'a> PartitionWriter<'a> {
+    /// No rows yet.
+    ///
+    /// # Errors
+    /// I/O; those of the functions.
+    pub fn new(layout: &'a WindowLayout, context: &'a QueryContext) -> Result<PartitionWriter<'a>> {
+        let columns = &layout.stored;
+        let is_text = |column: &usize| columns[*column].physical == PhysicalType::Str;
+        Ok(PartitionWriter {
+            format: RowFormat::new(columns),
+            file: TempFile::new(context)?,
+            blocks: Vec::new(),
+            index: BlockIndex::default(),
+            firsts: Materialized::new(columns),
+            summaries: Summarizer::new(layout, context)?,
+            memory: Reservation::new(&context.memory),
+            block: Materialized::new(columns),
+            text: 0,
+            pair: None,
+            texts: (0..columns.len()).filter(is_text).collect(),
+            most_bytes: (context.memory.free() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK),
+            piece: Vec::new(),
+            layout,
+            context,
+        })
+    }
+
+    /// Adds the first `rows` rows of `vectors`, one of each stored column.
+    ///
+    /// # Errors
+    /// I/O; resource; those of the functions; interrupted.
+    pub fn add(&mut self, vectors: &[Vector], rows: usize) -> Result<()> {
+        let mut done = 0;
+        while done < rows {
+            let most = self.most_rows();
+            let mut end = done;
+            while end < rows && self.block.rows() + (end - done) < most && self.text < self.most_bytes {
+                let texts = self.texts.iter().map(|&column| &vectors[column]);
+                let lengths = texts.filter(|v| v.is_valid(end)).map(|v| v.values::<StringView>()[end].len());
+                self.text += lengths.filter(|&length| length > INLINE_BYTES).sum::<usize>();
+                end += 1;
+            }
+            append(&mut self.block, vectors, done..end);
+            done = end;
+            if self.block.rows() == most || self.text >= self.most_bytes {
+                self.write_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn most_rows(&self) -> usize {
+        if self.context.settings.sort_spill == Spilling::Deep {
+            return (DEEP_ROWS + self.index.rows() as usize / DEEP_BLOCKS).min(MOST_ROWS);
+        }
+        let width: usize = self.layout.stored.iter().map(|meta| meta.physical.width() + 1).sum();
+        (self.most_bytes / width.max(1)).clamp(1, MOST_ROWS)
+    }
+
+    fn write_block(&mut self) -> Result<()> {
+        self.context.check()?;
+        self.text = 0;
+        let columns = &self.layout.stored;
+        let alone = Alone(self.context);
+        let rows = std::mem::replace(&mut self.block, Materialized::new(columns));
+        let (count, bytes) = (rows.rows(), rows.bytes());
+        if self.index.rows() + count as u64 >= u32::MAX.into() {
+            return Err(Error::not_supported(format!("a window partition of more than {} rows", u32::MAX)));
+        }
+        self.memory.resize(self.bytes() + bytes + count * self.layout.prepared_bytes())?;
+        self.piece.clear();
+        self.format.write(&rows, 0, 0..count, &mut self.piece)?;
+        let extent = self.file.add(&self.piece)?;
+        self.blocks.push(StoredBlock { extent, bytes });
+        let order = self.layout.peers.as_deref();
+        let begins = match (self.pair.take(), order) {
+            (None, _) => true,
+            (Some(mut pair), Some(order)) => {
+                copy_row(&rows, 0, &mut pair);
+                boundaries(&KeptOrder::in_place(pair), 0..2, order, &alone)?.len() == 2
+            }
+            (Some(_), None) => false,
+        };
+        copy_row(&rows, 0, &mut self.firsts);
+        let mut last = Materialized::expecting(columns, 2);
+        copy_row(&rows, count - 1, &mut last);
+        self.pair = Some(last);
+        let block = Section::new(Arc::new(KeptOrder::in_place(rows)), 0..count, vec![0], order, &alone)?;
+        let groups = block.peers().len().saturating_sub(1 + usize::from(!begins));
+        self.index.push(count, groups, begins);
+        self.summaries.push(&block, &alone)
+    }
+
+    /// Bytes of memory in use, without those of a block.
+    fn bytes(&self) -> usize {
+        let blocks = self.blocks.capacity() * size_of::<StoredBlock>();
+        // Keys of first rows are read from them.
+        blocks + self.index.bytes() + 2 * self.firsts.bytes() + self.summaries.bytes() + self.piece.capacity()
+    }
+
+    /// The partition, all rows of which have been added.
+    ///
+    /// # Errors
+    /// As for `add`.
+    pub fn finish(mut self) -> Result<StoredPartition> {
+        if !self.block.is_empty() {
+            self.write_block()?;
+        }
+        self.piece = Vec::new();
+        self.memory.resize(self.bytes())?;
+        let firsts = Arc::new(KeptOrder::in_place(self.firsts));
+        Ok(StoredPartition {
+            summaries: self.summaries.finish(&firsts, &Alone(self.context))?,
+            columns: self.layout.stored.clone(),
+            format: self.format,
+            file: self.file,
+            blocks: self.blocks,
+            index: Arc::new(self.index),
+            firsts,
+            _memory: self.memory,
+        })
+    }
+}
+
+/// Appends a copy of the row at `place`.
+pub fn copy_row(from: &Materialized, place: usize, to: &mut Materialized) {
+    let columns: Vec<usize> = (0..to.columns().len()).collect();
+    let mut vectors: Vec<Vector> = to.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
+    from.gather_all(&columns, &[place as u32], &mut vectors);
+    append(to, &vectors, 0..1);
+}
