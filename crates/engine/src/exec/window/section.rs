@@ -96,7 +96,6 @@ impl Section {
             let index = gaps.index();
             for stretch in gaps.stretches() {
                 let block = stretch.blocks.start;
-                let mut number = index.groups_before(block);
                 let at = stretch.position;
                 let mut changes = vec![0];
                 if !stretch.is_gap {
@@ -104,10 +103,10 @@ impl Section {
                     changes = boundaries(&rows, positions, order, tasks)?;
                 }
                 // A group that goes on began before.
-                for change in changes.into_iter().filter(|change| *change > 0 || index.begins(block)) {
+                let changes = changes.into_iter().filter(|change| *change > 0 || index.begins(block));
+                for (number, change) in (index.groups_before(block)..).zip(changes) {
                     peers.push(at + change);
                     numbers.push(number);
-                    number += 1;
                 }
             }
             first_groups.extend([0, peers.len() as u32]);
