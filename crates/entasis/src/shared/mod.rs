@@ -14,7 +14,7 @@ use entasis_engine::cost::Costs;
 use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::{Catalog, Table, TableEntry};
 use entasis_vector::Result;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -28,6 +28,8 @@ const OLD_SHARE: usize = 8;
 pub(crate) struct Shared {
     /// What the database was opened with.
     pub(crate) config: Config,
+    /// Its file, as it was named.
+    pub(crate) path: Option<PathBuf>,
     /// Its names, and what they stand for.
     pub(crate) catalog: Catalog,
     /// What tables, statements and results may take together.
@@ -67,7 +69,8 @@ impl Shared {
     /// resource, if its tables do not fit into memory.
     pub(crate) fn open(path: &Path, config: Config) -> Result<Shared> {
         let (durable, catalog) = Durable::open(path)?;
-        let shared = Shared::with(config, catalog, Some(durable));
+        let mut shared = Shared::with(config, catalog, Some(durable));
+        shared.path = Some(path.to_owned());
         shared.charge_tables()?;
         Ok(shared)
     }
@@ -78,6 +81,7 @@ impl Shared {
         let workers = WorkerPool::default();
         Shared {
             config,
+            path: None,
             catalog,
             durable,
             memory,
