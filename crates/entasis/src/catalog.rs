@@ -2,19 +2,27 @@
 //!
 //! A name is looked for among the relations that the host program registered, then the tables, then (by the
 //! front end) the views, and last the program's variables. A name that is a path is a file.
+//!
+//! What is in another database is called `database.schema.object` here. It can be read, and nothing else:
+//! there is no definition of it.
 
 use crate::relations::{self, TableRelation};
 use crate::search_path::{MAIN, SearchPath};
-use crate::session::Session;
-use crate::work::Work;
+use crate::session::{Attached, Session};
+use crate::work::{Other, Work};
 use crate::{files, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_sql::Argument;
 use entasis_storage::index::index_columns;
-use entasis_storage::{CatalogVersion, Entry, Sequence, TableSnapshot};
+use entasis_storage::{CatalogVersion, Entry, Sequence, TEMPORARY, TableSnapshot};
 use entasis_vector::{Error, Field, Result, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The schema that tells what there is.
+const INFORMATION_SCHEMA: &str = "information_schema";
+/// Schemas that every database has.
+const STANDING: [&str; 5] = [MAIN, "public", INFORMATION_SCHEMA, "temp", "pg_temp"];
 
 /// The names that a statement sees: those of its work, and those of its connection.
 pub(crate) struct Names<'a> {
@@ -79,6 +87,37 @@ impl<'a> Names<'a> {
         Some((&entry.name, work.snapshot(&entry.table), indexes))
     }
 
+    /// The other database that a name is of, and its name there.
+    fn elsewhere<'n>(&self, name: &'n str) -> Option<(Attached, &'n str)> {
+        let (database, rest) = name.split_once('.').filter(|(_, rest)| rest.contains('.'))?;
+        let attached = self.session.attached().into_iter().find(|other| other.name == database)?;
+        Some((attached, rest.strip_prefix("main.").unwrap_or(rest)))
+    }
+
+    /// Does something with what is seen of another database.
+    fn other<R>(&self, attached: &Attached, look: impl FnOnce(&mut Other) -> R) -> R {
+        look(self.work.lock().unwrap_or_else(PoisonError::into_inner).other(attached))
+    }
+
+    /// A table of another database.
+    fn table_elsewhere(&self, name: &str, attached: &Attached, own: &str) -> Option<TableRelation> {
+        self.other(attached, |other| {
+            let entry = other.names.table(own)?.clone();
+            let keys = entry.definition.keys.iter().zip(&entry.indexes);
+            let indexes = keys.filter_map(|(key, index)| {
+                Some(Index {
+                    table: other.snapshot(index.as_ref()?),
+                    columns: index_columns(key, entry.table.options()),
+                    key_columns: key.columns.len(),
+                    is_whole: key.kind == KeyKind::Index,
+                })
+            });
+            let indexes = indexes.collect();
+            let rows = other.snapshot(&entry.table);
+            Some(TableRelation::new(name, rows, indexes, self.session.shared.costs()))
+        })
+    }
+
     /// A table with its row ids.
     pub(crate) fn with_row_ids(&self, name: &str) -> Option<TableRelation> {
         let (name, snapshot, indexes) = self.snapshot(name)?;
@@ -96,6 +135,10 @@ impl entasis_sql::Catalog for Names<'_> {
             session.registered.read().expect("no panic while locked").get(&name.to_lowercase())
         {
             return Some(relation.clone());
+        }
+        if let Some((attached, own)) = self.elsewhere(name) {
+            let relation = self.table_elsewhere(name, &attached, own)?;
+            return Some(Arc::new(relation));
         }
         if let Some((name, snapshot, indexes)) = self.snapshot(name) {
             return Some(Arc::new(TableRelation::new(name, snapshot, indexes, session.shared.costs())));
@@ -135,7 +178,7 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn has_other_schemas(&self) -> bool {
-        !self.path.is_main() || self.names.temporary().next().is_some()
+        !self.path.is_main() || self.names.temporary().next().is_some() || !self.session.attached().is_empty()
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {
@@ -151,7 +194,65 @@ impl entasis_sql::Catalog for Names<'_> {
         self.path.schemas().find(is_there).filter(|schema| *schema != MAIN).map(str::to_owned)
     }
 
+    fn place(&self, parts: &[String]) -> Option<Vec<String>> {
+        let attached = self.session.attached();
+        if attached.is_empty() {
+            return None;
+        }
+        let of = |database: &str| attached.iter().find(|other| other.name == database);
+        let main = |schema: &str| match schema {
+            "public" => MAIN.to_owned(),
+            "pg_temp" => TEMPORARY.trim_end_matches('.').to_owned(),
+            schema => schema.to_owned(),
+        };
+        let stands_for = self.session.stands_for.as_ref();
+        let current = stands_for.and_then(|(database, path)| Some((of(database)?, path)));
+        let own = self.session.database_name();
+        match parts {
+            [] => None,
+            [name] => {
+                let (database, path) = current?;
+                let is_file = name.contains(['/', '*', '.']);
+                if is_file || self.session.is_registered(name) {
+                    return None;
+                }
+                let schema =
+                    self.other(database, |other| path.schema_of(&other.names, name).map(str::to_owned));
+                let schema = schema.unwrap_or_else(|| MAIN.to_owned());
+                Some(vec![format!("{}.{schema}.{name}", database.name)])
+            }
+            [first, name] => {
+                let key = format!("{first}.");
+                let is_standing = STANDING.contains(&first.as_str());
+                match current {
+                    _ if first == INFORMATION_SCHEMA => None,
+                    Some((database, _))
+                        if is_standing || self.other(database, |other| other.names.get(&key).is_some()) =>
+                    {
+                        Some(vec![format!("{}.{}.{name}", database.name, main(first))])
+                    }
+                    None if is_standing || self.names.get(&key).is_some() => None,
+                    _ if *first == own => Some(vec![MAIN.to_owned(), name.clone()]),
+                    _ => of(first).map(|_| vec![format!("{first}.{MAIN}.{name}")]),
+                }
+            }
+            [database, schema, name] if *database == own => Some(vec![main(schema), name.clone()]),
+            [database, schema, name] => {
+                of(database).map(|_| vec![format!("{database}.{}.{name}", main(schema))])
+            }
+            _ => None,
+        }
+    }
+
+    fn is_elsewhere(&self, name: &str) -> bool {
+        self.elsewhere(name).is_some()
+    }
+
     fn view(&self, name: &str) -> Option<String> {
+        if let Some((attached, own)) = self.elsewhere(name) {
+            let view = self.other(&attached, |other| other.names.view(own).cloned())?;
+            return entasis_sql::view_of(&view.sql, &attached.name, &view.needs).ok();
+        }
         match self.entry(name)? {
             Entry::View(view) => Some(view.sql.clone()),
             _ => None,

@@ -15,7 +15,7 @@ pub use crate::session::Replacement;
 use crate::session::Session;
 use crate::shared::{Shared, all_tables};
 use crate::work::Work;
-use crate::{command, define, execute, keyed, resting, settings, statement};
+use crate::{command, define, elsewhere, execute, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
@@ -213,6 +213,16 @@ impl Connection {
         }
         self.settled(parsed, || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(session) = self.session.elsewhere(parsed)? {
+                return match &*open {
+                    None => guarded(|| elsewhere::run(&session, parsed, parameters)),
+                    Some(_) => Err(Error::input(format!(
+                        "a transaction writes to the database {} only",
+                        self.session.database_name()
+                    ))
+                    .with_hint("COMMIT it first: a statement by itself writes to another one")),
+                };
+            }
             let rows = match &mut *open {
                 None => match self.run_by_itself(parsed, prepared, parameters)? {
                     Done::Rows(rows) => return Ok(rows),
@@ -302,6 +312,7 @@ impl Connection {
     ) -> Result<Done> {
         let began = Instant::now();
         if let Some(prepared) = prepared
+            && self.session.attached().is_empty()
             && let Some(plan) = prepared.plan(&self.session, work, parameters)?
         {
             let rows = execute::query(&self.session, plan)?;

@@ -25,6 +25,7 @@
 //! ```text
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
 //! connection                       text in, rows out: transactions, and how statements run in them
+//! elsewhere                        statements that write to another database
 //! command                          statements about the whole database
 //! statement                        what each kind of statement does
 //! define                           statements that change what there is
@@ -49,6 +50,7 @@ pub mod connection;
 mod constraints;
 pub mod database;
 mod define;
+mod elsewhere;
 mod execute;
 pub mod files;
 mod interrupt;

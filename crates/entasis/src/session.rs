@@ -10,8 +10,9 @@ use crate::search_path::SearchPath;
 use crate::shared::Shared;
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::relation::{Compression, Relation};
-use entasis_sql::TimeZone;
+use entasis_sql::{Parsed, TimeZone};
 use entasis_storage::{CatalogVersion, Entry, Waiter, WriterName};
+use entasis_vector::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -22,6 +23,19 @@ pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sy
 
 /// Bytes of a statement's text that others are shown who wait for it.
 const SHOWN: usize = 200;
+/// Another database that a session sees.
+#[derive(Clone)]
+pub(crate) struct Attached {
+    /// What it is called.
+    pub(crate) name: String,
+    /// The database.
+    pub(crate) shared: Arc<Shared>,
+    /// The session's number there.
+    pub(crate) owner: u64,
+    /// It is not to be written to.
+    pub(crate) is_read_only: bool,
+}
+
 /// See the module.
 pub(crate) struct Session {
     /// The database.
@@ -30,6 +44,13 @@ pub(crate) struct Session {
     pub(crate) id: u64,
     /// Milliseconds that a statement waits for another writer; 0 for as long as it takes.
     pub(crate) lock_timeout: AtomicU64,
+    /// Other databases that it sees.
+    attached: RwLock<Vec<Attached>>,
+    /// What its database is called, if not as its file.
+    called: Option<String>,
+    /// Of one that stands in for another while that one's statement writes to this database: which of the
+    /// attached ones that is, and its search path. Names without a database are looked for there.
+    pub(crate) stands_for: Option<(String, SearchPath)>,
     /// Of the engine, for its statements.
     pub(crate) settings: Mutex<Settings>,
     /// How tables that are created without saying so are encoded.
@@ -65,6 +86,9 @@ impl Session {
         Session {
             id: shared.next_connection(),
             shared,
+            attached: RwLock::default(),
+            called: None,
+            stands_for: None,
             lock_timeout: AtomicU64::new(0),
             settings: Mutex::new(settings),
             compression: Mutex::default(),
@@ -91,6 +115,73 @@ impl Session {
             progress: self.progress.clone(),
             ..Session::new(self.shared.clone())
         }
+    }
+
+    /// One that stands in for it while a statement of it writes to another database.
+    fn at(&self, to: &Attached) -> Session {
+        let own = Attached {
+            name: self.database_name(),
+            shared: self.shared.clone(),
+            owner: self.id,
+            is_read_only: false,
+        };
+        let others = self.attached().into_iter().filter(|other| other.name != to.name);
+        Session {
+            id: to.owner,
+            attached: RwLock::new(others.chain([own]).collect()),
+            called: Some(to.name.clone()),
+            stands_for: Some((self.database_name(), self.search_path())),
+            lock_timeout: AtomicU64::new(self.lock_timeout.load(Ordering::Relaxed)),
+            compression: Mutex::new(self.compression()),
+            time_zone: Mutex::new(self.time_zone()),
+            registered: RwLock::new(self.registered.read().expect("no panic while locked").clone()),
+            replacement: RwLock::new(self.replacement.read().expect("no panic while locked").clone()),
+            rejects: self.rejects.clone(),
+            settings: Mutex::new(self.settings()),
+            cancel: self.cancel.clone(),
+            progress: self.progress.clone(),
+            ..Session::new(to.shared.clone())
+        }
+    }
+
+    /// The session in which a statement is to run that writes to another database; `None` for all others.
+    ///
+    /// # Errors
+    /// Input, if that one is not to be written to.
+    pub(crate) fn elsewhere(&self, parsed: &Parsed) -> Result<Option<Session>> {
+        let attached = self.attached();
+        if attached.is_empty() {
+            return Ok(None);
+        }
+        let names = self.newest_names();
+        let is_schema = |name: &str| names.get(&format!("{name}.")).is_some();
+        let places = parsed.places().into_iter().filter(|place| !is_schema(place));
+        for place in places {
+            let Some(to) = attached.iter().find(|other| other.name == place) else { continue };
+            if to.is_read_only {
+                return Err(Error::input(format!("the database {place} is attached READ_ONLY")));
+            }
+            return Ok(Some(self.at(to)));
+        }
+        Ok(None)
+    }
+
+    /// What its database is called: as its file, without the extension.
+    pub(crate) fn database_name(&self) -> String {
+        let stem = self.shared.path.as_deref().and_then(|path| path.file_stem());
+        let named = || stem.map_or("memory".to_owned(), |stem| stem.to_string_lossy().to_lowercase());
+        self.called.clone().unwrap_or_else(named)
+    }
+
+    /// The other databases that it sees.
+    pub(crate) fn attached(&self) -> Vec<Attached> {
+        self.attached.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sees other ones from now on.
+    pub(crate) fn set_attached(&self, attached: Vec<Attached>) {
+        *self.attached.write().unwrap_or_else(PoisonError::into_inner) = attached;
+        self.forget_plans();
     }
 
     /// Where its clocks are.

@@ -21,7 +21,7 @@
 use crate::constraints::catch_up::CatchUp;
 use crate::constraints::claims::Claims;
 use crate::interrupt::Interrupt;
-use crate::session::Session;
+use crate::session::{Attached, Session};
 use crate::shared::{Shared, UNCHARGED, all_tables};
 use entasis_engine::exec::{CancelFlag, Reservation};
 use entasis_sql::WrittenName;
@@ -57,11 +57,27 @@ pub(crate) struct Work {
     /// Indexes that were built from what it sees of their tables.
     built: Vec<CatchUp>,
     savepoints: Vec<(String, Mark)>,
+    /// What it sees of other databases.
+    others: Vec<Other>,
     /// What it takes of the memory budget.
     memory: Reservation,
     /// Bytes of single rows that were written since that was found out.
     uncharged: usize,
     cancel: CancelFlag,
+}
+
+/// What is seen of another database: all of it as of the moment at which it was named first.
+pub(crate) struct Other {
+    database: String,
+    pub(crate) names: CatalogVersion,
+    rows: Transaction,
+}
+
+impl Other {
+    /// What is seen of a table.
+    pub(crate) fn snapshot(&mut self, table: &Arc<Table>) -> TableSnapshot {
+        self.rows.snapshot(table)
+    }
 }
 
 /// A place to come back to.
@@ -141,10 +157,31 @@ impl Work {
             fixed: 0,
             built: Vec::new(),
             savepoints: Vec::new(),
+            others: Vec::new(),
             memory: Reservation::new(&shared.memory),
             uncharged: 0,
             cancel,
         }
+    }
+
+    /// What it sees of another database.
+    pub(crate) fn other(&mut self, attached: &Attached) -> &mut Other {
+        let found = self.others.iter().position(|other| other.database == attached.name);
+        let at = found.unwrap_or_else(|| {
+            let other = attached.shared.catalog.at_rest(|names| {
+                let names = names.clone().seen_by(attached.owner);
+                let tables: Vec<Arc<Table>> = names.tables().flat_map(|entry| all_tables(entry)).collect();
+                Other { database: attached.name.clone(), rows: Transaction::begin(&tables), names }
+            });
+            self.others.push(other);
+            self.others.len() - 1
+        });
+        &mut self.others[at]
+    }
+
+    /// True if it has seen something of another database.
+    pub(crate) fn has_seen(&self, database: &str) -> bool {
+        self.others.iter().any(|other| other.database == database)
     }
 
     /// True if it is one of several statements.

@@ -141,11 +141,12 @@ impl Session {
             *self.place.database() = Some(database);
             self.connection = Some(self.place.connect_again()?);
         }
-        const OWN: [&str; 8] = ["SET", "RESET", "USE", "PREPARE", "PRAGMA", "TEMP", "TEMPORARY", "NEXTVAL"];
+        const OWN: [&str; 9] =
+            ["SET", "RESET", "USE", "PREPARE", "PRAGMA", "ATTACH", "TEMP", "TEMPORARY", "NEXTVAL"];
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let mut words = sql.split(|c| !is_word(c)).map(str::to_ascii_uppercase);
         let first = words.next().unwrap_or_default();
-        self.has_own = OWN.contains(&&*first) || words.any(|word| OWN[5..].contains(&&*word));
+        self.has_own = OWN.contains(&&*first) || words.any(|word| OWN[6..].contains(&&*word));
         Ok(())
     }
 }

@@ -5,11 +5,13 @@
 //! export  import   EXPORT DATABASE, IMPORT DATABASE
 //! integrity        PRAGMA integrity_check
 //! backup  vacuum   BACKUP, VACUUM
+//! attach           ATTACH, DETACH, SHOW DATABASES
 //! script           what is declared, as the statements that declare it
 //! ```
 //! Whatever a connection has of its own does not matter to them: they see names as a new connection does
 //! ([`Session::plain`]), and nothing that is temporary.
 
+mod attach;
 mod backup;
 mod export;
 mod import;
@@ -29,6 +31,9 @@ pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) 
         Command::Export { path, options } => export::export(session, work, path.as_ref(), &options),
         Command::Import { path } => import::import(session, work, path.as_ref()),
         Command::CheckIntegrity { table } => integrity::check(session, work, table.as_deref()),
+        Command::Attach { path, name, options } => attach::attach(session, &path, name, &options),
+        Command::Detach { name } => attach::detach(session, work, &name),
+        Command::ShowDatabases => attach::show(session),
         Command::Backup { path, options } => backup::backup(session, path.as_ref(), &options),
         Command::Vacuum { table } => vacuum::vacuum(session, work, table.as_deref()),
     }

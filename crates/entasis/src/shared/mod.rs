@@ -20,7 +20,7 @@ use entasis_storage::wal::Synchronous;
 use entasis_storage::{Catalog, CatalogVersion, Table, TableEntry, Transaction, Waiter};
 use entasis_vector::Result;
 use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -34,6 +34,8 @@ const OLD_SHARE: usize = 8;
 pub(crate) struct Shared {
     /// What the database was opened with.
     pub(crate) config: Config,
+    /// Its file, as it was named.
+    pub(crate) path: Option<PathBuf>,
     /// Its names, and what they stand for.
     pub(crate) catalog: Catalog,
     /// What tables, statements and results may take together.
@@ -72,7 +74,9 @@ impl Shared {
     /// I/O; input, if it is no database, or another process has it open; corruption, with the place;
     /// resource, if its tables do not fit into memory.
     pub(crate) fn open(path: &Path, config: Config) -> Result<Shared> {
-        Shared::keeping(Durable::open(path)?, config)
+        let mut shared = Shared::keeping(Durable::open(path)?, config)?;
+        shared.path = Some(path.to_owned());
+        Ok(shared)
     }
 
     /// Of the database in a file and a log that are open.
@@ -95,6 +99,7 @@ impl Shared {
         let workers = WorkerPool::default();
         Shared {
             config,
+            path: None,
             catalog,
             durable,
             memory,

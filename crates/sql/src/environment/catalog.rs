@@ -71,6 +71,19 @@ pub trait Catalog: Sync {
         None
     }
 
+    /// What a name means where there are several databases: its parts, as this catalog knows the object by
+    /// them. `None` if these are the parts that it has.
+    fn place(&self, parts: &[String]) -> Option<Vec<String>> {
+        let _ = parts;
+        None
+    }
+
+    /// True if the object of that name is in another database, and is only read.
+    fn is_elsewhere(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// The text of the `SELECT` behind the view of that name.
     fn view(&self, name: &str) -> Option<String>;
 

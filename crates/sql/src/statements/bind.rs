@@ -202,6 +202,11 @@ impl Binder<'_> {
             Command::Backup { path, options } => {
                 Command::Backup { path: path.clone(), options: options.clone() }
             }
+            Command::Attach { path, name, options } => {
+                Command::Attach { path: path.clone(), name: name.clone(), options: options.clone() }
+            }
+            Command::Detach { name } => Command::Detach { name: name.clone() },
+            Command::ShowDatabases => Command::ShowDatabases,
             Command::Vacuum { table: name } => Command::Vacuum { table: table(name).transpose()? },
         })
     }

@@ -29,6 +29,11 @@ impl Binder<'_> {
         }
         let plan = self.query(&query)?;
         let needs: Vec<String> = named_objects(&query).into_iter().collect();
+        // It would mean nothing where that one is not attached.
+        if let Some(needed) = needs.iter().find(|needed| self.catalog.is_elsewhere(needed)) {
+            return Err(Error::input(format!("a view cannot name {needed}, which is in another database"))
+                .with_hint("CREATE TABLE … AS makes a copy of its rows"));
+        }
         // It cannot stay longer than what it needs.
         let needs_temporary = needs.iter().any(|needed| is_temporary(needed));
         let name = new_name(&create.name, create.temporary || needs_temporary, self.catalog)?;

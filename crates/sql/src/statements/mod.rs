@@ -31,4 +31,6 @@ pub use bind::{bind, bind_template};
 pub use bound::{
     Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement,
 };
+pub use resolve::view_of;
+
 pub use change::{Consequence, ROW_ID, Referring, follow};

@@ -9,18 +9,26 @@
 //! Nothing is done where there is nothing but `main`: no temporary object, and no search path. Names of what
 //! is to be created are those of [`crate::environment::schema::new_name`]. Common table expressions hide
 //! everything.
+//!
+//! Where there are several databases, names get their places in these first ([`Catalog::place`]): an object
+//! of another database becomes one name in quotes, `"database.schema.object"`.
 
 use crate::environment::Catalog;
+use crate::syntax::asof;
 use crate::syntax::build::table_alias;
+use crate::syntax::object_name::table_name;
+use crate::syntax::parse::parse_query;
 use crate::syntax::parsed::{Ast, Command};
 use crate::syntax::sequence_call::{Kind, named_sequence};
 use crate::syntax::stored::Scopes;
+use crate::syntax::using_key;
 use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     AlterTableOperation, ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Statement, TableConstraint,
     TableFactor, TableObject, Value, VisitMut, VisitorMut,
 };
+use entasis_vector::Result;
 use std::ops::ControlFlow;
 
 /// The statement with the schemas of its names; `None` if it can be left as it is.
@@ -31,6 +39,59 @@ pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog) -> Option<Ast> {
     let mut ast = ast.clone();
     Resolver { catalog, scopes: Scopes::default() }.ast(&mut ast);
     Some(ast)
+}
+
+/// A part of a name, in quotes.
+fn quoted_part(part: String) -> ObjectNamePart {
+    ObjectNamePart::Identifier(Ident::with_quote('"', part))
+}
+
+/// The query of a view of another database, as it is read from here: the objects that it names, which are
+/// among `needs`, are in that database.
+///
+/// # Errors
+/// Input, if the text is no query.
+pub fn view_of(sql: &str, database: &str, needs: &[String]) -> Result<String> {
+    let mut query = parse_query(sql)?;
+    let _ = query.walk_mut(&mut Prefixer { database, needs, scopes: Scopes::default() });
+    Ok(using_key::restored(asof::restored(query.to_string())))
+}
+
+/// Puts a database before names.
+struct Prefixer<'a> {
+    database: &'a str,
+    needs: &'a [String],
+    scopes: Scopes,
+}
+
+impl VisitorMut for Prefixer<'_> {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.scopes.enter(query);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.scopes.leave(query);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let TableFactor::Table { name, alias, args: None, .. } = factor
+            && let Ok(own) = table_name(name)
+            && !(name.0.len() == 1 && self.scopes.has(&own))
+            && self.needs.contains(&own)
+        {
+            let last = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
+            let schema = if own.contains('.') { "" } else { "main." };
+            name.0 = vec![quoted_part(format!("{}.{schema}{own}", self.database))];
+            if alias.is_none() {
+                *alias = last.map(table_alias);
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// See the module.
@@ -101,6 +162,9 @@ impl Resolver<'_> {
 
     fn create_table(&mut self, create: &mut CreateTable) {
         let own = create.name.0.last().and_then(ObjectNamePart::as_ident).map(|own| own.value.to_lowercase());
+        if create.name.0.len() > 1 {
+            self.name(&mut create.name);
+        }
         for column in &mut create.columns {
             column.options.iter_mut().for_each(|option| self.option(&mut option.option, own.as_deref()));
         }
@@ -134,6 +198,13 @@ impl Resolver<'_> {
 
     /// Gives a name that has none its schema.
     fn name(&self, name: &mut ObjectName) {
+        let ident = |part: &ObjectNamePart| part.as_ident().map(|ident| ident.value.to_lowercase());
+        let Some(parts) = name.0.iter().map(ident).collect::<Option<Vec<String>>>() else { return };
+        let is_cte = matches!(parts.as_slice(), [own] if self.scopes.has(own));
+        if let Some(placed) = self.catalog.place(&parts).filter(|_| !is_cte) {
+            name.0 = placed.into_iter().map(quoted_part).collect();
+            return;
+        }
         let [part] = name.0.as_slice() else { return };
         let Some(own) = part.as_ident().map(|ident| ident.value.to_lowercase()) else { return };
         if self.scopes.has(&own) {
@@ -187,9 +258,9 @@ impl VisitorMut for Resolver<'_> {
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         if let TableFactor::Table { name, alias, args: None, .. } = factor {
             let own = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
-            let parts = name.0.len();
+            let before = name.clone();
             self.name(name);
-            if name.0.len() > parts && alias.is_none() {
+            if *name != before && alias.is_none() {
                 *alias = own.map(table_alias);
             }
         }

@@ -1,5 +1,5 @@
-//! The grammar of statements about a whole database: `EXPORT DATABASE`, `IMPORT DATABASE`, `BACKUP`, `VACUUM`
-//! and `PRAGMA integrity_check`. None of them is the parser's.
+//! The grammar of statements about a whole database: `EXPORT DATABASE`, `IMPORT DATABASE`, `BACKUP`,
+//! `VACUUM`, `ATTACH`, `DETACH`, `SHOW DATABASES` and `PRAGMA integrity_check`. None of them is the parser's.
 
 use super::grammar::StatementParser;
 use super::parsed::{Ast, Command, Parsed};
@@ -37,7 +37,24 @@ impl StatementParser<'_> {
                 let is_all = self.parser.peek_token().token == Token::EOF;
                 Command::Vacuum { table: if is_all { None } else { Some(self.object()?) } }
             }
-            "PRAGMA" if self.is_integrity_check() => {
+            "ATTACH" => {
+                self.parser.next_token();
+                let _ = self.parser.parse_keyword(Keyword::DATABASE);
+                let path = self.path()?;
+                let name =
+                    if self.parser.parse_keyword(Keyword::AS) { Some(self.database_name()?) } else { None };
+                Command::Attach { path, name, options: self.copy_options()? }
+            }
+            "DETACH" => {
+                self.parser.next_token();
+                let _ = self.parser.parse_keyword(Keyword::DATABASE);
+                Command::Detach { name: self.database_name()? }
+            }
+            "SHOW" if self.is_second("databases") => {
+                (0..2).for_each(|_| drop(self.parser.next_token()));
+                Command::ShowDatabases
+            }
+            "PRAGMA" if self.is_second(INTEGRITY_CHECK) => {
                 (0..2).for_each(|_| drop(self.parser.next_token()));
                 Command::CheckIntegrity { table: self.argument()? }
             }
@@ -68,9 +85,16 @@ impl StatementParser<'_> {
         self.check(name)
     }
 
-    fn is_integrity_check(&self) -> bool {
+    /// In lower case.
+    fn database_name(&mut self) -> Result<String> {
+        let name = self.parser.parse_identifier();
+        Ok(self.check(name)?.value.to_lowercase())
+    }
+
+    /// True if the second word is this one.
+    fn is_second(&self, expected: &str) -> bool {
         match self.parser.peek_nth_token(1).token {
-            Token::Word(word) => word.value.eq_ignore_ascii_case(INTEGRITY_CHECK),
+            Token::Word(word) => word.value.eq_ignore_ascii_case(expected),
             _ => false,
         }
     }
@@ -145,6 +169,10 @@ mod tests {
             "VACUUM s.t",
             "PRAGMA integrity_check",
             "PRAGMA INTEGRITY_CHECK(\"T\")",
+            "ATTACH 'f'",
+            "ATTACH DATABASE 'f' AS b (READ_ONLY)",
+            "DETACH b",
+            "SHOW DATABASES",
         ] {
             parse(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         }

@@ -97,6 +97,22 @@ pub enum Command<T> {
         /// As those of an export.
         options: Vec<(String, Value)>,
     },
+    /// `ATTACH 'path' [AS name] (options)`: another database is to be seen.
+    Attach {
+        /// The file.
+        path: String,
+        /// What it is called, in lower case.
+        name: Option<String>,
+        /// As those of an export.
+        options: Vec<(String, Value)>,
+    },
+    /// `DETACH name`: one is to be seen no more.
+    Detach {
+        /// What it is called, in lower case.
+        name: String,
+    },
+    /// `SHOW DATABASES`
+    ShowDatabases,
     /// `VACUUM [table]`: what nobody needs is to be freed.
     Vacuum {
         /// Of this table only.

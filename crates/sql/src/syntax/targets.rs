@@ -32,12 +32,46 @@ impl Parsed {
     }
 }
 
+impl Parsed {
+    /// The first parts of the names of what it writes to or makes, as far as they have several: schemas or
+    /// databases, in lower case.
+    pub fn places(&self) -> Vec<String> {
+        let first = |name: &ObjectName| match name.0.as_slice() {
+            [first, _, ..] => first.as_ident().map(|ident| ident.value.to_lowercase()),
+            _ => None,
+        };
+        match &self.ast {
+            Ast::CopyFrom { table, .. } => first(table).into_iter().collect(),
+            Ast::Sql(statement) | Ast::CreateOrReplace(statement) => match &**statement {
+                Statement::CreateTable(create) => first(&create.name).into_iter().collect(),
+                Statement::CreateIndex(index) => first(&index.table_name).into_iter().collect(),
+                Statement::AlterTable(alter) => first(&alter.name).into_iter().collect(),
+                Statement::Truncate(truncate) => {
+                    truncate.table_names.iter().filter_map(|table| first(&table.name)).collect()
+                }
+                Statement::Drop { object_type: ObjectType::Table | ObjectType::View, names, .. } => {
+                    names.iter().filter_map(first).collect()
+                }
+                statement => written_name(statement).and_then(first).into_iter().collect(),
+            },
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// The table whose rows a statement changes.
 fn target_of(statement: &Statement) -> Option<WrittenName> {
-    let factor_name = |factor: &TableFactor| match factor {
-        TableFactor::Table { name, .. } => WrittenName::of(name),
-        _ => None,
-    };
+    WrittenName::of(written_name(statement)?)
+}
+
+/// Its name, as it was written.
+fn written_name(statement: &Statement) -> Option<&ObjectName> {
+    fn factor_name(factor: &TableFactor) -> Option<&ObjectName> {
+        match factor {
+            TableFactor::Table { name, .. } => Some(name),
+            _ => None,
+        }
+    }
     match statement {
         Statement::Update(update) => factor_name(&update.table.relation),
         Statement::Delete(delete) => {
@@ -45,9 +79,9 @@ fn target_of(statement: &Statement) -> Option<WrittenName> {
             factor_name(&from.first()?.relation)
         }
         Statement::Merge(merge) => factor_name(&merge.table),
-        Statement::Query(query) => target_of(changed_by(query)?),
+        Statement::Query(query) => written_name(changed_by(query)?),
         Statement::Insert(insert) => match &insert.table {
-            TableObject::TableName(name) => WrittenName::of(name),
+            TableObject::TableName(name) => Some(name),
             _ => None,
         },
         _ => None,

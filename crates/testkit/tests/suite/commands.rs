@@ -164,7 +164,8 @@ const QUESTIONS: &[&str] = &[
     "SELECT * FROM indexed ORDER BY c",
     "SELECT * FROM s.over_all",
     "SELECT * FROM a_above",
-    "SELECT table_schema, table_name, column_name, ordinal_position, column_default, is_nullable, data_type, \
+    "SELECT table_schema, table_name, column_name, ordinal_position, \
+     replace(replace(column_default, '(', ''), ')', ''), is_nullable, data_type, \
      is_identity FROM information_schema.columns ORDER BY 1, 2, 4",
     "SELECT constraint_schema, constraint_name, table_name, constraint_type \
      FROM information_schema.table_constraints ORDER BY ALL",
@@ -235,7 +236,7 @@ fn what_is_exported_comes_in_again_as_it_was() {
     let (scratch, _) = round_trip("");
     let schema = fs::read_to_string(scratch.path("first/schema.sql")).unwrap();
     let place = |text: &str| schema.find(text).unwrap_or_else(|| panic!("{text} is not in\n{schema}"));
-    assert!(place("CREATE SCHEMA s;") < place("CREATE SEQUENCE s.circle"));
+    assert!(place("CREATE SCHEMA s;") < place("CREATE SEQUENCE s."));
     assert!(place("CREATE TABLE itself") < place("CREATE TABLE a_first"), "the chain is in order");
     assert!(place("CREATE VIEW z_below") < place("CREATE VIEW a_above"));
     let load = fs::read_to_string(scratch.path("first/load.sql")).unwrap();
