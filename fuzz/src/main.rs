@@ -7,9 +7,9 @@
 //! ```
 //! Inputs begin with those of `samples`, and with the database files below `--kept`. One whose answer was not
 //! seen before is kept to be changed further: a poor man's coverage. The run ends with exit code 1, and the
-//! input in `--out`, if a target panics, takes longer than [`PATIENCE`], or takes more memory than [`MEMORY`];
-//! if it ends the process itself (a stack that is full, an allocation that is too large), the input is
-//! in `--out` as well, as it is written there before it is tried.
+//! input in `--out`, if a target panics, takes longer than [`PATIENCE`], or takes more memory than
+//! [`MEMORY`]; if it ends the process itself (a stack that is full, an allocation that is too large), the
+//! input is in `--out` as well, as it is written there before it is tried.
 
 use entasis_fuzz::mutate::{Random, mutate};
 use entasis_fuzz::{TARGETS, Target, samples, seal};
@@ -116,8 +116,8 @@ fn main() -> ExitCode {
     if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// When the input that is tried was begun, in milliseconds since the start, or 0. A thread ends the process if
-/// that is too long ago.
+/// When the input that is tried was begun, in milliseconds since the start, or 0. A thread ends the process
+/// if that is too long ago.
 fn started_clock() -> Arc<(Instant, AtomicU64)> {
     let clock = Arc::new((Instant::now(), AtomicU64::new(0)));
     let watched = clock.clone();

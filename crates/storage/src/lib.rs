@@ -30,9 +30,9 @@
 //! | [`catalog`] | the names of tables, views and sequences |
 //! | [`checkpoint`] | catalog and tables to the data file, as far as they have changed, and back |
 //!
-//! A database in one file (docs/decisions/0021-one-file.md) is [`checkpoint`], and beside the others [`backend`]
-//! (disks), [`file`] (the data file: headers, extents, free space) and [`wal`] (the log, to which tables append
-//! what is done to them if they are told to).
+//! A database in one file (docs/decisions/0021-one-file.md) is [`checkpoint`], and beside the others
+//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space) and [`wal`] (the log, to which
+//! tables append what is done to them if they are told to).
 //!
 //! Knows no SQL and no operator.
 

@@ -7,8 +7,8 @@ use entasis_vector::Result;
 use std::path::Path;
 
 impl Shared {
-    /// What is damaged in the file, which is given all that is committed before; nothing without one. `go_on` is asked now and then with the share that is
-    /// done.
+    /// What is damaged in the file, which is given all that is committed before; nothing without one. `go_on`
+    /// is asked now and then with the share that is done.
     ///
     /// # Errors
     /// What `go_on` says; I/O.

@@ -5,17 +5,12 @@
 //! its rows go to the disk once. The next checkpoint is told here that they are there: it takes over what has
 //! not changed since, or gives the extents up if the table is gone again.
 
-use super::record::TableRecord;
-use crate::definition::ObjectId;
+use super::record::Image;
 use crate::sync::{Mutex, PoisonError};
-use std::sync::Arc;
 
 /// Those that no checkpoint knows yet. See the module.
 #[derive(Debug, Default)]
 pub struct Images(Mutex<Vec<Image>>);
-
-/// A table, and what was written of it.
-pub(super) type Image = (ObjectId, Arc<TableRecord>);
 
 impl Images {
     /// Says that the log refers to one: under the lock of the names, at the moment of its commit.

@@ -83,7 +83,7 @@ pub fn checkpoint(
 ) -> Result<Checkpointed> {
     let mut writer = ExtentWriter::new(file, file.tail());
     let last = &last.with(&moment.images);
-    let written = match write(&mut writer, moment, last) {
+    let written = match write(&mut writer, moment, last, state) {
         Ok(written) => written,
         Err(error) => {
             writer.abandon();
@@ -100,7 +100,12 @@ pub fn checkpoint(
 }
 
 /// Writes all extents of a state but for the map of free space.
-fn write(writer: &mut ExtentWriter<'_>, moment: &Moment, last: &Checkpointed) -> Result<Checkpointed> {
+fn write(
+    writer: &mut ExtentWriter<'_>,
+    moment: &Moment,
+    last: &Checkpointed,
+    state: State,
+) -> Result<Checkpointed> {
     let mut tables = BTreeMap::new();
     for (snapshot, round) in &moment.tables {
         let id = snapshot.table().object();
@@ -112,7 +117,7 @@ fn write(writer: &mut ExtentWriter<'_>, moment: &Moment, last: &Checkpointed) ->
         push_varint(&mut list, id.number());
         list.extend(table.manifest.to_bytes());
     }
-    let catalog = writer.put(&objects::encode(&moment.names))?;
+    let catalog = writer.put(&objects::encode(&moment.names, state))?;
     Ok(Checkpointed { tables, roots: [catalog, writer.put(&list)?] })
 }
 

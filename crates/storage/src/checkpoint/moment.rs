@@ -1,7 +1,8 @@
 //! The state that a checkpoint is of: names, tables, and the position of the log, all of one moment.
 
-use super::images::{Image, Images};
+use super::images::Images;
 use super::objects::{lasting, tables_of};
+use super::record::Image;
 use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::table::{HeadGuard, Table, TableSnapshot};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Changes of names, as records of the log (docs/design/file-format.md, "Redo records").
 //!
-//! 1. [`NameChanges::record`] finds out which objects a commit makes, changes or drops, and writes the rows of
-//!    tables that are new to the data file, which is synced: the records refer to them. It takes as long as
-//!    there are rows, and holds no lock but the turns of its caller.
+//! 1. [`NameChanges::record`] finds out which objects a commit makes, changes or drops, and writes the rows
+//!    of tables that are new to the data file, which is synced: the records refer to them. It takes as long
+//!    as there are rows, and holds no lock but the turns of its caller.
 //! 2. [`NameChanges::prologue`] is what the commit appends to the log, in one with its changes of rows.
 //! 3. [`NameChanges::publish`], under the lock of the names, when the commit has been appended: from then on
 //!    the new tables and sequences are logged, and the next checkpoint knows what is in the file of them.
@@ -11,15 +11,15 @@
 //! connections.
 
 use super::extents::ExtentWriter;
-use super::images::{Image, Images};
+use super::images::Images;
 use super::objects::{self, tables_of};
-use super::record::TableRecord;
+use super::record::{Image, TableRecord};
 use super::source::{push_list, push_maybe, push_text};
 use super::write;
 use crate::backend::bytes::push_varint;
 use crate::catalog::{CatalogVersion, Entry, is_temporary};
 use crate::definition::{ObjectId, Sequence};
-use crate::file::{DataFile, Extent, Tail};
+use crate::file::{DataFile, Extent, State, Tail};
 use crate::record::{kind, push_record};
 use crate::table::{Table, TableSnapshot};
 use crate::transaction::Prologue;
@@ -91,7 +91,7 @@ impl NameChanges {
         outcome: &mut dyn FnMut(&Arc<Table>) -> TableSnapshot,
     ) -> Result<()> {
         let mut body = Vec::new();
-        objects::push_entry(&mut body, entry);
+        objects::push_entry(&mut body, entry, State::Open);
         let mut images: Vec<(ObjectId, Extent)> = Vec::new();
         match entry {
             Entry::Table(entry) => {

@@ -8,6 +8,7 @@ use super::source::{Source, push_list, push_maybe, push_text};
 use crate::backend::bytes::push_varint;
 use crate::catalog::{CatalogVersion, Entry, TableEntry, View, is_temporary};
 use crate::definition::{Counting, Definition, ObjectId, Sequence, TableOptions};
+use crate::file::State;
 use crate::table::Table;
 use entasis_vector::{Result, Schema};
 use std::sync::Arc;
@@ -80,16 +81,17 @@ pub(super) fn tables_of(entry: &TableEntry) -> impl Iterator<Item = &Arc<Table>>
     std::iter::once(&entry.table).chain(entry.indexes.iter().flatten())
 }
 
-/// The objects of a version. Sequences are as they would be after a crash now, and not when the version was
-/// taken: numbers that were taken since stay taken.
-pub(super) fn encode(names: &CatalogVersion) -> Vec<u8> {
+/// The objects of a version. Sequences are as they are now, and not when the version was taken: numbers that
+/// were taken since stay taken. What comes next is what comes after a crash while the database is open.
+pub(super) fn encode(names: &CatalogVersion, state: State) -> Vec<u8> {
     let mut out = Vec::new();
     push_varint(&mut out, ObjectId::next_number());
-    push_list(&mut out, &lasting(names).collect::<Vec<_>>(), |out, entry| push_entry(out, entry));
+    push_list(&mut out, &lasting(names).collect::<Vec<_>>(), |out, entry| push_entry(out, entry, state));
     out
 }
 
-pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry) {
+/// One object, as it is while a database is open, or closed.
+pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry, state: State) {
     match entry {
         Entry::Schema(name) => {
             out.push(SCHEMA);
@@ -116,7 +118,8 @@ pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry) {
             let Counting { start, increment, min, max, cycle } = sequence.counting();
             [start, increment, min, max].iter().for_each(|number| out.extend(number.to_le_bytes()));
             out.push(u8::from(cycle));
-            push_maybe(out, sequence.lasting_next(), |out, next| out.extend(next.to_le_bytes()));
+            let next = if state == State::Open { sequence.lasting_next() } else { sequence.next() };
+            push_maybe(out, next, |out, next| out.extend(next.to_le_bytes()));
         }
     }
 }

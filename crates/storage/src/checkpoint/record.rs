@@ -10,7 +10,6 @@
 //! a block when it is written, so a store at any moment counts for the next checkpoint, and a checkpoint that
 //! fails leaves nothing to be put right.
 
-use super::images::Image;
 use super::manifest::{GroupIndex, Place};
 use crate::block::Block;
 use crate::block::serialized::WeakShared;
@@ -55,6 +54,9 @@ pub(super) struct TableRecord {
     pub(super) manifest: Extent,
     pub(super) groups: Vec<Arc<GroupRecord>>,
 }
+
+/// A table that was written, by its id.
+pub(super) type Image = (ObjectId, Arc<TableRecord>);
 
 /// A row group as it was written.
 // PERF: 72 bytes a block, beside the 192 of its header.

@@ -95,12 +95,6 @@ impl Sequence {
         *self.state() = State { next, reserved: 0, after: next };
     }
 
-    /// Gives back what is reserved and was not given out: nothing will be any more.
-    pub fn close(&self) {
-        let mut state = self.state();
-        *state = State { reserved: 0, after: state.next, ..*state };
-    }
-
     /// The next value.
     ///
     /// # Errors
@@ -182,8 +176,7 @@ mod tests {
             assert!(sequence.lasting_next().is_none_or(|next| next > expected));
         }
         assert_eq!(*told.lock().unwrap(), [Some(33), None]);
-        sequence.close();
-        assert_eq!(sequence.lasting_next(), Some(41));
+        assert_eq!(sequence.next(), Some(41));
         sequence.go_on_with(Some(50));
         assert_eq!(sequence.take().unwrap(), 50);
         assert!(sequence.take().is_err() && sequence.lasting_next().is_none());

@@ -3,8 +3,8 @@
 //!
 //! A record is a kind and a counted body, so that who reads it knows where the next one begins. It says which
 //! row by a *name* ([`RowName`]), because places are nobody's to rely on: in a table without a layout key its
-//! hidden number, in one whose layout key is distinct the key, and else all its values, of which any equal row
-//! will do. What it says of a row beside the name is what the row becomes: there is no way back.
+//! hidden number, in one whose layout key is distinct the key, and else all its values, of which any equal
+//! row will do. What it says of a row beside the name is what the row becomes: there is no way back.
 //!
 //! ```text
 //! row         rows and names as bytes

@@ -167,8 +167,8 @@ impl Table {
         HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// Logs from now on what is done to rows. Before anybody has written to it, or when what was written is in
-    /// the file, or referred to by the log.
+    /// Logs from now on what is done to rows. Before anybody has written to it, or when what was written is
+    /// in the file, or referred to by the log.
     ///
     /// # Panics
     /// If it is logged already.

@@ -9,8 +9,8 @@
 //!
 //! So the log has the order in which versions became visible, for each table and for all together, and nobody
 //! waits for the disk but who is told that his commit will stay. Others read it before, and what they make of
-//! it stands behind it in the log. If the wait fails, the commit is visible and may or may not be in the file;
-//! from then on the log refuses all.
+//! it stands behind it in the log. If the wait fails, the commit is visible and may or may not be in the
+//! file; from then on the log refuses all.
 //!
 //! A table is logged from the moment at which it is told so: when its database is opened, or when it gets its
 //! name. One that never is, a temporary one for instance, pays for one question a writer.

@@ -16,8 +16,8 @@ use entasis_vector::Result;
 use std::sync::Arc;
 
 impl Table {
-    /// Does what the records of a commit say, which are all of rows, in their order. `table` gives the table with an id. Nobody else
-    /// writes to any of them meanwhile, and what is done is not logged again.
+    /// Does what the records of a commit say, which are all of rows, in their order. `table` gives the table
+    /// with an id. Nobody else writes to any of them meanwhile, and what is done is not logged again.
     ///
     /// # Errors
     /// Corruption, if the bytes are no records, or one does not apply.

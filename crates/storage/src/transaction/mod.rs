@@ -22,9 +22,9 @@
 //!    versions.
 //! 6. **Publish.** All forks become their heads at one moment, under the locks of all heads, at which the
 //!    tables that were relied on are still as they were judged. There the redo records of logged tables are
-//!    appended to the log, as one commit; the disk is waited for when all locks and turns are given back. If they are not, 5 comes again; after some
-//!    rounds with their turns, so that it ends. Nothing is waited for here but other threads that hold these
-//!    locks for as short a time.
+//!    appended to the log, as one commit; the disk is waited for when all locks and turns are given back. If
+//!    they are not, 5 comes again; after some rounds with their turns, so that it ends. Nothing is waited for
+//!    here but other threads that hold these locks for as short a time.
 //!
 //! Rows are told by their layout key and their values, without a layout key by their number and their values:
 //! a row that has come to hold the same values again is the same row. They may move meanwhile. What two
@@ -339,11 +339,11 @@ impl Transaction {
         self.commit_as(&Waiter::default(), |_| Ok(None), |rows| Ok(rows()), validate)
     }
 
-    /// The same for who does not wait for ever, and has more to publish than rows. `prepare` is asked, possibly
-    /// more than once, for what the log is to say of that, when all rows are as they will be. `publish` is called with
-    /// what publishes the rows, and says if that did: it does, unless a table that is relied on has a newer
-    /// version than was judged. All turns that are needed are held by then, so it takes only locks that come
-    /// behind them.
+    /// The same for who does not wait for ever, and has more to publish than rows. `prepare` is asked,
+    /// possibly more than once, for what the log is to say of that, when all rows are as they will be.
+    /// `publish` is called with what publishes the rows, and says if that did: it does, unless a table that
+    /// is relied on has a newer version than was judged. All turns that are needed are held by then, so it
+    /// takes only locks that come behind them.
     ///
     /// # Errors
     /// As there; interrupted; conflict, if the time is up; what `publish` says.

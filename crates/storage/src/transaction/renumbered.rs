@@ -1,7 +1,8 @@
 //! Numbers of rows that a transaction added, on the version that it is replayed on.
 //!
-//! A fork counts on from where its version ended, and so do others beside it: who comes second counts his rows
-//! anew. They keep their order, and numbers that are not among them are those of rows that were there before.
+//! A fork counts on from where its version ended, and so do others beside it: who comes second counts his
+//! rows anew. They keep their order, and numbers that are not among them are those of rows that were there
+//! before.
 
 /// See the module.
 #[derive(Default)]

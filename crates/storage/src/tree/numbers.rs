@@ -41,8 +41,8 @@ impl Numbers {
         Numbers { first, breaks: None }
     }
 
-    /// Those that some runs say, if slots and numbers ascend and can be counted on from; the first run is that
-    /// of slot 0.
+    /// Those that some runs say, if slots and numbers ascend and can be counted on from; the first run is
+    /// that of slot 0.
     pub(crate) fn of_runs(runs: &[(usize, u64)]) -> Option<Numbers> {
         let (&(slot, first), breaks) = runs.split_first()?;
         let ascend = |pair: &[(usize, u64)]| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1;
