@@ -93,7 +93,7 @@ impl BlockIndex {
 pub struct Gaps {
     index: Arc<BlockIndex>,
     /// What the section consists of, ascending.
-    stretches: Vec<Stretch>,
+    stretches: Vec<BlockStretch>,
     /// Its positions.
     len: u32,
     /// Blocks that somebody looked for.
@@ -101,7 +101,7 @@ pub struct Gaps {
 }
 
 /// Blocks that are there, or a gap.
-pub struct Stretch {
+pub struct BlockStretch {
     /// Its first position.
     pub position: u32,
     /// Its blocks.
@@ -113,12 +113,12 @@ pub struct Stretch {
 impl Gaps {
     /// A section that has these blocks of `index`, at least one.
     pub fn new(index: Arc<BlockIndex>, there: &BTreeSet<usize>) -> Gaps {
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut stretches: Vec<BlockStretch> = Vec::new();
         let mut position = 0;
         let mut next = 0;
         for &block in there.iter().chain(&[index.blocks()]) {
             if next < block {
-                stretches.push(Stretch { position, blocks: next..block, is_gap: true });
+                stretches.push(BlockStretch { position, blocks: next..block, is_gap: true });
                 position += 1;
             }
             next = block + 1;
@@ -127,7 +127,7 @@ impl Gaps {
             }
             match stretches.last_mut().filter(|last| !last.is_gap) {
                 Some(last) => last.blocks.end = next,
-                None => stretches.push(Stretch { position, blocks: block..next, is_gap: false }),
+                None => stretches.push(BlockStretch { position, blocks: block..next, is_gap: false }),
             }
             position += index.rows_in(&(block..next)) as u32;
         }
@@ -135,7 +135,7 @@ impl Gaps {
     }
 
     /// What the section consists of.
-    pub fn stretches(&self) -> &[Stretch] {
+    pub fn stretches(&self) -> &[BlockStretch] {
         &self.stretches
     }
 

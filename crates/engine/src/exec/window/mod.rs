@@ -69,7 +69,7 @@ use entasis_vector::{Buffer, Chunk, Error, Result, Selection, Vector};
 use frame::Frames;
 use kept::KeptOrder;
 use layout::WindowLayout;
-use part::Part;
+use part::WindowPart;
 use prepared::{Prepared, Scratch};
 use section::{Places, Section, boundaries};
 use std::ops::Range;
@@ -281,11 +281,11 @@ impl Shared {
                     return Ok(Some(Taken { number, prepared, left: 0..count, _memory: memory, _held }));
                 }
             };
-            match Part::new(&partition, blocks.clone(), layout, &self.context) {
+            match WindowPart::new(&partition, blocks.clone(), layout, &self.context) {
                 Ok(part) => {
                     lock(stream).learn(blocks.len(), &part, &self.context);
                     let (number, _held) = (held.number, Some(held));
-                    let Part { prepared, rows: left, memory: _memory, .. } = part;
+                    let WindowPart { prepared, rows: left, memory: _memory, .. } = part;
                     return Ok(Some(Taken { number, prepared, left, _memory, _held }));
                 }
                 Err(error) if is_lack(&error) => match lock(stream).lack(partition, blocks, held) {

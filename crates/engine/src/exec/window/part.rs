@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// See the module.
-pub struct Part {
+pub struct WindowPart {
     /// The section, with what is prepared.
     pub prepared: Arc<Prepared>,
     /// The positions of the part's rows.
@@ -40,7 +40,7 @@ pub struct Part {
     pub memory: Reservation,
 }
 
-impl Part {
+impl WindowPart {
     /// The rows of some blocks of `partition`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Part {
         own: Range<usize>,
         layout: &WindowLayout,
         context: &QueryContext,
-    ) -> Result<Part> {
+    ) -> Result<WindowPart> {
         let alone = Alone(context);
         let peers = layout.peers.as_deref();
         let mut blocks: BTreeSet<usize> = own.clone().collect();
@@ -79,7 +79,7 @@ impl Part {
             }
             if is_complete {
                 let blocks = blocks.len();
-                return Ok(Part { prepared: Arc::new(prepared), rows: rows.1, blocks, memory });
+                return Ok(WindowPart { prepared: Arc::new(prepared), rows: rows.1, blocks, memory });
             }
         }
     }

@@ -11,7 +11,7 @@
 
 use super::kept::KeptOrder;
 use super::layout::WindowLayout;
-use super::part::Part;
+use super::part::WindowPart;
 use super::stored_partition::{PartitionWriter, StoredPartition, copy_row};
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
@@ -276,7 +276,7 @@ impl Stream {
     }
 
     /// Learns how large parts should be from one of so many blocks.
-    pub fn learn(&mut self, own: usize, part: &Part, context: &QueryContext) {
+    pub fn learn(&mut self, own: usize, part: &WindowPart, context: &QueryContext) {
         let has_room = part.memory.bytes() < context.memory.free() / PART;
         if let Some(stored) = self.stored.last_mut().filter(|stored| has_room && stored.size == own)
             && part.blocks > MANY_BLOCKS * own
