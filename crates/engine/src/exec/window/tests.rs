@@ -722,10 +722,13 @@ fn what_does_not_fit_goes_to_files() {
     assert!(found == rows && most <= limit, "{found} rows, {most} bytes");
 }
 
+/// Says whether the results of a row are right.
+type Judge = Arc<dyn Fn(&[Option<i128>]) -> bool + Send + Sync>;
+
 /// What the rows of a partition give: whether these values of a row, its number first, are right.
 #[derive(Clone)]
 struct Checked {
-    is_right: Arc<dyn Fn(&[Option<i128>]) -> bool + Send + Sync>,
+    is_right: Judge,
     types: Vec<DataType>,
     right: Arc<std::sync::atomic::AtomicUsize>,
 }
