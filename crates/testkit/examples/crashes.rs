@@ -4,6 +4,7 @@
 //! cargo run --release -p entasis-testkit --example crashes -- 300000 [first seed]
 //! ```
 
+use entasis_storage::wal::Synchronous;
 use entasis_testkit::crashes::run;
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ fn main() {
     let (start, mut crashes, mut commits, mut ahead) = (Instant::now(), 0, 0, 0);
     let checkers = std::thread::available_parallelism().map_or(1, usize::from);
     while crashes < wanted {
-        match run(seed, CRASHES.min(wanted - crashes), checkers) {
+        match run(seed, CRASHES.min(wanted - crashes), checkers, Synchronous::Full) {
             Ok(found) => {
                 crashes += found.crashes;
                 commits += found.commits;

@@ -14,6 +14,7 @@ use crate::random::Random;
 use entasis::{Config, Database};
 use entasis_storage::backend::{Backend, FaultyDisk};
 use entasis_storage::file::{Access, DataFile, DatabaseId};
+use entasis_storage::wal::Synchronous;
 use entasis_storage::{Entry, Table};
 use entasis_vector::{Error, Result};
 use std::collections::HashSet;
@@ -53,10 +54,16 @@ struct Crash {
 }
 
 /// Runs transactions of a seed until there were so many crashes, and checks each with `checkers` threads.
+/// Commits are answered as `synchronous` says; only under `full` must all that was answered be there.
 ///
 /// # Errors
 /// What is wrong, with the seed and the number of the operation.
-pub fn run(seed: u64, crashes: u64, checkers: usize) -> std::result::Result<Found, String> {
+pub fn run(
+    seed: u64,
+    crashes: u64,
+    checkers: usize,
+    synchronous: Synchronous,
+) -> std::result::Result<Found, String> {
     let disk = FaultyDisk::new(seed + 1);
     let database = open(&disk).map_err(|error| format!("seed {seed}: {error}"))?;
     let states = Arc::new(Mutex::new(vec![state(&database)]));
@@ -75,7 +82,9 @@ pub fn run(seed: u64, crashes: u64, checkers: usize) -> std::result::Result<Foun
     let result = thread::scope(|scope| {
         let checks: Vec<_> =
             (0..checkers.max(1)).map(|_| scope.spawn(|| check_all(&receive, states, &ahead))).collect();
-        let written = write(&database, seed, states, answered, &|| seen.load(Ordering::Relaxed) < crashes);
+        let written = write(&database, (seed, synchronous), states, answered, &|| {
+            seen.load(Ordering::Relaxed) < crashes
+        });
         // The last crashes are those of closing it.
         drop(database);
         disk.at_each(|_| ());
@@ -116,6 +125,17 @@ fn check_all(
     states: &Mutex<Vec<String>>,
     ahead: &AtomicU64,
 ) -> std::result::Result<(), String> {
+    let result = check_each(crashes, states, ahead);
+    // The disk waits until somebody takes its crashes.
+    while crashes.lock().is_ok_and(|crashes| crashes.recv().is_ok()) {}
+    result
+}
+
+fn check_each(
+    crashes: &Mutex<Receiver<Crash>>,
+    states: &Mutex<Vec<String>>,
+    ahead: &AtomicU64,
+) -> std::result::Result<(), String> {
     // Those that have a commit that its writer has not been told of.
     let mut later: Vec<Opened> = Vec::new();
     loop {
@@ -126,7 +146,8 @@ fn check_all(
             later.push(opened(crash).map_err(|what| format!("operation {operation}: {what}"))?);
         }
         for opened in std::mem::take(&mut later) {
-            match compare(&opened, &states.lock().map_err(|_| "the writer has failed")?) {
+            let is_as_answered = compare(&opened, &states.lock().map_err(|_| "the writer has failed")?);
+            match is_as_answered {
                 Some(true) => {}
                 Some(false) => _ = ahead.fetch_add(1, Ordering::Relaxed),
                 None if !is_last => later.push(opened),
@@ -139,7 +160,7 @@ fn check_all(
     }
 }
 
-/// True if a disk had what had been answered, false if it had the commit that was under way.
+/// True if a disk had what had been answered, false if it had the commit that was under way as well.
 fn compare(opened: &Opened, states: &[String]) -> Option<bool> {
     if states[opened.answered] == opened.state {
         return Some(true);
@@ -229,13 +250,14 @@ fn rows_of(table: &Arc<Table>, text: &mut String) {
 /// Commits transactions as long as `goes_on` says.
 fn write(
     database: &Database,
-    seed: u64,
+    (seed, synchronous): (u64, Synchronous),
     states: &Mutex<Vec<String>>,
     answered: &AtomicUsize,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<()> {
     let (random, connection) = (&mut Random::new(seed), database.connect());
     let threshold = [4 << 10, 16 << 10, 64 << 10][random.below(3)];
+    connection.execute(&format!("SET synchronous = {synchronous}"))?;
     connection.execute(&format!("SET wal_autocheckpoint = '{threshold}'"))?;
     let mut script = Script { random, tables: Vec::new(), made: 0 };
     while goes_on() {

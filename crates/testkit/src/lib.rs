@@ -12,6 +12,7 @@
 //! | [`text_test`] | the runner of `tests/slt` |
 //! | [`crashes`] | databases on a disk that stops anywhere, opened again |
 //! | [`golden`] | files that hold what a test should print |
+//! | [`scratch`] | directories for the files of a test |
 //! | [`histories`] | what concurrent transactions did and saw, and the checker of it |
 //!
 //! The tests themselves are in `tests/suite`. `docs/design/testing.md` says which kind of test is for what.
@@ -26,4 +27,5 @@ pub mod histories;
 pub mod plans;
 pub mod random;
 pub mod reference;
+pub mod scratch;
 pub mod text_test;

@@ -2,36 +2,13 @@
 //! test cannot look: into files, and beside writers.
 
 use entasis::{Config, Connection, Database, ErrorKind, Value};
+use entasis_testkit::scratch::Scratch;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-
-/// A directory that is gone with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("entasis-commands-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory for the test");
-        Scratch(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // One that stays behind is no failure of what was tested.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn in_memory() -> Database {
     Database::in_memory(Config::default()).expect("there is memory")
@@ -426,7 +403,7 @@ fn a_backup_is_a_state_that_there_was() {
             stop.store(true, Ordering::Relaxed);
             assert!(writer.join().unwrap() > 0);
         });
-        let names: Vec<String> = files(&scratch.0).into_keys().collect();
+        let names: Vec<String> = files(scratch.directory()).into_keys().collect();
         assert!(names.iter().all(|name| name.ends_with(".db") || name == "my.db.wal"), "{names:?}");
     }
 }

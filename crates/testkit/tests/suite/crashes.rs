@@ -1,6 +1,7 @@
 //! Databases on a disk that stops at each of its operations ([`entasis_testkit::crashes`]). `make crash` goes
 //! on for longer.
 
+use entasis_storage::wal::Synchronous;
 use entasis_testkit::crashes::{Found, run};
 
 /// Crashes of each seed.
@@ -12,7 +13,7 @@ const SEEDS: u64 = 20;
 fn what_was_answered_is_there_wherever_the_machine_stops() {
     let mut all = Found::default();
     for seed in 1..=SEEDS {
-        let found = run(seed, CRASHES, 2).unwrap_or_else(|what| panic!("{what}"));
+        let found = run(seed, CRASHES, 2, Synchronous::Full).unwrap_or_else(|what| panic!("{what}"));
         all.crashes += found.crashes;
         all.commits += found.commits;
         all.ahead += found.ahead;
@@ -20,4 +21,13 @@ fn what_was_answered_is_there_wherever_the_machine_stops() {
     assert!(all.crashes >= SEEDS * CRASHES);
     // A log that is synced before it is answered is found now and then before the answer.
     assert!(all.ahead > 0 && all.commits > SEEDS, "{all:?}");
+}
+
+/// The test above finds what it is there for: commits that are answered before they are on the disk.
+#[test]
+fn commits_that_do_not_wait_are_found_missing() {
+    for synchronous in [Synchronous::Normal, Synchronous::Off] {
+        let found = run(1, CRASHES, 2, synchronous).expect_err("some that were answered are not there");
+        assert!(found.contains("commits had been answered, and there is the state after"), "{found}");
+    }
 }

@@ -6,11 +6,11 @@
 //! indexes.
 
 use entasis::{Config, Connection, Database, Value};
+use entasis_testkit::scratch::Scratch;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,30 +18,6 @@ use std::time::Duration;
 const WRITERS: i64 = 4;
 /// The variable that makes a test the process that is killed.
 const VICTIM: &str = "ENTASIS_VICTIM";
-
-/// A directory that is gone with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("entasis-durability-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a directory for the test");
-        Scratch(path)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("my.db")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // One that stays behind is no failure of what was tested.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn open(path: &Path) -> Database {
     Database::open(path, Config::default()).expect("the file can be opened")
@@ -69,7 +45,7 @@ fn run(connection: &Connection, statements: &[&str]) {
 fn all_kinds_of_objects_are_there_again() {
     let scratch = Scratch::new();
     run(
-        &open(&scratch.file()).connect(),
+        &open(&scratch.path("my.db")).connect(),
         &[
             "CREATE SCHEMA s",
             "CREATE SEQUENCE counted START 5",
@@ -94,11 +70,11 @@ fn all_kinds_of_objects_are_there_again() {
         "SELECT name FROM t WHERE amount = 5.125",
         "SELECT count(*) FROM empty",
     ];
-    let first = open(&scratch.file());
+    let first = open(&scratch.path("my.db"));
     let before: Vec<_> = questions.map(|sql| rows(&first.connect(), sql)).into();
     assert_eq!(before[0][0].split('|').next(), Some("2700"));
     drop(first);
-    let second = open(&scratch.file()).connect();
+    let second = open(&scratch.path("my.db")).connect();
     assert_eq!(questions.map(|sql| rows(&second, sql)).to_vec(), before);
     // What was declared holds still.
     for refused in [
@@ -120,13 +96,13 @@ fn all_kinds_of_objects_are_there_again() {
 #[test]
 fn a_transaction_that_did_not_commit_is_not_there() {
     let scratch = Scratch::new();
-    let database = open(&scratch.file());
+    let database = open(&scratch.path("my.db"));
     let (writer, other) = (database.connect(), database.connect());
     run(&writer, &["CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)", "BEGIN"]);
     run(&writer, &["INSERT INTO t VALUES (2)", "CREATE TABLE u (a INTEGER)"]);
     run(&other, &["INSERT INTO t VALUES (3)", "CHECKPOINT"]);
     drop((database, writer, other));
-    let again = open(&scratch.file()).connect();
+    let again = open(&scratch.path("my.db")).connect();
     assert_eq!(rows(&again, "SELECT a FROM t ORDER BY a"), ["1", "3"]);
     assert!(again.execute("SELECT * FROM u").is_err());
 }
@@ -136,22 +112,22 @@ fn a_file_that_is_none_is_refused_and_left_alone() {
     let scratch = Scratch::new();
     let refused =
         |path: &Path| Database::open(path, Config::default()).err().expect("it is refused").to_string();
-    let text = scratch.0.join("text");
+    let text = scratch.path("text");
     std::fs::write(&text, "a,b\n1,2\n".repeat(4000)).unwrap();
     assert!(refused(&text).contains("is not an Entasis database"), "{}", refused(&text));
     assert_eq!(std::fs::read_to_string(&text).unwrap(), "a,b\n1,2\n".repeat(4000));
-    assert!(refused(&scratch.0).contains("is a directory"));
-    assert!(refused(&scratch.0.join("no/such/my.db")).contains("cannot open the database"));
-    let database = open(&scratch.file());
-    assert!(refused(&scratch.file()).contains("in use by process"));
+    assert!(refused(scratch.directory()).contains("is a directory"));
+    assert!(refused(&scratch.path("no/such/my.db")).contains("cannot open the database"));
+    let database = open(&scratch.path("my.db"));
+    assert!(refused(&scratch.path("my.db")).contains("in use by process"));
     drop(database);
-    drop(open(&scratch.file()));
+    drop(open(&scratch.path("my.db")));
 }
 
 #[test]
 fn commits_share_checkpoints() {
     let scratch = Scratch::new();
-    let database = open(&scratch.file());
+    let database = open(&scratch.path("my.db"));
     run(&database.connect(), &["CREATE TABLE t (k INTEGER PRIMARY KEY, w INTEGER)"]);
     thread::scope(|scope| {
         for writer in 0..8 {
@@ -166,21 +142,24 @@ fn commits_share_checkpoints() {
         }
     });
     drop(database);
-    assert_eq!(rows(&open(&scratch.file()).connect(), "SELECT count(*), sum(k) FROM t"), ["200|19900"]);
+    assert_eq!(
+        rows(&open(&scratch.path("my.db")).connect(), "SELECT count(*), sum(k) FROM t"),
+        ["200|19900"]
+    );
 }
 
 #[test]
 fn what_waits_for_upkeep_is_there_after_the_end() {
     for synchronous in ["normal", "off"] {
         let scratch = Scratch::new();
-        let connection = open(&scratch.file()).connect();
+        let connection = open(&scratch.path("my.db")).connect();
         run(&connection, &["CREATE TABLE t (k INTEGER PRIMARY KEY)"]);
         run(&connection, &[&format!("SET synchronous = '{synchronous}'")]);
         for k in 0..100 {
             run(&connection, &[&format!("INSERT INTO t VALUES ({k})")]);
         }
         drop(connection);
-        assert_eq!(rows(&open(&scratch.file()).connect(), "SELECT count(*) FROM t"), ["100"]);
+        assert_eq!(rows(&open(&scratch.path("my.db")).connect(), "SELECT count(*) FROM t"), ["100"]);
     }
 }
 
@@ -232,7 +211,7 @@ fn killed_processes_lose_nothing() {
     for round in 0..kills {
         let mut victim = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "durability::victim", "--nocapture", "--test-threads=1"])
-            .env(VICTIM, scratch.file())
+            .env(VICTIM, scratch.path("my.db"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -248,7 +227,7 @@ fn killed_processes_lose_nothing() {
         assert!(round > 0 || !said.is_empty(), "it wrote nothing");
         committed.extend(said);
 
-        let connection = open(&scratch.file()).connect();
+        let connection = open(&scratch.path("my.db")).connect();
         let there: BTreeSet<i64> =
             rows(&connection, "SELECT k FROM t").iter().map(|k| k.parse().unwrap()).collect();
         let lost: Vec<_> = committed.difference(&there).collect();
