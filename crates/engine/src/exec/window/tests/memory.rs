@@ -1,6 +1,6 @@
-//! Windows with less memory than their rows take: sections that are spilled, and partitions that fit into none.
-//! What comes out is compared with formulas, since the twin would need all rows at once; and what was reserved
-//! at most with the limit.
+//! Windows with less memory than their rows take: sections that are spilled, and partitions that fit into
+//! none. What comes out is compared with formulas, since the twin would need all rows at once; and what was
+//! reserved at most with the limit.
 
 use super::*;
 
