@@ -1,7 +1,7 @@
 //! Small databases to begin with: some that are made here, and files that somebody keeps.
 
 use entasis_storage::backend::MemoryBackend;
-use entasis_storage::checkpoint::{Checkpointed, Moment, checkpoint};
+use entasis_storage::checkpoint::{Checkpointed, Images, Moment, checkpoint};
 use entasis_storage::definition::{Counting, Definition, Key, KeyKind, Sequence};
 use entasis_storage::file::{DataFile, DatabaseId, State};
 use entasis_storage::{
@@ -75,7 +75,7 @@ fn catalog(entries: Vec<Entry>) -> Catalog {
 fn saved(catalog: Catalog) -> Sample {
     let (id, backend) = (DatabaseId(*b"0123456789abcdef"), MemoryBackend::new("sample"));
     let file = DataFile::create(Arc::new(backend.clone()), id, LOG_SEGMENT).expect("memory does not fail");
-    let moment = Moment::take(&catalog, || 0);
+    let moment = Moment::take(&catalog, &Images::default(), || 0);
     checkpoint(&file, &moment, &Checkpointed::default(), State::Closed).expect("memory does not fail");
     drop(file);
     Sample { id, file: backend.bytes() }

@@ -49,6 +49,22 @@ fn fits(number: i128, physical: PhysicalType) -> bool {
     physical == PhysicalType::I128 || (-(1 << 65)..1 << 65).contains(&number)
 }
 
+/// True unless the bounds of a block are integers for which its codes have no room.
+fn bounds_have_codes(block: &Block) -> bool {
+    let (base, factor, codes) = match &block.values {
+        Values::FrameOfReference { base, codes } => (*base, 1, codes),
+        Values::Multiples(multiples) => (multiples.least(), multiples.factor(), multiples.codes()),
+        _ => return true,
+    };
+    match (&block.zone.min, &block.zone.max) {
+        (Value::Integer(low), Value::Integer(high)) => {
+            let reach = high.checked_sub(base).map(|most| most / i128::from(factor.max(1)));
+            base <= *low && reach.is_some_and(|reach| reach <= codes.max().into())
+        }
+        _ => true,
+    }
+}
+
 impl<'a> Reader<'a> {
     fn block(&mut self) -> Result<Block, Flaw> {
         check(self.u8()? == VERSION, "its version is not known")?;
@@ -71,7 +87,9 @@ impl<'a> Reader<'a> {
         let values = self.values(code, slots, DEPTH)?;
         check(self.cursor.left() == 0, "more bytes than it has")?;
         let validity = (flags & HAS_VALIDITY != 0).then_some(&validity[..]);
-        Ok(Block::new(slots, values, validity, Zone { min, max, nulls }, flags & IS_ASCENDING != 0))
+        let block = Block::new(slots, values, validity, Zone { min, max, nulls }, flags & IS_ASCENDING != 0);
+        check(block.may_be_null() || bounds_have_codes(&block), "its zone is not that of its codes")?;
+        Ok(block)
     }
 
     /// Values of so many slots under an encoding.
