@@ -1,7 +1,7 @@
 //! Reading a log: commits from a position on, and what is behind the last one.
 
 use super::frame::{FrameHeader, HEADER_BYTES, Kind};
-use super::segments::{FIRST, SegmentBytes, Segments};
+use super::segments::{FIRST, MOST_POSITIONS, SegmentBytes, Segments};
 use crate::backend::bytes::{checksum, u64_at};
 use crate::backend::{Backend, damaged, refused};
 use crate::file::{DatabaseId, State};
@@ -72,6 +72,11 @@ impl LogReader {
         position: u64,
         state: State,
     ) -> Result<LogReader> {
+        if position >= MOST_POSITIONS {
+            let what =
+                format!("the log of the database is to begin at position {position}, which no log reaches");
+            return Err(damaged(&*backend, 0, &what));
+        }
         let segments = Segments::find(&*backend, id, bytes, position)?;
         let is_there = |position: u64| segments.place_of(position).is_some();
         if state == State::Open && !is_there(position) && !(position > 0 && is_there(position - 1)) {

@@ -82,6 +82,9 @@ impl SegmentBytes {
     }
 }
 
+/// Positions lie before this one, so that sums of them do not overflow.
+pub(super) const MOST_POSITIONS: u64 = 1 << 62;
+
 /// Which segment is at which place of a file.
 #[derive(Debug)]
 pub(super) struct Segments {
@@ -133,7 +136,11 @@ impl Segments {
             if u32_at(&header, BYTES_AT) != bytes.get() {
                 return Err(damaged(backend, offset, "a segment of another length"));
             }
-            if segments.places.insert(u64_at(&header, NUMBER_AT), place).is_some() {
+            let number = u64_at(&header, NUMBER_AT);
+            if number >= MOST_POSITIONS / bytes.positions() {
+                return Err(damaged(backend, offset, "a segment whose number no log reaches"));
+            }
+            if segments.places.insert(number, place).is_some() {
                 return Err(damaged(backend, offset, "a segment that stands elsewhere, too"));
             }
         }

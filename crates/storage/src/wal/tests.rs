@@ -1,6 +1,7 @@
 //! The log by itself: frames of all lengths come back, groups form, torn tails are cut, damage is found.
 
 use super::frame::HEADER_BYTES;
+use super::segments::Segments;
 use super::*;
 use crate::backend::{Backend, FaultyDisk, Lock, MemoryBackend, Operation};
 use crate::file::{DatabaseId, State};
@@ -334,4 +335,15 @@ fn left_overs_of_a_crash_are_not_taken_for_news() {
     let log = Log::resume(Arc::new(backend.clone()), tail).expect("no faults");
     commit(&log, b"news").expect("no faults");
     assert_eq!(replay(&backend, 0).expect("it is whole").0, [b"safe", b"news"]);
+}
+
+/// Numbers whose sums overflow are damage, though their checksums are right.
+#[test]
+fn positions_that_no_log_reaches_are_damage() {
+    let backend = MemoryBackend::new("log");
+    let mut segments = Segments::none(ID, segment());
+    segments.begin(&backend, u64::MAX - 1).expect("no faults");
+    let forged = reader(&backend, 0).expect_err("no log has so many segments");
+    let late = reader(&MemoryBackend::new("log"), u64::MAX - 7).expect_err("no log is so long");
+    assert_eq!((forged.kind(), late.kind()), (ErrorKind::Corruption, ErrorKind::Corruption));
 }
