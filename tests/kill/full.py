@@ -1,0 +1,79 @@
+"""A disk that is full, and then has room again: what was answered is there, and work goes on after reopening.
+
+    python full.py path/of.db file      the process may write files of so many bytes only (RLIMIT_FSIZE)
+    python full.py path/of.db disk      the file system of the path is as small as it is
+
+A process inserts rows, a transaction each of a single row, a hundred rows or many, and prints each one's number
+when it has been answered, until one fails. It prints the error, tries to write once more, and ends as
+a program does. `check` opens the database behind it.
+"""
+
+import json
+import resource
+import signal
+import sys
+
+import entasis
+
+TABLE = "CREATE TABLE IF NOT EXISTS t (n BIGINT, i BIGINT, s VARCHAR, PRIMARY KEY (n, i))"
+#: Rows of a transaction, in turns: what goes through the log row by row, and what fills it at once.
+ROWS = [1, 100, 30_000]
+#: Bytes of a file under RLIMIT_FSIZE.
+MOST = 24 << 20
+ADD = "INSERT INTO t SELECT {n}, i, 'a text of row ' || i || ' of transaction {n}' FROM range({rows}) r(i)"
+
+
+def rows_of(n):
+    return ROWS[n % len(ROWS)]
+
+
+def fill(path):
+    """Writes until nothing more can be written. Prints what was answered, and the errors."""
+    connection = entasis.connect(path)
+    connection.execute(TABLE)
+    n = connection.execute("SELECT coalesce(max(n), -1) + 1 FROM t").fetchone()[0]
+    while True:
+        try:
+            connection.execute(ADD.format(n=n, rows=rows_of(n)))
+        except entasis.Error as error:
+            refused = str(error)
+            break
+        print(n, flush=True)
+        n += 1
+    try:
+        connection.execute("INSERT INTO t VALUES (-1, -1, 'after the error')")
+        then = None
+    except entasis.Error as error:
+        then = str(error)
+    readable = connection.execute("SELECT count(*) >= 0 FROM t").fetchone()[0]
+    connection.close()
+    print(json.dumps({"refused": refused, "then": then, "readable": readable}), flush=True)
+
+
+def check(path, answered):
+    """Complaints about the database behind a process that was answered the transactions below a number.
+
+    The one that failed may be there, whole: its error says that it is not known.
+    """
+    connection = entasis.connect(path)
+    complaints = []
+    for n, rows in connection.execute("SELECT n, count(*) FROM t GROUP BY n ORDER BY n").fetchall():
+        if not 0 <= n <= answered or rows != rows_of(n):
+            complaints.append(f"transaction {n} has {rows} rows")
+    found = connection.execute("SELECT count(DISTINCT n) FROM t").fetchone()[0]
+    if found < answered:
+        complaints.append(f"{found} transactions of {answered} that were answered")
+    complaints += [row[0] for row in connection.execute("PRAGMA integrity_check").fetchall() if row[0] != "ok"]
+    connection.close()
+    return complaints
+
+
+def main(path, limit):
+    if limit == "file":
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST, MOST))
+    fill(path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
