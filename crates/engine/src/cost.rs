@@ -125,25 +125,37 @@ impl Costs {
 
     /// The figures by name, with what they are.
     pub fn figures(&self) -> Vec<(String, f64)> {
-        let named = [
-            ("byte read", self.byte),
-            ("row looked up", self.lookup),
-            ("join: step", self.step),
-            ("join: row kept", self.row),
-            ("join: byte kept", self.kept_byte),
-            ("join: value fetched", self.fetch),
-            ("join: value encoded", self.encode),
-            ("join: encoded value fetched", self.field),
-        ];
-        let of_access =
-            self.access.iter().map(|(bytes, cost)| (format!("access: {} MB", *bytes as u64 >> 20), *cost));
-        let of_values = self.value.iter().map(|(name, cost)| (format!("value: {name}"), *cost));
-        named
-            .into_iter()
-            .map(|(name, cost)| (name.to_owned(), cost))
-            .chain(of_access)
-            .chain(of_values)
-            .collect()
+        let mut all = Vec::new();
+        self.clone().each(|name, figure| all.push((name.to_owned(), *figure)));
+        all
+    }
+
+    /// Those of which some figures are known; the others are those of [`Costs::default`].
+    pub fn of_figures(figures: &[(String, f64)]) -> Costs {
+        let mut costs = Costs::default();
+        costs.each(|name, figure| {
+            if let Some((_, known)) = figures.iter().find(|(own, _)| own == name) {
+                *figure = *known;
+            }
+        });
+        costs
+    }
+
+    fn each(&mut self, mut each: impl FnMut(&str, &mut f64)) {
+        each("byte read", &mut self.byte);
+        each("row looked up", &mut self.lookup);
+        each("join: step", &mut self.step);
+        each("join: row kept", &mut self.row);
+        each("join: byte kept", &mut self.kept_byte);
+        each("join: value fetched", &mut self.fetch);
+        each("join: value encoded", &mut self.encode);
+        each("join: encoded value fetched", &mut self.field);
+        for (bytes, cost) in &mut self.access {
+            each(&format!("access: {} MB", *bytes as u64 >> 20), cost);
+        }
+        for (name, cost) in &mut self.value {
+            each(&format!("value: {name}"), cost);
+        }
     }
 }
 
@@ -180,6 +192,17 @@ mod tests {
         assert_eq!(spread(0, 8).count(), 0);
         assert_eq!(spread(3, 8).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(spread(100, 4).collect::<Vec<_>>(), [0, 25, 50, 75]);
+    }
+
+    #[test]
+    fn figures_come_back_and_others_stay() {
+        let default = Costs::default();
+        let mut costs = Costs { byte: 7.0, ..default.clone() };
+        costs.access[1].1 = 9.0;
+        costs.value[3].1 = 11.0;
+        assert_eq!(Costs::of_figures(&costs.figures()), costs);
+        let some = [("byte read".to_owned(), 7.0), ("of a later version".to_owned(), 1.0)];
+        assert_eq!(Costs::of_figures(&some), Costs { byte: 7.0, ..default });
     }
 
     #[test]

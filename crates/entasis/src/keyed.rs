@@ -1,17 +1,22 @@
-//! Keyed statements: rows named by a unique layout key are read and changed by a short program, run inline on
-//! the calling thread, without binding, plan and pipelines (design.md, section 4).
+//! Keyed statements: a row that is named by a unique layout key is read or changed, or a row is added, by a
+//! short program, run inline on the calling thread, without binding, plan and pipelines (design.md, section 4).
 //!
 //! The program ([`crate::program`]) is compiled for one state of the catalog and anew for the next. Outside a
-//! transaction it works on the newest version of the table in place; within one, on the transaction's.
+//! transaction it works on the newest version of the table in place; within one, on the transaction's. If the
+//! table has indexes that the row is in, it writes to all of them at once, which takes a transaction of its
+//! own ([`indexed`]).
 //!
-//! What it does not do: anything that needs other rows or tables (checks, foreign keys, indexes), and values
-//! that must be converted. Then the answer is `None`, and the statement goes the long way. Nothing has been
-//! changed in that case.
+//! What it does not do: checks, foreign keys, and values that must be converted. Then the answer is `None`,
+//! and the statement goes the long way. Nothing has been changed in that case.
+
+mod indexed;
+#[cfg(test)]
+mod tests;
 
 use crate::constraints::keys::duplicate;
 use crate::constraints::row::judge_null;
 use crate::prepared::Prepared;
-use crate::program::{Action, Program, compile};
+use crate::program::{Action, Program, Source, compile};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -80,6 +85,9 @@ impl Program {
         if !matches!(self.action, Action::Delete) {
             shared.may_write()?;
         }
+        if !self.indexed.is_empty() {
+            return self.run_alone(session, changes, key, parameters, waiter);
+        }
         shared.can_commit()?;
         let mut writer = self.entry.table.write_as(waiter)?;
         // Whoever changes a table's definition has its turn to write, so now it stays as it is.
@@ -110,7 +118,7 @@ impl Program {
         if !matches!(self.action, Action::Delete) {
             work.may_write()?;
         }
-        let written = self.write(&mut work.write(&self.entry, &self.entry.table), key, parameters)?;
+        let written = self.write_with_indexes(work, key, parameters)?;
         work.wrote(self.bytes(parameters));
         Ok(written)
     }
@@ -124,19 +132,12 @@ impl Program {
         let changed = match &self.action {
             Action::Read { .. } => unreachable!("reads do not write"),
             Action::Insert(sources) => {
-                let mut row = Vec::with_capacity(sources.len());
-                for (column, source) in sources.iter().enumerate() {
-                    let Some(datum) =
-                        source.as_ref().map_or(Some(Datum::Null), |source| source.datum(parameters))
-                    else {
-                        return Ok(None);
-                    };
-                    judge_null(&self.entry, column, datum)?;
-                    row.push(datum);
+                let Some(row) = self.row_to_add(sources, parameters)? else { return Ok(None) };
+                let options = self.entry.table.options();
+                let key: Vec<Datum<'_>> = options.layout_key.iter().map(|&column| row[column]).collect();
+                if options.is_distinct() && !key.iter().any(|datum| datum.is_null()) {
+                    self.refuse_taken(writer, &key, None)?;
                 }
-                let layout_key = &self.entry.table.options().layout_key;
-                let key: Vec<Datum<'_>> = layout_key.iter().map(|&column| row[column]).collect();
-                self.refuse_taken(writer, &key, None)?;
                 writer.insert(&row);
                 1
             }
@@ -176,6 +177,21 @@ impl Program {
             }
         };
         Ok(Some(Rows::changed_rows(changed)))
+    }
+
+    /// The row that an `INSERT` adds; `None`, if one of its values must be converted.
+    fn row_to_add<'a>(
+        &'a self,
+        sources: &'a [Option<Source>],
+        parameters: &'a [(Value, DataType)],
+    ) -> Result<Option<Vec<Datum<'a>>>> {
+        let datum = |source: &'a Option<Source>| match source {
+            Some(source) => source.datum(parameters),
+            None => Some(Datum::Null),
+        };
+        let Some(row) = sources.iter().map(datum).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        row.iter().enumerate().try_for_each(|(column, datum)| judge_null(&self.entry, column, *datum))?;
+        Ok(Some(row))
     }
 
     /// Refuses a key that a row has already, other than `own`.

@@ -1,11 +1,13 @@
-//! The program of a keyed statement, which names rows by a unique layout key: what it does, without how.
+//! The program of a keyed statement, which names a row by a unique layout key or adds one: what it does,
+//! without how.
 //!
-//! It is compiled for one state of the catalog. It does nothing that needs other rows or tables (checks,
-//! foreign keys, indexes), and takes no values that must be converted. How it is run: `keyed`.
+//! It is compiled for one state of the catalog. It computes nothing (checks, defaults, conversions), and looks
+//! at no other table than indexes of its own (no foreign keys). How it is run: `keyed`.
 
 use crate::search_path::SearchPath;
 use entasis_engine::relation::{ColumnDefault, OnCommit};
 use entasis_sql::{Keyed, KeyedAction, Scalar};
+use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Datum, TableEntry};
 use entasis_vector::{DataType, Field, Schema, Value};
 use std::sync::Arc;
@@ -18,6 +20,16 @@ pub(crate) struct Program {
     pub(crate) key: Vec<Source>,
     /// What is done.
     pub(crate) action: Action,
+    /// The keys with indexes that the row is to be found in, before or after.
+    pub(crate) indexed: Vec<IndexedKey>,
+}
+
+/// A key of a table that has an index.
+pub(crate) struct IndexedKey {
+    /// Which of the table's keys.
+    pub(crate) number: usize,
+    /// The columns of the table that a row of the index consists of.
+    pub(crate) columns: Vec<usize>,
 }
 
 /// Where a value comes from, and the type that it must fit.
@@ -58,7 +70,8 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
         };
         fits.then_some(source)
     };
-    if !options.unique {
+    let adds = matches!(keyed.action, KeyedAction::Insert(..));
+    if !options.unique && !adds {
         return None;
     }
     let definition = &entry.definition;
@@ -71,13 +84,12 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
         && (definition.on_commit != OnCommit::Preserve
             || !definition.checks.is_empty()
             || !definition.foreign_keys.is_empty()
-            || entry.indexes.iter().any(Option::is_some)
-            || is_referred())
+            || (!adds && is_referred()))
     {
         return None;
     }
     let mut key = Vec::new();
-    if !matches!(keyed.action, KeyedAction::Insert(..)) {
+    if !adds {
         if keyed.key.len() != options.layout_key.len() {
             return None;
         }
@@ -134,7 +146,22 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
             Action::Update(sources, moves)
         }
     };
-    Some(Program { entry, key, action })
+    let indexed = indexed(&entry, &action);
+    Some(Program { entry, key, action, indexed })
+}
+
+/// The keys whose indexes an action may write to.
+fn indexed(entry: &TableEntry, action: &Action) -> Vec<IndexedKey> {
+    let keys = entry.definition.keys.iter().zip(&entry.indexes).enumerate();
+    let keys = keys
+        .filter(|(_, (_, index))| index.is_some())
+        .map(|(number, (key, _))| IndexedKey { number, columns: index_columns(key, entry.table.options()) });
+    let is_touched = |key: &IndexedKey| match action {
+        Action::Read { .. } => false,
+        Action::Insert(_) | Action::Delete => true,
+        Action::Update(sources, _) => sources.iter().any(|(column, _)| key.columns.contains(column)),
+    };
+    keys.filter(is_touched).collect()
 }
 
 /// A value as a column of type `to` has it, if no conversion is needed; `from`: the type that it was given

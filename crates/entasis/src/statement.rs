@@ -9,8 +9,7 @@ use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
 use crate::{change, define, files, settings, summarize};
-use entasis_engine::cost::{self, Costs};
-use entasis_engine::exec::{self, Collector, Reservation};
+use entasis_engine::exec::{self, Collector};
 use entasis_engine::optimizer;
 use entasis_sql::{Change, Insert, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
@@ -30,12 +29,9 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
             Ok(Rows::changed_rows(sink.commit()?))
         }
         Statement::Calibrate => {
-            let mut memory = Reservation::new(&session.shared.memory);
-            memory.resize(cost::MEMORY).map_err(|error| error.with_context("CALIBRATE"))?;
-            let costs = Arc::new(Costs::measure());
+            let costs = session.shared.calibrate().map_err(|error| error.with_context("CALIBRATE"))?;
             let row = |(name, nanoseconds): (String, f64)| vec![text(&name), Value::Float(nanoseconds)];
             let rows: Vec<Vec<Value>> = costs.figures().into_iter().map(row).collect();
-            session.shared.set_costs(costs);
             Rows::from_values(&[("what", DataType::Varchar), ("nanoseconds", DataType::Float64)], &rows)
         }
         Statement::Checkpoint => {

@@ -32,7 +32,7 @@ pub(super) use self::backup::backup;
 use super::opening;
 use crate::config::format_bytes;
 use entasis_storage::backend::Backend;
-use entasis_storage::checkpoint::{self, Checkpointed, Images, Moment, NameChanges, Recovered};
+use entasis_storage::checkpoint::{self, Checkpointed, Images, MachineCosts, Moment, NameChanges, Recovered};
 use entasis_storage::file::{Contents, DataFile, State};
 use entasis_storage::wal::{Log, LogReader, SegmentBytes, Synchronous};
 use entasis_storage::{Catalog, CatalogVersion, Table, TableSnapshot};
@@ -98,6 +98,8 @@ pub(super) struct Durable {
     ended: Condvar,
     /// What the last checkpoint wrote.
     written: Mutex<Checkpointed>,
+    /// Costs that were measured since.
+    costs: Mutex<Option<Arc<MachineCosts>>>,
 }
 
 /// How far checkpoints are.
@@ -159,6 +161,7 @@ impl Durable {
             rounds: Mutex::default(),
             ended: Condvar::new(),
             written: Mutex::new(written),
+            costs: Mutex::default(),
         };
         Ok((durable, catalog))
     }
@@ -248,6 +251,25 @@ impl Durable {
         self.log.is_durable()
     }
 
+    /// Bytes of the data file.
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.file.bytes()
+    }
+
+    /// Costs that were measured, as the file has them.
+    pub(super) fn costs(&self) -> Option<Arc<MachineCosts>> {
+        lock(&self.written).costs().cloned()
+    }
+
+    /// Keeps costs in the file; returns when they are there.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(super) fn keep_costs(&self, catalog: &Catalog, costs: MachineCosts) -> Result<()> {
+        *lock(&self.costs) = Some(Arc::new(costs));
+        self.checkpoint_anyway(catalog)
+    }
+
     /// Returns when all that was published before is in the data file.
     ///
     /// # Errors
@@ -287,7 +309,8 @@ impl Durable {
     /// Makes the newest state that of the file, unless it is already, and cuts the log.
     fn write(&self, catalog: &Catalog, state: State, anyway: bool) -> Result<()> {
         let mut written = lock(&self.written);
-        let moment = Moment::take(catalog, &self.images, || self.log.position());
+        let costs = lock(&self.costs).clone();
+        let moment = Moment::take(catalog, &self.images, || self.log.position()).with_costs(costs);
         let position = moment.log_position();
         self.log.wait(position, Synchronous::Full)?;
         if anyway || position > self.checkpointed.load(Ordering::Relaxed) {

@@ -1,6 +1,7 @@
 //! What all connections of a database share: the catalog, the memory budget, workers, and what their tables
 //! take.
 
+mod costs;
 mod durable;
 mod file;
 mod opening;
@@ -8,10 +9,10 @@ mod upkeep;
 
 pub(crate) use self::durable::{AutoCheckpoint, Watch};
 
+use self::costs::CurrentCosts;
 use self::durable::Durable;
 use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
-use entasis_engine::cost::Costs;
 use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::backend::Backend;
 use entasis_storage::checkpoint::NameChanges;
@@ -47,7 +48,7 @@ pub(crate) struct Shared {
     /// Threads that run statements.
     pub(crate) workers: WorkerPool,
     /// What reading costs here.
-    pub(crate) costs: Mutex<Arc<Costs>>,
+    costs: CurrentCosts,
     /// Connections so far.
     connections: AtomicU64,
     /// Puts tables in order behind their writers.
@@ -90,6 +91,7 @@ impl Shared {
     fn keeping((durable, catalog): (Durable, Catalog), config: Config) -> Result<Shared> {
         let shared = Shared::with(config, catalog, Some(durable));
         shared.charge_tables()?;
+        shared.take_costs();
         Ok(shared)
     }
 
@@ -105,7 +107,7 @@ impl Shared {
             memory,
             workers,
             temp: Arc::default(),
-            costs: Mutex::default(),
+            costs: CurrentCosts::default(),
             connections: AtomicU64::new(0),
             upkeep: Upkeep::default(),
             uncharged: AtomicUsize::new(0),
@@ -205,16 +207,6 @@ impl Shared {
     /// The number of a new connection; the first is 1.
     pub(crate) fn next_connection(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// What reading costs here.
-    pub(crate) fn costs(&self) -> Arc<Costs> {
-        self.costs.lock().expect("no panic while locked").clone()
-    }
-
-    /// Takes other figures, for statements that are bound from now on.
-    pub(crate) fn set_costs(&self, costs: Arc<Costs>) {
-        *self.costs.lock().expect("no panic while locked") = costs;
     }
 
     /// Before a single row is written: charges the tables, if much was written since that was done, or if it

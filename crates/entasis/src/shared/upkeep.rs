@@ -1,7 +1,8 @@
 //! Upkeep: a thread of the database that puts tables in order behind those who write to them
 //! ([`Table::upkeep`]).
 //!
-//! It also brings commits to the file that have not waited for that ([`super::durable`]).
+//! It also brings commits to the file that have not waited for that ([`super::durable`]), and measures what
+//! plans are chosen by when the file has become large ([`super::costs`]).
 //!
 //! It starts with the first write or long query, looks at all tables ten times a second while there is
 //! something to do, and sleeps until the next when there is not. It ends with the database.
@@ -108,6 +109,9 @@ fn look(shared: &Shared) -> bool {
     {
         let did = table.upkeep(BUDGET);
         is_done &= did.is_done && did.warm == 0 && did.overtaken == 0;
+    }
+    if is_done {
+        shared.calibrate_when_large();
     }
     is_done
 }

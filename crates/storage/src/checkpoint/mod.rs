@@ -23,14 +23,16 @@
 //! | `record`, `verify` | what the last checkpoint wrote, what of it is unchanged, and where it is |
 //! | `moment` | what a checkpoint is of |
 //! | `objects`, `declared` | the catalog as bytes |
+//! | `costs` | what `CALIBRATE` found as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
 //! | `recover` | a file and its log: the state behind the last commit |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | bytes that are not believed |
 //!
-//! What is not done here: when a checkpoint comes, how the log is kept ([`crate::wal`]), `CALIBRATE`'s costs.
+//! What is not done here: when a checkpoint comes, how the log is kept ([`crate::wal`]).
 //! Whoever makes checkpoints of a file makes one after the other.
 
+mod costs;
 mod data;
 mod declared;
 mod extents;
@@ -51,6 +53,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use costs::MachineCosts;
 pub use images::Images;
 pub use moment::Moment;
 pub use names::{NameChanges, log_all};
@@ -94,7 +97,8 @@ pub fn checkpoint(
     let old = last.extents();
     old.into_iter().filter(|(at, _)| !new.contains_key(at)).for_each(|(_, extent)| file.give_up(extent));
     let mut roots = file.header().roots;
-    [roots[Root::Catalog as usize], roots[Root::Tables as usize]] = written.roots;
+    [roots[Root::Catalog as usize], roots[Root::Tables as usize], roots[Root::Costs as usize]] =
+        written.roots;
     file.commit(Contents { roots, log_position: moment.log_position, state })?;
     Ok(written)
 }
@@ -118,7 +122,11 @@ fn write(
         list.extend(table.manifest.to_bytes());
     }
     let catalog = writer.put(&objects::encode(&moment.names, state))?;
-    Ok(Checkpointed { tables, roots: [catalog, writer.put(&list)?] })
+    let (costs, written) = match &moment.costs {
+        Some(costs) if Some(costs) != last.costs.as_ref() => (Some(costs), writer.put(&costs.encode())?),
+        _ => (last.costs.as_ref(), last.roots[2]),
+    };
+    Ok(Checkpointed { tables, roots: [catalog, writer.put(&list)?, written], costs: costs.cloned() })
 }
 
 /// The catalog of the newest state of a file, with all its tables, and what the next checkpoint is to know.
@@ -127,7 +135,7 @@ fn write(
 /// I/O; corruption, with the place.
 pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
     let header = file.header();
-    let roots = [header.roots[Root::Catalog as usize], header.roots[Root::Tables as usize]];
+    let roots = [Root::Catalog, Root::Tables, Root::Costs].map(|root| header.roots[root as usize]);
     let mut reader = Opening { file, manifests: BTreeMap::new(), tables: BTreeMap::new() };
     let mut names = CatalogVersion::default();
     if roots[0].bytes > 0 {
@@ -145,7 +153,10 @@ pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
     }
     match reader.manifests.first_key_value() {
         Some(_) => Err(file.damaged(roots[1].offset, "rows of a table that there is not")),
-        None => Ok((Catalog::of(names), Checkpointed { tables: reader.tables, roots })),
+        None => {
+            let costs = MachineCosts::read(file)?.map(Arc::new);
+            Ok((Catalog::of(names), Checkpointed { tables: reader.tables, roots, costs }))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state that a checkpoint is of: names, tables, and the position of the log, all of one moment.
 
+use super::costs::MachineCosts;
 use super::images::Images;
 use super::objects::{lasting, tables_of};
 use super::record::Image;
@@ -17,6 +18,8 @@ pub struct Moment {
     pub(super) log_position: u64,
     /// Tables that were written when they got their names, since the last one.
     pub(super) images: Vec<Image>,
+    /// Costs that were measured; `None`: those that the file has.
+    pub(super) costs: Option<Arc<MachineCosts>>,
 }
 
 impl Moment {
@@ -36,8 +39,13 @@ impl Moment {
             let pinned = tables.iter().zip(&mut heads).map(|(table, head)| table.pin_round(head)).collect();
             let (log_position, images) = (log_position(), images.take());
             drop(heads);
-            Moment { names: names.clone(), tables: pinned, log_position, images }
+            Moment { names: names.clone(), tables: pinned, log_position, images, costs: None }
         })
+    }
+
+    /// The same with costs that were measured.
+    pub fn with_costs(self, costs: Option<Arc<MachineCosts>>) -> Moment {
+        Moment { costs, ..self }
     }
 
     /// The position of the log, behind which nothing was published.

@@ -10,6 +10,7 @@
 //! a block when it is written, so a store at any moment counts for the next checkpoint, and a checkpoint that
 //! fails leaves nothing to be put right.
 
+use super::costs::MachineCosts;
 use super::manifest::{GroupIndex, Place};
 use crate::block::Block;
 use crate::block::serialized::WeakShared;
@@ -39,8 +40,10 @@ impl NodeId {
 #[derive(Debug, Default)]
 pub struct Checkpointed {
     pub(super) tables: BTreeMap<ObjectId, Arc<TableRecord>>,
-    /// The extents of the catalog and of the list of tables.
-    pub(super) roots: [Extent; 2],
+    /// The extents of the catalog, of the list of tables, and of the costs.
+    pub(super) roots: [Extent; 3],
+    /// Costs that were measured.
+    pub(super) costs: Option<Arc<MachineCosts>>,
 }
 
 /// A table as it was written.
@@ -117,7 +120,13 @@ impl Checkpointed {
     /// This, and tables that were written since.
     pub(super) fn with(&self, images: &[Image]) -> Checkpointed {
         let tables = self.tables.iter().map(|(id, table)| (*id, table.clone()));
-        Checkpointed { tables: tables.chain(images.iter().cloned()).collect(), roots: self.roots }
+        let tables = tables.chain(images.iter().cloned()).collect();
+        Checkpointed { tables, roots: self.roots, costs: self.costs.clone() }
+    }
+
+    /// Costs that were measured, on whatever machine.
+    pub fn costs(&self) -> Option<&Arc<MachineCosts>> {
+        self.costs.as_ref()
     }
 
     /// All extents of the state but for the map of free space, by their offsets.

@@ -135,7 +135,7 @@ impl TableOptions {
     }
 
     /// True if no two rows without a NULL in their layout key may have the same one.
-    pub(crate) fn is_distinct(&self) -> bool {
+    pub fn is_distinct(&self) -> bool {
         self.unique || self.distinct
     }
 

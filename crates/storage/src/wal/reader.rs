@@ -134,7 +134,13 @@ impl LogReader {
         let mut payload = vec![0; header.bytes as usize];
         let is_there = self.segments.read(backend, start, &mut payload).map_err(io)?;
         let is_short = header.kind != Kind::Close && payload.len() < TRANSACTION_BYTES;
-        if !is_there || is_short || checksum(&payload, self.segments.id.seed()) != header.checksum {
+        // A transaction without a number has no parts.
+        let is_part_of_none = !is_short && header.kind == Kind::Part && u64_at(&payload, 0) == 0;
+        if !is_there
+            || is_short
+            || is_part_of_none
+            || checksum(&payload, self.segments.id.seed()) != header.checksum
+        {
             return Ok(None);
         }
         (self.position, self.run) = (header.end(), header.run);

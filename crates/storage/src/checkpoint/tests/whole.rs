@@ -1,6 +1,7 @@
 //! All that there can be in a database comes back as it was.
 
-use super::{Access, DataFile, Store, catalog, catalog_of, open};
+use super::super::{Images, MachineCosts, Moment, checkpoint};
+use super::{Access, DataFile, State, Store, catalog, catalog_of, open};
 use crate::block::tests::serialized;
 use crate::catalog::{Catalog, Entry, TableEntry, View};
 use crate::definition::{
@@ -222,5 +223,27 @@ fn what_was_opened_goes_on() {
             let after = store.file.size();
             assert!(after.0 <= before.0 + 4, "nothing has changed: {before:?} pages, now {after:?}");
         }
+    }
+}
+
+/// Costs that were measured stay until others were, and come back with any state.
+#[test]
+fn costs_come_back() {
+    let mut store = Store::new();
+    let catalog = catalog([]);
+    let costs = |machine: &str| {
+        let figures = vec![("byte read".to_owned(), 0.055), ("row looked up".to_owned(), 117.0)];
+        Some(Arc::new(MachineCosts { machine: machine.to_owned(), figures }))
+    };
+    let kept = |store: &Store| store.opened().1.costs().cloned();
+    store.check(&catalog);
+    assert_eq!(kept(&store), None);
+    for machine in ["one", "one", "another"] {
+        let moment = Moment::take(&catalog, &Images::default(), || 0).with_costs(costs(machine));
+        store.last = checkpoint(&store.file, &moment, &store.last, State::Open).expect("memory does not fail");
+        assert_eq!(kept(&store), costs(machine));
+        store.assert_nothing_is_lost();
+        store.check(&catalog);
+        assert_eq!(kept(&store), costs(machine));
     }
 }
