@@ -93,10 +93,12 @@ crash:
 kill: N = 200
 kill: SEED = 36
 kill: SYNCHRONOUS = full
+kill: LARGE_GB = 0
 kill: $(VENV)/ready
 	cargo build --release --workspace
 	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/kill/kill.py --kills $(N) --seed $(SEED) --synchronous $(SYNCHRONOUS); \
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/kill/kill.py --kills $(N) --seed $(SEED) --synchronous $(SYNCHRONOUS) \
+			--large-gb $(LARGE_GB); \
 		status=$$?; rm -f $(EXTENSION); exit $$status
 
 ## Write the small files of a version of the format, once for each version (tests/formats/README.md): make formats FORMAT=1

@@ -2,6 +2,7 @@
 
     make kill N=200                  200 kills
     make kill N=20 SEED=7 SYNCHRONOUS=off
+    make kill N=20 LARGE_GB=2        beside a table of 2 GB that is changed, too
 
 Each round: a process opens the file and writes from four threads as fast as it can, each with a connection of
 its own. When a commit has answered, its thread sends its number through a pipe. At a random moment, which may
@@ -24,6 +25,9 @@ itself is read from the tables, as each transaction leaves its number in one. Wi
 | one in 100 | some thousand rows at once, in the place of those before |
 | one in 250 | a CHECKPOINT behind it |
 
+With `--large-gb` there is a large table beside these, which a fifth thread changes: it moves amounts between two
+columns of a few thousand neighbours at a time, so that each row's sum stays. Checkpoints come by themselves.
+
 If a check fails, the differences are printed, the file stays where it is, and the exit code is 1. The same seed
 makes the same transactions and the same delays, but not the same interleaving.
 """
@@ -42,6 +46,14 @@ from pathlib import Path
 WRITERS = 4
 #: Rows of so many numbers ago are deleted.
 KEPT = 300
+#: Bytes of a row of the large table in the file, about, and the sum of its amounts.
+LARGE_ROW, LARGE_SUM = 69, 1_000_000
+#: Rows of it that one statement fills, and changes.
+LARGE_FILL, LARGE_MOVED = 1_000_000, 5_000
+LARGE = "CREATE TABLE large (k BIGINT PRIMARY KEY, a BIGINT, b BIGINT, s VARCHAR)"
+FILL = f"""INSERT INTO large SELECT i, i % 1000, {LARGE_SUM} - i % 1000, md5(i::VARCHAR) || md5((-i)::VARCHAR)
+    FROM range(?, ?) r(i)"""
+MOVE = "UPDATE large SET a = a + ?, b = b - ? WHERE k >= ? AND k < ?"
 
 SETUP = [
     "CREATE TABLE one (k BIGINT PRIMARY KEY, writer INTEGER NOT NULL, n BIGINT NOT NULL, v VARCHAR)",
@@ -214,14 +226,23 @@ def write(path, synchronous, done):
             if n % 250 == 20:
                 connection.execute("CHECKPOINT")
 
-    def watched(writer, connection):
+    def watched(run, writer, connection):
         try:
             run(writer, connection)
         except BaseException as error:
             os.write(1, f"failed: writer {writer}: {type(error).__name__}: {error}\n".encode())
 
+    def move(writer, connection):
+        rows = connection.execute("SELECT count(*) FROM large").fetchone()[0]
+        dice = random.Random()
+        while True:
+            amount, first = dice.randrange(1000), dice.randrange(rows)
+            connection.execute(MOVE, (amount, amount, first, first + LARGE_MOVED))
+
     for number, connection in enumerate(connections):
-        threading.Thread(target=watched, args=(number, connection)).start()
+        threading.Thread(target=watched, args=(run, number, connection)).start()
+    if "large" in database.tables():
+        threading.Thread(target=watched, args=(move, WRITERS, database.duplicate())).start()
 
 
 def attempt(entasis, connection, statements):
@@ -352,6 +373,17 @@ def ask_for_integrity(connection):
     return [] if said == ["ok"] else [f"integrity_check: {said[:5]}"]
 
 
+def check_large(connection, rows):
+    """The rows of the large table: each is there, with its text and the sum of its amounts."""
+    expected = [(rows, 0, rows - 1, rows * LARGE_SUM, 0)]
+    wrong = f"a + b <> {LARGE_SUM} OR s <> md5(k::VARCHAR) || md5((-k)::VARCHAR)"
+    found = query(
+        connection,
+        f"SELECT count(*), min(k), max(k), sum(a + b)::BIGINT, count(*) FILTER (WHERE {wrong}) FROM large",
+    )
+    return [] if found == expected else [f"large: {found} for {expected}"]
+
+
 def check_objects(connection, model):
     """The table of a writer's DDL, and its view."""
     w, problems = model.writer, []
@@ -372,6 +404,7 @@ def main(command=None):
     parser.add_argument("--seed", type=int, default=36)
     parser.add_argument("--longest", type=float, default=1.5, help="seconds that a process lives at most, once it is open")
     parser.add_argument("--synchronous", choices=["full", "normal", "off"], default="full")
+    parser.add_argument("--large-gb", type=float, default=0, help="of a large table beside the others")
     parser.add_argument("--dir", type=Path, help="where the database is made; a temporary directory by default")
     args = parser.parse_args(command)
     import entasis
@@ -381,7 +414,14 @@ def main(command=None):
     with entasis.connect(path) as connection:
         for sql in SETUP:
             connection.execute(sql)
+        large_rows = int(args.large_gb * 1e9) // LARGE_ROW
+        if large_rows:
+            connection.execute(LARGE)
+            for first in range(0, large_rows, LARGE_FILL):
+                connection.execute(FILL, (first, min(first + LARGE_FILL, large_rows)))
     del connection
+    if large_rows:
+        print(f"{large_rows:,} rows beside, a file of {os.path.getsize(path) / 1e9:.2f} GB", flush=True)
     models, has_integrity_check = [Model(writer) for writer in range(WRITERS)], True
     totals, start = {"acknowledged": 0, "in doubt": 0, "while opening": 0, "opening": 0.0}, time.perf_counter()
     for number in range(1, args.kills + 1):
@@ -392,6 +432,7 @@ def main(command=None):
         if not problems:
             with entasis.connect(path) as connection:
                 problems, in_doubt = check(connection, models, listener.acknowledged, args.synchronous == "full")
+                problems += check_large(connection, large_rows) if large_rows else []
                 complaints = ask_for_integrity(connection) if has_integrity_check else None
             del connection
             has_integrity_check = complaints is not None
