@@ -207,9 +207,10 @@ bench-flat: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --flat --rounds 9 --bench $(TARGET)/release/entasis-bench
 	rm -f $(EXTENSION)
 
-## TPC-H with compression and without: make bench-compression SF=1
+## TPC-H with compression and without, in memory and cold from disk: make bench-compression SF=1 PARTS=memory,cold
+bench-compression: PARTS = memory,cold
 bench-compression: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/compression.py --scale $(SF)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/compression.py --scale $(SF) --parts $(PARTS)
 	rm -f $(EXTENSION)
 
 ## Blocks read as they are encoded, in values per nanosecond, beside the machine's stream; VECTORS=avx2 or none: without AVX-512.

@@ -1,6 +1,7 @@
-"""What compression brings: TPC-H with it beside TPC-H without (`compression = none`), in one run, in memory.
+"""What compression brings: TPC-H with it beside TPC-H without (`compression = none`), in one run.
 
-    make bench-compression SF=1
+    make bench-compression SF=1                    in memory, then cold from files
+    make bench-compression SF=1 PARTS=memory       one of both
 
 The experiment of *Light-weight compression through the whole engine*, section 5: size, load, the 22 queries,
 and both refresh functions. Each side gets a process of its own; query by query they take turns for several
@@ -9,13 +10,16 @@ rounds, and the figure is the median of the rounds.
 The refresh functions change 0.1 % of the orders, as the benchmark's do: RF1 inserts orders and their lines
 under keys that are free (copies of others), RF2 deletes them again.
 
-The table is printed and kept as JSON, with machine and commit, under bench/record/.
+Cold from disk, each query and refresh function runs in a fresh process (`compression_cold.py`).
+
+The tables are printed and kept as JSON, with machine and commit, under bench/record/.
 """
 
 import argparse
 import os
 import statistics
 
+import compression_cold
 from engines import ROOT, TABLES, Worker, alternate, generate, geometric_mean, keep, load, tables_in
 
 SIDES = ["entasis", "uncompressed"]
@@ -71,17 +75,15 @@ def table_bytes(worker):
     return total
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--no-record", action="store_true")
-    args = parser.parse_args()
+def queries():
+    texts = {n: (ROOT / "tests/tpch/queries" / f"q{n:02}.sql").read_text() for n in range(1, 23)}
+    return {f"Q{n}": text.strip().rstrip(";") for n, text in texts.items()}
 
-    data = generate(args.scale)
+
+def in_memory(args, tables):
+    """Prints the table of both sides in memory. What is kept of it."""
     workers = {name: Worker(name, args.threads) for name in SIDES}
-    load_seconds, load_peak = load(workers, tables_in(data))
+    load_seconds, load_peak = load(workers, tables)
     sizes = {name: table_bytes(worker) for name, worker in workers.items()}
 
     results = []
@@ -93,17 +95,16 @@ def main():
         ratio = medians["entasis"] / medians["uncompressed"]
         print(f"{name:7}{medians['entasis']:15.1f}{medians['uncompressed']:12.1f}{ratio:8.2f}", flush=True)
 
-    for number in range(1, 23):
-        sql = (ROOT / "tests/tpch/queries" / f"q{number:02}.sql").read_text().strip().rstrip(";")
+    for name, sql in queries().items():
         times, _, errors = alternate(workers, sql, args.rounds)
         if errors:
-            raise SystemExit(f"Q{number}: {errors}")
-        report(f"Q{number}", times)
-    queries = list(results)
+            raise SystemExit(f"{name}: {errors}")
+        report(name, times)
+    of_queries = list(results)
     for name, times in refresh(workers, args.rounds).items():
         report(name, times)
 
-    speedup = geometric_mean([r["median_ms"]["uncompressed"] / r["median_ms"]["entasis"] for r in queries])
+    speedup = geometric_mean([r["median_ms"]["uncompressed"] / r["median_ms"]["entasis"] for r in of_queries])
     summary = {
         "bytes": sizes,
         "load_s": load_seconds,
@@ -118,9 +119,32 @@ def main():
     print(f"load    {load_seconds['entasis']:.2f} s beside {load_seconds['uncompressed']:.2f} s: "
           f"{(load_seconds['entasis'] / load_seconds['uncompressed'] - 1) * 100:+.0f} %")
     print(f"queries {speedup:.2f}x as fast (geometric mean of 22)")
+    return {"summary": summary, "results": results}
 
+
+def cold(args, tables):
+    """The same in files."""
+    columns = {table: ", ".join(COLUMNS[table][1:]) for table in COLUMNS}
+    changes = {name: [sql.format(**columns) for sql in statements] for name, statements in REFRESH.items()}
+    return compression_cold.run(SIDES, tables, queries(), changes, args.threads, args.cold_rounds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--parts", default="memory,cold")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cold-rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--no-record", action="store_true")
+    args = parser.parse_args()
+
+    tables = tables_in(generate(args.scale))
+    content = {"scale": args.scale, "threads": args.threads, "rounds": args.rounds}
+    for name, part in [("memory", in_memory), ("cold", cold)]:
+        if name in args.parts.split(","):
+            content[name] = part(args, tables)
     if not args.no_record:
-        content = {"scale": args.scale, "threads": args.threads, "rounds": args.rounds, "summary": summary, "results": results}
         keep("compression", f"compression-sf{args.scale:g}", content)
 
 

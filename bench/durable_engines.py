@@ -263,9 +263,7 @@ def disk_bytes():
 def opening(engine, path, threads, query, cold):
     """Opens a file, and runs a query twice: milliseconds of each, bytes that were read, memory."""
     if cold:
-        with open(path, "rb") as file:
-            os.fdatasync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        forget(path)
     before, start = disk_bytes(), time.perf_counter()
     engine.open(path, threads)
     opened, read = time.perf_counter(), disk_bytes()
@@ -283,6 +281,41 @@ def opening(engine, path, threads, query, cold):
         "peak": peak_bytes(os.getpid()),
         "answer": str(rows[0][0]),
     }
+
+
+def forget(path):
+    """Takes a file out of the page cache."""
+    with open(path, "rb") as file:
+        os.fdatasync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def statements(engine, all):
+    for sql in all:
+        engine.run(sql)
+
+
+def cold_query(engine, path, threads, sql):
+    """Opens a file that is not in the page cache, and runs a query: milliseconds."""
+    forget(path)
+    start = time.perf_counter()
+    engine.open(path, threads)
+    opened = time.perf_counter()
+    engine.main.execute(sql).fetchall()
+    return {"open_ms": (opened - start) * 1000, "all_ms": (time.perf_counter() - start) * 1000}
+
+
+def cold_changes(engine, path, threads, all):
+    """The same with statements that change rows, and a checkpoint behind them."""
+    forget(path)
+    start = time.perf_counter()
+    engine.open(path, threads)
+    opened = time.perf_counter()
+    statements(engine, all)
+    engine.make_checkpoint()
+    took = {"open_ms": (opened - start) * 1000, "all_ms": (time.perf_counter() - start) * 1000}
+    engine.close()
+    return took
 
 
 def latency(engine, seconds, rows, checkpoints):
@@ -380,7 +413,7 @@ def fill_log(engine, path, wanted, budget):
     }
 
 
-COMMANDS = [load, commits, batches, tpch, wide, opening, latency, fill_log]
+COMMANDS = [load, commits, batches, tpch, wide, opening, latency, fill_log, statements, cold_query, cold_changes]
 
 
 def serve(name):
