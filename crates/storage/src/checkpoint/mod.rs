@@ -25,6 +25,8 @@
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
 //! | `recover` | a file and its log: the state behind the last commit |
+//! | `follow` | the same beside another process that writes to them, again and again |
+//! | `replay` | what commits of the log did, done once more |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | bytes that are not believed |
 //!
@@ -34,6 +36,7 @@
 mod data;
 mod declared;
 mod extents;
+mod follow;
 mod group;
 mod images;
 mod manifest;
@@ -44,6 +47,7 @@ mod plan;
 mod read;
 mod record;
 mod recover;
+mod replay;
 mod source;
 mod verify;
 mod write;
@@ -51,6 +55,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use follow::{Files, Follower, News, Part};
 pub use images::Images;
 pub use moment::Moment;
 pub use names::{NameChanges, log_all};
@@ -60,7 +65,7 @@ pub use recover::{Recovered, recover};
 use crate::backend::bytes::push_varint;
 use crate::catalog::{Catalog, CatalogVersion, IfExists};
 use crate::definition::ObjectId;
-use crate::file::{Contents, DataFile, Extent, Root, State};
+use crate::file::{Contents, DataFile, Extent, Header, Root, State};
 use crate::table::Table;
 use entasis_vector::Result;
 use extents::ExtentWriter;
@@ -126,9 +131,19 @@ fn write(
 /// # Errors
 /// I/O; corruption, with the place.
 pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
-    let header = file.header();
+    let (names, written) = read_all(file, &file.header(), &mut |_, _| None)?;
+    Ok((Catalog::of(names), written))
+}
+
+/// The names of a state of a file, with all their tables: those that `known` does not give by what is said of
+/// them and where their manifest is.
+fn read_all(
+    file: &DataFile,
+    header: &Header,
+    known: &mut dyn FnMut(&Relation, Extent) -> Option<Arc<Table>>,
+) -> Result<(CatalogVersion, Checkpointed)> {
     let roots = [header.roots[Root::Catalog as usize], header.roots[Root::Tables as usize]];
-    let mut reader = Opening { file, manifests: BTreeMap::new(), tables: BTreeMap::new() };
+    let mut reader = Opening { file, known, manifests: BTreeMap::new(), tables: BTreeMap::new() };
     let mut names = CatalogVersion::default();
     if roots[0].bytes > 0 {
         reader.read_manifests(roots[1])?;
@@ -145,13 +160,15 @@ pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
     }
     match reader.manifests.first_key_value() {
         Some(_) => Err(file.damaged(roots[1].offset, "rows of a table that there is not")),
-        None => Ok((Catalog::of(names), Checkpointed { tables: reader.tables, roots })),
+        None => Ok((names, Checkpointed { tables: reader.tables, roots })),
     }
 }
 
 /// What was read, and what is still to be read.
 struct Opening<'a> {
     file: &'a DataFile,
+    /// Tables that need not be read.
+    known: &'a mut dyn FnMut(&Relation, Extent) -> Option<Arc<Table>>,
     /// Of the tables that no object has had yet.
     manifests: BTreeMap<ObjectId, Extent>,
     tables: BTreeMap<ObjectId, Arc<record::TableRecord>>,
@@ -172,6 +189,9 @@ impl Opening<'_> {
         let id = relation.id;
         let missing = || self.file.damaged(catalog.offset, "a table whose rows are missing, or another's");
         let manifest = self.manifests.remove(&id).ok_or_else(missing)?;
+        if let Some(table) = (self.known)(&relation, manifest) {
+            return Ok(table);
+        }
         let (table, record) = read::table(self.file, relation, manifest)?;
         self.tables.insert(id, record);
         Ok(table)
