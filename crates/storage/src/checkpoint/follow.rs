@@ -182,22 +182,24 @@ impl Follower {
             (self.data, self.file) = (data, file);
             return Ok(false);
         }
-        self.go_on(catalog, news)?;
+        // A commit that does not apply may refer to what was written over.
+        let mut went_on = self.go_on(catalog, news);
         let header = self.file.refresh()?;
         let has_lost_track = self.log.as_ref().is_some_and(|(_, log)| log.has_lost_track());
         if header == self.header && !has_lost_track {
-            return Ok(true);
+            return went_on.map(|()| true);
         }
         if let Some((_, log)) = self.log.as_mut().filter(|_| !has_lost_track) {
             // What the new state made needless may still be there.
-            log.find_segments()?;
-            self.go_on(catalog, news)?;
+            let found = log.find_segments();
+            went_on = found.and_then(|()| self.go_on(catalog, news));
         }
         if self.position < header.log_position || has_lost_track {
             let read = read_checkpoint(&*self.files, &self.file, &header, &self.loaded)?;
             self.begin_anew(&header, read, catalog, news)?;
             return Ok(false);
         }
+        went_on?;
         if header.state == State::Open {
             let id = self.files.id(Part::Log);
             let id = id.map_err(|error| Error::io(self.files.name(Part::Log), &error))?;
