@@ -36,6 +36,10 @@ pub struct Args {
     /// The database file, made if there is none; without it, tables live in memory
     pub database: Option<PathBuf>,
 
+    /// Only read the database, which must be there; another process may write to it meanwhile
+    #[arg(long, alias = "read-only", requires = "database")]
+    pub readonly: bool,
+
     /// Run these statements and end; may be given more than once
     #[arg(short, long = "command", value_name = "SQL")]
     pub commands: Vec<String>,
@@ -82,5 +86,7 @@ mod tests {
         assert_eq!((args.commands.len(), args.mode), (2, Mode::Csv));
         assert_eq!(args.database, Some(PathBuf::from(":memory:")));
         assert!(Args::parse_from(["entasis", "demo"]).task.is_some());
+        assert!(Args::parse_from(["entasis", "--readonly", "my.db"]).readonly);
+        assert!(Args::try_parse_from(["entasis", "--readonly"]).is_err());
     }
 }

@@ -89,6 +89,7 @@ fn open(args: &Args) -> entasis::Result<Database> {
     let mut config = Config {
         when_idle: Some(entasis_allocator::give_back),
         when_short: Some(entasis_allocator::give_back_now),
+        read_only: args.readonly,
         ..Config::default()
     };
     if let Some(threads) = &args.threads {

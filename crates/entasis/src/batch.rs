@@ -45,6 +45,7 @@ impl Connection {
     /// A batch as a transaction of its own: once more if another one was first.
     fn batch_by_itself(&self, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
         let mut tries = 0..TRIES;
+        guarded(|| self.session.refresh())?;
         loop {
             let mut open = Some(Work::transaction(&self.session));
             let changed = guarded(|| self.batch(&mut open, prepared, sets))?;

@@ -166,7 +166,8 @@ impl entasis_sql::Catalog for Names<'_> {
     fn sequence(&self, name: &str) -> Option<Arc<dyn entasis_sql::Sequence>> {
         let Entry::Sequence(sequence) = self.entry(name)? else { return None };
         let sequence = sequence.clone();
-        Some(Arc::new(TakenBy { sequence, taken: self.session.taken.clone() }))
+        let refusal = self.session.shared.refuse_change(&sequence.name).err();
+        Some(Arc::new(TakenBy { sequence, refusal, taken: self.session.taken.clone() }))
     }
 
     fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
@@ -299,11 +300,14 @@ impl entasis_sql::Catalog for Names<'_> {
 #[derive(Debug)]
 struct TakenBy {
     sequence: Arc<Sequence>,
+    /// Why no value can be taken of it.
+    refusal: Option<Error>,
     taken: Arc<Mutex<HashMap<String, i64>>>,
 }
 
 impl entasis_sql::Sequence for TakenBy {
     fn next(&self) -> Result<i64> {
+        self.refusal.clone().map_or(Ok(()), Err)?;
         let value = self.sequence.take()?;
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.insert(self.sequence.name.to_lowercase(), value);

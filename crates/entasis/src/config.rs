@@ -2,13 +2,16 @@
 
 use entasis_vector::{Error, Result};
 
-/// Limits of a database; each may be changed later with `SET`.
+/// How a database is opened, and its limits, each of which may be changed later with `SET`.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Workers of a statement, the calling thread included. By default as many as the machine has cores.
     pub threads: usize,
     /// Bytes that tables, statements and results may use together. By default 80 % of the machine's memory.
     pub memory_limit: usize,
+    /// The database is only read: its file must be there, and another process may write to it meanwhile. By
+    /// default it is written to, by this process alone.
+    pub read_only: bool,
     /// Called when the database has had nothing to do for more than a second: for an allocator that keeps
     /// what was freed until somebody allocates.
     pub when_idle: Option<fn()>,
@@ -22,6 +25,7 @@ impl Default for Config {
         Config {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory_limit: machine_memory().map_or(usize::MAX, |bytes| bytes / 10 * 8),
+            read_only: false,
             when_idle: None,
             when_short: None,
         }
@@ -37,12 +41,22 @@ impl Config {
         match name {
             "threads" => self.threads = parse_threads(value)?,
             "memory_limit" => self.memory_limit = parse_bytes(value)?,
+            "read_only" => self.read_only = parse_flag(value)?,
             other => {
                 return Err(Error::input(format!("there is no option '{other}'"))
-                    .with_hint("the options are threads and memory_limit"));
+                    .with_hint("the options are threads, memory_limit and read_only"));
             }
         }
         Ok(())
+    }
+}
+
+/// True or false.
+fn parse_flag(text: &str) -> Result<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(Error::input(format!("read_only must be true or false, not '{text}'"))),
     }
 }
 

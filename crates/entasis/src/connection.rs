@@ -185,6 +185,9 @@ impl Connection {
         }
         guarded(|| {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            if open.is_none() {
+                self.session.refresh()?;
+            }
             let rows = keyed::run(&self.session, &mut open, prepared, parameters, waiter)?;
             drop(open);
             if rows.is_some() {
@@ -213,6 +216,9 @@ impl Connection {
         }
         self.settled(parsed, || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            if open.is_none() {
+                guarded(|| self.session.refresh())?;
+            }
             if let Some(session) = self.session.elsewhere(parsed)? {
                 return match &*open {
                     None => guarded(|| elsewhere::run(&session, parsed, parameters)),
@@ -319,6 +325,7 @@ impl Connection {
             prepared.took(began.elapsed());
             return Ok(Done::Rows(rows));
         }
+        work.refuse_targets(&self.session, parsed)?;
         let statement = self.bind_at_one_moment(work, parsed, parameters)?;
         Ok(match statement {
             Statement::Begin
@@ -396,7 +403,11 @@ impl Connection {
         let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
             Some(work) => look(work),
-            None => look(&mut Work::reading(&self.session)),
+            None => {
+                // Whoever runs a statement is told of an error.
+                let _ = self.session.refresh();
+                look(&mut Work::reading(&self.session))
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use crate::shared::Shared;
 use entasis_storage::CatalogVersion;
 use entasis_storage::backend::Backend;
 use entasis_storage::file::DataFile;
-use entasis_vector::Result;
+use entasis_vector::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,8 +19,11 @@ impl Database {
     /// An empty database that lives in memory and is gone with its last connection.
     ///
     /// # Errors
-    /// None today.
+    /// Input, if it is only to be read.
     pub fn in_memory(config: Config) -> Result<Database> {
+        if config.read_only {
+            return Err(Error::input("a database in memory cannot be opened read-only"));
+        }
         Ok(Database { shared: Arc::new(Shared::new(config)) })
     }
 
@@ -37,15 +40,20 @@ impl Database {
     /// whatever happens to the process or the machine then (`docs/durability.md`). `:memory:` and the empty
     /// path are [`Database::in_memory`].
     ///
+    /// A file that this process has open already gives the same database, with the configuration that it was
+    /// opened with first. With [`Config::read_only`] the file must be there, and another process may write to
+    /// it meanwhile: each transaction sees what was committed before it begins.
+    ///
     /// # Errors
-    /// I/O; input, if the file is no database, or another process has it open; corruption, with the place;
+    /// I/O, also if another process writes to the file and this one is to; input, if it is no database, or
+    /// open in this process and one is only to read it and the other not; corruption, with the place;
     /// resource, if its tables do not fit into memory.
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Database> {
         let path = path.as_ref();
         if path.as_os_str().is_empty() || path == Path::new(":memory:") {
             return Database::in_memory(config);
         }
-        Ok(Database { shared: Arc::new(Shared::open(path, config)?) })
+        Ok(Database { shared: Shared::open(path, &config)? })
     }
 
     /// The newest names, with their tables: for tests.

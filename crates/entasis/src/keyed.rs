@@ -48,6 +48,9 @@ pub(crate) fn run(
     if prepared.table().is_some_and(|table| session.is_registered(table)) {
         return Ok(None);
     }
+    if !matches!(program.action, Action::Read { .. }) {
+        session.shared.refuse_change(&program.entry.name)?;
+    }
     let mut key = Vec::with_capacity(program.key.len());
     for source in &program.key {
         match source.datum(parameters) {
@@ -88,7 +91,9 @@ impl Program {
         if !self.indexed.is_empty() {
             return self.run_alone(session, changes, key, parameters, waiter);
         }
-        shared.can_commit()?;
+        if !shared.is_read_only() {
+            shared.can_commit()?;
+        }
         let mut writer = self.entry.table.write_as(waiter)?;
         // Whoever changes a table's definition has its turn to write, so now it stays as it is.
         if shared.catalog.changes() != changes {

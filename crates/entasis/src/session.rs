@@ -184,6 +184,17 @@ impl Session {
         self.forget_plans();
     }
 
+    /// Sees what other processes have committed to databases that are only read: whatever begins, begins with
+    /// this.
+    ///
+    /// # Errors
+    /// Those of their files.
+    pub(crate) fn refresh(&self) -> Result<()> {
+        self.shared.refresh()?;
+        let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
+        attached.iter().try_for_each(|other| other.shared.refresh())
+    }
+
     /// Where its clocks are.
     pub(crate) fn time_zone(&self) -> TimeZone {
         *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner)

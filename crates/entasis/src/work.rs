@@ -24,9 +24,9 @@ use crate::interrupt::Interrupt;
 use crate::session::{Attached, Session};
 use crate::shared::{Shared, UNCHARGED, all_tables};
 use entasis_engine::exec::{CancelFlag, Reservation};
-use entasis_sql::WrittenName;
+use entasis_sql::{Parsed, WrittenName};
 use entasis_storage::{
-    CatalogVersion, Entry, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter,
+    CatalogVersion, Entry, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter, is_temporary,
 };
 use entasis_vector::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -401,12 +401,48 @@ impl Work {
         if self.used.is_empty() && self.base.is(&self.names) {
             return Ok(());
         }
+        self.refuse_if_read_only()?;
         let bytes = self.new_tables_bytes() + self.rows.growth();
         self.memory.resize(bytes).or_else(|_| {
             // Some of what tables are charged with may be gone.
             self.shared.charge_tables()?;
             self.memory.resize(bytes)
         })
+    }
+
+    /// Refuses what it has changed, if that outlives its connection and the database is only read.
+    ///
+    /// # Errors
+    /// Input.
+    fn refuse_if_read_only(&self) -> Result<()> {
+        if !self.shared.is_read_only() {
+            return Ok(());
+        }
+        let is_changed =
+            |entry: &&Arc<TableEntry>| all_tables(entry).any(|table| self.rows.is_changed(&table));
+        if let Some(entry) = self.used.iter().filter(|entry| !is_temporary(&entry.name)).find(is_changed) {
+            self.shared.refuse_change(&entry.name)?;
+        }
+        if self.base.is(&self.names) {
+            return Ok(());
+        }
+        let changes = self.names.changes_since(&self.base);
+        let mut entries = changes.flat_map(|change| [change.old, change.new]).flatten();
+        entries.try_for_each(|entry| self.shared.refuse_change(entry.name()))
+    }
+
+    /// Refuses a statement that is to change what outlives its connection, if the database is only read.
+    ///
+    /// # Errors
+    /// Input.
+    pub(crate) fn refuse_targets(&self, session: &Session, parsed: &Parsed) -> Result<()> {
+        if !self.shared.is_read_only() {
+            return Ok(());
+        }
+        let path = session.search_path();
+        let found = parsed.targets();
+        let mut found = found.iter().filter_map(|target| self.names.table(&path.find(&self.names, target)));
+        found.try_for_each(|entry| self.shared.refuse_change(&entry.name))
     }
 
     /// Bytes of the tables that it has made.
@@ -432,7 +468,9 @@ impl Work {
         if used.is_empty() && base.is(&names) {
             return Ok(());
         }
-        shared.can_commit()?;
+        if !shared.is_read_only() {
+            shared.can_commit()?;
+        }
         shared.catalog.judge(&base, &names, &used)?;
         // While others go on writing.
         for built in built.iter_mut().filter(|built| !rows.is_changed(&built.entry.table)) {

@@ -2,6 +2,8 @@
 
 import datetime
 import decimal
+import subprocess
+import sys
 import threading
 import uuid
 
@@ -265,14 +267,47 @@ def test_database_files_keep_tables(tmp_path):
         connection.executemany("INSERT INTO t VALUES (?, ?)", [(1, "one"), (2, "two")])
     with entasis.connect(tmp_path / "my.db") as connection:
         assert connection.execute("SELECT b FROM t WHERE a = 2").fetchone() == ("two",)
-        with pytest.raises(entasis.OperationalError, match="in use by process"):
-            entasis.connect(tmp_path / "my.db")
+        with entasis.connect(tmp_path / "my.db") as same:
+            assert same.execute("SELECT count(*) FROM t").fetchone() == (2,)
+        with pytest.raises(entasis.ProgrammingError, match="cannot be opened read-only as well"):
+            entasis.connect(tmp_path / "my.db", read_only=True)
         cursor = connection.execute("SELECT a FROM t ORDER BY a")
     # What was closed has let go of the file, though its names are still there, and keeps what it fetched.
     with entasis.connect(tmp_path / "my.db") as other:
         assert other.execute("SELECT count(*) FROM t").fetchone() == (2,)
     assert cursor.fetchall() == [(1,), (2,)]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["my.db"]
+
+
+def test_database_files_are_read_beside_a_process_that_writes(tmp_path):
+    path = tmp_path / "my.db"
+    program = (
+        "import sys, entasis\n"
+        "connection = entasis.connect(sys.argv[1])\n"
+        "for sql in sys.stdin:\n"
+        "    connection.execute(sql)\n"
+        "    print('done', flush=True)\n"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+
+        def write(sql):
+            print(sql, file=writer.stdin, flush=True)
+            assert writer.stdout.readline() == "done\n"
+
+        write("CREATE TABLE t (a INTEGER)")
+        with entasis.connect(path, read_only=True) as reader:
+            for number in range(5):
+                assert reader.execute("SELECT count(*) FROM t").fetchone() == (number,)
+                write(f"INSERT INTO t VALUES ({number})")
+            with pytest.raises(entasis.ProgrammingError, match="the database my was opened read-only") as raised:
+                reader.execute("INSERT INTO t VALUES (7)")
+            assert raised.value.sqlstate == "25006"
+        with pytest.raises(entasis.OperationalError, match=f"in use by process {writer.pid}"):
+            entasis.connect(path)
+        writer.stdin.close()
+    with pytest.raises(entasis.OperationalError, match="not there"):
+        entasis.connect(tmp_path / "other.db", read_only=True)
 
 
 def test_what_is_no_database_is_refused(tmp_path):

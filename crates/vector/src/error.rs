@@ -87,6 +87,8 @@ pub mod sqlstate {
     pub const UNIQUE: &str = "23505";
     /// A row for which a CHECK is false.
     pub const CHECK: &str = "23514";
+    /// A change of what is only read.
+    pub const READ_ONLY: &str = "25006";
     /// The name of a prepared statement that is not there.
     pub const NOT_PREPARED: &str = "26000";
     /// Text that is no SQL.

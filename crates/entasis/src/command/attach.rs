@@ -1,5 +1,6 @@
 //! `ATTACH`, `DETACH` and `SHOW DATABASES`: other databases that a connection sees (docs/decisions/0026).
 
+use crate::config::Config;
 use crate::rows::Rows;
 use crate::session::{Attached, Session};
 use crate::shared::Shared;
@@ -47,11 +48,14 @@ pub(super) fn attach(
         return Err(Error::input(format!("the name of a database has no dot: {name}"))
             .with_hint("ATTACH 'file' AS another_name"));
     }
-    let config = session.shared.config.clone();
-    let shared = if is_memory { Shared::new(config) } else { Shared::open(Path::new(path), config)? };
+    let config = Config { read_only: is_read_only && !is_memory, ..session.shared.config.clone() };
+    let shared = match is_memory {
+        true => Arc::new(Shared::new(config)),
+        false => Shared::open(Path::new(path), &config)?,
+    };
     let is_hidden = session.newest_names().get(&format!("{name}.")).is_some();
     let owner = shared.next_connection();
-    attached.push(Attached { name, shared: Arc::new(shared), owner, is_read_only });
+    attached.push(Attached { name, shared, owner, is_read_only });
     session.set_attached(attached);
     let note = "a schema of that name hides it: write its name, a schema and the table's";
     Ok(Rows::empty().with_note(is_hidden.then_some(note)))
@@ -87,7 +91,7 @@ pub(super) fn show(session: &Session) -> Result<Rows> {
             Value::Boolean(is_current),
         ]
     };
-    let mut rows = vec![row(&session.database_name(), &session.shared, false, true)];
+    let mut rows = vec![row(&session.database_name(), &session.shared, session.shared.is_read_only(), true)];
     rows.extend(session.attached().iter().map(|o| row(&o.name, &o.shared, o.is_read_only, false)));
     let columns = [
         ("database_name", DataType::Varchar),

@@ -33,6 +33,7 @@ pub(super) fn vacuum(session: &Session, work: &Work, table: Option<&str>) -> Res
         return Err(error.with_hint("end it first: COMMIT or ROLLBACK"));
     }
     let shared = &session.shared;
+    shared.refuse_if_read_only()?;
     let tables: Vec<Arc<Table>> = match table {
         Some(name) => work.names.table(name).into_iter().flat_map(|entry| all_tables(entry)).collect(),
         None => shared.catalog.version().tables().flat_map(|entry| all_tables(entry)).collect(),

@@ -31,7 +31,7 @@ pub(super) use self::backup::backup;
 
 use super::opening;
 use crate::config::format_bytes;
-use entasis_storage::backend::Backend;
+use entasis_storage::backend::{Backend, FileId};
 use entasis_storage::checkpoint::{self, Checkpointed, Images, MachineCosts, Moment, NameChanges, Recovered};
 use entasis_storage::file::{Contents, DataFile, State};
 use entasis_storage::wal::{Log, LogReader, SegmentBytes, Synchronous};
@@ -84,6 +84,8 @@ pub(super) struct Durable {
     log: Arc<Log>,
     /// The log's file, to be removed at the end; `None` in tests.
     log_path: Option<PathBuf>,
+    /// Which file the data file is; `None` in tests.
+    id: Option<FileId>,
     /// What the next checkpoint is to know of tables that are new.
     images: Images,
     /// When a checkpoint comes by itself.
@@ -125,11 +127,12 @@ impl Durable {
     /// # Errors
     /// I/O; input, if it is no database, or another process has it open; corruption, with the place.
     pub(super) fn open(path: &Path) -> Result<(Durable, Catalog)> {
-        let file = opening::open_file(path)?;
+        let (file, id) = opening::open_file(path)?;
         let log_path = opening::log_path(path);
         let log = opening::open_log(&log_path)?;
         let (mut durable, catalog) = Durable::on(file, Arc::new(log))?;
         durable.log_path = Some(log_path);
+        durable.id = Some(id);
         Ok((durable, catalog))
     }
 
@@ -154,6 +157,7 @@ impl Durable {
             file: Arc::new(file),
             log,
             log_path: None,
+            id: None,
             images: Images::default(),
             auto: Mutex::default(),
             checkpointed: AtomicU64::new(header.log_position),
@@ -164,6 +168,11 @@ impl Durable {
             costs: Mutex::default(),
         };
         Ok((durable, catalog))
+    }
+
+    /// Which file the data file is.
+    pub(super) fn id(&self) -> Option<FileId> {
+        self.id
     }
 
     /// What commits wait for.

@@ -7,14 +7,16 @@ use entasis_vector::Result;
 use std::path::Path;
 
 impl Shared {
-    /// What is damaged in the file, which is given all that is committed before; nothing without one. `go_on`
+    /// What is damaged in the file, which is given all that is committed before; nothing without one, and of
+    /// one that is only read, which was checked as it was read. `go_on`
     /// is asked now and then with the share that is done.
     ///
     /// # Errors
     /// What `go_on` says; I/O.
     pub(crate) fn damage(&self, go_on: &mut dyn FnMut(f64) -> Result<()>) -> Result<Vec<Damage>> {
+        let Some(durable) = &self.durable else { return Ok(Vec::new()) };
         self.checkpoint()?;
-        self.durable.as_ref().map_or(Ok(Vec::new()), |durable| durable.damage(go_on))
+        durable.damage(go_on)
     }
 
     /// Writes what is committed to another file, which must not be there unless the backup `replaces` it.

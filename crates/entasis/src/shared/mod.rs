@@ -4,13 +4,16 @@
 mod costs;
 mod durable;
 mod file;
+mod open_files;
 mod opening;
+mod reading;
 mod upkeep;
 
 pub(crate) use self::durable::{AutoCheckpoint, Watch};
 
 use self::costs::CurrentCosts;
 use self::durable::Durable;
+use self::reading::Reading;
 use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
 use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
@@ -43,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<MemoryBudget>,
     /// The file that commits go to; `None` if all is gone with the process.
     durable: Option<Durable>,
+    /// The file that is only read, if it is.
+    reading: Option<Reading>,
     /// Temporary files.
     pub(crate) temp: Arc<TempSpace>,
     /// Threads that run statements.
@@ -69,14 +74,31 @@ impl Shared {
         Shared::with(config, Catalog::default(), None)
     }
 
-    /// Of the database in a file, which is made if there is none.
+    /// Of the database in a file, which is made if there is none and it is to be written. If it is open in
+    /// this process, what its connections share.
     ///
     /// # Errors
-    /// I/O; input, if it is no database, or another process has it open; corruption, with the place;
-    /// resource, if its tables do not fit into memory.
-    pub(crate) fn open(path: &Path, config: Config) -> Result<Shared> {
-        let mut shared = Shared::keeping(Durable::open(path)?, config)?;
+    /// I/O, also if another process writes to it and this one is to; input, if it is no database, or open in
+    /// this process and the one is only to read it and the other not; corruption, with the place; resource,
+    /// if its tables do not fit into memory.
+    pub(crate) fn open(path: &Path, config: &Config) -> Result<Arc<Shared>> {
+        open_files::open(path, config)
+    }
+
+    /// The same, of a file that is not open.
+    fn open_anew(path: &Path, config: Config) -> Result<Shared> {
+        let mut shared = if config.read_only {
+            let (reading, catalog) = Reading::open(path)?;
+            let mut shared = Shared::with(config, catalog, None);
+            shared.reading = Some(reading);
+            shared
+        } else {
+            let (durable, catalog) = Durable::open(path)?;
+            Shared::with(config, catalog, Some(durable))
+        };
         shared.path = Some(path.to_owned());
+        shared.charge_tables()?;
+        shared.take_costs();
         Ok(shared)
     }
 
@@ -104,6 +126,7 @@ impl Shared {
             path: None,
             catalog,
             durable,
+            reading: None,
             memory,
             workers,
             temp: Arc::default(),
@@ -117,11 +140,12 @@ impl Shared {
         }
     }
 
-    /// Before something is published: an error if it could not be kept.
+    /// Before something is published that outlives its connection: an error if it could not be kept.
     ///
     /// # Errors
-    /// I/O, as it was when the file was last written.
+    /// I/O, as it was when the file was last written; input, if it is only read.
     pub(crate) fn can_commit(&self) -> Result<()> {
+        self.refuse_if_read_only()?;
         self.durable.as_ref().map_or(Ok(()), Durable::check)
     }
 
@@ -175,8 +199,9 @@ impl Shared {
     /// Brings all that is committed to the file.
     ///
     /// # Errors
-    /// I/O: what was answered is in the log or the file.
+    /// I/O: what was answered is in the log or the file. Input, if it is only read.
     pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.refuse_if_read_only()?;
         self.durable.as_ref().map_or(Ok(()), |durable| durable.checkpoint(&self.catalog))
     }
 

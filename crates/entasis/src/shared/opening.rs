@@ -1,18 +1,16 @@
 //! The data file of a database and its log: opened, or made.
 
-use entasis_storage::backend::{Backend, FileBackend, MemoryBackend, create_file, sync_directory};
+use entasis_storage::backend::{Backend, FileBackend, FileId, MemoryBackend, create_file, sync_directory};
+use entasis_storage::checkpoint::{Files, Part};
 use entasis_storage::file::{Access, DataFile, DatabaseId};
 use entasis_vector::{Error, ErrorKind, Result};
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// Bytes of a segment of the log.
 pub(super) const SEGMENT_BYTES: u32 = 4 << 20;
-/// How long a database that was just closed may have its file open still: until upkeep lets go of it.
-const CLOSING: Duration = Duration::from_secs(2);
 
 /// The name of a database's log.
 pub(super) fn log_path(path: &Path) -> PathBuf {
@@ -32,16 +30,66 @@ pub(super) fn open_log(path: &Path) -> Result<FileBackend> {
     Ok(file)
 }
 
-/// Opens a database file for writing, or makes it.
-pub(super) fn open_file(path: &Path) -> Result<DataFile> {
+/// The files of a database that is only read, by their names.
+#[derive(Debug)]
+pub(super) struct FilesByName {
+    data: PathBuf,
+    log: PathBuf,
+}
+
+impl FilesByName {
+    /// Those of a database, which is to be there.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(super) fn of(path: &Path) -> Result<FilesByName> {
+        refuse_directory(path)?;
+        let shown = path.display();
+        let failed = |error| Error::io(format!("cannot open the database {shown}"), &error);
+        if !path.try_exists().map_err(failed)? {
+            let text = format!("cannot open the database {shown}: it is not there");
+            let error = Error::new(ErrorKind::Io, text);
+            return Err(error.with_hint("what is opened read-only is not made"));
+        }
+        Ok(FilesByName { data: path.to_owned(), log: log_path(path) })
+    }
+
+    fn path(&self, part: Part) -> &Path {
+        match part {
+            Part::Data => &self.data,
+            Part::Log => &self.log,
+        }
+    }
+}
+
+impl Files for FilesByName {
+    fn name(&self, part: Part) -> String {
+        self.path(part).display().to_string()
+    }
+
+    fn id(&self, part: Part) -> io::Result<Option<FileId>> {
+        FileId::of(self.path(part))
+    }
+
+    fn open(&self, part: Part) -> io::Result<Option<(FileId, Arc<dyn Backend>)>> {
+        match FileBackend::open(self.path(part), false) {
+            Ok(file) => Ok(Some((file.id()?, Arc::new(file)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn refuse_directory(path: &Path) -> Result<()> {
+    let text = || format!("cannot open the database {}: it is a directory", path.display());
+    if path.is_dir() { Err(Error::new(ErrorKind::Io, text())) } else { Ok(()) }
+}
+
+/// Opens a database file for writing, or makes it. Also which file it is.
+pub(super) fn open_file(path: &Path) -> Result<(DataFile, FileId)> {
     let shown = path.display();
     let failed = |error| Error::io(format!("cannot open the database {shown}"), &error);
-    if path.is_dir() {
-        return Err(Error::new(
-            ErrorKind::Io,
-            format!("cannot open the database {shown}: it is a directory"),
-        ));
-    }
+    refuse_directory(path)?;
     let made = match path.try_exists().map_err(failed)? {
         true => None,
         false => {
@@ -52,26 +100,13 @@ pub(super) fn open_file(path: &Path) -> Result<DataFile> {
         Some(file) => file,
         None => FileBackend::open(path, true).map_err(failed)?,
     };
+    let id = file.id().map_err(failed)?;
     let file: Arc<dyn Backend> = Arc::new(file);
-    let patience = Instant::now() + CLOSING;
-    loop {
-        let opened = match file.length().map_err(failed)? {
-            0 => DataFile::create(file.clone(), new_id(), SEGMENT_BYTES),
-            _ => DataFile::open(file.clone(), Access::Write),
-        };
-        match opened {
-            Err(error) if is_in_use_here(&error) && Instant::now() < patience => thread::sleep(CLOSING / 400),
-            Err(error) if is_in_use_here(&error) => {
-                return Err(error.with_hint("it is open in this process: connections share one database"));
-            }
-            opened => return opened,
-        }
-    }
-}
-
-/// True for the error that this process has the file open.
-fn is_in_use_here(error: &Error) -> bool {
-    error.message().ends_with(&format!("is in use by process {}", std::process::id()))
+    let opened = match file.length().map_err(failed)? {
+        0 => DataFile::create(file.clone(), new_id(), SEGMENT_BYTES),
+        _ => DataFile::open(file.clone(), Access::Write),
+    };
+    Ok((opened?, id))
 }
 
 /// Writes the bytes of an empty database, which are made in memory.

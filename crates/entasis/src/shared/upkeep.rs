@@ -28,11 +28,18 @@ const QUIET: Duration = Duration::from_millis(1200);
 #[derive(Default)]
 pub(super) struct Upkeep {
     is_awake: AtomicBool,
+    /// The thread holds the database for a moment.
+    is_looking: AtomicBool,
     /// `None` if no thread could be started: then there is no upkeep.
     thread: OnceLock<Option<Thread>>,
 }
 
 impl Upkeep {
+    /// True while the thread holds the database, but for moments before and after.
+    pub(super) fn is_looking(&self) -> bool {
+        self.is_looking.load(Ordering::SeqCst)
+    }
+
     /// Says that rows were written, or much memory was used and freed.
     #[inline]
     pub(super) fn wake(&self, shared: &Arc<Shared>) {
@@ -68,11 +75,13 @@ fn run(database: &Weak<Shared>) {
     loop {
         thread::sleep(REST);
         let Some(shared) = database.upgrade() else { return };
+        shared.upkeep.is_looking.store(true, Ordering::SeqCst);
         shared.upkeep.is_awake.store(false, Ordering::SeqCst);
         // A defect in here must not end it: the next round may do better.
         let is_done = catch_unwind(AssertUnwindSafe(|| look(&shared))).unwrap_or(true);
         let is_idle = is_done && !shared.upkeep.is_awake.load(Ordering::SeqCst);
         let when_idle = shared.config.when_idle;
+        shared.upkeep.is_looking.store(false, Ordering::SeqCst);
         drop(shared);
         if is_idle && !rest(database, when_idle) {
             return;

@@ -36,6 +36,7 @@ def connect(
     *,
     threads: int = ...,
     memory_limit: str | int = ...,
+    read_only: bool = ...,
 ) -> Connection: ...
 
 class Connection:

@@ -1,13 +1,13 @@
 //! A file of the operating system.
 //!
 //! The lock is that of the open file (`flock`): it ends with whoever has it open, and so with its process,
-//! however that ends. A file that is to be there whole or not at all is made under another name first
+//! however that ends. Which file it is says its [`FileId`], whatever becomes of its name. A file that is to be there whole or not at all is made under another name first
 //! ([`create_file`], [`put_file`]).
 
 use super::{Backend, Lock};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +18,42 @@ pub struct FileBackend {
     name: String,
 }
 
+/// Which file it is: no other one has it as long as somebody has the file open, whatever its name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// One by its numbers.
+    pub fn new(device: u64, inode: u64) -> FileId {
+        FileId { device, inode }
+    }
+
+    /// That of the file that has a name now, if there is one.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn of(path: &Path) -> io::Result<Option<FileId>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) => Ok(Some(FileId::new(metadata.dev(), metadata.ino()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl FileBackend {
+    /// Which file it is.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn id(&self) -> io::Result<FileId> {
+        let metadata = self.file.metadata()?;
+        Ok(FileId::new(metadata.dev(), metadata.ino()))
+    }
+
     /// Opens a file, and makes an empty one if there is none and it is to be written.
     ///
     /// # Errors

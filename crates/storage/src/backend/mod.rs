@@ -20,7 +20,7 @@ mod file;
 mod memory;
 
 pub use faulty::{FaultyBackend, FaultyDisk, Operation};
-pub use file::{FileBackend, create_file, put_file, sync_directory};
+pub use file::{FileBackend, FileId, create_file, put_file, sync_directory};
 pub use memory::MemoryBackend;
 
 use entasis_vector::{Error, ErrorKind};

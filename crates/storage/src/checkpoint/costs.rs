@@ -2,7 +2,7 @@
 //! them.
 
 use super::source::{Source, push_list, push_text};
-use crate::file::{DataFile, Root};
+use crate::file::{DataFile, Extent};
 use entasis_vector::Result;
 
 /// See the module.
@@ -25,9 +25,8 @@ impl MachineCosts {
         out
     }
 
-    /// Those that a file has.
-    pub(super) fn read(file: &DataFile) -> Result<Option<MachineCosts>> {
-        let extent = file.header().roots[Root::Costs as usize];
+    /// Those in an extent of a file.
+    pub(super) fn read(file: &DataFile, extent: Extent) -> Result<Option<MachineCosts>> {
         if extent.bytes == 0 {
             return Ok(None);
         }

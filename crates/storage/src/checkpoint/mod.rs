@@ -26,6 +26,8 @@
 //! | `costs` | what `CALIBRATE` found as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
 //! | `recover` | a file and its log: the state behind the last commit |
+//! | `follow` | the same beside another process that writes to them, again and again |
+//! | `replay` | what commits of the log did, done once more |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | bytes that are not believed |
 //!
@@ -36,6 +38,7 @@ mod costs;
 mod data;
 mod declared;
 mod extents;
+mod follow;
 mod group;
 mod images;
 mod manifest;
@@ -46,6 +49,7 @@ mod plan;
 mod read;
 mod record;
 mod recover;
+mod replay;
 mod source;
 mod verify;
 mod write;
@@ -54,6 +58,7 @@ mod write;
 mod tests;
 
 pub use costs::MachineCosts;
+pub use follow::{Files, Follower, News, Part};
 pub use images::Images;
 pub use moment::Moment;
 pub use names::{NameChanges, log_all};
@@ -63,7 +68,7 @@ pub use recover::{Recovered, recover};
 use crate::backend::bytes::push_varint;
 use crate::catalog::{Catalog, CatalogVersion, IfExists};
 use crate::definition::ObjectId;
-use crate::file::{Contents, DataFile, Extent, Root, State};
+use crate::file::{Contents, DataFile, Extent, Header, Root, State};
 use crate::table::Table;
 use entasis_vector::Result;
 use extents::ExtentWriter;
@@ -134,9 +139,19 @@ fn write(
 /// # Errors
 /// I/O; corruption, with the place.
 pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
-    let header = file.header();
+    let (names, written) = read_all(file, &file.header(), &mut |_, _| None)?;
+    Ok((Catalog::of(names), written))
+}
+
+/// The names of a state of a file, with all their tables: those that `known` does not give by what is said of
+/// them and where their manifest is.
+fn read_all(
+    file: &DataFile,
+    header: &Header,
+    known: &mut dyn FnMut(&Relation, Extent) -> Option<Arc<Table>>,
+) -> Result<(CatalogVersion, Checkpointed)> {
     let roots = [Root::Catalog, Root::Tables, Root::Costs].map(|root| header.roots[root as usize]);
-    let mut reader = Opening { file, manifests: BTreeMap::new(), tables: BTreeMap::new() };
+    let mut reader = Opening { file, known, manifests: BTreeMap::new(), tables: BTreeMap::new() };
     let mut names = CatalogVersion::default();
     if roots[0].bytes > 0 {
         reader.read_manifests(roots[1])?;
@@ -154,8 +169,8 @@ pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
     match reader.manifests.first_key_value() {
         Some(_) => Err(file.damaged(roots[1].offset, "rows of a table that there is not")),
         None => {
-            let costs = MachineCosts::read(file)?.map(Arc::new);
-            Ok((Catalog::of(names), Checkpointed { tables: reader.tables, roots, costs }))
+            let costs = MachineCosts::read(file, roots[2])?.map(Arc::new);
+            Ok((names, Checkpointed { tables: reader.tables, roots, costs }))
         }
     }
 }
@@ -163,6 +178,8 @@ pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
 /// What was read, and what is still to be read.
 struct Opening<'a> {
     file: &'a DataFile,
+    /// Tables that need not be read.
+    known: &'a mut dyn FnMut(&Relation, Extent) -> Option<Arc<Table>>,
     /// Of the tables that no object has had yet.
     manifests: BTreeMap<ObjectId, Extent>,
     tables: BTreeMap<ObjectId, Arc<record::TableRecord>>,
@@ -183,6 +200,9 @@ impl Opening<'_> {
         let id = relation.id;
         let missing = || self.file.damaged(catalog.offset, "a table whose rows are missing, or another's");
         let manifest = self.manifests.remove(&id).ok_or_else(missing)?;
+        if let Some(table) = (self.known)(&relation, manifest) {
+            return Ok(table);
+        }
         let (table, record) = read::table(self.file, relation, manifest)?;
         self.tables.insert(id, record);
         Ok(table)

@@ -340,8 +340,19 @@ impl Preamble {
     }
 }
 
-/// The id and the newest state of a database.
-pub(super) fn newest(backend: &dyn Backend, access: Access) -> Result<(DatabaseId, Header)> {
+/// Both headers as they were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Headers([[u8; HEADER_BYTES]; 2]);
+
+/// Those of no file.
+impl Default for Headers {
+    fn default() -> Headers {
+        Headers([[0; HEADER_BYTES]; 2])
+    }
+}
+
+/// The id of a database.
+pub(super) fn id(backend: &dyn Backend) -> Result<DatabaseId> {
     let io = |error| refused(backend, &error);
     let file_bytes = backend.length().map_err(io)?;
     let mut bytes = [0; PREAMBLE_BYTES];
@@ -353,12 +364,33 @@ pub(super) fn newest(backend: &dyn Backend, access: Access) -> Result<(DatabaseI
     if file_bytes < FIRST_PAGE * PAGE {
         return Err(damaged(backend, file_bytes, "it ends within the headers"));
     }
-    let (mut headers, mut senseless) = (Vec::new(), Vec::new());
-    for offset in [PAGE, 2 * PAGE] {
-        let (name, mut bytes) = (backend.name(), [0; HEADER_BYTES]);
-        backend.read(offset, &mut bytes).map_err(io)?;
-        match Unverified::new(bytes, offset).verify(id, access, file_bytes) {
-            Ok(header) => headers.push(header),
+    Ok(id)
+}
+
+/// The bytes of both headers. Whoever writes to the file beside may tear one of them.
+pub(super) fn read_both(backend: &dyn Backend) -> Result<Headers> {
+    // At once, since a look at a file that has not changed is little more than this.
+    let mut bytes = [0; PAGE as usize + HEADER_BYTES];
+    backend.read(PAGE, &mut bytes).map_err(|error| refused(backend, &error))?;
+    let mut headers = Headers::default();
+    headers.0[0].copy_from_slice(&bytes[..HEADER_BYTES]);
+    headers.0[1].copy_from_slice(&bytes[PAGE as usize..]);
+    Ok(headers)
+}
+
+/// The newest state of a database whose headers were read.
+pub(super) fn newest_of(
+    backend: &dyn Backend,
+    headers: &Headers,
+    id: DatabaseId,
+    access: Access,
+) -> Result<Header> {
+    let file_bytes = backend.length().map_err(|error| refused(backend, &error))?;
+    let (mut whole, mut senseless) = (Vec::new(), Vec::new());
+    for (bytes, offset) in headers.0.iter().zip([PAGE, 2 * PAGE]) {
+        let name = backend.name();
+        match Unverified::new(*bytes, offset).verify(id, access, file_bytes) {
+            Ok(header) => whole.push(header),
             Err(Flaw::NotWhole) => {}
             Err(Flaw::Newer(version)) => return Err(newer(name, version)),
             Err(Flaw::Required(bits)) => {
@@ -374,13 +406,13 @@ pub(super) fn newest(backend: &dyn Backend, access: Access) -> Result<(DatabaseI
             Err(Flaw::Senseless(number, what)) => senseless.push((number, offset, what)),
         }
     }
-    let newest = headers.into_iter().max_by_key(|header| header.number);
+    let newest = whole.into_iter().max_by_key(|header| header.number);
     // For the older one the file may be too short: it was cut behind the newer one.
     let is_newer = |number: u64| newest.is_none_or(|header| number > header.number);
     if let Some(&(_, offset, what)) = senseless.iter().find(|(number, ..)| is_newer(*number)) {
         return Err(damaged(backend, offset, what));
     }
-    newest.map(|header| (id, header)).ok_or_else(|| damaged(backend, PAGE, "neither header is whole"))
+    newest.ok_or_else(|| damaged(backend, PAGE, "neither header is whole"))
 }
 
 /// The file is of a version that is not known.

@@ -21,6 +21,11 @@
 //! | `space` | free runs: take, give back, join, cut |
 //! | `verify` | whether all of it is what it should be |
 //!
+//! A file that is only read ([`Access::Read`]) takes no lock: another process may write to it meanwhile, and
+//! never waits for who reads. [`DataFile::refresh`] looks for the state that is the newest by now. What an
+//! older one reaches may be written over then, which checksums show: whoever reads it begins anew with the
+//! newer one.
+//!
 //! Invariants: pages are free, or given up, or of one extent; the file is not written after an error of a
 //! write or a sync. What is not done here: what extents mean, when a checkpoint comes, caching.
 
@@ -39,9 +44,11 @@ use crate::backend::bytes::checksum;
 use crate::backend::{Backend, Lock, damaged, refused};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use entasis_vector::{Error, ErrorKind, Result};
-use header::{PAGE, PREAMBLE_BYTES, Preamble};
+use header::{Headers, PAGE, PREAMBLE_BYTES, Preamble};
 use space::{Run, Space};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 /// Where the owner note stands.
 const OWNER_AT: u64 = 512;
@@ -49,6 +56,10 @@ const OWNER_AT: u64 = 512;
 const OWNER_BYTES: usize = 32;
 /// Pages of a file for each that is in use, before its tail begins.
 const FULLNESS: u64 = 2;
+/// How often headers are read again that make no sense, as they are being written.
+const TRIES: usize = 20;
+/// What is waited for in between.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// See the module. All methods may be called from several threads.
 #[derive(Debug)]
@@ -58,6 +69,8 @@ pub struct DataFile {
     access: Access,
     pages: Mutex<Pages>,
     newest: Mutex<Header>,
+    /// The headers that `newest` was found in, of a file that is only read.
+    seen: Mutex<Headers>,
     /// Whoever commits has it.
     turn: Mutex<()>,
     /// A write or a sync has failed: nothing is written any more.
@@ -104,7 +117,7 @@ impl DataFile {
     /// I/O; also if another has it locked.
     pub fn create(backend: Arc<dyn Backend>, id: DatabaseId, segment_bytes: u32) -> Result<DataFile> {
         let io = |error| refused(&*backend, &error);
-        take_lock(&*backend, Access::Write)?;
+        take_lock(&*backend)?;
         let header = Header::first(segment_bytes);
         let mut bytes = vec![0; header::FIRST_PAGE as usize * PAGE as usize];
         bytes[..PREAMBLE_BYTES].copy_from_slice(&Preamble::bytes(id));
@@ -113,29 +126,32 @@ impl DataFile {
         backend.write(0, &bytes).map_err(io)?;
         backend.sync().map_err(io)?;
         let space = Space::new(header::FIRST_PAGE);
-        let file = DataFile::of(backend, id, Access::Write, space, header);
+        let seen = Headers::default();
+        let file = DataFile::of(backend, id, Access::Write, space, (header, seen));
         file.note_owner()?;
         Ok(file)
     }
 
-    /// Opens a database: locks it, and finds its newest state.
+    /// Opens a database and finds its newest state. Who is to write locks it.
     ///
     /// # Errors
-    /// I/O; also if another has it locked, with the id of its process. Corruption. Input, if it is no
-    /// database of a version that can be read, or written if it is to be.
+    /// I/O; also if another has it locked, with the id of its process. Corruption: of a file that is only
+    /// read and that another process writes to, it may be none the next time. Input, if it is no database of
+    /// a version that can be read, or written if it is to be.
     pub fn open(backend: Arc<dyn Backend>, access: Access) -> Result<DataFile> {
-        take_lock(&*backend, access)?;
-        let (id, header) = header::newest(&*backend, access)?;
-        let mut space = Space::new(header.pages);
-        let map = header.roots[Root::FreeSpace as usize];
-        if map.bytes > 0 {
-            let bytes = read(&*backend, id, map)?;
-            let free = space::parse(&bytes, header.pages, map);
-            for run in free.ok_or_else(|| damaged(&*backend, map.offset, "the map of free space"))? {
-                space.release(run);
-            }
+        if access == Access::Write {
+            take_lock(&*backend)?;
         }
-        let file = DataFile::of(backend, id, access, space, header);
+        let id = header::id(&*backend)?;
+        let (header, seen, space) = loop {
+            let (header, seen) = newest(&*backend, id, access)?;
+            match free_space(&*backend, id, &header) {
+                // The map is not that of the newest state any more.
+                Err(_) if access == Access::Read && header::read_both(&*backend)? != seen => {}
+                space => break (header, seen, space?),
+            }
+        };
+        let file = DataFile::of(backend, id, access, space, (header, seen));
         if access == Access::Write {
             file.note_owner()?;
             // A process that was killed may have left the newest state in the system's memory only. Pages
@@ -150,11 +166,30 @@ impl DataFile {
         id: DatabaseId,
         access: Access,
         space: Space,
-        header: Header,
+        (newest, seen): (Header, Headers),
     ) -> DataFile {
         let pages = Mutex::new(Pages { space, given_up: Vec::new() });
-        let (newest, turn, has_failed) = (Mutex::new(header), Mutex::new(()), AtomicBool::new(false));
-        DataFile { backend, id, access, pages, newest, turn, has_failed }
+        let (newest, seen) = (Mutex::new(newest), Mutex::new(seen));
+        let (turn, has_failed) = (Mutex::new(()), AtomicBool::new(false));
+        DataFile { backend, id, access, pages, newest, seen, turn, has_failed }
+    }
+
+    /// Looks for the state that whoever writes to the file has made the newest one, and gives its header. Of
+    /// a file that is only read. Where nothing has changed it is one read.
+    ///
+    /// # Errors
+    /// I/O, or corruption: then with the place.
+    pub fn refresh(&self) -> Result<Header> {
+        let mut seen = lock(&self.seen);
+        if header::read_both(&*self.backend)? != *seen {
+            let (found, headers) = newest(&*self.backend, self.id, self.access)?;
+            let mut own = lock(&self.newest);
+            // Else the other header is being written, and is not looked at before it is whole.
+            if found.number > own.number {
+                (*own, *seen) = (found, headers);
+            }
+        }
+        Ok(self.header())
     }
 
     /// Its id, which its log has, too.
@@ -376,6 +411,37 @@ fn extent_seed(id: DatabaseId, offset: u64) -> u64 {
     id.seed() ^ offset
 }
 
+/// The newest state of a database, and the headers that it was found in.
+fn newest(backend: &dyn Backend, id: DatabaseId, access: Access) -> Result<(Header, Headers)> {
+    let mut tries = 0;
+    loop {
+        let headers = header::read_both(backend)?;
+        match header::newest_of(backend, &headers, id, access) {
+            Ok(header) => return Ok((header, headers)),
+            // Whoever writes has come between the headers and the length of the file, say.
+            Err(_) if access == Access::Read && tries < TRIES => {
+                tries += 1;
+                thread::sleep(PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The free pages of a state.
+fn free_space(backend: &dyn Backend, id: DatabaseId, header: &Header) -> Result<Space> {
+    let mut space = Space::new(header.pages);
+    let map = header.roots[Root::FreeSpace as usize];
+    if map.bytes > 0 {
+        let bytes = read(backend, id, map)?;
+        let free = space::parse(&bytes, header.pages, map);
+        for run in free.ok_or_else(|| damaged(backend, map.offset, "the map of free space"))? {
+            space.release(run);
+        }
+    }
+    Ok(space)
+}
+
 /// The payload of an extent.
 fn read(backend: &dyn Backend, id: DatabaseId, extent: Extent) -> Result<Vec<u8>> {
     if extent.bytes == 0 {
@@ -395,15 +461,15 @@ fn read(backend: &dyn Backend, id: DatabaseId, extent: Extent) -> Result<Vec<u8>
     Ok(payload)
 }
 
-/// Locks a file against others.
-fn take_lock(backend: &dyn Backend, access: Access) -> Result<()> {
-    let kind = if access == Access::Write { Lock::Exclusive } else { Lock::Shared };
-    if backend.lock(kind).map_err(|error| refused(backend, &error))? {
+/// Locks a file against others who would write to it.
+fn take_lock(backend: &dyn Backend) -> Result<()> {
+    if backend.lock(Lock::Exclusive).map_err(|error| refused(backend, &error))? {
         return Ok(());
     }
     let mut note = [0; OWNER_BYTES];
     let text = backend.read(OWNER_AT, &mut note).ok().and_then(|()| std::str::from_utf8(&note).ok());
     let owner = text.and_then(|text| text.trim_end_matches('\0').strip_prefix("pid ")?.parse::<u32>().ok());
     let who = owner.map_or("another process".to_owned(), |pid| format!("process {pid}"));
-    Err(Error::new(ErrorKind::Io, format!("{} is in use by {who}", backend.name())))
+    let error = Error::new(ErrorKind::Io, format!("{} is in use by {who}", backend.name()));
+    Err(error.with_hint("it can be read meanwhile: open it read-only"))
 }

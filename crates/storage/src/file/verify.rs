@@ -36,7 +36,11 @@ impl DataFile {
     ) -> Result<Vec<Damage>> {
         let mut found = Vec::new();
         let mut tell = |offset, what: String| found.push(Damage { offset, what });
-        match header::newest(&*self.backend, self.access) {
+        let newest = header::id(&*self.backend).and_then(|id| {
+            let (newest, _) = super::newest(&*self.backend, self.id, self.access)?;
+            Ok((id, newest))
+        });
+        match newest {
             Ok((id, newest)) if id == self.id && newest.number >= header.number => {}
             Ok(_) => tell(header.offset(), "the newest header is not the one that was written last".into()),
             Err(error) => tell(0, error.message().to_owned()),

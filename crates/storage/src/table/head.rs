@@ -208,6 +208,11 @@ impl Table {
         drop(dead);
     }
 
+    /// How often its rows may have changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.head().changes
+    }
+
     /// Nodes of older versions that are not freed.
     pub fn retired(&self) -> usize {
         self.head().branch.retired()

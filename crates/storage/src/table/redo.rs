@@ -31,13 +31,25 @@ impl Table {
     /// As [`Table::redo`].
     pub(crate) fn redo_one(mut record: Record<'_>, table: &dyn Fn(u64) -> Option<Arc<Table>>) -> Result<()> {
         let table = table(record.table()?).ok_or_else(|| damaged("its table is not there"))?;
-        let change = record.change(&table.shape)?;
-        table.write_unlogged().redo(change)
+        table.redo_rows(record)
+    }
+
+    /// Does what a record of its rows says, of which [`Record::table`] was asked.
+    ///
+    /// # Errors
+    /// As [`Table::redo`].
+    pub(crate) fn redo_rows(&self, record: Record<'_>) -> Result<()> {
+        let change = record.change(&self.shape)?;
+        self.write_unlogged().redo(change)
     }
 }
 
 impl TableWriter<'_> {
-    fn redo(&mut self, change: Change<'_>) -> Result<()> {
+    /// Does a change that a record says.
+    ///
+    /// # Errors
+    /// Corruption, if it does not apply.
+    pub(crate) fn redo(&mut self, change: Change<'_>) -> Result<()> {
         match change {
             Change::Insert { number, row } => {
                 self.check_number(number)?;

@@ -42,6 +42,7 @@ mod renumbered;
 mod replay;
 mod unmoved;
 
+use crate::record::Record;
 use crate::table::{
     Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, Table, TableFork, TableSnapshot,
     TableWriter, Waiter, WriterTurn,
@@ -232,6 +233,15 @@ impl Transaction {
         let Touched { pinned, fork, .. } = &mut self.tables[index];
         let fork = fork.get_or_insert_with(|| TableFork::at(pinned, !is_held));
         fork.write().interrupted_by(self.interrupt.as_ref())
+    }
+
+    /// Does what a record of the log says of the rows of a table, of which [`Record::table`] was asked.
+    ///
+    /// # Errors
+    /// Corruption, if it is no record of such a table, or does not apply.
+    pub(crate) fn redo(&mut self, table: &Arc<Table>, record: Record<'_>) -> Result<()> {
+        let change = record.change(&table.shape)?;
+        self.write(table).redo(change)
     }
 
     /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.

@@ -1,4 +1,9 @@
 //! Reading a log: commits from a position on, and what is behind the last one.
+//!
+//! A log may be read while another process writes to it ([`LogReader::next_commit_beside`]): a frame that is
+//! not whole is not written yet, or its segment has been given to others, which the reader is told by the
+//! data file. What was read once stays as it is, unless a disk has lost what had been written to it: so a
+//! frame of a later run counts only if the last one before it is still there.
 
 use super::frame::{FrameHeader, HEADER_BYTES, Kind};
 use super::segments::{FIRST, MOST_POSITIONS, SegmentBytes, Segments};
@@ -19,6 +24,8 @@ pub(super) const TRANSACTION_BYTES: usize = 8;
 pub struct Commit {
     /// Where its frame begins.
     pub position: u64,
+    /// Where the next one begins.
+    pub end: u64,
     /// Its records.
     pub records: Vec<u8>,
 }
@@ -53,6 +60,12 @@ pub struct LogReader {
     segments: Segments,
     position: u64,
     run: u32,
+    /// The last frame that was read.
+    last: Option<FrameHeader>,
+    /// The last frame that was looked for reaches into segments that are not there.
+    misses_segments: bool,
+    /// What was read last is not what stands there now.
+    has_lost_track: bool,
     is_closed: bool,
     /// Records of transactions that have not committed yet, by number.
     parts: HashMap<u64, Vec<u8>>,
@@ -84,7 +97,46 @@ impl LogReader {
                 format!("it does not have position {position}, at which the log of the database begins");
             return Err(damaged(&*backend, 0, &what));
         }
-        Ok(LogReader { backend, segments, position, run: 0, is_closed: false, parts: HashMap::new() })
+        Ok(LogReader {
+            backend,
+            segments,
+            position,
+            run: 0,
+            last: None,
+            misses_segments: false,
+            has_lost_track: false,
+            is_closed: false,
+            parts: HashMap::new(),
+        })
+    }
+
+    /// The position behind the last frame that was read.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Looks anew for what stands where, of a log that another process writes to.
+    ///
+    /// # Errors
+    /// I/O; input, if it is the log of another database.
+    pub fn find_segments(&mut self) -> Result<()> {
+        let Segments { id, bytes, .. } = self.segments;
+        self.segments = Segments::find(&*self.backend, id, bytes, self.position)?;
+        Ok(())
+    }
+
+    /// The commit that comes next in a log that another process writes to; `None` if it is not there yet, or
+    /// not there any more.
+    ///
+    /// # Errors
+    /// As [`LogReader::find_segments`].
+    pub fn next_commit_beside(&mut self) -> Result<Option<Commit>> {
+        let found = self.next_commit()?;
+        if found.is_some() || !self.misses_segments {
+            return Ok(found);
+        }
+        self.find_segments()?;
+        self.next_commit()
     }
 
     /// What its file is called.
@@ -110,7 +162,7 @@ impl LogReader {
             }
             let mut records = self.parts.remove(&transaction).unwrap_or_default();
             records.append(&mut payload);
-            return Ok(Some(Commit { position: header.position, records }));
+            return Ok(Some(Commit { position: header.position, end: header.end(), records }));
         }
         Ok(None)
     }
@@ -121,14 +173,23 @@ impl LogReader {
         let io = |error| refused(backend, &error);
         let position = self.segments.bytes.room_for_frame(self.position);
         let mut header = [0; HEADER_BYTES];
-        if !self.segments.read(backend, position, &mut header).map_err(io)? {
+        self.misses_segments = !self.segments.read(backend, position, &mut header).map_err(io)?;
+        if self.misses_segments {
             return Ok(None);
         }
         let Some(header) = FrameHeader::of(&header, self.segments.id.seed()) else { return Ok(None) };
         let start = position + HEADER_BYTES as u64;
         let payload = start..start + u64::from(header.bytes);
         // Of which the file has all, before memory is taken for them.
-        if header.position != position || header.run < self.run || !self.segments.have(payload) {
+        if header.position != position || header.run < self.run {
+            return Ok(None);
+        }
+        self.misses_segments = !self.segments.have(payload);
+        if self.misses_segments {
+            return Ok(None);
+        }
+        self.has_lost_track = !self.follows_the_last(&header)?;
+        if self.has_lost_track {
             return Ok(None);
         }
         let mut payload = vec![0; header.bytes as usize];
@@ -143,8 +204,31 @@ impl LogReader {
         {
             return Ok(None);
         }
-        (self.position, self.run) = (header.end(), header.run);
+        if header.run > self.run {
+            // Their commits do not come any more.
+            self.parts.clear();
+        }
+        (self.position, self.run, self.last) = (header.end(), header.run, Some(header));
         Ok(Some((header, payload)))
+    }
+
+    /// True if a frame stands behind the last one that was read. Within a run it does; a later run begins at
+    /// what its opening found, which may be less than was there before a disk failed.
+    fn follows_the_last(&self, header: &FrameHeader) -> Result<bool> {
+        let Some(last) = self.last.filter(|last| last.run < header.run) else { return Ok(true) };
+        let Segments { id, bytes, .. } = self.segments;
+        let segments = Segments::find(&*self.backend, id, bytes, self.position)?;
+        let mut bytes = [0; HEADER_BYTES];
+        let read = segments.read(&*self.backend, last.position, &mut bytes);
+        let is_there = read.map_err(|error| refused(&*self.backend, &error))?;
+        // Segments are given to others only if nobody will need them.
+        Ok(!is_there || FrameHeader::of(&bytes, id.seed()) == Some(last))
+    }
+
+    /// True if what was read last was lost by a disk and written anew, otherwise: then it is to be read again
+    /// from where the newest state begins.
+    pub fn has_lost_track(&self) -> bool {
+        self.has_lost_track
     }
 
     /// Reads what is left, and finds out why the log ends where it does.

@@ -116,7 +116,11 @@ impl Segments {
         let mut segments = Segments { count, cut, ..Segments::none(id, bytes) };
         for place in 0..count {
             let (offset, mut header) = (segments.offset(place), [0; SEGMENT_HEADER]);
-            backend.read(offset, &mut header).map_err(io)?;
+            match backend.read(offset, &mut header) {
+                // Whoever writes to it has cut it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                read => read.map_err(io)?,
+            }
             let mut owner = DatabaseId([0; 16]);
             owner.0.copy_from_slice(&header[ID_AT..NUMBER_AT]);
             let sum = checksum(&header[..CHECKSUM_AT], owner.seed());
@@ -158,13 +162,17 @@ impl Segments {
         Some(self.offset(*self.places.get(&number)?) + FIRST as u64 + at)
     }
 
-    /// Fills `out` with what stands from a position on. False if a segment is missing.
+    /// Fills `out` with what stands from a position on. False if a segment is missing, or cut off by whoever
+    /// writes to the log beside.
     pub(super) fn read(&self, backend: &dyn Backend, position: u64, out: &mut [u8]) -> io::Result<bool> {
         let range = position..position + out.len() as u64;
         for (_, _, piece) in self.bytes.pieces(range) {
             let Some(offset) = self.place_of(piece.start) else { return Ok(false) };
             let within = (piece.start - position) as usize..(piece.end - position) as usize;
-            backend.read(offset, &mut out[within])?;
+            match backend.read(offset, &mut out[within]) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+                read => read?,
+            }
         }
         Ok(true)
     }

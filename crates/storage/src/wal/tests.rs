@@ -347,3 +347,57 @@ fn positions_that_no_log_reaches_are_damage() {
     let late = reader(&MemoryBackend::new("log"), u64::MAX - 7).expect_err("no log is so long");
     assert_eq!((forged.kind(), late.kind()), (ErrorKind::Corruption, ErrorKind::Corruption));
 }
+
+#[test]
+fn a_log_is_read_while_it_is_written() {
+    for seed in 1..10 {
+        let (mut random, backend) = (Random(seed), MemoryBackend::new("log"));
+        let mut log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
+        let mut beside = reader(&backend, 0).expect("it is there");
+        let mut left = Vec::new();
+        for _ in 0..400 {
+            match random.below(12) {
+                // What was read may be given to others, and no more.
+                0 => log.cut(beside.position()).expect("no faults"),
+                1 => {
+                    let (_, tail) = replay(&backend, beside.position()).expect("it is whole");
+                    log = Log::resume(Arc::new(backend.clone()), tail).expect("no faults");
+                }
+                2..5 => {
+                    for records in left.drain(..) {
+                        let found = beside.next_commit_beside().expect("no faults").expect("it is there");
+                        assert_eq!(found.records, records);
+                    }
+                    assert_eq!(beside.next_commit_beside().expect("no faults"), None);
+                    assert_eq!(beside.position(), log.position());
+                }
+                _ => {
+                    let records = records(&mut random);
+                    commit(&log, &records).expect("no faults");
+                    left.push(records);
+                }
+            }
+        }
+        assert!(!beside.has_lost_track());
+    }
+}
+
+#[test]
+fn what_a_disk_has_lost_is_not_gone_on_with() {
+    let backend = MemoryBackend::new("log");
+    let log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
+    let end = commit(&log, b"safe").expect("no faults");
+    let before = backend.bytes();
+    commit(&log, b"lost").expect("no faults");
+    let mut beside = reader(&backend, 0).expect("it is there");
+    while beside.next_commit_beside().expect("no faults").is_some() {}
+    // The second one was read, and is not there when the log is opened again.
+    let (from, to) = (512 + end as usize, 512 + end as usize + 64);
+    backend.write(from as u64, &before[from..to]).expect("no faults");
+    let (_, tail) = replay(&backend, 0).expect("a torn tail");
+    let log = Log::resume(Arc::new(backend.clone()), tail).expect("no faults");
+    commit(&log, b"news").expect("no faults");
+    commit(&log, b"more").expect("no faults");
+    assert_eq!(beside.next_commit_beside().expect("no faults"), None);
+    assert!(beside.has_lost_track());
+}

@@ -1,6 +1,7 @@
 //! All tests that need the whole database, in one binary. See `docs/design/testing.md`.
 
 mod bad_input;
+mod beside;
 mod commands;
 mod crashes;
 mod differential;

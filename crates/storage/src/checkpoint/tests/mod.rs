@@ -6,8 +6,10 @@
 //! changes    what a later checkpoint writes, and what it must not leave out
 //! logged     names in the log: recovery of file and log
 //! damage     disks that stop, bytes that rot
+//! beside     followers, while a writer does anything
 //! ```
 
+mod beside;
 mod changes;
 mod damage;
 mod logged;

@@ -240,7 +240,8 @@ fn costs_come_back() {
     assert_eq!(kept(&store), None);
     for machine in ["one", "one", "another"] {
         let moment = Moment::take(&catalog, &Images::default(), || 0).with_costs(costs(machine));
-        store.last = checkpoint(&store.file, &moment, &store.last, State::Open).expect("memory does not fail");
+        store.last =
+            checkpoint(&store.file, &moment, &store.last, State::Open).expect("memory does not fail");
         assert_eq!(kept(&store), costs(machine));
         store.assert_nothing_is_lost();
         store.check(&catalog);

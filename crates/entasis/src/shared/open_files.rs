@@ -1,0 +1,99 @@
+//! The database files that this process has open: one [`Shared`] for each, however often it is opened, and
+//! under whatever name. The lock of a file is between processes; two readings of one file in a process would
+//! be two copies in memory.
+//!
+//! A file is told by device and inode ([`FileId`]). The table holds weak references: a database ends with the
+//! last of its users, of whom upkeep is none, though it holds what it looks at for a moment. Whoever opens
+//! the file meanwhile waits until it is closed. What a database was opened with first is what it has; but who
+//! would write to one that is only read here, or only read one that is written to, is told so.
+
+use super::Shared;
+use crate::config::Config;
+use entasis_storage::backend::FileId;
+use entasis_vector::{Error, Result};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a database that was just closed may have its file open still: until upkeep lets go of it.
+const CLOSING: Duration = Duration::from_secs(2);
+/// Between two looks whether it has.
+const PAUSE: Duration = Duration::from_millis(5);
+
+static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+/// The database in a file: the one that is open, or else one that is opened.
+///
+/// # Errors
+/// As [`Shared::open`].
+pub(super) fn open(path: &Path, config: &Config) -> Result<Arc<Shared>> {
+    let patience = Instant::now() + CLOSING;
+    loop {
+        let id = FileId::of(path).ok().flatten();
+        let open = upgraded(&table());
+        let found = find(&open, id);
+        // Whoever is the last one to hold a database closes it, which takes its time.
+        drop(open);
+        if let Some(shared) = found {
+            return agreed(shared, path, config);
+        }
+        match Shared::open_anew(path, config.clone()) {
+            Ok(shared) => return add(Arc::new(shared), path, config),
+            Err(error) if is_in_use_here(&error) && Instant::now() < patience => thread::sleep(PAUSE),
+            Err(error) if is_in_use_here(&error) => {
+                return Err(error.with_hint("it is being closed, or opened, in this process: try again"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn table() -> MutexGuard<'static, Vec<Weak<Shared>>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Those that are not gone.
+fn upgraded(open: &[Weak<Shared>]) -> Vec<Arc<Shared>> {
+    open.iter().filter_map(Weak::upgrade).collect()
+}
+
+/// The database that has a file open, if somebody uses it but upkeep and whoever looks here.
+fn find(open: &[Arc<Shared>], id: Option<FileId>) -> Option<Arc<Shared>> {
+    let is_used =
+        |shared: &Arc<Shared>| Arc::strong_count(shared) > 1 + usize::from(shared.upkeep.is_looking());
+    open.iter().find(|shared| id.is_some() && shared.file_id() == id && is_used(shared)).cloned()
+}
+
+/// Adds a database that was opened, unless another thread has opened the file as well, to read it.
+fn add(shared: Arc<Shared>, path: &Path, config: &Config) -> Result<Arc<Shared>> {
+    let mut table = table();
+    table.retain(|shared| shared.strong_count() > 0);
+    let open = upgraded(&table);
+    let other = find(&open, shared.file_id());
+    if other.is_none() {
+        table.push(Arc::downgrade(&shared));
+    }
+    drop(table);
+    drop(open);
+    other.map_or(Ok(shared), |other| agreed(other, path, config))
+}
+
+/// A database that is open, if it is open for what it is opened for now.
+fn agreed(shared: Arc<Shared>, path: &Path, config: &Config) -> Result<Arc<Shared>> {
+    if shared.is_read_only() == config.read_only {
+        return Ok(shared);
+    }
+    let (path, is, other) = match config.read_only {
+        true => (path.display(), "written to", "read-only"),
+        false => (path.display(), "only read", "to be written"),
+    };
+    let error =
+        Error::input(format!("{path} is open in this process and {is}: it cannot be opened {other} as well"));
+    Err(error.with_hint("open it in the same way, or close it first"))
+}
+
+/// True for the error that this process has the file open.
+fn is_in_use_here(error: &Error) -> bool {
+    error.message().ends_with(&format!("is in use by process {}", std::process::id()))
+}

@@ -1,0 +1,174 @@
+//! What commits of a log did, done once more: names change here, rows in [`Table::redo_one`], or as whoever
+//! reads the log says. A record that does not apply is damage: the log and the file do not belong together.
+
+use super::objects::{self, Relation, lasting, tables_of};
+use super::read;
+use super::record::Checkpointed;
+use super::source::Source;
+use crate::catalog::{CatalogVersion, Entry};
+use crate::definition::{ObjectId, Sequence};
+use crate::file::{DataFile, Extent};
+use crate::record::{Record, Records, damaged, kind};
+use crate::table::Table;
+use crate::wal::{Commit, LogReader};
+use entasis_vector::{Error, Result};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The state so far.
+pub(super) struct Replay<'a> {
+    pub(super) file: &'a DataFile,
+    pub(super) names: CatalogVersion,
+    /// Images that were read are taken out of the free pages of the file.
+    pub(super) claims: bool,
+    /// What the next checkpoint is to know.
+    pub(super) written: Checkpointed,
+    pub(super) known: Known,
+}
+
+/// Tables, indexes and sequences by their ids. Copies share what they have, until one of them changes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    /// Those that have names, or had them before the commit.
+    pub(super) tables: Arc<HashMap<u64, Arc<Table>>>,
+    sequences: Arc<HashMap<u64, Arc<Sequence>>>,
+}
+
+impl Known {
+    /// Knows those of an entry.
+    fn add(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Table(entry) => {
+                let tables = tables_of(entry).map(|table| (table.object().number(), table.clone()));
+                Arc::make_mut(&mut self.tables).extend(tables);
+            }
+            Entry::Sequence(sequence) => {
+                Arc::make_mut(&mut self.sequences).insert(sequence.id().number(), sequence.clone());
+            }
+            Entry::View(_) | Entry::Schema(_) => {}
+        }
+    }
+
+    /// Those of all objects that outlive their connections.
+    pub(super) fn of(names: &CatalogVersion) -> Known {
+        let mut known = Known::default();
+        lasting(names).for_each(|entry| known.add(entry));
+        known
+    }
+}
+
+/// Does what a record of rows says, in the place of [`Replay::commit`]'s `rows`, where nobody else knows the
+/// tables.
+pub(super) fn redo(record: Record<'_>, known: &Known) -> Result<()> {
+    Table::redo_one(record, &|id| known.tables.get(&id).cloned())
+}
+
+/// The error of a commit, with its place.
+pub(super) fn at(log: &LogReader, commit: &Commit, error: &Error) -> Error {
+    let message = format!("{}, position {}: {}", log.name(), commit.position, error.message());
+    Error::new(error.kind(), message)
+}
+
+impl<'a> Replay<'a> {
+    /// Begins with some names.
+    pub(super) fn of(file: &'a DataFile, names: CatalogVersion) -> Replay<'a> {
+        let known = Known::of(&names);
+        Replay::knowing(file, names, known)
+    }
+
+    /// The same, for who knows already what there is.
+    pub(super) fn knowing(file: &'a DataFile, names: CatalogVersion, known: Known) -> Replay<'a> {
+        Replay { file, names, claims: false, written: Checkpointed::default(), known }
+    }
+
+    /// Does what the records of a commit say; those of rows by `rows`.
+    pub(super) fn commit(
+        &mut self,
+        records: &[u8],
+        rows: &mut dyn FnMut(Record<'_>, &Known) -> Result<()>,
+    ) -> Result<()> {
+        let mut are_names_changed = false;
+        for record in Records::new(records) {
+            let record = record?;
+            match record.kind() {
+                kind::PUT => self.put(record)?,
+                kind::DROP => self.drop(record)?,
+                kind::SEQUENCE => {
+                    self.sequence(record)?;
+                    continue;
+                }
+                _ => {
+                    rows(record, &self.known)?;
+                    continue;
+                }
+            }
+            are_names_changed = true;
+        }
+        if are_names_changed {
+            // Tables that were dropped may have been written to by the same commit.
+            let named = self.names.tables().flat_map(|entry| tables_of(entry).map(|table| table.object()));
+            let named: HashSet<u64> = named.map(ObjectId::number).collect();
+            Arc::make_mut(&mut self.known.tables).retain(|id, _| named.contains(id));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, record: Record<'_>) -> Result<()> {
+        let mut source = Source::of_record(record.body());
+        let object = objects::object(&mut source, u64::MAX)?;
+        let images = source.list(|source| Ok((source.varint()?, source.extent()?)))?;
+        source.end()?;
+        let mut images: BTreeMap<u64, Extent> = images.into_iter().collect();
+        let entry = object.entry(&mut |relation| self.table(relation, &mut images))?;
+        source.check(images.is_empty(), "rows of a table that it does not make")?;
+        // A sequence that has another entry now goes on with what it has given out.
+        if let Entry::Sequence(sequence) = &entry {
+            ObjectId::reserve(sequence.id().number() + 1);
+        }
+        self.known.add(&entry);
+        self.names.put(entry);
+        Ok(())
+    }
+
+    /// The table of a relation: one that is known, or a new one with the rows that the log refers to.
+    fn table(&mut self, relation: Relation, images: &mut BTreeMap<u64, Extent>) -> Result<Arc<Table>> {
+        let id = relation.id;
+        if let Some(table) = self.known.tables.get(&id.number()) {
+            return Ok(table.clone());
+        }
+        ObjectId::reserve(id.number() + 1);
+        let Some(manifest) = images.remove(&id.number()) else {
+            let Relation { id, name, schema, options } = relation;
+            return Ok(Table::with_id(id, name, schema, options));
+        };
+        let (table, written) = read::table(self.file, relation, manifest)?;
+        if self.claims {
+            let extents: BTreeMap<u64, Extent> =
+                written.extents().map(|extent| (extent.offset, extent)).collect();
+            extents
+                .into_values()
+                .filter(|extent| extent.bytes > 0)
+                .try_for_each(|extent| self.file.claim(extent))?;
+        }
+        self.written.tables.insert(id, written);
+        Ok(table)
+    }
+
+    fn drop(&mut self, record: Record<'_>) -> Result<()> {
+        let mut source = Source::of_record(record.body());
+        let name = source.text()?;
+        source.end()?;
+        if self.names.take(name) { Ok(()) } else { Err(damaged("what it drops is not there")) }
+    }
+
+    fn sequence(&mut self, record: Record<'_>) -> Result<()> {
+        let mut source = Source::of_record(record.body());
+        let (id, next) = (source.varint()?, source.maybe(Source::i64)?);
+        source.end()?;
+        // Somebody may have taken a number of one that was just dropped.
+        if let Some(sequence) = self.known.sequences.get(&id) {
+            sequence.go_on_with(next);
+        }
+        Ok(())
+    }
+}
