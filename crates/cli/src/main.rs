@@ -29,11 +29,13 @@ mod style;
 
 use args::{Args, Task};
 use clap::Parser;
-use entasis::{Config, Database, Error};
+use entasis::{Config, Database, Error, Progress};
+use progress::with_bar;
 use session::{Outcome, Session};
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use style::Style;
 
 fn main() -> ExitCode {
@@ -99,7 +101,12 @@ fn open(args: &Args) -> entasis::Result<Database> {
         config.set("memory_limit", limit)?;
     }
     match &args.database {
-        Some(path) => Database::open(path, config),
+        Some(path) => {
+            let opening = Arc::new(Progress::default());
+            config.opening = Some(opening.clone());
+            let show = io::stdout().is_terminal() && io::stderr().is_terminal();
+            with_bar("Opening", &opening, show, || Database::open(path, config))
+        }
         None => Database::in_memory(config),
     }
 }

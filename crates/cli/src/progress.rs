@@ -1,6 +1,7 @@
-//! A progress bar with the time left, for statements that run longer than two seconds.
+//! A progress bar with the time left, for statements that run longer than two seconds, and for the opening of
+//! a file.
 //!
-//! The statement runs on the calling thread; another one looks at its progress ten times a second and draws.
+//! What is shown runs on the calling thread; another one looks at its progress ten times a second and draws.
 
 use entasis::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,27 +16,27 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Steps of a bar.
 const STEPS: u64 = 1000;
 
-/// Runs `run`, with a bar that follows `progress` if `show`.
-pub fn with_bar<T>(progress: &Progress, show: bool, run: impl FnOnce() -> T) -> T {
+/// Runs `run`, with a bar behind `title` that follows `progress` if `show`.
+pub fn with_bar<T>(title: &str, progress: &Progress, show: bool, run: impl FnOnce() -> T) -> T {
     if !show {
         return run();
     }
     let (running, end) = channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || watch(progress, &end));
+        scope.spawn(move || watch(title, progress, &end));
         let result = run();
         drop(running);
         result
     })
 }
 
-fn watch(progress: &Progress, end: &Receiver<()>) {
+fn watch(title: &str, progress: &Progress, end: &Receiver<()>) {
     let start = Instant::now();
     let ended = |wait| end.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
     if ended(PATIENCE) {
         return;
     }
-    let bar = bar("Running");
+    let bar = bar(title);
     loop {
         let share = progress.get();
         bar.set_position((share * STEPS as f64) as u64);
@@ -108,6 +109,6 @@ mod tests {
     #[test]
     fn the_result_comes_back_with_or_without_a_bar() {
         let progress = Progress::default();
-        assert_eq!(with_bar(&progress, false, || 1) + with_bar(&progress, true, || 2), 3);
+        assert_eq!(with_bar("", &progress, false, || 1) + with_bar("", &progress, true, || 2), 3);
     }
 }

@@ -102,7 +102,7 @@ impl Session {
         let bar = io::stderr().is_terminal();
         let (connection, interrupts) = (&self.connection, &self.interrupts);
         let written = interrupts.guard(|| {
-            let rows = progress::with_bar(&connection.progress(), bar, || connection.execute(sql));
+            let rows = progress::with_bar("Running", &connection.progress(), bar, || connection.execute(sql));
             let rows = match rows {
                 Ok(rows) => rows,
                 Err(error) => return Ok(Err(error)),

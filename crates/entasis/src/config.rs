@@ -1,6 +1,8 @@
 //! What a database is opened with.
 
+use entasis_engine::exec::Progress;
 use entasis_vector::{Error, Result};
+use std::sync::Arc;
 
 /// How a database is opened, and its limits, each of which may be changed later with `SET`.
 #[derive(Debug, Clone)]
@@ -12,6 +14,8 @@ pub struct Config {
     /// The database is only read: its file must be there, and another process may write to it meanwhile. By
     /// default it is written to, by this process alone.
     pub read_only: bool,
+    /// How far opening its file is, for a progress bar: the share that has been read.
+    pub opening: Option<Arc<Progress>>,
     /// Called when the database has had nothing to do for more than a second: for an allocator that keeps
     /// what was freed until somebody allocates.
     pub when_idle: Option<fn()>,
@@ -26,6 +30,7 @@ impl Default for Config {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory_limit: machine_memory().map_or(usize::MAX, |bytes| bytes / 10 * 8),
             read_only: false,
+            opening: None,
             when_idle: None,
             when_short: None,
         }

@@ -30,7 +30,9 @@ pub(crate) use self::backup::Watch;
 pub(super) use self::backup::backup;
 
 use super::opening;
+use super::watched::Bytes;
 use crate::config::format_bytes;
+use entasis_engine::exec::Progress;
 use entasis_storage::backend::{Backend, FileId};
 use entasis_storage::checkpoint::{self, Checkpointed, Images, MachineCosts, Moment, NameChanges, Recovered};
 use entasis_storage::file::{Contents, DataFile, State};
@@ -122,15 +124,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Durable {
-    /// The database in a file, which is made if there is none or it is empty, and its catalog.
+    /// The database in a file, which is made if there is none or it is empty, and its catalog. `progress` is told
+    /// of how much has been read.
     ///
     /// # Errors
     /// I/O; input, if it is no database, or another process has it open; corruption, with the place.
-    pub(super) fn open(path: &Path) -> Result<(Durable, Catalog)> {
-        let (file, id) = opening::open_file(path)?;
+    pub(super) fn open(path: &Path, progress: Option<Arc<Progress>>) -> Result<(Durable, Catalog)> {
+        let read = progress.map(|progress| Arc::new(Bytes::new(progress, 0)));
+        let (file, id) = opening::open_file(path, read.as_ref())?;
         let log_path = opening::log_path(path);
-        let log = opening::open_log(&log_path)?;
-        let (mut durable, catalog) = Durable::on(file, Arc::new(log))?;
+        let log = opening::open_log(&log_path, read.as_ref())?;
+        let (mut durable, catalog) = Durable::on(file, log)?;
         durable.log_path = Some(log_path);
         durable.id = Some(id);
         Ok((durable, catalog))

@@ -8,6 +8,7 @@ mod open_files;
 mod opening;
 mod reading;
 mod upkeep;
+mod watched;
 
 pub(crate) use self::durable::{AutoCheckpoint, Watch};
 
@@ -93,7 +94,7 @@ impl Shared {
             shared.reading = Some(reading);
             shared
         } else {
-            let (durable, catalog) = Durable::open(path)?;
+            let (durable, catalog) = Durable::open(path, config.opening.clone())?;
             Shared::with(config, catalog, Some(durable))
         };
         shared.path = Some(path.to_owned());

@@ -1,5 +1,6 @@
 //! The data file of a database and its log: opened, or made.
 
+use super::watched::{Bytes, Watched, WatchedFile};
 use entasis_storage::backend::{Backend, FileBackend, FileId, MemoryBackend, create_file, sync_directory};
 use entasis_storage::checkpoint::{Files, Part};
 use entasis_storage::file::{Access, DataFile, DatabaseId};
@@ -19,15 +20,26 @@ pub(super) fn log_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// A file, whose reads are counted if somebody wants to know.
+fn watched(file: FileBackend, read: Option<&Arc<Bytes>>) -> Arc<dyn Backend> {
+    let Some(read) = read.cloned() else { return Arc::new(file) };
+    read.expect(file.length().unwrap_or(0));
+    let tell = Box::new(move |bytes| {
+        read.add(bytes);
+        Ok(())
+    });
+    Arc::new(WatchedFile { file: Arc::new(file), watched: Watched::Reads, tell })
+}
+
 /// Opens the file of a log, or makes an empty one, whose name stays.
-pub(super) fn open_log(path: &Path) -> Result<FileBackend> {
+pub(super) fn open_log(path: &Path, read: Option<&Arc<Bytes>>) -> Result<Arc<dyn Backend>> {
     let failed = |error| Error::io(format!("cannot open the log {}", path.display()), &error);
     let is_new = !path.try_exists().map_err(failed)?;
     let file = FileBackend::open(path, true).map_err(failed)?;
     if is_new {
         sync_directory(path).map_err(failed)?;
     }
-    Ok(file)
+    Ok(watched(file, read))
 }
 
 /// The files of a database that is only read, by their names.
@@ -85,8 +97,9 @@ fn refuse_directory(path: &Path) -> Result<()> {
     if path.is_dir() { Err(Error::new(ErrorKind::Io, text())) } else { Ok(()) }
 }
 
-/// Opens a database file for writing, or makes it. Also which file it is.
-pub(super) fn open_file(path: &Path) -> Result<(DataFile, FileId)> {
+/// Opens a database file for writing, or makes it. Also which file it is. What is read of it is counted in
+/// `read`.
+pub(super) fn open_file(path: &Path, read: Option<&Arc<Bytes>>) -> Result<(DataFile, FileId)> {
     let shown = path.display();
     let failed = |error| Error::io(format!("cannot open the database {shown}"), &error);
     refuse_directory(path)?;
@@ -101,7 +114,7 @@ pub(super) fn open_file(path: &Path) -> Result<(DataFile, FileId)> {
         None => FileBackend::open(path, true).map_err(failed)?,
     };
     let id = file.id().map_err(failed)?;
-    let file: Arc<dyn Backend> = Arc::new(file);
+    let file = watched(file, read);
     let opened = match file.length().map_err(failed)? {
         0 => DataFile::create(file.clone(), new_id(), SEGMENT_BYTES),
         _ => DataFile::open(file.clone(), Access::Write),

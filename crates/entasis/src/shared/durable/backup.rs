@@ -4,16 +4,16 @@
 //! nothing of another database is taken for part of it, and gets its name when all of it is on the disk.
 
 use crate::shared::opening::{SEGMENT_BYTES, new_id};
+use crate::shared::watched::{Bytes, Watched, WatchedFile};
 use entasis_engine::exec::{CancelFlag, Progress};
 use entasis_storage::Catalog;
-use entasis_storage::backend::{Backend, FileBackend, Lock, put_file};
+use entasis_storage::backend::{FileBackend, Lock, put_file};
 use entasis_storage::checkpoint::{self, Checkpointed, Images, Moment};
 use entasis_storage::file::{DataFile, State};
 use entasis_vector::{Error, ErrorKind, Result};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is shown while a backup is written, and what stops it.
 pub(crate) struct Watch {
@@ -51,7 +51,16 @@ pub(in crate::shared) fn backup(catalog: &Catalog, path: &Path, replaces: bool, 
     let bytes = moment.tables().map(|table| table.bytes() as u64).sum::<u64>().max(1);
     let cancel = watch.cancel.clone();
     let put = put_file(path, replaces, |file| {
-        let file = Arc::new(Watched { file, watch, bytes, written: AtomicU64::new(0) });
+        let written = Bytes::new(watch.progress, bytes);
+        let cancel = watch.cancel;
+        let tell = Box::new(move |bytes| match cancel.is_raised() {
+            true => Err(io::Error::other("interrupted")),
+            false => {
+                written.add(bytes);
+                Ok(())
+            }
+        });
+        let file = Arc::new(WatchedFile { file, watched: Watched::Writes, tell });
         let file = DataFile::create(file, new_id(), SEGMENT_BYTES)?;
         checkpoint::checkpoint(&file, &moment, &Checkpointed::default(), State::Closed)?;
         Ok(())
@@ -80,56 +89,5 @@ impl From<io::Error> for Failed {
 impl From<Error> for Failed {
     fn from(error: Error) -> Failed {
         Failed::Other(error)
-    }
-}
-
-/// A file that is written while somebody watches.
-struct Watched {
-    file: Arc<FileBackend>,
-    watch: Watch,
-    /// About as many as there are to be written.
-    bytes: u64,
-    written: AtomicU64,
-}
-
-impl std::fmt::Debug for Watched {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.file.fmt(f)
-    }
-}
-
-impl Backend for Watched {
-    fn name(&self) -> &str {
-        self.file.name()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read(offset, out)
-    }
-
-    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if self.watch.cancel.is_raised() {
-            return Err(io::Error::other("interrupted"));
-        }
-        let length = bytes.len() as u64;
-        let written = self.written.fetch_add(length, Ordering::Relaxed) + length;
-        self.watch.progress.set(written as f64 / self.bytes as f64);
-        self.file.write(offset, bytes)
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        self.file.length()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.file.sync()
-    }
-
-    fn lock(&self, lock: Lock) -> io::Result<bool> {
-        self.file.lock(lock)
     }
 }
