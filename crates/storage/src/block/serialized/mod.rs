@@ -1,14 +1,15 @@
 //! Blocks as bytes, and back: the form in which a checkpoint stores them (docs/design/file-format.md,
 //! "Blocks").
 //!
-//! The bytes are those of memory, so that a block that was read has the encoding and the size of the one that
-//! was written, and nothing is encoded or decoded on the way. What blocks of a row group share, a dictionary
+//! The bytes are those of memory but for long strings, which are compressed (`texts`): so a block that was read
+//! has the encoding and the size of the one that was written. What blocks of a row group share, a dictionary
 //! or a table of symbols, is written once beside them ([`Shared`]).
 //!
 //! | module | |
 //! |---|---|
 //! | `write` | a block to bytes. Slots that are not live are blanked where they may be written meanwhile |
 //! | `read` | bytes to a block, of which nothing is believed |
+//! | `texts` | strings, compressed where that saves much |
 //! | `shared`, `read_shared` | dictionaries and symbols |
 //!
 //! Reading never panics, whatever the bytes are, nor does reading the values of the block that comes of it:
@@ -21,6 +22,7 @@
 mod read;
 mod read_shared;
 mod shared;
+mod texts;
 mod write;
 
 pub use read::read;

@@ -14,7 +14,7 @@ use entasis_vector::{Buffer, Error, ErrorKind, Interval, Native, PhysicalType, R
 /// How deep values stand in values: doubles as runs of integers.
 const DEPTH: usize = 2;
 /// The bytes end.
-const SHORT: &str = "it ends too early";
+pub(super) const SHORT: &str = "it ends too early";
 
 /// What is wrong.
 pub(super) type Flaw = &'static str;
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         self.cursor.u8().ok_or(SHORT)
     }
 
-    fn u16(&mut self) -> Result<u16, Flaw> {
+    pub(super) fn u16(&mut self) -> Result<u16, Flaw> {
         self.cursor.u16().ok_or(SHORT)
     }
 
@@ -277,18 +277,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As many strings as slots.
-    fn strings(&mut self, slots: usize) -> Result<StringBytes, Flaw> {
-        let width = self.u8()?;
-        let count = usize::from(self.u16()?);
-        check(count == slots && matches!(width, 2 | 4), "its number of strings")?;
-        self.strings_of(count, width)
-    }
-
     /// So many strings, whose ends have 2 or 4 bytes.
     pub(super) fn strings_of(&mut self, count: usize, width: u8) -> Result<StringBytes, Flaw> {
+        let ends = self.ends(count, width)?;
+        let length = ends.last().copied().unwrap_or(0) as usize;
+        Ok(StringBytes::new(&ends, self.take(length)?))
+    }
+
+    /// The ends of so many strings, each of 2 or 4 bytes.
+    pub(super) fn ends(&mut self, count: usize, width: u8) -> Result<Vec<u32>, Flaw> {
         let bytes = count.checked_mul(width.into()).ok_or(SHORT)?;
-        let mut ends = Cursor::new(self.cursor.take(bytes).ok_or(SHORT)?);
+        let mut ends = Cursor::new(self.take(bytes)?);
         let mut all = Vec::with_capacity(count);
         for _ in 0..count {
             let end = if width == 2 { ends.u16().map(u32::from) } else { ends.u32() };
@@ -296,7 +295,12 @@ impl<'a> Reader<'a> {
         }
         let length = all.last().copied().unwrap_or(0) as usize;
         check(all.is_sorted() && (width == 2) == (length <= u16::MAX.into()), "the ends of its strings")?;
-        Ok(StringBytes::new(&all, self.cursor.take(length).ok_or(SHORT)?))
+        Ok(all)
+    }
+
+    /// So many bytes.
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Flaw> {
+        self.cursor.take(count).ok_or(SHORT)
     }
 
     /// Finds out whether strings of a column of texts are such.

@@ -1,6 +1,6 @@
 //! A block to bytes.
 
-use super::{Column, HAS_VALIDITY, IS_ASCENDING, PACKED, PHYSICAL, VERSION, code_of};
+use super::{Column, HAS_VALIDITY, IS_ASCENDING, PACKED, PHYSICAL, VERSION, code_of, texts};
 use crate::backend::bytes::push_counted;
 use crate::block::{Block, Codes, StringBytes, Values, cells, with_fixed};
 use entasis_vector::{Buffer, Native, Value, bitmap};
@@ -55,7 +55,7 @@ impl Slots<'_> {
                 unreachable!("strings have no fixed width")
             ),
             Values::Dictionary { codes, .. } => self.write_codes(codes, out),
-            Values::Strings(strings) => write_strings(strings, out),
+            Values::Strings(strings) => texts::write(strings, out),
             Values::Views(views) => {
                 let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(self.slots));
                 for slot in 0..self.slots {
@@ -63,7 +63,7 @@ impl Slots<'_> {
                     bytes.extend_from_slice(if self.is_live(slot) { views.get(slot) } else { &[] });
                     ends.push(bytes.len() as u32);
                 }
-                write_strings(&StringBytes::new(&ends, &bytes), out);
+                texts::write(&StringBytes::new(&ends, &bytes), out);
             }
             Values::Sequence(sequence) => {
                 let (first, step) = sequence.parts();
@@ -95,7 +95,7 @@ impl Slots<'_> {
                 write_patches(patches.within(0, self.slots), f64::to_le_bytes, out);
             }
             Values::Singles(singles) => self.write_buffer::<f32>(singles.buffer(), out),
-            Values::Fsst(fsst) => write_strings(fsst.codes(), out),
+            Values::Fsst(fsst) => texts::write_plain(fsst.codes(), out),
             Values::Multiples(multiples) => {
                 out.extend(multiples.least().to_le_bytes());
                 out.extend(multiples.factor().to_le_bytes());
@@ -133,21 +133,6 @@ impl Slots<'_> {
         dead.for_each(|slot| copy.as_mut_slice::<T>()[slot] = T::default());
         out.extend_from_slice(&copy.as_slice::<u8>()[..self.slots * size_of::<T>()]);
     }
-}
-
-/// Strings: how wide their ends are, how many there are, the ends, and the bytes.
-pub(super) fn write_strings(strings: &StringBytes, out: &mut Vec<u8>) {
-    let (ends, bytes) = strings.parts();
-    let is_short = bytes.len() <= u16::MAX.into();
-    out.push(if is_short { 2 } else { 4 });
-    out.extend((ends.len() as u16).to_le_bytes());
-    for end in ends {
-        match is_short {
-            true => out.extend((end as u16).to_le_bytes()),
-            false => out.extend(end.to_le_bytes()),
-        }
-    }
-    out.extend_from_slice(bytes);
 }
 
 fn write_patches<V: Copy>(

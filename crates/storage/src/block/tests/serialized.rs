@@ -312,3 +312,29 @@ fn random_bytes_are_no_block() {
         }
     }
 }
+
+/// Long strings take less in a file than in memory, and come back as they were; others are left alone.
+#[test]
+fn strings_are_compressed_where_it_pays() {
+    let mut random = Random(5);
+    let mut noise = |_| -> String { (0..24).map(|_| char::from(b'!' + random.below(90) as u8)).collect() };
+    let words = |i: usize| format!("the {} of {} sleeps quickly above {}", i % 7, i % 13, i * 31);
+    for (texts, pays) in [((0..900).map(words).collect(), true), ((0..900).map(&mut noise).collect(), false)]
+    {
+        let texts: Vec<String> = texts;
+        let values = texts.iter().map(|text| Value::Text(text.as_str().into())).collect();
+        let case = Case { ty: DataType::Varchar, values, compressions: &[] };
+        let table = table(&case, Compression::Strings, Layout::Insertion, |_| false);
+        let (column, snapshot) = (Column::of(DataType::Varchar), table.snapshot());
+        let slice = &snapshot.row_groups().next().expect("it has rows").slices[0];
+        let (live, block) = (slice.live(), slice.block(1));
+        let mut bytes = Vec::new();
+        write(block, column, live, &mut bytes);
+        let length: usize = texts.iter().map(String::len).sum();
+        assert_eq!(bytes.len() < length * 2 / 3, pays, "{} of {length}", bytes.len());
+        assert_eq!(
+            self::values(&again(block, column, live), column, live),
+            self::values(block, column, live)
+        );
+    }
+}
