@@ -277,13 +277,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// So many strings, whose ends have 2 or 4 bytes.
-    pub(super) fn strings_of(&mut self, count: usize, width: u8) -> Result<StringBytes, Flaw> {
-        let ends = self.ends(count, width)?;
-        let length = ends.last().copied().unwrap_or(0) as usize;
-        Ok(StringBytes::new(&ends, self.take(length)?))
-    }
-
     /// The ends of so many strings, each of 2 or 4 bytes.
     pub(super) fn ends(&mut self, count: usize, width: u8) -> Result<Vec<u32>, Flaw> {
         let bytes = count.checked_mul(width.into()).ok_or(SHORT)?;
