@@ -64,6 +64,7 @@ pub use syntax::parse::parse;
 pub use syntax::parsed::{Command, Parsed, Preparing};
 pub use syntax::placeholders::check_arguments;
 pub use syntax::stored::{Mentioned, called_sequences, mentioned_columns};
+pub use syntax::targets::{Subject, What};
 pub use syntax::types::parse_type;
 
 /// Names of all scalar and aggregate functions, sorted, for completion.

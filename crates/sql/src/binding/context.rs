@@ -245,9 +245,9 @@ impl<'a> Context<'a> {
         keys.len() - 1
     }
 
-    /// See [`Catalog::current_schema`].
-    pub(crate) fn current_schema(&self) -> Option<String> {
-        self.catalog.current_schema()
+    /// See [`Catalog::current`].
+    pub(crate) fn current(&self) -> (String, String) {
+        self.catalog.current()
     }
 
     pub(crate) fn options(&self) -> &ConfigOptions {

@@ -5,6 +5,7 @@
 use super::binder::{Binder, STEPS, description};
 use super::bound::{ObjectKind, Statement};
 use super::locate::locate;
+use super::resolve::is_home;
 use super::{resolve, sequence, transaction, zone};
 use crate::binding::context::{Context, Given};
 use crate::environment::schema::{known_schemas, new_name};
@@ -55,7 +56,8 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
     };
     on_deep_stack(statement.is_deep(), || {
         let binder = Binder { catalog, params, given: Given::default(), with: None };
-        let resolved = resolve::resolved(&statement.ast, catalog);
+        let has_database = statement.qualifiers.iter().any(|name| catalog.has_database(name));
+        let resolved = resolve::resolved(&statement.ast, catalog, has_database);
         let ast = resolved.as_ref().unwrap_or(&statement.ast);
         let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
         zone::apply(&mut bound, catalog.session().zone);
@@ -83,9 +85,11 @@ impl Binder<'_> {
                 return Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"));
             }
             Ast::Calibrate => Statement::Calibrate,
-            Ast::Checkpoint => Statement::Checkpoint,
+            Ast::Checkpoint { database } => Statement::Checkpoint { database: database.clone() },
             Ast::Command(command) => Statement::Command(self.command(command)?),
-            Ast::ShowTables => Statement::ShowTables,
+            Ast::ShowTables { of } => Statement::ShowTables { of: of.clone() },
+            Ast::ShowAllTables => Statement::ShowAllTables,
+            Ast::Use { name } => Statement::Use { name: name.clone() },
             Ast::ShowSettings => Statement::ShowSettings,
             Ast::ShowSetting(name) => self.show(name)?,
             Ast::Set { name, value } => {
@@ -179,7 +183,8 @@ impl Binder<'_> {
     /// A command, with the name of its table, which there is.
     fn command(&self, command: &Command<ObjectName>) -> Result<Command<String>> {
         let table = |name: &Option<ObjectName>| {
-            name.as_ref().map(|name| {
+            // One that is no table may be the database.
+            name.as_ref().filter(|name| !is_home(name, self.catalog)).map(|name| {
                 let name = table_name(name)?;
                 // Nothing of its rows is to be held.
                 match self.catalog.definition(&name) {
@@ -202,10 +207,16 @@ impl Binder<'_> {
             Command::Backup { path, options } => {
                 Command::Backup { path: path.clone(), options: options.clone() }
             }
-            Command::Attach { path, name, options } => {
-                Command::Attach { path: path.clone(), name: name.clone(), options: options.clone() }
+            Command::Attach { path, name, if_not_exists, or_replace, options } => Command::Attach {
+                path: path.clone(),
+                name: name.clone(),
+                if_not_exists: *if_not_exists,
+                or_replace: *or_replace,
+                options: options.clone(),
+            },
+            Command::Detach { name, if_exists } => {
+                Command::Detach { name: name.clone(), if_exists: *if_exists }
             }
-            Command::Detach { name } => Command::Detach { name: name.clone() },
             Command::ShowDatabases => Command::ShowDatabases,
             Command::Vacuum { table: name } => Command::Vacuum { table: table(name).transpose()? },
         })

@@ -52,6 +52,15 @@ impl WrittenName {
     pub(crate) fn of(name: &ObjectName) -> Option<WrittenName> {
         Some(WrittenName { name: table_name(name).ok()?, has_schema: name.0.len() > 1 })
     }
+
+    /// The name of a table that has these parts, in lower case.
+    pub(crate) fn of_parts(parts: &[String]) -> Option<WrittenName> {
+        match parts {
+            [own] => Some(WrittenName { name: own.clone(), has_schema: false }),
+            [schema, own] => Some(WrittenName { name: in_schema(schema, own), has_schema: true }),
+            _ => None,
+        }
+    }
 }
 
 /// True for the schema that is always there.
