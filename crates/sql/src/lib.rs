@@ -53,7 +53,7 @@ pub use environment::{Argument, Catalog, Sequence, Session, TimeZone, clock};
 pub use names::nearest;
 pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, ROW_ID, Referring, Repeated,
-    SequenceOptions, Statement, bind, bind_template, follow, view_of,
+    SequenceOptions, Statement, bind, bind_stored, bind_template, follow, view_of,
 };
 pub use syntax::commands::quoted;
 pub use syntax::complete::is_complete;

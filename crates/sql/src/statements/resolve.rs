@@ -116,8 +116,7 @@ impl VisitorMut for Prefixer<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if let Expr::Function(function) = expr
-            && let Some(text) = sequence_text(function)
-            && let own = text.to_lowercase()
+            && let Some((own, text)) = sequence_text(function)
             && self.needs.contains(&own)
         {
             let schema = if own.contains('.') { "" } else { "main." };
@@ -127,14 +126,14 @@ impl VisitorMut for Prefixer<'_> {
     }
 }
 
-/// The text by which a call names a sequence.
-fn sequence_text(function: &mut Function) -> Option<&mut String> {
+/// The name of a sequence that is called, and the text that names it.
+fn sequence_text(function: &mut Function) -> Option<(String, &mut String)> {
     Kind::of(&function.name.to_string().to_lowercase())?;
-    named_sequence(function).ok()?;
+    let name = named_sequence(function).ok()?;
     let FunctionArguments::List(list) = &mut function.args else { return None };
     match list.args.as_mut_slice() {
         [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] => match &mut value.value {
-            Value::SingleQuotedString(text) => Some(text),
+            Value::SingleQuotedString(text) => Some((name, text)),
             _ => None,
         },
         _ => None,
@@ -303,9 +302,22 @@ impl Resolver<'_> {
         }
     }
 
+    /// Takes the database and the schema from the name of a column, whose table has its own name alone.
+    fn column(&self, parts: &mut Vec<Ident>) {
+        if let [table @ .., _] = parts.as_slice()
+            && table.len() > 1
+            && self.catalog.has_database(&table[0].value.to_lowercase())
+        {
+            let table: Vec<String> = table.iter().map(|part| part.value.to_lowercase()).collect();
+            if self.catalog.place(&table, self.declared).is_some() {
+                parts.drain(..parts.len() - 2);
+            }
+        }
+    }
+
     /// The sequence that a call names.
     fn sequence(&self, function: &mut Function) {
-        let Some(text) = sequence_text(function) else { return };
+        let Some((_, text)) = sequence_text(function) else { return };
         let parts: Vec<String> = text.split('.').map(|part| part.trim_matches('"').to_lowercase()).collect();
         if let Some(placed) = self.catalog.place(&parts, self.declared) {
             *text = placed.join(".");
@@ -352,8 +364,10 @@ impl VisitorMut for Resolver<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if let Expr::Function(function) = expr {
-            self.sequence(function);
+        match expr {
+            Expr::Function(function) => self.sequence(function),
+            Expr::CompoundIdentifier(parts) => self.column(parts),
+            _ => {}
         }
         ControlFlow::Continue(())
     }

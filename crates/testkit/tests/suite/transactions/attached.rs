@@ -140,7 +140,8 @@ fn step(connection: &Connection, model: &mut Model, random: &mut Random, log: &m
         3 | 4 => {
             let (name, key) = (model.name(database, random), random.below(KEYS) as i64);
             let sql = format!("SELECT v FROM {name} WHERE k = {key}");
-            let expected: Vec<Option<i64>> = model.rows()[database].get(&key).map(|v| Some(*v)).into_iter().collect();
+            let expected: Vec<Option<i64>> =
+                model.rows()[database].get(&key).map(|v| Some(*v)).into_iter().collect();
             assert_eq!(numbers(connection, &sql), expected, "{sql}\n{}", log.join("\n"));
             sql
         }
@@ -206,7 +207,11 @@ fn change(
     let writes_to = model.open.as_ref().and_then(|open| open.writes_to);
     match result {
         Err(error) if writes_to.is_some_and(|to| to != database) => {
-            assert!(error.message().contains("this transaction writes to database"), "{error}: {}", context());
+            assert!(
+                error.message().contains("this transaction writes to database"),
+                "{error}: {}",
+                context()
+            );
         }
         Err(error) => {
             assert!(is_taken, "{error}: {}", context());
