@@ -258,6 +258,14 @@ impl entasis_sql::Catalog for Names<'_> {
         !self.path.is_main() || self.names.temporary().next().is_some() || self.session.sees_others()
     }
 
+    fn has_current_schema(&self, name: &str) -> bool {
+        if self.is_here {
+            return self.has_schema(name);
+        }
+        let places = Places::of(self.session);
+        self.names_of(places.current()).get(&format!("{name}.")).is_some()
+    }
+
     fn has_database(&self, name: &str) -> bool {
         self.session.database_called(name).is_some()
     }

@@ -33,7 +33,8 @@
 //! home                             which database a statement works on
 //! settings  keyed  databases       SET and SHOW; rows named by their key, inline; USE and SHOW TABLES
 //! summarize                        SUMMARIZE
-//! work  execute  resting  place    names and rows of one moment, and what was done to them; running plans; places
+//! work  execute  resting           names and rows of one moment, and what was done to them; running plans
+//! place                            where an object is that is named
 //! session                          what a connection knows, however statements run in it
 //! constraints  prepared  database  what rows must satisfy; statements that are kept; what a program opens
 //! shared  program  relations       what connections share, and upkeep; keyed statements; what FROM may name

@@ -4,7 +4,7 @@
 //! | written | means |
 //! |---|---|
 //! | `t` | a temporary object; else what the search path of the current database finds |
-//! | `x.t` | `t` in the schema `x` of the current database, if there is one; else in `main` of the database `x` |
+//! | `x.t` | `t` in the schema `x` of the current database, if it has one; else in `main` of the database `x` |
 //! | `x.y.t` | `t` in the schema `y` of the database `x` |
 //!
 //! Temporary objects are in the database that the connection was made for. Names arrive in lower case.
@@ -36,6 +36,8 @@ pub(crate) struct Places {
     current: usize,
     /// The schemas of that one in which names are looked for.
     path: SearchPath,
+    /// The newest names of its own database, if that is not the home: nothing temporary is made there then.
+    own: Option<CatalogVersion>,
 }
 
 impl Places {
@@ -44,7 +46,9 @@ impl Places {
         let (databases, current) = (session.databases(), session.current());
         let is_it = |other: &Attached| current.database.as_ref() == Some(&other.name);
         let at = databases.iter().position(is_it).unwrap_or(0);
-        Places { databases, current: at, path: current.path }
+        let own = &databases[0];
+        let own = (own.name != session.database).then(|| own.newest_names());
+        Places { databases, current: at, path: current.path, own }
     }
 
     /// The same with another current database, whose objects are looked for in `main`.
@@ -83,7 +87,9 @@ impl Places {
         match parts {
             [name] => {
                 let own = &self.databases[0];
-                if names(own).get(&format!("{TEMPORARY}{name}")).is_some() {
+                // PERF: all tables of a database are pinned by the first look at it.
+                let own_names = self.own.clone().unwrap_or_else(|| names(own));
+                if own_names.get(&format!("{TEMPORARY}{name}")).is_some() {
                     return Some(at(own, temporary, name));
                 }
                 let names = names(current);

@@ -164,8 +164,8 @@ impl Session {
     }
 
     /// One on its home with its settings of the engine, and nothing else of its own: names mean what they
-    /// mean to a new connection, and clocks are where they begin. It is cancelled with this one, and is as far
-    /// as it.
+    /// mean to a new connection, and clocks are where they begin. It is cancelled with this one, and is as
+    /// far as it.
     pub(crate) fn plain(&self) -> Session {
         Session::with(Known {
             settings: Mutex::new(self.settings()),

@@ -98,6 +98,10 @@ pub(crate) fn known_schemas(path: &str, catalog: &dyn Catalog) -> Result<()> {
 /// What there is no table of that name, with advice.
 pub(crate) fn unknown_table(name: &str, catalog: &dyn Catalog) -> Error {
     let error = Error::input(format!("there is no table {name}")).with_sqlstate(sqlstate::NO_TABLE);
+    let database = name.split_once('.').filter(|(_, rest)| rest.contains('.')).map(|(database, _)| database);
+    if let Some(database) = database.filter(|database| !catalog.has_database(database)) {
+        return error.with_hint(format!("there is no database {database}"));
+    }
     if let Some(schema) = missing_schema(name, catalog) {
         return error.with_hint(format!("there is no schema {schema}"));
     }

@@ -20,7 +20,16 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     match parts.as_slice() {
         [table] => Ok(table.value.to_lowercase()),
         [schema, table] => Ok(in_schema(&schema.value.to_lowercase(), &table.value.to_lowercase())),
-        _ => Err(Error::input(format!("{name} is no name of a table: it has a schema's at most before it"))),
+        // Of another database, or of none.
+        [database, schema, table] => {
+            let parts = [database, schema, table].map(|part| part.value.to_lowercase());
+            Ok(parts.join("."))
+        }
+        _ => {
+            let text =
+                format!("{name} is no name of a table: it has a database's and a schema's at most before it");
+            Err(Error::input(text))
+        }
     }
 }
 
