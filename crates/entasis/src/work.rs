@@ -15,9 +15,9 @@
 //! of its tables and names at one moment ([`entasis_storage::Catalog::publish`]), so nobody sees a part of
 //! it.
 //!
-//! **Several databases.** A work writes to one database, its *home*, and sees others as they were when it named
-//! them first (docs/decisions/0026). The home of a transaction is settled by the first statement in it that
-//! writes: until then [`Work::move_to`] makes another one of those that it sees its home.
+//! **Several databases.** A work writes to one database, its *home*, and sees others as they were when it
+//! named them first (docs/decisions/0026). The home of a transaction is settled by the first statement in it
+//! that writes: until then [`Work::move_to`] makes another one of those that it sees its home.
 //!
 //! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the
 //! commit by a transaction (`docs/design/locks.md`).

@@ -48,8 +48,8 @@ pub trait Catalog: Sync {
         None
     }
 
-    /// True if there is a schema of that name, in lower case, besides the main one. The name may have that of a
-    /// database before it.
+    /// True if there is a schema of that name, in lower case, besides the main one. The name may have that of
+    /// a database before it.
     fn has_schema(&self, name: &str) -> bool {
         let _ = name;
         false

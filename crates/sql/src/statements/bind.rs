@@ -34,8 +34,8 @@ pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataTyp
     bind_with(statement, catalog, Parameters::Values(params), true)
 }
 
-/// Binds a query that the catalog keeps as text, of a view: its names have their places, and mean nothing else
-/// on this connection.
+/// Binds a query that the catalog keeps as text, of a view: its names have their places, and mean nothing
+/// else on this connection.
 ///
 /// # Errors
 /// As [`bind`]; input, if the text is no query.

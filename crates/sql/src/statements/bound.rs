@@ -156,7 +156,7 @@ pub enum Statement {
     Command(Command<String>),
     /// The names of tables and views are wanted.
     ShowTables {
-        /// The parts of the name of a schema, or a database, in lower case; else those of the current database.
+        /// The parts of the name of a schema, or a database, in lower case; else it is the current database.
         of: Option<Vec<String>>,
     },
     /// Those of all databases are wanted.

@@ -33,8 +33,8 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_vector::Result;
 use std::ops::ControlFlow;
 
-/// The statement with the schemas of its names; `None` if it can be left as it is. `has_database`: it may name
-/// a database.
+/// The statement with the schemas of its names; `None` if it can be left as it is. `has_database`: it may
+/// name a database.
 pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog, has_database: bool) -> Option<Ast> {
     if !has_database && !catalog.has_other_schemas() {
         return None;
