@@ -4,15 +4,19 @@
 //! [`TableLoad::commit`], and all of them after.
 
 use crate::connection::Connection;
+use crate::session::Session;
 use arrow_array::RecordBatch;
 use entasis_engine::exec::Reservation;
 use entasis_storage::{Appender, Entry, IfExists, Table, TableEntry, Transaction, Waiter};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// A load in progress. Dropped without a commit, it leaves nothing behind.
 pub struct TableLoad<'a> {
-    connection: &'a Connection,
+    connection: PhantomData<&'a Connection>,
+    /// In the database that was the current one when it began.
+    session: Session,
     table: Arc<Table>,
     /// True if the table is made by this load and not in the catalog yet.
     create: bool,
@@ -40,9 +44,20 @@ impl<'a> TableLoad<'a> {
 
     fn new(connection: &'a Connection, table: Arc<Table>, create: bool) -> TableLoad<'a> {
         let vectors = table.schema().iter().map(|field| Vector::new(field.ty.physical())).collect();
-        let memory = Reservation::new(&connection.session.shared.memory);
+        let session = connection.session.here();
+        let memory = Reservation::new(&session.shared.memory);
         let appender = table.appender();
-        TableLoad { connection, table, create, appender, memory, vectors, chunk: Chunk::new(), rows: 0 }
+        TableLoad {
+            connection: PhantomData,
+            session,
+            table,
+            create,
+            appender,
+            memory,
+            vectors,
+            chunk: Chunk::new(),
+            rows: 0,
+        }
     }
 
     /// Takes the rows of a batch, whose columns are the table's.
@@ -71,12 +86,12 @@ impl<'a> TableLoad<'a> {
     /// # Errors
     /// Input, if a table that is to be created exists by now; I/O, if it may not be in the file.
     pub fn commit(self) -> Result<u64> {
-        let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
-        let shared = &connection.session.shared;
+        let TableLoad { session, table, create, appender, memory, rows, .. } = self;
+        let shared = &session.shared;
         shared.can_commit()?;
         table.commit(vec![appender.finish()])?;
         if create {
-            let base = connection.session.newest_names();
+            let base = session.newest_names();
             let mut names = base.clone();
             names.add(Entry::Table(Arc::new(TableEntry::plain(table))), IfExists::Fail)?;
             let nothing = Transaction::default();

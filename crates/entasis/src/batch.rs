@@ -6,9 +6,11 @@
 
 use crate::arguments::{self, Arguments};
 use crate::connection::{Connection, Done, TRIES, guarded};
-use crate::keyed;
+use crate::home::Home;
 use crate::prepared::Prepared;
+use crate::session::Session;
 use crate::work::Work;
+use crate::{home, keyed};
 use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::PoisonError;
 
@@ -28,8 +30,9 @@ impl Connection {
             match &mut *open {
                 None => self.batch_by_itself(&prepared, sets),
                 Some(work) => {
+                    let session = self.enter(work, &prepared.parsed)?;
                     let mark = work.mark();
-                    let changed = guarded(|| self.batch(&mut open, &prepared, sets));
+                    let changed = guarded(|| self.batch(&session, &mut open, &prepared, sets));
                     if let Some(work) = &mut *open {
                         if changed.is_err() {
                             work.roll_back(&mark);
@@ -44,15 +47,15 @@ impl Connection {
 
     /// A batch as a transaction of its own: once more if another one was first.
     fn batch_by_itself(&self, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
+        let Home { session, .. } = home::of(&self.session, &prepared.parsed, None)?;
         let mut tries = 0..TRIES;
         guarded(|| self.session.refresh())?;
         loop {
-            let mut open = Some(Work::transaction(&self.session));
-            let changed = guarded(|| self.batch(&mut open, prepared, sets))?;
+            let mut open = Some(Work::transaction(&session));
+            let changed = guarded(|| self.batch(&session, &mut open, prepared, sets))?;
             let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
-            let committed = self
-                .session
-                .waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| self.commit(work, waiter)));
+            let committed =
+                session.waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| self.commit(work, waiter)));
             match committed {
                 Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {}
                 committed => return committed.map(|()| changed),
@@ -60,7 +63,14 @@ impl Connection {
         }
     }
 
-    fn batch(&self, open: &mut Option<Work>, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
+    /// Runs it for all sets of arguments in the transaction, whose home is the session's.
+    fn batch(
+        &self,
+        session: &Session,
+        open: &mut Option<Work>,
+        prepared: &Prepared,
+        sets: &[Arguments],
+    ) -> Result<u64> {
         let mut changed = 0;
         for arguments in sets {
             if self.session.cancel.is_raised() {
@@ -76,15 +86,14 @@ impl Connection {
             };
             entasis_sql::check_arguments(parsed.parameters(), values.len())?;
             if kept.is_some_and(Prepared::is_keyed)
-                && let Some(rows) = self
-                    .session
-                    .waiting(None, |waiter| keyed::run(&self.session, open, prepared, values, waiter))?
+                && let Some(rows) =
+                    session.waiting(None, |waiter| keyed::run(session, open, prepared, values, waiter))?
             {
                 changed += rows.changed().unwrap_or(0);
                 continue;
             }
             let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
-            match self.step(work, parsed, kept, values)? {
+            match self.step(session, work, parsed, kept, values)? {
                 Done::Rows(rows) => changed += rows.changed().unwrap_or(0),
                 Done::Control(_) => {
                     return Err(Error::input("a batch neither begins nor ends a transaction"));

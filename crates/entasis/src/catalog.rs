@@ -3,35 +3,33 @@
 //! A name is looked for among the relations that the host program registered, then the tables, then (by the
 //! front end) the views, and last the program's variables. A name that is a path is a file.
 //!
-//! What is in another database is called `database.schema.object` here. It can be read, and nothing else:
-//! there is no definition of it.
+//! What is in another database than the statement's home is called `database.schema.object` here. It can be
+//! read, and nothing else: there is no definition of it.
 
+use crate::place::{INFORMATION_SCHEMA, Place, Places};
 use crate::relations::{self, TableRelation};
 use crate::search_path::{MAIN, SearchPath};
 use crate::session::{Attached, Session};
 use crate::work::{Other, Work};
-use crate::{files, settings};
+use crate::{files, home, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_sql::Argument;
 use entasis_storage::index::index_columns;
-use entasis_storage::{CatalogVersion, Entry, Sequence, TEMPORARY, TableSnapshot};
+use entasis_storage::{CatalogVersion, Entry, Sequence, TableSnapshot};
 use entasis_vector::{Error, Field, Result, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The schema that tells what there is.
-const INFORMATION_SCHEMA: &str = "information_schema";
-/// Schemas that every database has.
-const STANDING: [&str; 5] = [MAIN, "public", INFORMATION_SCHEMA, "temp", "pg_temp"];
-
 /// The names that a statement sees: those of its work, and those of its connection.
 pub(crate) struct Names<'a> {
-    /// What its connection knows.
+    /// What its connection knows, and the home.
     session: &'a Session,
-    /// Objects by their names.
+    /// Objects of the home by their names.
     names: CatalogVersion,
-    /// Where those without a schema are looked for.
+    /// Where those without a schema are looked for, in the current database.
     path: SearchPath,
+    /// True if the home is the current database.
+    is_here: bool,
     /// The time, and the time zone.
     clocks: entasis_sql::Session,
     /// What is seen of tables.
@@ -49,6 +47,7 @@ impl<'a> Names<'a> {
             session,
             names: work.names.clone(),
             path: session.search_path(),
+            is_here: session.is_here(),
             clocks,
             work: Mutex::new(work),
         }
@@ -61,12 +60,23 @@ impl<'a> Names<'a> {
         Some(entry)
     }
 
-    /// What the statement sees, for those who look around.
-    fn seen(&self) -> relations::Seen<'_> {
+    /// What the statement sees of a database, for those who look around; of all, if none is named.
+    fn seen(&self, database: Option<&str>) -> Vec<relations::Seen> {
+        let is_meant = |other: &Attached| database.is_none_or(|name| *other.name == *name);
         let registered = self.session.registered.read().expect("no panic while locked");
         let mut registered: Vec<_> = registered.iter().map(|(name, of)| (name.clone(), of.clone())).collect();
         registered.sort_by(|(a, _), (b, _)| a.cmp(b));
-        relations::Seen { names: &self.names, registered }
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let databases = self.session.databases().into_iter().filter(is_meant);
+        let seen = databases.map(|database| relations::Seen {
+            names: work.names_of(&database),
+            registered: match database.name == self.session.own().name {
+                true => std::mem::take(&mut registered),
+                false => Vec::new(),
+            },
+            database: database.name,
+        });
+        seen.collect()
     }
 
     /// The name of a table, and what it sees of it and of its indexes.
@@ -90,8 +100,48 @@ impl<'a> Names<'a> {
     /// The other database that a name is of, and its name there.
     fn elsewhere<'n>(&self, name: &'n str) -> Option<(Attached, &'n str)> {
         let (database, rest) = name.split_once('.').filter(|(_, rest)| rest.contains('.'))?;
-        let attached = self.session.attached().into_iter().find(|other| other.name == database)?;
-        Some((attached, rest.strip_prefix("main.").unwrap_or(rest)))
+        let other = self.session.database_called(database)?;
+        let is_other = other.name != self.session.database;
+        is_other.then(|| (other, rest.strip_prefix("main.").unwrap_or(rest)))
+    }
+
+    /// What the names of a statement mean; within what is declared of a table, which names objects of its own
+    /// database only, that is the current one.
+    fn places(&self, declared: bool) -> Places {
+        let places = Places::of(self.session);
+        if declared && !self.is_here { places.within(&self.session.database) } else { places }
+    }
+
+    /// The table of a name as a text has it, and its indexes, wherever it is.
+    fn written_table(&self, written: &str) -> Option<TableSnapshot> {
+        let parts: Vec<String> = written.split('.').map(str::to_lowercase).collect();
+        let name = match entasis_sql::Catalog::place(self, &parts, false) {
+            Some(placed) if placed.len() == 2 && placed[0] == MAIN => placed[1].clone(),
+            Some(placed) => placed.join("."),
+            None => written.to_owned(),
+        };
+        match self.elsewhere(&name) {
+            Some((attached, own)) => self.other(&attached, |other| {
+                let entry = other.names.table(own)?.clone();
+                Some(other.snapshot(&entry.table))
+            }),
+            None => {
+                let schema = if name.contains('.') { None } else { self.path.schema_of(&self.names, &name) };
+                let name = schema.map_or(name.clone(), |schema| format!("{schema}.{name}"));
+                self.snapshot(&name).map(|(_, rows, _)| rows)
+            }
+        }
+    }
+
+    /// The names that are seen of a database.
+    fn names_of(&self, database: &Attached) -> CatalogVersion {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).names_of(database)
+    }
+
+    /// Where something would be that is not there.
+    fn missing(&self, places: &Places, schema: &str, name: &str) -> Place {
+        let database = places.current().name.clone();
+        Place { database, schema: schema.to_owned(), name: name.to_owned() }
     }
 
     /// Does something with what is seen of another database.
@@ -114,21 +164,21 @@ impl<'a> Names<'a> {
             });
             let indexes = indexes.collect();
             let rows = other.snapshot(&entry.table);
-            Some(TableRelation::new(name, rows, indexes, self.session.shared.costs()))
+            Some(TableRelation::new(name, rows, indexes, self.session.own().shared.costs()))
         })
     }
 
     /// A table with its row ids.
     pub(crate) fn with_row_ids(&self, name: &str) -> Option<TableRelation> {
         let (name, snapshot, indexes) = self.snapshot(name)?;
-        Some(TableRelation::with_row_ids(name, snapshot, indexes, self.session.shared.costs()))
+        Some(TableRelation::with_row_ids(name, snapshot, indexes, self.session.own().shared.costs()))
     }
 }
 
 impl entasis_sql::Catalog for Names<'_> {
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>> {
         let session = self.session;
-        if let Some(relation) = relations::information_schema(name, || self.seen()) {
+        if let Some(relation) = relations::information_schema(name, |database| self.seen(database)) {
             return Some(relation);
         }
         if let Some(relation) =
@@ -136,15 +186,24 @@ impl entasis_sql::Catalog for Names<'_> {
         {
             return Some(relation.clone());
         }
+        // The host program knows it by its own name alone.
+        let mut name = name;
         if let Some((attached, own)) = self.elsewhere(name) {
-            let relation = self.table_elsewhere(name, &attached, own)?;
-            return Some(Arc::new(relation));
-        }
-        if let Some((name, snapshot, indexes)) = self.snapshot(name) {
-            return Some(Arc::new(TableRelation::new(name, snapshot, indexes, session.shared.costs())));
-        }
-        if self.names.view(name).is_some() {
-            return None;
+            if let Some(relation) = self.table_elsewhere(name, &attached, own) {
+                return Some(Arc::new(relation));
+            }
+            if own.contains('.') || self.other(&attached, |other| other.names.get(own).is_some()) {
+                return None;
+            }
+            name = own;
+        } else {
+            if let Some((name, snapshot, indexes)) = self.snapshot(name) {
+                let costs = session.own().shared.costs();
+                return Some(Arc::new(TableRelation::new(name, snapshot, indexes, costs)));
+            }
+            if self.names.view(name).is_some() {
+                return None;
+            }
         }
         let replacement = session.replacement.read().expect("no panic while locked").clone();
         let rejects =
@@ -164,10 +223,20 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn sequence(&self, name: &str) -> Option<Arc<dyn entasis_sql::Sequence>> {
-        let Entry::Sequence(sequence) = self.entry(name)? else { return None };
-        let sequence = sequence.clone();
-        let refusal = self.session.shared.refuse_change(&sequence.name).err();
-        Some(Arc::new(TakenBy { sequence, refusal, taken: self.session.taken.clone() }))
+        let elsewhere = self.elsewhere(name);
+        let sequence = match &elsewhere {
+            Some((attached, own)) => self.other(attached, |other| other.names.sequence(own).cloned())?,
+            None => match self.entry(name)? {
+                Entry::Sequence(sequence) => sequence.clone(),
+                _ => return None,
+            },
+        };
+        let database = elsewhere.map(|(attached, _)| attached);
+        let database = database.or_else(|| self.session.database_called(&self.session.database))?;
+        let refused = database.is_read_only.then(|| home::read_only(&database));
+        let refused = refused.or_else(|| database.shared.refuse_change(&sequence.name).err());
+        let key = format!("{}:{}", database.name, sequence.name.to_lowercase());
+        Some(Arc::new(TakenBy { sequence, refused, key, taken: self.session.taken.clone() }))
     }
 
     fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
@@ -175,74 +244,90 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn has_schema(&self, name: &str) -> bool {
-        matches!(self.entry(&format!("{name}.")), Some(Entry::Schema(_)))
+        match name
+            .split_once('.')
+            .and_then(|(database, own)| Some((self.session.database_called(database)?, own)))
+        {
+            Some((database, own)) => {
+                own == MAIN || self.names_of(&database).get(&format!("{own}.")).is_some()
+            }
+            None => matches!(self.entry(&format!("{name}.")), Some(Entry::Schema(_))),
+        }
     }
 
     fn has_other_schemas(&self) -> bool {
-        !self.path.is_main() || self.names.temporary().next().is_some() || !self.session.attached().is_empty()
+        !self.path.is_main() || self.names.temporary().next().is_some() || self.session.sees_others()
+    }
+
+    fn has_current_schema(&self, name: &str) -> bool {
+        if self.is_here {
+            return self.has_schema(name);
+        }
+        let places = Places::of(self.session);
+        self.names_of(places.current()).get(&format!("{name}.")).is_some()
+    }
+
+    fn has_database(&self, name: &str) -> bool {
+        self.session.database_called(name).is_some()
+    }
+
+    fn is_home(&self, name: &str) -> bool {
+        *self.session.database == *name
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {
         // What the host program has registered comes first.
-        if self.session.is_registered(name) {
+        if !self.is_here || self.session.is_registered(name) {
             return None;
         }
         self.path.schema_of(&self.names, name).map(str::to_owned)
     }
 
-    fn current_schema(&self) -> Option<String> {
+    fn schema_of_new(&self) -> Option<String> {
+        if !self.is_here {
+            return None;
+        }
         let is_there = |schema: &&str| *schema == MAIN || self.names.get(&format!("{schema}.")).is_some();
         self.path.schemas().find(is_there).filter(|schema| *schema != MAIN).map(str::to_owned)
     }
 
-    fn place(&self, parts: &[String]) -> Option<Vec<String>> {
-        let attached = self.session.attached();
-        if attached.is_empty() {
-            return None;
+    fn current(&self) -> (String, String) {
+        if !self.session.sees_others() {
+            let schema = self.schema_of_new().unwrap_or_else(|| MAIN.to_owned());
+            return (self.session.database.to_string(), schema);
         }
-        let of = |database: &str| attached.iter().find(|other| other.name == database);
-        let main = |schema: &str| match schema {
-            "public" => MAIN.to_owned(),
-            "pg_temp" => TEMPORARY.trim_end_matches('.').to_owned(),
-            schema => schema.to_owned(),
+        let places = Places::of(self.session);
+        let names = self.names_of(places.current());
+        let is_there = |schema: &&str| *schema == MAIN || names.get(&format!("{schema}.")).is_some();
+        let schema = self.path.schemas().find(is_there).unwrap_or(MAIN).to_owned();
+        (places.current().name.to_string(), schema)
+    }
+
+    fn place(&self, parts: &[String], declared: bool) -> Option<Vec<String>> {
+        let places = self.places(declared);
+        let home = &self.session.database;
+        let is_here = places.current().name == *home;
+        if let [name] = parts {
+            let is_file = name.contains(['/', '*', '.']);
+            if is_file || self.session.is_registered(name) {
+                return None;
+            }
+        }
+        let found = places.find(parts, &mut |database| self.names_of(database));
+        let place = match (found, parts) {
+            (Some(place), _) => place,
+            // What is nowhere is not to be found in the home, if that is not where it was looked for.
+            (None, [name]) if !is_here => self.missing(&places, MAIN, name),
+            (None, [schema, name]) if !is_here && schema != INFORMATION_SCHEMA => {
+                self.missing(&places, schema, name)
+            }
+            (None, _) => return None,
         };
-        let stands_for = self.session.stands_for.as_ref();
-        let current = stands_for.and_then(|(database, path)| Some((of(database)?, path)));
-        let own = self.session.database_name();
-        match parts {
-            [] => None,
-            [name] => {
-                let (database, path) = current?;
-                let is_file = name.contains(['/', '*', '.']);
-                if is_file || self.session.is_registered(name) {
-                    return None;
-                }
-                let schema =
-                    self.other(database, |other| path.schema_of(&other.names, name).map(str::to_owned));
-                let schema = schema.unwrap_or_else(|| MAIN.to_owned());
-                Some(vec![format!("{}.{schema}.{name}", database.name)])
-            }
-            [first, name] => {
-                let key = format!("{first}.");
-                let is_standing = STANDING.contains(&first.as_str());
-                match current {
-                    _ if first == INFORMATION_SCHEMA => None,
-                    Some((database, _))
-                        if is_standing || self.other(database, |other| other.names.get(&key).is_some()) =>
-                    {
-                        Some(vec![format!("{}.{}.{name}", database.name, main(first))])
-                    }
-                    None if is_standing || self.names.get(&key).is_some() => None,
-                    _ if *first == own => Some(vec![MAIN.to_owned(), name.clone()]),
-                    _ => of(first).map(|_| vec![format!("{first}.{MAIN}.{name}")]),
-                }
-            }
-            [database, schema, name] if *database == own => Some(vec![main(schema), name.clone()]),
-            [database, schema, name] => {
-                of(database).map(|_| vec![format!("{database}.{}.{name}", main(schema))])
-            }
-            _ => None,
+        if place.database != *home || place.schema == INFORMATION_SCHEMA {
+            return Some(vec![place.full_name()]);
         }
+        let is_bare = parts.len() == 1 && place.schema == MAIN;
+        if is_bare { None } else { Some(vec![place.schema, place.name]) }
     }
 
     fn is_elsewhere(&self, name: &str) -> bool {
@@ -274,16 +359,17 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
-        relations::table_function(name, args, &self.session.rejects, |table| {
-            let schema = if table.contains('.') { None } else { self.path.schema_of(&self.names, table) };
-            let table = schema.map_or(table.to_owned(), |schema| format!("{schema}.{table}"));
-            self.snapshot(&table).map(|(_, rows, _)| rows)
-        })
+        relations::table_function(name, args, &self.session.rejects, |table| self.written_table(table))
     }
 
     fn names(&self) -> Vec<String> {
         let mut names = self.session.names_of(&self.names);
         names.extend(relations::information_schema_names());
+        for other in self.session.databases().iter().filter(|other| other.name != self.session.database) {
+            let entries = other.newest_names();
+            let shown = entries.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)));
+            names.extend(shown.map(|entry| format!("{}.{}", other.name, entry.name())));
+        }
         names
     }
 
@@ -300,23 +386,27 @@ impl entasis_sql::Catalog for Names<'_> {
 #[derive(Debug)]
 struct TakenBy {
     sequence: Arc<Sequence>,
-    /// Why no value can be taken of it.
-    refusal: Option<Error>,
+    /// Why nothing can be taken of it.
+    refused: Option<Error>,
+    /// What it is called among those of all databases.
+    key: String,
     taken: Arc<Mutex<HashMap<String, i64>>>,
 }
 
 impl entasis_sql::Sequence for TakenBy {
     fn next(&self) -> Result<i64> {
-        self.refusal.clone().map_or(Ok(()), Err)?;
+        if let Some(error) = &self.refused {
+            return Err(error.clone());
+        }
         let value = self.sequence.take()?;
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.insert(self.sequence.name.to_lowercase(), value);
+        taken.insert(self.key.clone(), value);
         Ok(value)
     }
 
     fn current(&self) -> Result<i64> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let value = taken.get(&self.sequence.name.to_lowercase()).copied();
+        let value = taken.get(&self.key).copied();
         value.ok_or_else(|| {
             let text =
                 format!("this connection has not taken a value of sequence {} yet", self.sequence.name);

@@ -9,13 +9,14 @@
 use crate::arguments::{self, Arguments};
 use crate::catalog::Names;
 use crate::database::Database;
+use crate::home::Home;
 use crate::prepared::Prepared;
 use crate::rows::Rows;
 pub use crate::session::Replacement;
 use crate::session::Session;
 use crate::shared::{Shared, all_tables};
 use crate::work::Work;
-use crate::{command, define, elsewhere, execute, keyed, resting, settings, statement};
+use crate::{command, define, execute, home, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
@@ -40,7 +41,7 @@ const LONG: Duration = Duration::from_millis(50);
 
 /// A session on a database, in which one statement runs at a time.
 pub struct Connection {
-    /// What it knows.
+    /// What it knows. Its home is the database that the connection was made for.
     pub(crate) session: Session,
     /// The transaction that is open.
     pub(crate) transaction: Mutex<Option<Work>>,
@@ -188,7 +189,9 @@ impl Connection {
             if open.is_none() {
                 self.session.refresh()?;
             }
-            let rows = keyed::run(&self.session, &mut open, prepared, parameters, waiter)?;
+            let away = self.session.is_away().then(|| self.session.here());
+            let session = away.as_ref().unwrap_or(&self.session);
+            let rows = keyed::run(session, &mut open, prepared, parameters, waiter)?;
             drop(open);
             if rows.is_some() {
                 resting::after_statement(&self.session);
@@ -219,24 +222,15 @@ impl Connection {
             if open.is_none() {
                 guarded(|| self.session.refresh())?;
             }
-            if let Some(session) = self.session.elsewhere(parsed)? {
-                return match &*open {
-                    None => guarded(|| elsewhere::run(&session, parsed, parameters)),
-                    Some(_) => Err(Error::input(format!(
-                        "a transaction writes to the database {} only",
-                        self.session.database_name()
-                    ))
-                    .with_hint("COMMIT it first: a statement by itself writes to another one")),
-                };
-            }
             let rows = match &mut *open {
                 None => match self.run_by_itself(parsed, prepared, parameters)? {
                     Done::Rows(rows) => return Ok(rows),
                     done => done,
                 },
                 Some(work) => {
+                    let session = self.enter(work, parsed)?;
                     let mark = work.mark();
-                    let done = guarded(|| self.step(work, parsed, prepared, parameters));
+                    let done = guarded(|| self.step(&session, work, parsed, prepared, parameters));
                     if done.is_err() {
                         work.roll_back(&mark);
                     }
@@ -275,17 +269,17 @@ impl Connection {
         prepared: Option<&Prepared>,
         parameters: &[(Value, DataType)],
     ) -> Result<Done> {
-        let targets = parsed.targets();
-        self.session.waiting(Some(parsed.sql()), |waiter| {
+        let Home { session, targets } = home::of(&self.session, parsed, None)?;
+        session.waiting(Some(parsed.sql()), |waiter| {
             // What it was in conflict about: it waits for its turn there, too, so that it does not go on like
             // that.
             let mut others: Vec<Arc<TableEntry>> = Vec::new();
             let mut tries = 0..TRIES;
             loop {
-                let mut work = guarded(|| Work::statement(&self.session, &targets, &others, waiter))?;
-                let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
+                let mut work = guarded(|| Work::statement(&session, &targets, &others, waiter))?;
+                let done = guarded(|| self.step(&session, &mut work, parsed, prepared, parameters))?;
                 let Done::Rows(rows) = done else { return Ok(done) };
-                let used = work.used();
+                let used = work.used().to_vec();
                 match guarded(|| self.commit(work, waiter)) {
                     Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {
                         others.extend(used)
@@ -297,20 +291,39 @@ impl Connection {
         })
     }
 
-    /// Binds a statement and runs it on `work`, unless it begins or ends something. Whatever this thread does
-    /// for it looks for interrupts and asks for memory as the statement.
+    /// Before a statement of a transaction: its home becomes the transaction's. The session there.
+    ///
+    /// # Errors
+    /// Input, if the transaction writes to another database.
+    pub(crate) fn enter(&self, work: &mut Work, parsed: &Parsed) -> Result<Session> {
+        let Home { session, .. } = home::of(&self.session, parsed, Some(work))?;
+        work.move_to(&session)?;
+        Ok(session)
+    }
+
+    /// The session whose home is that of `work`.
+    fn session_of(&self, work: &Work) -> Session {
+        let home = self.session.database_called(work.database());
+        home.map_or_else(|| self.session.clone(), |home| self.session.at(&home))
+    }
+
+    /// Binds a statement and runs it on `work`, whose home is the session's, unless it begins or ends
+    /// something. Whatever this thread does for it looks for interrupts and asks for memory as the statement.
     pub(crate) fn step(
         &self,
+        session: &Session,
         work: &mut Work,
         parsed: &Parsed,
         prepared: Option<&Prepared>,
         parameters: &[(Value, DataType)],
     ) -> Result<Done> {
-        within(Arc::new(self.context()), || self.bind_and_run(work, parsed, prepared, parameters))
+        let context = Arc::new(session.context());
+        within(context, || self.bind_and_run(session, work, parsed, prepared, parameters))
     }
 
     fn bind_and_run(
         &self,
+        session: &Session,
         work: &mut Work,
         parsed: &Parsed,
         prepared: Option<&Prepared>,
@@ -318,15 +331,15 @@ impl Connection {
     ) -> Result<Done> {
         let began = Instant::now();
         if let Some(prepared) = prepared
-            && self.session.attached().is_empty()
-            && let Some(plan) = prepared.plan(&self.session, work, parameters)?
+            && !session.sees_others()
+            && let Some(plan) = prepared.plan(session, work, parameters)?
         {
-            let rows = execute::query(&self.session, plan)?;
+            let rows = execute::query(session, plan)?;
             prepared.took(began.elapsed());
             return Ok(Done::Rows(rows));
         }
-        work.refuse_targets(&self.session, parsed)?;
-        let statement = self.bind_at_one_moment(work, parsed, parameters)?;
+        work.refuse_targets(session, parsed)?;
+        let statement = bind_at_one_moment(session, work, parsed, parameters)?;
         Ok(match statement {
             Statement::Begin
             | Statement::Commit
@@ -336,8 +349,8 @@ impl Connection {
             | Statement::Release { .. } => Done::Control(Box::new(statement)),
             statement => {
                 let rows = match statement {
-                    Statement::Command(command) => command::run(&self.session, work, command)?,
-                    statement => statement::run(&self.session, work, statement)?,
+                    Statement::Command(command) => command::run(session, work, command)?,
+                    statement => statement::run(session, work, statement)?,
                 };
                 work.charge()?;
                 Done::Rows(rows)
@@ -352,12 +365,13 @@ impl Connection {
             Done::Control(statement) => *statement,
         };
         match (statement, open.as_mut()) {
-            (Statement::Begin, None) => *open = Some(Work::transaction(&self.session)),
+            (Statement::Begin, None) => *open = Some(Work::transaction(&self.session.here())),
             (Statement::Begin, Some(_)) => return Err(Error::input("a transaction is open already")),
             (_, None) => return Err(Error::input("no transaction is open").with_hint("BEGIN begins one")),
             (Statement::Commit, Some(_)) => {
                 let work = open.take().expect("it is open");
-                self.session.waiting(Some("COMMIT"), |waiter| guarded(|| self.commit(work, waiter)))?;
+                let session = self.session_of(&work);
+                session.waiting(Some("COMMIT"), |waiter| guarded(|| self.commit(work, waiter)))?;
             }
             (Statement::Rollback, Some(_)) => *open = None,
             (Statement::Savepoint { name }, Some(work)) => work.save(name),
@@ -373,7 +387,7 @@ impl Connection {
     /// # Errors
     /// As [`Work::commit`].
     pub(crate) fn commit(&self, mut work: Work, waiter: &Waiter<'_>) -> Result<()> {
-        define::at_commit(&self.session, &mut work)?;
+        define::at_commit(&self.session_of(&work), &mut work)?;
         work.commit(waiter)
     }
 
@@ -382,38 +396,20 @@ impl Connection {
         self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Binds a statement. All that it names, tables and what is declared of them, is seen as of one moment.
-    fn bind_at_one_moment(
-        &self,
-        work: &mut Work,
-        parsed: &Parsed,
-        parameters: &[(Value, DataType)],
-    ) -> Result<Statement> {
-        loop {
-            let statement = entasis_sql::bind(parsed, &Names::new(&self.session, work), parameters);
-            // What could not be bound may have been seen at several moments, too.
-            if work.sees_one_moment() {
-                return statement;
-            }
-        }
-    }
-
-    /// Does something with what a statement would see that is run now.
-    fn peek<R>(&self, look: impl FnOnce(&mut Work) -> R) -> R {
-        let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *open {
-            Some(work) => look(work),
-            None => {
-                // Whoever runs a statement is told of an error.
-                let _ = self.session.refresh();
-                look(&mut Work::reading(&self.session))
-            }
-        }
-    }
-
     /// What a statement would do that is run now.
     pub(crate) fn bound(&self, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
-        self.peek(|work| self.bind_at_one_moment(work, parsed, parameters))
+        let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *open {
+            Some(work) => {
+                let session = self.enter(work, parsed)?;
+                bind_at_one_moment(&session, work, parsed, parameters)
+            }
+            None => {
+                self.session.refresh()?;
+                let Home { session, .. } = home::of(&self.session, parsed, None)?;
+                bind_at_one_moment(&session, &mut Work::reading(&session), parsed, parameters)
+            }
+        }
     }
 
     /// The plan of a query as the front end gives it, before optimization.
@@ -470,9 +466,12 @@ impl Connection {
         self.session.progress()
     }
 
-    /// Names of tables, views and registered relations, sorted.
+    /// Names of tables and views of the current database, and of registered relations, sorted.
     pub fn tables(&self) -> Vec<String> {
-        self.peek(|work| self.session.names_of(&work.names))
+        let here = self.session.here();
+        let open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = open.as_ref().and_then(|work| work.names_seen_of(&here.database));
+        here.names_of(&seen.unwrap_or_else(|| here.newest_names()))
     }
 
     /// The columns of a table, view or registered relation.
@@ -512,6 +511,22 @@ impl Connection {
     /// What a statement that starts now carries.
     pub fn context(&self) -> QueryContext {
         self.session.context()
+    }
+}
+
+/// Binds a statement. All that it names, tables and what is declared of them, is seen as of one moment.
+fn bind_at_one_moment(
+    session: &Session,
+    work: &mut Work,
+    parsed: &Parsed,
+    parameters: &[(Value, DataType)],
+) -> Result<Statement> {
+    loop {
+        let statement = entasis_sql::bind(parsed, &Names::new(session, work), parameters);
+        // What could not be bound may have been seen at several moments, too.
+        if work.sees_one_moment() {
+            return statement;
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //! table has indexes that the row is in, it writes to all of them at once, which takes a transaction of its
 //! own ([`indexed`]).
 //!
+//! The table is one of the current database, which is the session's home.
+//!
 //! What it does not do: checks, foreign keys, and values that must be converted. Then the answer is `None`,
 //! and the statement goes the long way. Nothing has been changed in that case.
 
@@ -15,7 +17,7 @@ mod tests;
 
 use crate::constraints::keys::duplicate;
 use crate::constraints::row::judge_null;
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, State};
 use crate::program::{Action, Program, Source, compile};
 use crate::rows::Rows;
 use crate::session::Session;
@@ -38,13 +40,25 @@ pub(crate) fn run(
     waiter: &Waiter<'_>,
 ) -> Result<Option<Rows>> {
     let catalog = &session.shared.catalog;
+    // A transaction that works on another database sees what it has seen of this one.
+    if open.as_ref().is_some_and(|work| *work.database() != *session.database) {
+        return Ok(None);
+    }
     // A transaction that has changed names sees others than the rest.
     if open.as_ref().is_some_and(|work| !catalog.at_rest(|newest| work.has_names(newest))) {
         return Ok(None);
     }
+    // What is temporary is in the connection's own database, and comes first.
+    if session.is_away() && session.own().newest_names().temporary().next().is_some() {
+        return Ok(None);
+    }
     let changes = catalog.changes();
     let newest = |keyed: &_| compile(keyed, &session.newest_names(), &session.search_path());
-    let Some(program) = prepared.program(changes, newest) else { return Ok(None) };
+    let state = State { meanings: session.meanings(), changes };
+    let Some(program) = prepared.program(state, newest) else { return Ok(None) };
+    if session.is_away() && !matches!(program.action, Action::Read { .. }) && session.is_read_only() {
+        return Ok(None);
+    }
     if prepared.table().is_some_and(|table| session.is_registered(table)) {
         return Ok(None);
     }
@@ -123,9 +137,14 @@ impl Program {
         if !matches!(self.action, Action::Delete) {
             work.may_write()?;
         }
-        let written = self.write_with_indexes(work, key, parameters)?;
-        work.wrote(self.bytes(parameters));
-        Ok(written)
+        let used = work.used().len();
+        let written = self.write_with_indexes(work, key, parameters);
+        match &written {
+            Ok(Some(_)) => work.wrote(self.bytes(parameters)),
+            // Nothing was written, so the transaction may still write to another database.
+            _ => work.forget_use(used),
+        }
+        written
     }
 
     fn write(

@@ -25,14 +25,16 @@
 //! ```text
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
 //! connection                       text in, rows out: transactions, and how statements run in them
-//! elsewhere                        statements that write to another database
 //! command                          statements about the whole database
 //! statement                        what each kind of statement does
 //! define                           statements that change what there is
 //! change  template                 statements that change rows; plans of queries that are run often
 //! catalog                          how names become relations
-//! settings  keyed  summarize       SET and SHOW; rows named by their key, inline; SUMMARIZE
+//! home                             which database a statement works on
+//! settings  keyed  databases       SET and SHOW; rows named by their key, inline; USE and SHOW TABLES
+//! summarize                        SUMMARIZE
 //! work  execute  resting           names and rows of one moment, and what was done to them; running plans
+//! place                            where an object is that is named
 //! session                          what a connection knows, however statements run in it
 //! constraints  prepared  database  what rows must satisfy; statements that are kept; what a program opens
 //! shared  program  relations       what connections share, and upkeep; keyed statements; what FROM may name
@@ -49,12 +51,14 @@ pub mod config;
 pub mod connection;
 mod constraints;
 pub mod database;
+mod databases;
 mod define;
-mod elsewhere;
 mod execute;
 pub mod files;
+mod home;
 mod interrupt;
 mod keyed;
+mod place;
 mod prepared;
 mod preparing;
 mod program;

@@ -30,9 +30,18 @@ pub(crate) struct Prepared {
     /// What it says, if it only names rows by values of their columns.
     keyed: Option<Keyed>,
     /// The program for a state of the catalog; `None` if there is none for it.
-    program: Mutex<Option<(u64, Option<Arc<Program>>)>>,
+    program: Mutex<Option<(State, Option<Arc<Program>>)>>,
     /// What is known of it as a query.
     pub(crate) template: Mutex<Known>,
+}
+
+/// What a program is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State {
+    /// How often names have got another meaning to the session.
+    pub(crate) meanings: u64,
+    /// How often the catalog of the current database has changed.
+    pub(crate) changes: u64,
 }
 
 /// What is known of a query.
@@ -98,22 +107,21 @@ impl Prepared {
         self.keyed.as_ref().map(|keyed| keyed.table.name.as_str())
     }
 
-    /// The program for the catalog as it is after `changes` changes, which `compile` makes if it is not
-    /// known.
+    /// The program for a state of the catalog, which `compile` makes if it is not known.
     pub(crate) fn program(
         &self,
-        changes: u64,
+        state: State,
         compile: impl FnOnce(&Keyed) -> Option<Program>,
     ) -> Option<Arc<Program>> {
         let keyed = self.keyed.as_ref()?;
         let mut known = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((state, program)) = &*known
-            && *state == changes
+        if let Some((made_for, program)) = &*known
+            && *made_for == state
         {
             return program.clone();
         }
         let program = compile(keyed).map(Arc::new);
-        *known = Some((changes, program.clone()));
+        *known = Some((state, program.clone()));
         program
     }
 

@@ -29,10 +29,13 @@ pub(crate) fn after_statement(session: &Session) {
     if !session.rests.load(Ordering::Relaxed) {
         return;
     }
-    let names = session.shared.catalog.version();
-    let tables =
-        names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
-    tables.for_each(rest);
+    for database in session.databases() {
+        let names = database.shared.catalog.version();
+        let tables = names
+            .tables()
+            .flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
+        tables.for_each(rest);
+    }
 }
 
 /// Does upkeep until there is nothing left to do.

@@ -28,6 +28,11 @@ impl SearchPath {
         SearchPath(schemas.into())
     }
 
+    /// That of one schema, whose name is in lower case.
+    pub(crate) fn of(schema: &str) -> SearchPath {
+        SearchPath([schema.to_owned()].into())
+    }
+
     /// True if there is nothing but `main`.
     pub(crate) fn is_main(&self) -> bool {
         self.0.iter().all(|schema| schema == MAIN)
@@ -44,11 +49,16 @@ impl SearchPath {
         if names.get(&format!("{TEMPORARY}{name}")).is_some() {
             return Some(TEMPORARY.trim_end_matches('.'));
         }
+        self.found_in(names, name).filter(|schema| *schema != MAIN)
+    }
+
+    /// The schema in which an object of this name is found that is not temporary.
+    pub(crate) fn found_in<'a>(&'a self, names: &CatalogVersion, name: &str) -> Option<&'a str> {
         let is_there = |schema: &&str| match *schema {
             MAIN => names.get(name).is_some(),
             schema => names.get(&format!("{schema}.{name}")).is_some(),
         };
-        self.schemas().find(is_there).filter(|schema| *schema != MAIN)
+        self.schemas().find(is_there)
     }
 
     /// The name by which the catalog knows what a text names.

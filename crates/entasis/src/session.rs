@@ -3,6 +3,11 @@
 //!
 //! All that runs for a statement sees so much of its connection. The transaction that is open, and how
 //! statements are run in it, is the connection's ([`crate::connection`]).
+//!
+//! A session has two parts (docs/decisions/0026): what it knows, and its *home*, the one database that a
+//! statement works on. It sees several: the one that the connection was made for, and those that are
+//! attached, one of which is the current one, where names without a database are looked for. What a statement
+//! takes of memory, workers and costs is that of the connection's own database.
 
 use crate::files::csv::Rejects;
 use crate::prepared::{ByName, Remembered};
@@ -10,10 +15,10 @@ use crate::search_path::SearchPath;
 use crate::shared::Shared;
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::relation::{Compression, Relation};
-use entasis_sql::{Parsed, TimeZone};
+use entasis_sql::TimeZone;
 use entasis_storage::{CatalogVersion, Entry, Waiter, WriterName};
-use entasis_vector::{Error, Result};
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -23,34 +28,70 @@ pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sy
 
 /// Bytes of a statement's text that others are shown who wait for it.
 const SHOWN: usize = 200;
-/// Another database that a session sees.
+
+/// A database that a session sees.
 #[derive(Clone)]
 pub(crate) struct Attached {
-    /// What it is called.
-    pub(crate) name: String,
+    /// What it is called, in lower case.
+    pub(crate) name: Arc<str>,
     /// The database.
     pub(crate) shared: Arc<Shared>,
-    /// The session's number there.
+    /// The session's number there, by which errors of other connections name it.
     pub(crate) owner: u64,
     /// It is not to be written to.
     pub(crate) is_read_only: bool,
 }
 
-/// See the module.
+impl Attached {
+    /// The database that a connection is made for, which is called as its file is, without the extension.
+    fn own(shared: Arc<Shared>) -> Attached {
+        let stem = shared.path.as_deref().and_then(|path| path.file_stem());
+        let name = stem.map_or("memory".to_owned(), |stem| stem.to_string_lossy().to_lowercase());
+        Attached { name: name.into(), owner: shared.next_connection(), shared, is_read_only: false }
+    }
+
+    /// The newest names in it, with the session's temporary ones.
+    pub(crate) fn newest_names(&self) -> CatalogVersion {
+        self.shared.catalog.version().seen_by(self.owner)
+    }
+}
+
+/// Where names are looked for that have no database, or no schema.
+#[derive(Clone, Default)]
+pub(crate) struct Current {
+    /// The name of the database; `None` for the connection's own.
+    pub(crate) database: Option<Arc<str>>,
+    /// Schemas of it.
+    pub(crate) path: SearchPath,
+}
+
+/// What a session knows, and one of the databases that it sees: its home, which statements work on. Cheap to
+/// clone.
+#[derive(Clone)]
 pub(crate) struct Session {
-    /// The database.
+    known: Arc<Known>,
+    /// The home.
     pub(crate) shared: Arc<Shared>,
-    /// Its number, by which errors of other connections name it.
+    /// Its number there.
     pub(crate) id: u64,
+    /// What the home is called.
+    pub(crate) database: Arc<str>,
+}
+
+/// What a session knows, whatever the home.
+pub(crate) struct Known {
+    /// The database that the connection was made for, which has its temporary objects.
+    own: Attached,
+    /// The others that it sees.
+    attached: RwLock<Vec<Attached>>,
+    /// Where it looks for names.
+    current: Mutex<Current>,
+    /// True if the current database is not its own.
+    is_away: AtomicBool,
+    /// How often names have got another meaning.
+    meanings: AtomicU64,
     /// Milliseconds that a statement waits for another writer; 0 for as long as it takes.
     pub(crate) lock_timeout: AtomicU64,
-    /// Other databases that it sees.
-    attached: RwLock<Vec<Attached>>,
-    /// What its database is called, if not as its file.
-    called: Option<String>,
-    /// Of one that stands in for another while that one's statement writes to this database: which of the
-    /// attached ones that is, and its search path. Names without a database are looked for there.
-    pub(crate) stands_for: Option<(String, SearchPath)>,
     /// Of the engine, for its statements.
     pub(crate) settings: Mutex<Settings>,
     /// How tables that are created without saying so are encoded.
@@ -59,8 +100,6 @@ pub(crate) struct Session {
     time_zone: Mutex<TimeZone>,
     /// True if all tables are put in order after each of its statements.
     pub(crate) rests: AtomicBool,
-    /// Where names without a schema are looked for.
-    pub(crate) search_path: Mutex<SearchPath>,
     /// Relations of the host program, by their names in lower case.
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     /// Who is asked for names that are nowhere else.
@@ -79,22 +118,28 @@ pub(crate) struct Session {
     progress: Arc<Progress>,
 }
 
-impl Session {
-    /// A new one, with the settings that a connection begins with.
-    pub(crate) fn new(shared: Arc<Shared>) -> Session {
-        let settings = Settings { threads: shared.config.threads, ..Settings::default() };
-        Session {
-            id: shared.next_connection(),
-            shared,
+impl Deref for Session {
+    type Target = Known;
+
+    fn deref(&self) -> &Known {
+        &self.known
+    }
+}
+
+impl Known {
+    fn new(own: Attached) -> Known {
+        let settings = Settings { threads: own.shared.config.threads, ..Settings::default() };
+        Known {
+            own,
             attached: RwLock::default(),
-            called: None,
-            stands_for: None,
+            current: Mutex::default(),
+            is_away: AtomicBool::new(false),
+            meanings: AtomicU64::new(0),
             lock_timeout: AtomicU64::new(0),
             settings: Mutex::new(settings),
             compression: Mutex::default(),
             time_zone: Mutex::new(TimeZone::UTC),
             rests: AtomicBool::default(),
-            search_path: Mutex::default(),
             registered: RwLock::default(),
             replacement: RwLock::default(),
             remembered: Remembered::default(),
@@ -105,77 +150,61 @@ impl Session {
             progress: Arc::default(),
         }
     }
+}
 
-    /// One with its settings of the engine, and nothing else of its own: names mean what they mean to a new
-    /// connection, and clocks are where they begin. It is cancelled with this one, and is as far as it.
+impl Session {
+    /// A new one, with the settings that a connection begins with.
+    pub(crate) fn new(shared: Arc<Shared>) -> Session {
+        Session::with(Known::new(Attached::own(shared)))
+    }
+
+    fn with(known: Known) -> Session {
+        let Attached { name, shared, owner, .. } = known.own.clone();
+        Session { known: Arc::new(known), shared, id: owner, database: name }
+    }
+
+    /// One on its home with its settings of the engine, and nothing else of its own: names mean what they
+    /// mean to a new connection, and clocks are where they begin. It is cancelled with this one, and is as
+    /// far as it.
     pub(crate) fn plain(&self) -> Session {
-        Session {
+        Session::with(Known {
             settings: Mutex::new(self.settings()),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
-            ..Session::new(self.shared.clone())
-        }
+            ..Known::new(Attached { name: self.database.clone(), ..Attached::own(self.shared.clone()) })
+        })
     }
 
-    /// One that stands in for it while a statement of it writes to another database.
-    fn at(&self, to: &Attached) -> Session {
-        let own = Attached {
-            name: self.database_name(),
-            shared: self.shared.clone(),
-            owner: self.id,
-            is_read_only: false,
-        };
-        let others = self.attached().into_iter().filter(|other| other.name != to.name);
-        Session {
-            id: to.owner,
-            attached: RwLock::new(others.chain([own]).collect()),
-            called: Some(to.name.clone()),
-            stands_for: Some((self.database_name(), self.search_path())),
-            lock_timeout: AtomicU64::new(self.lock_timeout.load(Ordering::Relaxed)),
-            compression: Mutex::new(self.compression()),
-            time_zone: Mutex::new(self.time_zone()),
-            registered: RwLock::new(self.registered.read().expect("no panic while locked").clone()),
-            replacement: RwLock::new(self.replacement.read().expect("no panic while locked").clone()),
-            rejects: self.rejects.clone(),
-            settings: Mutex::new(self.settings()),
-            cancel: self.cancel.clone(),
-            progress: self.progress.clone(),
-            ..Session::new(to.shared.clone())
-        }
-    }
+    // ---- databases ----------------------------------------------------------------------------------------
 
-    /// The session in which a statement is to run that writes to another database; `None` for all others.
-    ///
-    /// # Errors
-    /// Input, if that one is not to be written to.
-    pub(crate) fn elsewhere(&self, parsed: &Parsed) -> Result<Option<Session>> {
-        let attached = self.attached();
-        if attached.is_empty() {
-            return Ok(None);
-        }
-        let names = self.newest_names();
-        let is_schema = |name: &str| names.get(&format!("{name}.")).is_some();
-        let places = parsed.places().into_iter().filter(|place| !is_schema(place));
-        for place in places {
-            let Some(to) = attached.iter().find(|other| other.name == place) else { continue };
-            if to.is_read_only {
-                return Err(Error::input(format!("the database {place} is attached READ_ONLY")));
-            }
-            return Ok(Some(self.at(to)));
-        }
-        Ok(None)
-    }
-
-    /// What its database is called: as its file, without the extension.
-    pub(crate) fn database_name(&self) -> String {
-        let stem = self.shared.path.as_deref().and_then(|path| path.file_stem());
-        let named = || stem.map_or("memory".to_owned(), |stem| stem.to_string_lossy().to_lowercase());
-        self.called.clone().unwrap_or_else(named)
+    /// The database that the connection was made for.
+    pub(crate) fn own(&self) -> &Attached {
+        &self.known.own
     }
 
     /// The other databases that it sees.
     pub(crate) fn attached(&self) -> Vec<Attached> {
         self.attached.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True if it sees others.
+    pub(crate) fn sees_others(&self) -> bool {
+        !self.attached.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// All databases that it sees, its own first.
+    pub(crate) fn databases(&self) -> Vec<Attached> {
+        let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
+        std::iter::once(&self.own).chain(&*attached).cloned().collect()
+    }
+
+    /// The database of this name, if it sees one.
+    pub(crate) fn database_called(&self, name: &str) -> Option<Attached> {
+        if *self.own.name == *name {
+            return Some(self.own.clone());
+        }
+        let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
+        attached.iter().find(|other| *other.name == *name).cloned()
     }
 
     /// Sees other ones from now on.
@@ -190,10 +219,58 @@ impl Session {
     /// # Errors
     /// Those of their files.
     pub(crate) fn refresh(&self) -> Result<()> {
-        self.shared.refresh()?;
+        self.own.shared.refresh()?;
         let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
         attached.iter().try_for_each(|other| other.shared.refresh())
     }
+
+    /// The same session with another home.
+    pub(crate) fn at(&self, home: &Attached) -> Session {
+        let Attached { name, shared, owner, .. } = home.clone();
+        Session { known: self.known.clone(), shared, id: owner, database: name }
+    }
+
+    /// The same session, whose home is the current database.
+    pub(crate) fn here(&self) -> Session {
+        let away = if self.is_away() { self.current().database } else { None };
+        // It cannot go while it is the current one.
+        let there = away.and_then(|name| self.database_called(&name));
+        self.at(there.as_ref().unwrap_or(&self.own))
+    }
+
+    /// True if the current database is not the one that the connection was made for.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_away.load(Ordering::Relaxed)
+    }
+
+    /// True if its home is not to be written to.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.database_called(&self.database).is_some_and(|home| home.is_read_only)
+    }
+
+    /// True if its home is the current database.
+    pub(crate) fn is_here(&self) -> bool {
+        match self.is_away() {
+            false => self.database == self.own.name,
+            true => self.current().database.as_ref().is_some_and(|name| *name == self.database),
+        }
+    }
+
+    /// Where names are looked for.
+    pub(crate) fn current(&self) -> Current {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks for them elsewhere from now on.
+    pub(crate) fn set_current(&self, database: &Attached, path: SearchPath) {
+        let is_away = database.name != self.own.name;
+        let current = Current { database: is_away.then(|| database.name.clone()), path };
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+        self.is_away.store(is_away, Ordering::Relaxed);
+        self.forget_plans();
+    }
+
+    // ---- settings -----------------------------------------------------------------------------------------
 
     /// Where its clocks are.
     pub(crate) fn time_zone(&self) -> TimeZone {
@@ -211,24 +288,30 @@ impl Session {
         self.forget_plans();
     }
 
-    /// Where it looks for names without a schema.
+    /// Where it looks for names without a schema, in the current database.
     pub(crate) fn search_path(&self) -> SearchPath {
-        self.search_path.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current().path
     }
 
     /// Looks for them elsewhere from now on.
     pub(crate) fn set_search_path(&self, path: SearchPath) {
-        *self.search_path.lock().unwrap_or_else(PoisonError::into_inner) = path;
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).path = path;
         self.forget_plans();
     }
 
     /// Forgets what it learnt of statements, as names in them have got another meaning.
     fn forget_plans(&self) {
+        self.meanings.fetch_add(1, Ordering::Relaxed);
         self.remembered.clear();
         self.named.start_afresh();
     }
 
-    /// The newest names, its temporary ones among them.
+    /// How often names have got another meaning so far.
+    pub(crate) fn meanings(&self) -> u64 {
+        self.meanings.load(Ordering::Relaxed)
+    }
+
+    /// The newest names of its home, its temporary ones among them.
     pub(crate) fn newest_names(&self) -> CatalogVersion {
         self.shared.catalog.version().seen_by(self.id)
     }
@@ -287,11 +370,11 @@ impl Session {
         self.progress.set(0.0);
         QueryContext {
             settings: Arc::new(self.settings()),
-            memory: self.shared.memory.clone(),
-            temp: self.shared.temp.clone(),
+            memory: self.own.shared.memory.clone(),
+            temp: self.own.shared.temp.clone(),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
-            pool: self.shared.workers.clone(),
+            pool: self.own.shared.workers.clone(),
         }
     }
 }

@@ -46,9 +46,9 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "memory_limit",
         description: "memory that tables, statements and results may use together",
-        get: |session| format_bytes(session.shared.memory.limit()),
+        get: |session| format_bytes(session.here().shared.memory.limit()),
         set: |session, text| {
-            session.shared.memory.set_limit(parse_bytes(text)?);
+            session.here().shared.memory.set_limit(parse_bytes(text)?);
             Ok(())
         },
     },
@@ -98,11 +98,11 @@ const SETTINGS: &[Setting] = &[
         description: "when a commit returns: full (it is on the disk), normal (the operating system has it, and the disk \
                       within a second), off (at once; the disk has it now and then, and when the database is closed); of \
                       all connections, and off in memory",
-        get: |session| session.shared.synchronous().to_string(),
+        get: |session| session.here().shared.synchronous().to_string(),
         set: |session, text| {
             let names =
                 [(Synchronous::Full, "full"), (Synchronous::Normal, "normal"), (Synchronous::Off, "off")];
-            session.shared.set_synchronous(one_of("synchronous", names, text)?);
+            session.here().shared.set_synchronous(one_of("synchronous", names, text)?);
             Ok(())
         },
     },
@@ -110,9 +110,9 @@ const SETTINGS: &[Setting] = &[
         name: "wal_autocheckpoint",
         description: "how far the log grows before a checkpoint comes by itself: bytes ('64MB'), auto (a quarter of the file, \
                       16 to 512 MiB), off; of all connections, and off in memory",
-        get: |session| session.shared.auto_checkpoint().to_string(),
+        get: |session| session.here().shared.auto_checkpoint().to_string(),
         set: |session, text| {
-            session.shared.set_auto_checkpoint(parse_auto_checkpoint(text)?);
+            session.here().shared.set_auto_checkpoint(parse_auto_checkpoint(text)?);
             Ok(())
         },
     },
@@ -332,7 +332,7 @@ pub(crate) fn reset(session: &Session, name: &str) -> Result<()> {
     let setting = find(name)?;
     let fresh = Session::new(session.shared.clone());
     let value = match setting.name {
-        "memory_limit" => session.shared.config.memory_limit.to_string(),
+        "memory_limit" => session.here().shared.config.memory_limit.to_string(),
         "synchronous" => Synchronous::default().to_string(),
         "wal_autocheckpoint" => AutoCheckpoint::default().to_string(),
         _ => (setting.get)(&fresh),

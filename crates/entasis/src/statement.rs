@@ -8,7 +8,7 @@ use crate::execute::{execute, query};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
-use crate::{change, define, files, settings, summarize};
+use crate::{change, databases, define, files, settings, summarize};
 use entasis_engine::exec::{self, Collector};
 use entasis_engine::optimizer;
 use entasis_sql::{Change, Insert, Statement};
@@ -29,20 +29,22 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
             Ok(Rows::changed_rows(sink.commit()?))
         }
         Statement::Calibrate => {
-            let costs = session.shared.calibrate().map_err(|error| error.with_context("CALIBRATE"))?;
+            let costs = session.own().shared.calibrate().map_err(|error| error.with_context("CALIBRATE"))?;
             let row = |(name, nanoseconds): (String, f64)| vec![text(&name), Value::Float(nanoseconds)];
             let rows: Vec<Vec<Value>> = costs.figures().into_iter().map(row).collect();
             Rows::from_values(&[("what", DataType::Varchar), ("nanoseconds", DataType::Float64)], &rows)
         }
-        Statement::Checkpoint => {
-            session.shared.checkpoint()?;
+        Statement::Checkpoint { database } => {
+            let there = match database {
+                Some(name) => session.at(&databases::called(session, &name)?),
+                None => session.here(),
+            };
+            there.shared.checkpoint()?;
             Ok(Rows::empty())
         }
-        Statement::ShowTables => {
-            let rows: Vec<Vec<Value>> =
-                session.names_of(&work.names).iter().map(|name| vec![text(name)]).collect();
-            Rows::from_values(&[("name", DataType::Varchar)], &rows)
-        }
+        Statement::ShowTables { of } => databases::show_tables(session, work, of.as_deref()),
+        Statement::ShowAllTables => databases::show_all_tables(session, work),
+        Statement::Use { name } => databases::make_current(session, work, &name),
         Statement::ShowSettings => settings::show(session, None),
         Statement::ShowSetting { name } => settings::show(session, Some(&name)),
         Statement::Summarize { plan } => summarize::summarize(session, plan),

@@ -15,6 +15,10 @@
 //! of its tables and names at one moment ([`entasis_storage::Catalog::publish`]), so nobody sees a part of
 //! it.
 //!
+//! **Several databases.** A work writes to one database, its *home*, and sees others as they were when it
+//! named them first (docs/decisions/0026). The home of a transaction is settled by the first statement in it
+//! that writes: until then [`Work::move_to`] makes another one of those that it sees its home.
+//!
 //! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the
 //! commit by a transaction (`docs/design/locks.md`).
 
@@ -34,8 +38,11 @@ use std::sync::Arc;
 
 /// See the module.
 pub(crate) struct Work {
+    /// The home.
     shared: Arc<Shared>,
-    /// The connection, whose temporary objects it sees.
+    /// What it is called.
+    database: Arc<str>,
+    /// The connection there, whose temporary objects it sees.
     owner: u64,
     /// The names that it began with.
     base: CatalogVersion,
@@ -68,7 +75,7 @@ pub(crate) struct Work {
 
 /// What is seen of another database: all of it as of the moment at which it was named first.
 pub(crate) struct Other {
-    database: String,
+    database: Arc<str>,
     pub(crate) names: CatalogVersion,
     rows: Transaction,
 }
@@ -139,12 +146,10 @@ impl Work {
     fn new(session: &Session, names: CatalogVersion, mut rows: Transaction) -> Work {
         let shared = &session.shared;
         let cancel = session.cancel.clone();
-        rows.interrupted_by(Arc::new({
-            let cancel = cancel.clone();
-            move || cancel.is_raised()
-        }));
+        interrupt_by(&mut rows, &cancel);
         Work {
             shared: shared.clone(),
+            database: session.database.clone(),
             owner: session.id,
             base: names.clone(),
             names,
@@ -164,7 +169,14 @@ impl Work {
         }
     }
 
-    /// What it sees of another database.
+    // ---- several databases --------------------------------------------------------------------------------
+
+    /// What its home is called.
+    pub(crate) fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// What it sees of another database than its home.
     pub(crate) fn other(&mut self, attached: &Attached) -> &mut Other {
         let found = self.others.iter().position(|other| other.database == attached.name);
         let at = found.unwrap_or_else(|| {
@@ -179,9 +191,74 @@ impl Work {
         &mut self.others[at]
     }
 
-    /// True if it has seen something of another database.
+    /// The names that it sees of a database, its home or another.
+    pub(crate) fn names_of(&mut self, database: &Attached) -> CatalogVersion {
+        match database.name == self.database {
+            true => self.names.clone(),
+            false => self.other(database).names.clone(),
+        }
+    }
+
+    /// The names that it has seen of a database; `None`, if it has seen nothing of it.
+    pub(crate) fn names_seen_of(&self, database: &str) -> Option<CatalogVersion> {
+        match *self.database == *database {
+            true => Some(self.names.clone()),
+            false => {
+                self.others.iter().find(|other| *other.database == *database).map(|other| other.names.clone())
+            }
+        }
+    }
+
+    /// True if it has seen something of a database, or that is its home.
     pub(crate) fn has_seen(&self, database: &str) -> bool {
-        self.others.iter().any(|other| other.database == database)
+        self.names_seen_of(database).is_some()
+    }
+
+    /// True if it has written to its home, or relies on what is there.
+    fn has_written(&self) -> bool {
+        !self.used.is_empty() || !self.base.is(&self.names)
+    }
+
+    /// Before a statement of a transaction: makes the session's home its own. What it has seen of both stays.
+    ///
+    /// # Errors
+    /// Input, if it has written to another one already.
+    pub(crate) fn move_to(&mut self, session: &Session) -> Result<()> {
+        if self.database == session.database {
+            return Ok(());
+        }
+        if self.has_written() {
+            let (from, to) = (&self.database, &session.database);
+            let text =
+                format!("this transaction writes to database {from}; commit it before it writes to {to}");
+            return Err(Error::input(text));
+        }
+        let Session { shared, id, database, .. } = session.clone();
+        let there = Attached { name: database, shared, owner: id, is_read_only: false };
+        self.other(&there);
+        let at = self.others.iter().position(|other| other.database == there.name);
+        let Some(at) = at else { return Err(Error::internal("a database was seen and is not")) };
+        let Attached { name, shared, owner, .. } = there;
+        let Other { names, mut rows, .. } = self.others.swap_remove(at);
+        interrupt_by(&mut rows, &self.cancel);
+        self.memory = Reservation::new(&shared.memory);
+        self.uncharged = 0;
+        (self.shared, self.owner) = (shared, owner);
+        self.base = names.clone();
+        self.others.push(Other {
+            database: std::mem::replace(&mut self.database, name),
+            names: std::mem::replace(&mut self.names, names),
+            rows: std::mem::replace(&mut self.rows, rows),
+        });
+        // Nothing was written, so the savepoints are places without anything written there as well.
+        self.rows.release(1);
+        self.claims = Claims::default();
+        let mut savepoints = std::mem::take(&mut self.savepoints);
+        for (_, mark) in &mut savepoints {
+            *mark = self.mark();
+        }
+        self.savepoints = savepoints;
+        Ok(())
     }
 
     /// True if it is one of several statements.
@@ -452,8 +529,13 @@ impl Work {
     }
 
     /// The tables that it wrote to or relies on.
-    pub(crate) fn used(&self) -> Vec<Arc<TableEntry>> {
-        self.used.clone()
+    pub(crate) fn used(&self) -> &[Arc<TableEntry>] {
+        &self.used
+    }
+
+    /// Forgets those behind the first few, to which nothing was written.
+    pub(crate) fn forget_use(&mut self, first: usize) {
+        self.used.truncate(first);
     }
 
     /// Publishes everything, or nothing.
@@ -505,6 +587,12 @@ impl Work {
         shared.wake_upkeep();
         Ok(())
     }
+}
+
+/// Has the work on rows look whether the statement is cancelled.
+fn interrupt_by(rows: &mut Transaction, cancel: &CancelFlag) {
+    let cancel = cancel.clone();
+    rows.interrupted_by(Arc::new(move || cancel.is_raised()));
 }
 
 /// The tables of names that stand for something else in two versions, by their addresses, with their indexes:

@@ -53,7 +53,7 @@ pub use environment::{Argument, Catalog, Sequence, Session, TimeZone, clock};
 pub use names::nearest;
 pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, ROW_ID, Referring, Repeated,
-    SequenceOptions, Statement, bind, bind_template, follow, view_of,
+    SequenceOptions, Statement, bind, bind_stored, bind_template, follow, view_of,
 };
 pub use syntax::commands::quoted;
 pub use syntax::complete::is_complete;
@@ -64,6 +64,7 @@ pub use syntax::parse::parse;
 pub use syntax::parsed::{Command, Parsed, Preparing};
 pub use syntax::placeholders::check_arguments;
 pub use syntax::stored::{Mentioned, called_sequences, mentioned_columns};
+pub use syntax::targets::{Subject, What};
 pub use syntax::types::parse_type;
 
 /// Names of all scalar and aggregate functions, sorted, for completion.

@@ -5,21 +5,30 @@ use crate::rows::Rows;
 use crate::session::{Attached, Session};
 use crate::shared::Shared;
 use crate::work::Work;
+use entasis_sql::quoted;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// What no database is called: schemas that each has.
 const TAKEN: [&str; 5] = ["main", "public", "temp", "pg_temp", "information_schema"];
 
+/// What `ATTACH` says besides the file.
+pub(super) struct Wanted<'a> {
+    /// What the database is to be called; else as its file.
+    pub(super) name: Option<String>,
+    /// If the name is taken: nothing is done.
+    pub(super) if_not_exists: bool,
+    /// If the name is taken: that database is detached first.
+    pub(super) or_replace: bool,
+    /// What stands in brackets.
+    pub(super) options: &'a [(String, Value)],
+}
+
 /// Opens another database, under its name or that of its file.
-pub(super) fn attach(
-    session: &Session,
-    path: &str,
-    name: Option<String>,
-    options: &[(String, Value)],
-) -> Result<Rows> {
+pub(super) fn attach(session: &Session, work: &Work, path: &str, wanted: Wanted<'_>) -> Result<Rows> {
+    let Wanted { name, if_not_exists, or_replace, options } = wanted;
     let mut is_read_only = false;
     for (option, value) in options {
         match (option.as_str(), value) {
@@ -38,7 +47,11 @@ pub(super) fn attach(
         Error::input("a database in memory needs a name").with_hint("ATTACH ':memory:' AS name")
     })?;
     let mut attached = session.attached();
-    let is_taken = name == session.database_name() || attached.iter().any(|other| other.name == name);
+    let is_attached = attached.iter().any(|other| *other.name == *name);
+    if if_not_exists && (is_attached || *session.own().name == *name) {
+        return Ok(Rows::empty());
+    }
+    let is_taken = *session.own().name == *name || (is_attached && !or_replace);
     if is_taken || TAKEN.contains(&name.as_str()) {
         return Err(Error::input(format!("a database cannot be called {name}: the name is taken"))
             .with_sqlstate(sqlstate::TAKEN)
@@ -48,35 +61,55 @@ pub(super) fn attach(
         return Err(Error::input(format!("the name of a database has no dot: {name}"))
             .with_hint("ATTACH 'file' AS another_name"));
     }
-    let config = Config { read_only: is_read_only && !is_memory, ..session.shared.config.clone() };
+    if is_attached {
+        // Its file may be the same one.
+        detach(session, work, &name, false)?;
+        attached.retain(|other| *other.name != *name);
+    }
+    let config = session.own().shared.config.clone();
+    let config = Config { read_only: is_read_only && !is_memory, ..config };
     let shared = match is_memory {
         true => Arc::new(Shared::new(config)),
         false => Shared::open(Path::new(path), &config)?,
     };
-    let is_hidden = session.newest_names().get(&format!("{name}.")).is_some();
+    if let Some(same) = session.databases().iter().find(|other| Arc::ptr_eq(&other.shared, &shared)) {
+        let text = format!("'{path}' is attached already, as {}", same.name);
+        return Err(Error::input(text).with_sqlstate(sqlstate::TAKEN));
+    }
+    let is_hidden = session.here().newest_names().get(&format!("{name}.")).is_some();
     let owner = shared.next_connection();
-    attached.push(Attached { name, shared, owner, is_read_only });
+    attached.push(Attached { name: name.into(), shared, owner, is_read_only });
     session.set_attached(attached);
     let note = "a schema of that name hides it: write its name, a schema and the table's";
     Ok(Rows::empty().with_note(is_hidden.then_some(note)))
 }
 
 /// Closes one, unless somebody else sees it.
-pub(super) fn detach(session: &Session, work: &Work, name: &str) -> Result<Rows> {
-    if name == session.database_name() {
+pub(super) fn detach(session: &Session, work: &Work, name: &str, if_exists: bool) -> Result<Rows> {
+    if *name == *session.own().name {
         return Err(Error::input(format!("{name} is the database that the connection was made for")));
     }
     let mut attached = session.attached();
-    let Some(at) = attached.iter().position(|other| other.name == name) else {
+    let Some(at) = attached.iter().position(|other| *other.name == *name) else {
+        if if_exists {
+            return Ok(Rows::empty());
+        }
         return Err(Error::input(format!("no database {name} is attached"))
             .with_hint("SHOW DATABASES lists those that are"));
     };
+    if session.current().database.is_some_and(|current| *current == *name) {
+        return Err(Error::input(format!("{name} is the current database"))
+            .with_hint(format!("USE {} first", quoted(&session.own().name))));
+    }
     if work.has_seen(name) {
         return Err(Error::input(format!("the open transaction has read the database {name}"))
             .with_hint("COMMIT or ROLLBACK first"));
     }
     attached.remove(at);
     session.set_attached(attached);
+    let of_it = format!("{name}:");
+    let mut taken = session.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    taken.retain(|sequence, _| !sequence.starts_with(&of_it));
     Ok(Rows::empty())
 }
 
@@ -91,8 +124,10 @@ pub(super) fn show(session: &Session) -> Result<Rows> {
             Value::Boolean(is_current),
         ]
     };
-    let mut rows = vec![row(&session.database_name(), &session.shared, session.shared.is_read_only(), true)];
-    rows.extend(session.attached().iter().map(|o| row(&o.name, &o.shared, o.is_read_only, false)));
+    let current = session.here().database;
+    let databases = session.databases();
+    let rows = databases.iter().map(|it| row(&it.name, &it.shared, it.is_read_only, it.name == current));
+    let rows: Vec<Vec<Value>> = rows.collect();
     let columns = [
         ("database_name", DataType::Varchar),
         ("path", DataType::Varchar),

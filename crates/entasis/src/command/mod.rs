@@ -19,6 +19,7 @@ mod integrity;
 mod script;
 mod vacuum;
 
+use self::attach::Wanted;
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -31,10 +32,13 @@ pub(crate) fn run(session: &Session, work: &mut Work, command: Command<String>) 
         Command::Export { path, options } => export::export(session, work, path.as_ref(), &options),
         Command::Import { path } => import::import(session, work, path.as_ref()),
         Command::CheckIntegrity { table } => integrity::check(session, work, table.as_deref()),
-        Command::Attach { path, name, options } => attach::attach(session, &path, name, &options),
-        Command::Detach { name } => attach::detach(session, work, &name),
+        Command::Attach { path, name, if_not_exists, or_replace, options } => {
+            let wanted = Wanted { name, if_not_exists, or_replace, options: &options };
+            attach::attach(session, work, &path, wanted)
+        }
+        Command::Detach { name, if_exists } => attach::detach(session, work, &name, if_exists),
         Command::ShowDatabases => attach::show(session),
-        Command::Backup { path, options } => backup::backup(session, path.as_ref(), &options),
+        Command::Backup { path, options } => backup::backup(&session.here(), path.as_ref(), &options),
         Command::Vacuum { table } => vacuum::vacuum(session, work, table.as_deref()),
     }
 }

@@ -9,7 +9,7 @@ use super::remove;
 use crate::catalog::Names;
 use crate::session::Session;
 use crate::work::Work;
-use entasis_sql::{Columns, Mentioned, Statement, mentioned_columns};
+use entasis_sql::{Columns, Mentioned, mentioned_columns};
 use entasis_storage::{Entry, TableEntry, View, dependencies};
 use entasis_vector::{Error, Result, Schema};
 use std::sync::Arc;
@@ -33,14 +33,7 @@ fn views_of(work: &Work, name: &str) -> Vec<Arc<View>> {
 
 /// The columns of a view now.
 fn columns_of(session: &Session, work: &mut Work, view: &View) -> Result<Schema> {
-    let parsed = entasis_sql::parse(&view.sql)?;
-    let [parsed] = parsed.as_slice() else {
-        return Err(Error::internal(format!("view {} is no query", view.name)));
-    };
-    match entasis_sql::bind(parsed, &Names::new(session, work), &[])? {
-        Statement::Query(plan) => Ok(plan.schema()),
-        _ => Err(Error::internal(format!("view {} is no query", view.name))),
-    }
+    Ok(entasis_sql::bind_stored(&view.sql, &Names::new(session, work))?.schema())
 }
 
 /// The error of a change that a view does not allow.

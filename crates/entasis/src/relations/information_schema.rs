@@ -1,8 +1,9 @@
 //! `information_schema`: what there is, as the SQL standard has it, for tools that look around (part 11 of
 //! the standard).
 //!
-//! Each of its relations is made from the names that a statement sees. Everything is in the catalog `main`.
-//! Relations that the host program registered are in it as temporary ones.
+//! Each of its relations is made from the names that a statement sees. Catalogs are databases: a relation
+//! tells of all that are seen, or of one, whose name is before the schema's. Relations that the host program
+//! registered are in its connection's own as temporary ones.
 
 use super::listed::{listed, text};
 use entasis_engine::relation::{KeyKind, Relation};
@@ -11,13 +12,15 @@ use entasis_storage::{CatalogVersion, Entry, TEMPORARY, TableEntry, is_temporary
 use entasis_vector::{DataType, Field, Value};
 use std::sync::Arc;
 
-/// The catalog that all is in, and the schema of what has no other.
+/// The schema of what has no other.
 const MAIN: &str = "main";
 
-/// What a statement sees.
-pub(crate) struct Seen<'a> {
+/// What a statement sees of a database.
+pub(crate) struct Seen {
+    /// What it is called.
+    pub(crate) database: Arc<str>,
     /// Tables, views and sequences.
-    pub(crate) names: &'a CatalogVersion,
+    pub(crate) names: CatalogVersion,
     /// Relations of the host program by name.
     pub(crate) registered: Vec<(String, Arc<dyn Relation>)>,
 }
@@ -26,7 +29,7 @@ pub(crate) struct Seen<'a> {
 struct Made {
     name: &'static str,
     columns: &'static [(&'static str, DataType)],
-    rows: fn(&Seen<'_>) -> Vec<Vec<Value>>,
+    rows: fn(&Seen) -> Vec<Vec<Value>>,
 }
 
 const TEXT: DataType = DataType::Varchar;
@@ -139,13 +142,25 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
     ALL.iter().map(|made| format!("information_schema.{}", made.name))
 }
 
-/// The relation of that name, in lower case, if it is one of them.
-pub(crate) fn information_schema<'a>(
+/// The relation of that name, in lower case and perhaps behind that of a database, if it is one of them.
+/// `seen` has what is seen of a database, or of all.
+pub(crate) fn information_schema(
     name: &str,
-    seen: impl FnOnce() -> Seen<'a>,
+    seen: impl FnOnce(Option<&str>) -> Vec<Seen>,
 ) -> Option<Arc<dyn Relation>> {
-    let made = ALL.iter().find(|made| name.strip_prefix("information_schema.") == Some(made.name))?;
-    Some(listed(name, made.columns, (made.rows)(&seen())))
+    let (place, own) = name.rsplit_once('.')?;
+    let database = match place.rsplit_once('.') {
+        None if place == "information_schema" => None,
+        Some((database, "information_schema")) => Some(database),
+        _ => return None,
+    };
+    let made = ALL.iter().find(|made| own == made.name)?;
+    let seen = seen(database);
+    // There is no such database.
+    if seen.is_empty() {
+        return None;
+    }
+    Some(listed(name, made.columns, seen.iter().flat_map(made.rows).collect()))
 }
 
 fn number(number: usize) -> Value {
@@ -156,12 +171,12 @@ fn yes(is: bool) -> Value {
     text(if is { "YES" } else { "NO" })
 }
 
-impl Seen<'_> {
+impl Seen {
     /// Catalog and schema of an object, and its name in them.
     fn place(&self, name: &str) -> [Value; 3] {
         match name.split_once('.').filter(|(schema, _)| self.has(schema)) {
-            Some((schema, own)) => [text(MAIN), text(schema), text(own)],
-            None => [text(MAIN), text(MAIN), text(name)],
+            Some((schema, own)) => [text(&self.database), text(schema), text(own)],
+            None => [text(&self.database), text(MAIN), text(name)],
         }
     }
 
@@ -177,22 +192,22 @@ impl Seen<'_> {
     }
 }
 
-fn schemata(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn schemata(seen: &Seen) -> Vec<Vec<Value>> {
     let own = seen.names.entries().filter(|entry| matches!(entry, Entry::Schema(_))).map(Entry::shown_name);
-    let row = |schema: &str| vec![text(MAIN), text(schema), Value::Null];
+    let row = |schema: &str| vec![text(&seen.database), text(schema), Value::Null];
     // As in PostgreSQL, with the first of its objects.
     let temporary = seen.names.temporary().next().map(|_| TEMPORARY.trim_end_matches('.'));
     [MAIN, "information_schema"].into_iter().chain(temporary).chain(own).map(row).collect()
 }
 
-fn stored<'a>(seen: &Seen<'a>) -> impl Iterator<Item = &'a Arc<TableEntry>> + use<'a> {
+fn stored(seen: &Seen) -> impl Iterator<Item = &Arc<TableEntry>> {
     seen.names.entries().filter_map(|entry| match entry {
         Entry::Table(table) => Some(table),
         _ => None,
     })
 }
 
-fn tables(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn tables(seen: &Seen) -> Vec<Vec<Value>> {
     let row = |name: &str, kind: &str, is_insertable: bool| {
         seen.place(name).into_iter().chain([text(kind), yes(is_insertable)]).collect::<Vec<Value>>()
     };
@@ -207,7 +222,7 @@ fn tables(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     named.chain(seen.registered.iter().map(|(name, _)| row(name, "LOCAL TEMPORARY", false))).collect()
 }
 
-fn columns(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn columns(seen: &Seen) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     let mut add = |name: &str, fields: &[Field], definition: Option<&Definition>| {
         for (i, field) in fields.iter().enumerate() {
@@ -257,7 +272,7 @@ fn digits(ty: DataType) -> (Value, Value) {
     }
 }
 
-fn views(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn views(seen: &Seen) -> Vec<Vec<Value>> {
     let views = seen.names.entries().filter_map(|entry| match entry {
         Entry::View(view) => Some(view),
         _ => None,
@@ -265,7 +280,7 @@ fn views(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     views.map(|view| seen.place(&view.name).into_iter().chain([text(&view.sql)]).collect()).collect()
 }
 
-fn sequences(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn sequences(seen: &Seen) -> Vec<Vec<Value>> {
     let sequences = seen.names.entries().filter(|entry| matches!(entry, Entry::Sequence(_)));
     sequences.map(|entry| seen.place(entry.name()).into()).collect()
 }
@@ -286,7 +301,7 @@ fn foreign_keys(table: &TableEntry) -> impl Iterator<Item = (&str, &str, &[usize
     table.definition.foreign_keys.iter().map(|key| (key.name.as_str(), "FOREIGN KEY", key.columns.as_slice()))
 }
 
-fn table_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn table_constraints(seen: &Seen) -> Vec<Vec<Value>> {
     let of = |table: &Arc<TableEntry>| {
         let checks = table.definition.checks.iter().map(|check| (check.name.as_str(), "CHECK"));
         let all = keys(table).chain(foreign_keys(table)).map(|(name, kind, _)| (name, kind)).chain(checks);
@@ -302,7 +317,7 @@ fn table_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     stored(seen).flat_map(of).collect()
 }
 
-fn key_column_usage(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn key_column_usage(seen: &Seen) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in stored(seen) {
         for (name, _, columns) in keys(table).chain(foreign_keys(table)) {
@@ -321,7 +336,7 @@ fn key_column_usage(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn referential_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn referential_constraints(seen: &Seen) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in stored(seen) {
         for key in &table.definition.foreign_keys {
@@ -345,7 +360,7 @@ fn same(a: &[usize], b: &[usize]) -> bool {
     a.len() == b.len() && a.iter().all(|column| b.contains(column))
 }
 
-fn check_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+fn check_constraints(seen: &Seen) -> Vec<Vec<Value>> {
     let of = |table: &Arc<TableEntry>| {
         let checks = table.definition.checks.iter();
         checks

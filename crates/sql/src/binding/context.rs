@@ -245,9 +245,9 @@ impl<'a> Context<'a> {
         keys.len() - 1
     }
 
-    /// See [`Catalog::current_schema`].
-    pub(crate) fn current_schema(&self) -> Option<String> {
-        self.catalog.current_schema()
+    /// See [`Catalog::current`].
+    pub(crate) fn current(&self) -> (String, String) {
+        self.catalog.current()
     }
 
     pub(crate) fn options(&self) -> &ConfigOptions {
@@ -365,9 +365,11 @@ impl<'a> Context<'a> {
 impl ContextProvider for Context<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
         statement::check().map_err(external)?;
-        let name = match name.schema() {
-            Some(schema) => in_schema(schema, name.table()),
-            None => name.table().to_owned(),
+        let name = match (name.catalog(), name.schema()) {
+            // A database that there is not: the names of others have one part by now.
+            (Some(database), Some(schema)) => format!("{database}.{schema}.{}", name.table()),
+            (_, Some(schema)) => in_schema(schema, name.table()),
+            _ => name.table().to_owned(),
         };
         if let (ROWS, Some(rows)) = (name.as_str(), &self.given.rows) {
             return Ok(rows.clone());

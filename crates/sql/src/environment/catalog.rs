@@ -48,7 +48,8 @@ pub trait Catalog: Sync {
         None
     }
 
-    /// True if there is a schema of that name, in lower case, besides the main one.
+    /// True if there is a schema of that name, in lower case, besides the main one. The name may have that of
+    /// a database before it.
     fn has_schema(&self, name: &str) -> bool {
         let _ = name;
         false
@@ -67,14 +68,38 @@ pub trait Catalog: Sync {
     }
 
     /// The schema besides the main one in which an object is made that is named without one.
-    fn current_schema(&self) -> Option<String> {
+    fn schema_of_new(&self) -> Option<String> {
         None
     }
 
+    /// The names of the current database and of the current schema, in which names are looked for.
+    fn current(&self) -> (String, String) {
+        ("memory".to_owned(), "main".to_owned())
+    }
+
+    /// True if there is a schema of that name, in lower case, in the current database, besides the main one.
+    fn has_current_schema(&self, name: &str) -> bool {
+        self.has_schema(name)
+    }
+
+    /// True if a database has that name, in lower case.
+    fn has_database(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
+    /// True if that is the database that the statement works on, whose objects have no database in their
+    /// names.
+    fn is_home(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// What a name means where there are several databases: its parts, as this catalog knows the object by
-    /// them. `None` if these are the parts that it has.
-    fn place(&self, parts: &[String]) -> Option<Vec<String>> {
-        let _ = parts;
+    /// them. `None` if these are the parts that it has. Within what is `declared` of a table, the current
+    /// database is that of the table.
+    fn place(&self, parts: &[String], declared: bool) -> Option<Vec<String>> {
+        let _ = (parts, declared);
         None
     }
 

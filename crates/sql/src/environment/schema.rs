@@ -19,9 +19,15 @@ pub(crate) fn new_name(name: &ObjectName, temporary: bool, catalog: &dyn Catalog
     if let [own] = name.0.as_slice()
         && let Some(ident) = own.as_ident()
     {
-        let schema = if temporary { Some(TEMP.to_owned()) } else { catalog.current_schema() };
+        let schema = if temporary { Some(TEMP.to_owned()) } else { catalog.schema_of_new() };
         let own = ident.value.to_lowercase();
+        if catalog.is_elsewhere(&own) {
+            return Err(locate_ident(elsewhere(&own), ident));
+        }
         return Ok(schema.map_or(own.clone(), |schema| in_schema(&schema, &own)));
+    }
+    if let [database, _, _] = name.0.as_slice() {
+        return Err(Error::input(format!("there is no database {database}")));
     }
     if let [schema, _] = name.0.as_slice()
         && let Some(ident) = schema.as_ident()
@@ -60,6 +66,11 @@ pub(crate) fn renamed(table: &str, to: &ObjectName, catalog: &dyn Catalog) -> Re
     }
 }
 
+/// Says that something is in another database than the one that a statement works on.
+pub(crate) fn elsewhere(name: &str) -> Error {
+    Error::input(format!("{name} is in another database than what the statement changes"))
+}
+
 /// Says that there is no such schema.
 pub(crate) fn no_schema(schema: &str) -> Error {
     Error::input(format!("there is no schema {schema}")).with_sqlstate(sqlstate::NO_SCHEMA)
@@ -67,7 +78,10 @@ pub(crate) fn no_schema(schema: &str) -> Error {
 
 /// The schema, if that is why there is no object of this name.
 pub(crate) fn missing_schema<'a>(name: &'a str, catalog: &dyn Catalog) -> Option<&'a str> {
-    let (schema, _) = name.split_once('.')?;
+    let (schema, _) = match catalog.is_elsewhere(name) {
+        true => name.rsplit_once('.')?,
+        false => name.split_once('.')?,
+    };
     (schema != INFORMATION_SCHEMA && schema != TEMP && !catalog.has_schema(schema)).then_some(schema)
 }
 
@@ -77,13 +91,17 @@ pub(crate) fn missing_schema<'a>(name: &'a str, catalog: &dyn Catalog) -> Option
 /// Input.
 pub(crate) fn known_schemas(path: &str, catalog: &dyn Catalog) -> Result<()> {
     let names = path.split(',').map(|name| name.trim().trim_matches('"').to_lowercase());
-    let unknown = names.into_iter().find(|name| !is_main(name) && !catalog.has_schema(name));
+    let unknown = names.into_iter().find(|name| !is_main(name) && !catalog.has_current_schema(name));
     unknown.map_or(Ok(()), |name| Err(no_schema(&name)))
 }
 
 /// What there is no table of that name, with advice.
 pub(crate) fn unknown_table(name: &str, catalog: &dyn Catalog) -> Error {
     let error = Error::input(format!("there is no table {name}")).with_sqlstate(sqlstate::NO_TABLE);
+    let database = name.split_once('.').filter(|(_, rest)| rest.contains('.')).map(|(database, _)| database);
+    if let Some(database) = database.filter(|database| !catalog.has_database(database)) {
+        return error.with_hint(format!("there is no database {database}"));
+    }
     if let Some(schema) = missing_schema(name, catalog) {
         return error.with_hint(format!("there is no schema {schema}"));
     }

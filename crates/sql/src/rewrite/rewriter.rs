@@ -241,14 +241,15 @@ impl<'a> Rewriter<'a> {
         if let Some(kind) = sequence_call::Kind::of(&name) {
             return flow(name_sequence(function, kind));
         }
-        if name == "current_schema"
-            && let (FunctionArguments::List(list), Some(schema)) =
-                (&mut function.args, self.context.current_schema())
+        if ["current_schema", "current_database"].contains(&name.as_str())
+            && let FunctionArguments::List(list) = &mut function.args
             && list.args.is_empty()
         {
             // It is that of the connection: a call of a function that gives it.
-            let schema = Expr::value(Value::SingleQuotedString(schema));
-            list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(schema)));
+            let (database, schema) = self.context.current();
+            let current = if name == "current_schema" { schema } else { database };
+            let current = Expr::value(Value::SingleQuotedString(current));
+            list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(current)));
             function.name = ObjectName::from(Ident::new("coalesce"));
             return ControlFlow::Continue(());
         }

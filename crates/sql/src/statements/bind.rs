@@ -5,12 +5,14 @@
 use super::binder::{Binder, STEPS, description};
 use super::bound::{ObjectKind, Statement};
 use super::locate::locate;
+use super::resolve::is_home;
 use super::{resolve, sequence, transaction, zone};
 use crate::binding::context::{Context, Given};
 use crate::environment::schema::{known_schemas, new_name};
 use crate::environment::{Catalog, Parameters};
 use crate::error::from_datafusion;
 use crate::syntax::object_name::table_name;
+use crate::syntax::parse::parse;
 use crate::syntax::parsed::{Ast, Command, Parsed};
 use crate::syntax::place::locate_ident;
 use crate::syntax::placeholders::check_arguments;
@@ -29,7 +31,21 @@ use entasis_vector::{DataType, Error, Result, Value};
 /// Input, with position and advice where they are known, for unknown names and wrong types; not supported,
 /// naming the feature; whatever the catalog raises.
 pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<Statement> {
-    bind_with(statement, catalog, Parameters::Values(params))
+    bind_with(statement, catalog, Parameters::Values(params), true)
+}
+
+/// Binds a query that the catalog keeps as text, of a view: its names have their places, and mean nothing
+/// else on this connection.
+///
+/// # Errors
+/// As [`bind`]; input, if the text is no query.
+pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
+    let stored = parse(text)?;
+    let [query] = stored.as_slice() else { return Err(Error::input("a view is not a query")) };
+    match bind_with(query, catalog, Parameters::Values(&[]), false)? {
+        Statement::Query(plan) => Ok(plan),
+        _ => Err(Error::input("a view is not a query")),
+    }
 }
 
 /// Binds a query for many runs: with parameters of these types, whose values are given later, in its plan.
@@ -38,13 +54,19 @@ pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataTyp
 /// As [`bind`]; input or not supported, too, if the query means another thing with other values or at another
 /// moment, so that it must be bound for each run.
 pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Plan> {
-    match bind_with(query, catalog, Parameters::Types(types))? {
+    match bind_with(query, catalog, Parameters::Types(types), true)? {
         Statement::Query(plan) => Ok(plan),
         _ => Err(Error::not_supported("templates of statements other than queries")),
     }
 }
 
-fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<Statement> {
+/// `is_written`: by a user, whose names are to be given their places.
+fn bind_with(
+    statement: &Parsed,
+    catalog: &dyn Catalog,
+    params: Parameters<'_>,
+    is_written: bool,
+) -> Result<Statement> {
     // More than that are for other statements of the script.
     if params.len() < statement.parameters() {
         check_arguments(statement.parameters(), params.len())?;
@@ -55,7 +77,11 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
     };
     on_deep_stack(statement.is_deep(), || {
         let binder = Binder { catalog, params, given: Given::default(), with: None };
-        let resolved = resolve::resolved(&statement.ast, catalog);
+        let has_database = statement.qualifiers.iter().any(|name| catalog.has_database(name));
+        let resolved = match is_written {
+            true => resolve::resolved(&statement.ast, catalog, has_database),
+            false => None,
+        };
         let ast = resolved.as_ref().unwrap_or(&statement.ast);
         let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
         zone::apply(&mut bound, catalog.session().zone);
@@ -83,9 +109,11 @@ impl Binder<'_> {
                 return Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"));
             }
             Ast::Calibrate => Statement::Calibrate,
-            Ast::Checkpoint => Statement::Checkpoint,
+            Ast::Checkpoint { database } => Statement::Checkpoint { database: database.clone() },
             Ast::Command(command) => Statement::Command(self.command(command)?),
-            Ast::ShowTables => Statement::ShowTables,
+            Ast::ShowTables { of } => Statement::ShowTables { of: of.clone() },
+            Ast::ShowAllTables => Statement::ShowAllTables,
+            Ast::Use { name } => Statement::Use { name: name.clone() },
             Ast::ShowSettings => Statement::ShowSettings,
             Ast::ShowSetting(name) => self.show(name)?,
             Ast::Set { name, value } => {
@@ -179,7 +207,8 @@ impl Binder<'_> {
     /// A command, with the name of its table, which there is.
     fn command(&self, command: &Command<ObjectName>) -> Result<Command<String>> {
         let table = |name: &Option<ObjectName>| {
-            name.as_ref().map(|name| {
+            // One that is no table may be the database.
+            name.as_ref().filter(|name| !is_home(name, self.catalog)).map(|name| {
                 let name = table_name(name)?;
                 // Nothing of its rows is to be held.
                 match self.catalog.definition(&name) {
@@ -202,10 +231,16 @@ impl Binder<'_> {
             Command::Backup { path, options } => {
                 Command::Backup { path: path.clone(), options: options.clone() }
             }
-            Command::Attach { path, name, options } => {
-                Command::Attach { path: path.clone(), name: name.clone(), options: options.clone() }
+            Command::Attach { path, name, if_not_exists, or_replace, options } => Command::Attach {
+                path: path.clone(),
+                name: name.clone(),
+                if_not_exists: *if_not_exists,
+                or_replace: *or_replace,
+                options: options.clone(),
+            },
+            Command::Detach { name, if_exists } => {
+                Command::Detach { name: name.clone(), if_exists: *if_exists }
             }
-            Command::Detach { name } => Command::Detach { name: name.clone() },
             Command::ShowDatabases => Command::ShowDatabases,
             Command::Vacuum { table: name } => Command::Vacuum { table: table(name).transpose()? },
         })

@@ -5,7 +5,7 @@
 
 use super::resolve::resolved;
 use crate::binding::context::{Context, Given, Steps};
-use crate::environment::schema::unknown_table;
+use crate::environment::schema::{elsewhere, unknown_table};
 use crate::environment::{Catalog, Parameters};
 use crate::error::from_datafusion;
 use crate::lower;
@@ -82,6 +82,7 @@ impl Binder<'_> {
     /// Input, if there is none of that name.
     pub(super) fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {
         match self.catalog.table(name) {
+            Some(_) if self.catalog.is_elsewhere(name) => Err(elsewhere(name)),
             Some(relation) => Ok(relation),
             None if self.catalog.view(name).is_some() => {
                 Err(Error::input(format!("{name} is a view; rows go only into tables")))
@@ -115,7 +116,7 @@ impl Binder<'_> {
 fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || {
-            match resolved(&parsed.ast, catalog).as_ref().unwrap_or(&parsed.ast) {
+            match resolved(&parsed.ast, catalog, true).as_ref().unwrap_or(&parsed.ast) {
                 Ast::Describe(query) => {
                     Binder { catalog, params, given: Given::default(), with: None }.described(query)
                 }

@@ -148,11 +148,24 @@ pub enum Statement {
     /// What reading costs on this machine is to be measured.
     Calibrate,
     /// All that is committed is to be brought to the file.
-    Checkpoint,
+    Checkpoint {
+        /// Of this database, in lower case; else of the current one.
+        database: Option<String>,
+    },
     /// Something is to be done with the whole database. Tables by their names.
     Command(Command<String>),
     /// The names of tables and views are wanted.
-    ShowTables,
+    ShowTables {
+        /// The parts of the name of a schema, or a database, in lower case; else it is the current database.
+        of: Option<Vec<String>>,
+    },
+    /// Those of all databases are wanted.
+    ShowAllTables,
+    /// Names are to be looked for elsewhere.
+    Use {
+        /// The parts of the name of a schema, or a database, in lower case.
+        name: Vec<String>,
+    },
     /// All settings are wanted.
     ShowSettings,
     /// One setting is wanted; it exists.

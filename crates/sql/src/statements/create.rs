@@ -32,7 +32,9 @@ impl Binder<'_> {
         // It would mean nothing where that one is not attached.
         if let Some(needed) = needs.iter().find(|needed| self.catalog.is_elsewhere(needed)) {
             return Err(Error::input(format!("a view cannot name {needed}, which is in another database"))
-                .with_hint("CREATE TABLE … AS makes a copy of its rows"));
+                .with_hint(
+                    "names without a database are those of the current one; CREATE TABLE … AS makes a copy",
+                ));
         }
         // It cannot stay longer than what it needs.
         let needs_temporary = needs.iter().any(|needed| is_temporary(needed));

@@ -204,6 +204,10 @@ impl Binder<'_> {
     ) -> Result<()> {
         clauses::foreign_key(key)?;
         let parent = self.referred_table(&declared.table, &key.foreign_table)?;
+        if self.catalog.is_elsewhere(&parent) {
+            let text = format!("a foreign key cannot refer to {parent}, which is in another database");
+            return Err(Error::input(text));
+        }
         if is_temporary(&declared.table) != is_temporary(&parent) {
             let what = ["permanent", "temporary"][usize::from(is_temporary(&declared.table))];
             return Err(Error::input(format!(
@@ -291,7 +295,7 @@ impl Binder<'_> {
     fn referred_table(&self, table: &str, name: &ObjectName) -> Result<String> {
         let parent = table_name(name)?;
         let new_ones =
-            self.catalog.current_schema().map_or(parent.clone(), |schema| in_schema(&schema, &parent));
+            self.catalog.schema_of_new().map_or(parent.clone(), |schema| in_schema(&schema, &parent));
         let is_own = without_schema(table) == parent && (is_temporary(table) || table == new_ones);
         Ok(if name.0.len() == 1 && is_own { table.to_owned() } else { parent })
     }
@@ -387,6 +391,11 @@ impl Declared {
         let called = texts.map(|sql| called_sequences(sql)).collect::<Result<Vec<_>>>()?;
         self.definition.sequences =
             called.into_iter().flatten().collect::<BTreeSet<String>>().into_iter().collect();
+        let is_elsewhere = |sequence: &&String| sequence.matches('.').count() > 1;
+        if let Some(sequence) = self.definition.sequences.iter().find(is_elsewhere) {
+            let text = format!("table {} cannot use {sequence}, which is in another database", self.table);
+            return Err(Error::input(text));
+        }
         if let (Some(sequence), false) = (
             self.definition.sequences.iter().find(|sequence| is_temporary(sequence)),
             is_temporary(&self.table),

@@ -28,6 +28,9 @@ impl Binder<'_> {
             }
         }
         let name = match &index.name {
+            Some(name) if name.0.len() > 2 => {
+                return Err(Error::input(format!("there is no database {}", name.0[0])));
+            }
             Some(name) => {
                 let own = table_name(name)?;
                 let is_replaced = or_replace && definition.keys.iter().any(|key| key.name == own);

@@ -27,7 +27,7 @@ mod sequence;
 mod transaction;
 mod zone;
 
-pub use bind::{bind, bind_template};
+pub use bind::{bind, bind_stored, bind_template};
 pub use bound::{
     Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement,
 };

@@ -10,8 +10,10 @@
 //! is to be created are those of [`crate::environment::schema::new_name`]. Common table expressions hide
 //! everything.
 //!
-//! Where there are several databases, names get their places in these first ([`Catalog::place`]): an object
-//! of another database becomes one name in quotes, `"database.schema.object"`.
+//! Where there are several databases, names get their places in these first ([`Catalog::place`]): one of the
+//! database that the statement works on loses that database's name, and an object of another database becomes
+//! one name in quotes, `"database.schema.object"`. Names of what is to be created are placed, too, if they
+//! have several parts. What is declared of a table is read as if the table's database was the current one.
 
 use crate::environment::Catalog;
 use crate::syntax::asof;
@@ -25,20 +27,39 @@ use crate::syntax::using_key;
 use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     AlterTableOperation, ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, ObjectType, Query, Statement, TableConstraint,
-    TableFactor, TableObject, Value, VisitMut, VisitorMut,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, ObjectType, Query, RenameTableNameKind, SchemaName,
+    Statement, TableConstraint, TableFactor, TableObject, Value, VisitMut, VisitorMut,
 };
 use entasis_vector::Result;
 use std::ops::ControlFlow;
 
-/// The statement with the schemas of its names; `None` if it can be left as it is.
-pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog) -> Option<Ast> {
-    if !catalog.has_other_schemas() {
+/// The statement with the schemas of its names; `None` if it can be left as it is. `has_database`: it may
+/// name a database.
+pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog, has_database: bool) -> Option<Ast> {
+    if !has_database && !catalog.has_other_schemas() {
         return None;
     }
     let mut ast = ast.clone();
-    Resolver { catalog, scopes: Scopes::default() }.ast(&mut ast);
+    Resolver { catalog, scopes: Scopes::default(), declared: false }.ast(&mut ast);
     Some(ast)
+}
+
+/// True if a name is that of the database that the statement works on, and of no table in it.
+pub(crate) fn is_home(name: &ObjectName, catalog: &dyn Catalog) -> bool {
+    match parts_of(name).as_deref() {
+        Some([one]) => {
+            catalog.is_home(one)
+                && catalog.place(std::slice::from_ref(one), true).is_none()
+                && catalog.schema_of(one).is_none()
+                && catalog.definition(one).is_none()
+        }
+        _ => false,
+    }
+}
+
+/// The parts of a name in lower case, if that is all it has.
+fn parts_of(name: &ObjectName) -> Option<Vec<String>> {
+    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect()
 }
 
 /// A part of a name, in quotes.
@@ -92,12 +113,39 @@ impl VisitorMut for Prefixer<'_> {
         }
         ControlFlow::Continue(())
     }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr
+            && let Some((own, text)) = sequence_text(function)
+            && self.needs.contains(&own)
+        {
+            let schema = if own.contains('.') { "" } else { "main." };
+            *text = format!("{}.{schema}{own}", self.database);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The name of a sequence that is called, and the text that names it.
+fn sequence_text(function: &mut Function) -> Option<(String, &mut String)> {
+    Kind::of(&function.name.to_string().to_lowercase())?;
+    let name = named_sequence(function).ok()?;
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    match list.args.as_mut_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] => match &mut value.value {
+            Value::SingleQuotedString(text) => Some((name, text)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// See the module.
 struct Resolver<'a> {
     catalog: &'a dyn Catalog,
     scopes: Scopes,
+    /// True within what is declared of a table.
+    declared: bool,
 }
 
 impl Resolver<'_> {
@@ -111,12 +159,18 @@ impl Resolver<'_> {
             Ast::CopyFrom { table, .. } => self.name(table),
             Ast::Command(
                 Command::CheckIntegrity { table: Some(table) } | Command::Vacuum { table: Some(table) },
-            ) => self.name(table),
+            ) => {
+                if !is_home(table, self.catalog) {
+                    self.name(table);
+                }
+            }
             Ast::Command(_)
             | Ast::Preparing(_)
             | Ast::Calibrate
-            | Ast::Checkpoint
-            | Ast::ShowTables
+            | Ast::Checkpoint { .. }
+            | Ast::ShowTables { .. }
+            | Ast::ShowAllTables
+            | Ast::Use { .. }
             | Ast::ShowSettings
             | Ast::ShowSetting(_)
             | Ast::Set { .. }
@@ -131,15 +185,29 @@ impl Resolver<'_> {
     fn statement(&mut self, statement: &mut Statement) {
         match statement {
             Statement::CreateTable(create) => self.create_table(create),
-            Statement::CreateView(create) => self.all(&mut create.query),
-            Statement::CreateIndex(index) => self.name(&mut index.table_name),
-            Statement::Drop { object_type: ObjectType::Schema | ObjectType::Index, .. } => {}
+            Statement::CreateView(create) => {
+                self.new_name(&mut create.name);
+                self.all(&mut create.query);
+            }
+            Statement::CreateSequence { name, .. } => self.new_name(name),
+            Statement::CreateSchema { schema_name: SchemaName::Simple(name), .. } => self.schema(name),
+            Statement::CreateIndex(index) => {
+                self.name(&mut index.table_name);
+                index.name.iter_mut().for_each(|name| self.new_name(name));
+            }
+            Statement::Drop { object_type: ObjectType::Schema, names, .. } => {
+                names.iter_mut().for_each(|name| self.schema(name));
+            }
+            Statement::Drop { object_type: ObjectType::Index, names, .. } => {
+                names.iter_mut().for_each(|name| self.new_name(name));
+            }
             Statement::Drop { names, .. } => names.iter_mut().for_each(|name| self.name(name)),
             Statement::Truncate(truncate) => {
                 truncate.table_names.iter_mut().for_each(|table| self.name(&mut table.name));
             }
             Statement::AlterTable(alter) => {
                 self.name(&mut alter.name);
+                self.declared = true;
                 for operation in &mut alter.operations {
                     match operation {
                         AlterTableOperation::AddConstraint { constraint, .. } => {
@@ -151,10 +219,13 @@ impl Resolver<'_> {
                                 .iter_mut()
                                 .for_each(|option| self.option(&mut option.option, None));
                         }
-                        AlterTableOperation::RenameTable { .. } => {}
+                        AlterTableOperation::RenameTable {
+                            table_name: RenameTableNameKind::To(name) | RenameTableNameKind::As(name),
+                        } => self.new_name(name),
                         other => self.all(other),
                     }
                 }
+                self.declared = false;
             }
             other => self.all(other),
         }
@@ -162,13 +233,13 @@ impl Resolver<'_> {
 
     fn create_table(&mut self, create: &mut CreateTable) {
         let own = create.name.0.last().and_then(ObjectNamePart::as_ident).map(|own| own.value.to_lowercase());
-        if create.name.0.len() > 1 {
-            self.name(&mut create.name);
-        }
+        self.new_name(&mut create.name);
+        self.declared = true;
         for column in &mut create.columns {
             column.options.iter_mut().for_each(|option| self.option(&mut option.option, own.as_deref()));
         }
         create.constraints.iter_mut().for_each(|constraint| self.constraint(constraint, own.as_deref()));
+        self.declared = false;
         if let Some(query) = &mut create.query {
             self.all(query);
         }
@@ -196,12 +267,28 @@ impl Resolver<'_> {
         }
     }
 
+    /// Places the name of something that is to be made, if it has several parts.
+    fn new_name(&self, name: &mut ObjectName) {
+        if name.0.len() > 1 {
+            self.name(name);
+        }
+    }
+
+    /// Takes the database from the name of a schema of it.
+    fn schema(&self, name: &mut ObjectName) {
+        let Some(parts) = parts_of(name) else { return };
+        if let [database, _] = parts.as_slice()
+            && self.catalog.is_home(database)
+        {
+            name.0.remove(0);
+        }
+    }
+
     /// Gives a name that has none its schema.
     fn name(&self, name: &mut ObjectName) {
-        let ident = |part: &ObjectNamePart| part.as_ident().map(|ident| ident.value.to_lowercase());
-        let Some(parts) = name.0.iter().map(ident).collect::<Option<Vec<String>>>() else { return };
+        let Some(parts) = parts_of(name) else { return };
         let is_cte = matches!(parts.as_slice(), [own] if self.scopes.has(own));
-        if let Some(placed) = self.catalog.place(&parts).filter(|_| !is_cte) {
+        if let Some(placed) = self.catalog.place(&parts, self.declared).filter(|_| !is_cte) {
             name.0 = placed.into_iter().map(quoted_part).collect();
             return;
         }
@@ -215,18 +302,27 @@ impl Resolver<'_> {
         }
     }
 
+    /// Takes the database and the schema from the name of a column, whose table has its own name alone.
+    fn column(&self, parts: &mut Vec<Ident>) {
+        if let [table @ .., _] = parts.as_slice()
+            && table.len() > 1
+            && self.catalog.has_database(&table[0].value.to_lowercase())
+        {
+            let table: Vec<String> = table.iter().map(|part| part.value.to_lowercase()).collect();
+            if self.catalog.place(&table, self.declared).is_some() {
+                parts.drain(..parts.len() - 2);
+            }
+        }
+    }
+
     /// The sequence that a call names.
     fn sequence(&self, function: &mut Function) {
-        if Kind::of(&function.name.to_string().to_lowercase()).is_none() {
-            return;
-        }
-        let Ok(own) = named_sequence(function) else { return };
-        if let FunctionArguments::List(list) = &mut function.args
-            && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] =
-                list.args.as_mut_slice()
-            && let Value::SingleQuotedString(text) = &mut value.value
-            && !text.contains('.')
-            && let Some(schema) = self.catalog.schema_of(&own)
+        let Some((_, text)) = sequence_text(function) else { return };
+        let parts: Vec<String> = text.split('.').map(|part| part.trim_matches('"').to_lowercase()).collect();
+        if let Some(placed) = self.catalog.place(&parts, self.declared) {
+            *text = placed.join(".");
+        } else if let [own] = parts.as_slice()
+            && let Some(schema) = self.catalog.schema_of(own)
         {
             *text = format!("{schema}.{own}");
         }
@@ -268,8 +364,10 @@ impl VisitorMut for Resolver<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if let Expr::Function(function) = expr {
-            self.sequence(function);
+        match expr {
+            Expr::Function(function) => self.sequence(function),
+            Expr::CompoundIdentifier(parts) => self.column(parts),
+            _ => {}
         }
         ControlFlow::Continue(())
     }

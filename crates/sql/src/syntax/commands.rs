@@ -6,7 +6,7 @@ use super::parsed::{Ast, Command, Parsed};
 use datafusion_sql::sqlparser::ast::ObjectName;
 use datafusion_sql::sqlparser::keywords::{ALL_KEYWORDS, Keyword};
 use datafusion_sql::sqlparser::tokenizer::Token;
-use entasis_vector::Result;
+use entasis_vector::{Error, Result};
 use std::path::Path;
 
 /// The pragma that checks a database.
@@ -39,16 +39,24 @@ impl StatementParser<'_> {
             }
             "ATTACH" => {
                 self.parser.next_token();
+                let or_replace = self.parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
                 let _ = self.parser.parse_keyword(Keyword::DATABASE);
+                let exists = [Keyword::IF, Keyword::NOT, Keyword::EXISTS];
+                let if_not_exists = self.parser.parse_keywords(&exists);
+                if or_replace && if_not_exists {
+                    return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
+                }
                 let path = self.path()?;
                 let name =
                     if self.parser.parse_keyword(Keyword::AS) { Some(self.database_name()?) } else { None };
-                Command::Attach { path, name, options: self.copy_options()? }
+                let options = self.copy_options()?;
+                Command::Attach { path, name, if_not_exists, or_replace, options }
             }
             "DETACH" => {
                 self.parser.next_token();
                 let _ = self.parser.parse_keyword(Keyword::DATABASE);
-                Command::Detach { name: self.database_name()? }
+                let if_exists = self.parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+                Command::Detach { name: self.database_name()?, if_exists }
             }
             "SHOW" if self.is_second("databases") => {
                 (0..2).for_each(|_| drop(self.parser.next_token()));
@@ -86,9 +94,18 @@ impl StatementParser<'_> {
     }
 
     /// In lower case.
-    fn database_name(&mut self) -> Result<String> {
+    pub(super) fn database_name(&mut self) -> Result<String> {
         let name = self.parser.parse_identifier();
         Ok(self.check(name)?.value.to_lowercase())
+    }
+
+    /// The parts of the name of a database or a schema, in lower case.
+    pub(super) fn place(&mut self) -> Result<Vec<String>> {
+        let mut parts = vec![self.database_name()?];
+        while self.parser.consume_token(&Token::Period) {
+            parts.push(self.database_name()?);
+        }
+        Ok(parts)
     }
 
     /// True if the second word is this one.
@@ -171,7 +188,10 @@ mod tests {
             "PRAGMA INTEGRITY_CHECK(\"T\")",
             "ATTACH 'f'",
             "ATTACH DATABASE 'f' AS b (READ_ONLY)",
+            "ATTACH IF NOT EXISTS 'f' AS b",
+            "ATTACH OR REPLACE DATABASE 'f' AS b",
             "DETACH b",
+            "DETACH DATABASE IF EXISTS b",
             "SHOW DATABASES",
         ] {
             parse(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -182,6 +202,9 @@ mod tests {
             ("IMPORT DATABASE d", "a path in quotes is expected"),
             ("BACKUP 'f'", "TO is expected"),
             ("VACUUM t u", "the end of the statement is expected"),
+            ("ATTACH OR REPLACE IF NOT EXISTS 'f'", "exclude each other"),
+            ("USE b.", "identifier is expected"),
+            ("SHOW TABLES FROM", "identifier is expected"),
             ("PRAGMA integrity_check(", "expected"),
         ] {
             let error = parse(sql).expect_err(sql);

@@ -14,7 +14,7 @@ use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::expr::parse::parse_interval;
 use entasis_vector::{Error, Result, Value};
 
-/// The setting of `SET search_path`, `SET schema` and `USE`.
+/// The setting of `SET search_path` and `SET schema`.
 pub(crate) const SEARCH_PATH: &str = "search_path";
 
 /// The setting of `SET TIME ZONE`.
@@ -73,18 +73,14 @@ impl<'a> StatementParser<'a> {
             }
             "CHECKPOINT" => {
                 self.parser.next_token();
-                Ok(Ast::Checkpoint)
+                let is_all = self.parser.peek_token().token == Token::EOF;
+                Ok(Ast::Checkpoint { database: if is_all { None } else { Some(self.database_name()?) } })
             }
             "SHOW" => self.show(),
             "SET" | "PRAGMA" => self.set(),
             "USE" => {
                 self.parser.next_token();
-                let name = self.parser.parse_identifier();
-                let name = self.check(name)?;
-                Ok(Ast::Set {
-                    name: SEARCH_PATH.to_owned(),
-                    value: Value::Text(quoted_if_needed(&name).into()),
-                })
+                Ok(Ast::Use { name: self.place()? })
             }
             "RESET" => {
                 self.parser.next_token();
@@ -178,9 +174,12 @@ impl<'a> StatementParser<'a> {
             "time" if self.parser.parse_keyword(Keyword::ZONE) => {
                 Ok(Ast::ShowSetting(ast::Ident::new(TIME_ZONE)))
             }
-            "tables" | "views" => Ok(Ast::ShowTables),
+            "tables" | "views" => {
+                let has_place = self.parser.parse_one_of_keywords(&[Keyword::FROM, Keyword::IN]).is_some();
+                Ok(Ast::ShowTables { of: if has_place { Some(self.place()?) } else { None } })
+            }
             "all" => match self.parser.parse_keyword(Keyword::TABLES) {
-                true => Ok(Ast::ShowTables),
+                true => Ok(Ast::ShowAllTables),
                 false => Ok(Ast::ShowSettings),
             },
             "settings" | "variables" => Ok(Ast::ShowSettings),
@@ -414,11 +413,6 @@ impl<'a> StatementParser<'a> {
         let start = self.lines.last().copied().unwrap_or(0);
         Position { line, column: self.sql[start..].chars().count() + 1 }
     }
-}
-
-/// A name, in quotes if it was.
-fn quoted_if_needed(name: &ast::Ident) -> String {
-    if name.quote_style.is_some() { format!("\"{}\"", name.value) } else { name.value.clone() }
 }
 
 /// `SELECT * FROM t`, of which both that follow are made.

@@ -20,7 +20,16 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     match parts.as_slice() {
         [table] => Ok(table.value.to_lowercase()),
         [schema, table] => Ok(in_schema(&schema.value.to_lowercase(), &table.value.to_lowercase())),
-        _ => Err(Error::input(format!("{name} is no name of a table: it has a schema's at most before it"))),
+        // Of another database, or of none.
+        [database, schema, table] => {
+            let parts = [database, schema, table].map(|part| part.value.to_lowercase());
+            Ok(parts.join("."))
+        }
+        _ => {
+            let text =
+                format!("{name} is no name of a table: it has a database's and a schema's at most before it");
+            Err(Error::input(text))
+        }
     }
 }
 
@@ -51,6 +60,15 @@ impl WrittenName {
     /// The name of a table, if it is one.
     pub(crate) fn of(name: &ObjectName) -> Option<WrittenName> {
         Some(WrittenName { name: table_name(name).ok()?, has_schema: name.0.len() > 1 })
+    }
+
+    /// The name of a table that has these parts, in lower case.
+    pub(crate) fn of_parts(parts: &[String]) -> Option<WrittenName> {
+        match parts {
+            [own] => Some(WrittenName { name: own.clone(), has_schema: false }),
+            [schema, own] => Some(WrittenName { name: in_schema(schema, own), has_schema: true }),
+            _ => None,
+        }
     }
 }
 

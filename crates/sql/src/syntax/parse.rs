@@ -83,12 +83,27 @@ fn parse_statement(
     let prepared = |tokens| parse_statement(sql, lines, tokens, &mut Places::default());
     if let Some(preparing) = preparing::read(&tokens, prepared)? {
         let ast = Ast::Preparing(preparing);
-        return Ok(Parsed { ast, text, parameters: 0, names: Vec::new(), deep, tokens: count });
+        let (names, qualifiers) = (Vec::new(), Vec::new());
+        return Ok(Parsed { ast, text, parameters: 0, names, deep, tokens: count, qualifiers });
     }
+    let qualifiers = qualifiers(&tokens);
     let parameters = places.number(&mut tokens)?;
     words::settle(&mut tokens, |span| &sql[offset(sql, lines, span.start)..offset(sql, lines, span.end)])?;
     let ast = on_deep_stack(deep, || StatementParser::new(tokens, sql, lines).statement())?;
-    Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count })
+    Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count, qualifiers })
+}
+
+/// The words before a dot, in lower case, each once.
+fn qualifiers(tokens: &[TokenWithSpan]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for pair in tokens.windows(2) {
+        if let (Token::Word(word), Token::Period) = (&pair[0].token, &pair[1].token)
+            && !found.iter().any(|other| other.eq_ignore_ascii_case(&word.value))
+        {
+            found.push(word.value.to_lowercase());
+        }
+    }
+    found
 }
 
 /// The part of a script that these tokens stand in.

@@ -22,6 +22,8 @@ pub struct Parsed {
     pub(super) deep: bool,
     /// Words, numbers, texts and signs, of which it consists.
     pub(super) tokens: usize,
+    /// The words before a dot, in lower case: names of tables, schemas or databases.
+    pub(crate) qualifiers: Vec<String>,
 }
 
 /// The syntax tree of a statement.
@@ -41,12 +43,25 @@ pub(crate) enum Ast {
     Preparing(Preparing),
     /// `CALIBRATE`
     Calibrate,
-    /// `CHECKPOINT`
-    Checkpoint,
+    /// `CHECKPOINT [database]`
+    Checkpoint {
+        /// In lower case.
+        database: Option<String>,
+    },
     /// About a whole database.
     Command(Command<ast::ObjectName>),
-    /// `SHOW TABLES`
-    ShowTables,
+    /// `SHOW TABLES [FROM schema, database or database.schema]`, in lower case
+    ShowTables {
+        /// The parts of the name.
+        of: Option<Vec<String>>,
+    },
+    /// `SHOW ALL TABLES`
+    ShowAllTables,
+    /// `USE schema, database or database.schema`, in lower case
+    Use {
+        /// The parts of the name.
+        name: Vec<String>,
+    },
     /// `SHOW ALL`
     ShowSettings,
     /// `SHOW name`
@@ -97,19 +112,26 @@ pub enum Command<T> {
         /// As those of an export.
         options: Vec<(String, Value)>,
     },
-    /// `ATTACH 'path' [AS name] (options)`: another database is to be seen.
+    /// `ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] 'path' [AS name] (options)`: another database is to be
+    /// seen.
     Attach {
         /// The file.
         path: String,
         /// What it is called, in lower case.
         name: Option<String>,
+        /// One that is attached by that name is no error and stays.
+        if_not_exists: bool,
+        /// One that is attached by that name is detached.
+        or_replace: bool,
         /// As those of an export.
         options: Vec<(String, Value)>,
     },
-    /// `DETACH name`: one is to be seen no more.
+    /// `DETACH [DATABASE] [IF EXISTS] name`: one is to be seen no more.
     Detach {
         /// What it is called, in lower case.
         name: String,
+        /// It is no error if there is none.
+        if_exists: bool,
     },
     /// `SHOW DATABASES`
     ShowDatabases,

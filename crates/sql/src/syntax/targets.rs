@@ -1,67 +1,127 @@
-//! What a statement is going to write to, as far as its text says: so that whoever runs it waits for its turn
-//! before it looks at anything.
+//! What a statement is going to write to, as far as its text says: so that whoever runs it does so in the
+//! database that it is about, and waits for its turn before it looks at anything.
 
-use super::object_name::WrittenName;
-use super::parsed::{Ast, Parsed};
+use super::object_name::{TEMP, WrittenName};
+use super::parsed::{Ast, Command, Parsed};
 use datafusion_sql::sqlparser::ast::{
-    FromTable, ObjectName, ObjectType, Query, SetExpr, Statement, TableFactor, TableObject,
+    FromTable, ObjectName, ObjectType, Query, SchemaName, SetExpr, Statement, TableFactor, TableObject,
 };
+
+/// What a statement is about, besides what it reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The parts of its name, in lower case.
+    pub parts: Vec<String>,
+    /// What it may be.
+    pub what: What,
+    /// True if rows of it may be changed, or what is declared of them, so that its turn is waited for. Not so
+    /// the table of an index that is made or dropped, which others go on writing to meanwhile.
+    pub has_rows: bool,
+}
+
+/// What a name that is written somewhere may be one of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Something that is there, or nothing.
+    Object,
+    /// Something that is to be made.
+    New,
+    /// A schema.
+    Schema,
+    /// A database; without parts, the current one.
+    Database,
+    /// A table, or else a database.
+    TableOrDatabase,
+}
 
 impl Parsed {
     /// The tables that it changes: rows of them, or what is declared of them. Names may be those of other
-    /// things, or of nothing. Not the table of an index that is made or dropped, which others go on writing
-    /// to meanwhile.
+    /// things, or of nothing.
     pub fn targets(&self) -> Vec<WrittenName> {
-        let tables = |names: &mut dyn Iterator<Item = &ObjectName>| -> Vec<WrittenName> {
-            names.filter_map(WrittenName::of).collect()
+        let written = self.subjects().into_iter().filter(|subject| subject.has_rows);
+        written.filter_map(|subject| WrittenName::of_parts(&subject.parts)).collect()
+    }
+
+    /// What it is about: what it writes to or makes, or the database as a whole. Nothing, if it only reads
+    /// rows, or is about the connection.
+    pub fn subjects(&self) -> Vec<Subject> {
+        self.ast.subjects()
+    }
+
+    /// True if it changes what it is about.
+    pub fn writes(&self) -> bool {
+        !matches!(
+            &self.ast,
+            Ast::Explain { .. } | Ast::Command(Command::Export { .. } | Command::CheckIntegrity { .. })
+        )
+    }
+}
+
+impl Ast {
+    fn subjects(&self) -> Vec<Subject> {
+        let of = |what: What, has_rows: bool, names: &mut dyn Iterator<Item = &ObjectName>| -> Vec<Subject> {
+            let subject = |name| Some(Subject { parts: parts_of(name)?, what, has_rows });
+            names.filter_map(subject).collect()
         };
-        let statement = match &self.ast {
-            Ast::Sql(statement) => &**statement,
-            Ast::CopyFrom { table, .. } => return tables(&mut std::iter::once(table)),
+        let one = |what: What, name: &ObjectName| of(what, false, &mut std::iter::once(name));
+        // What is temporary, and has no schema, is in that of what is.
+        let new = |name: &ObjectName, temporary: bool, has_rows: bool| {
+            let mut subjects = of(What::New, has_rows, &mut std::iter::once(name));
+            for subject in subjects.iter_mut().filter(|subject| temporary && subject.parts.len() == 1) {
+                subject.parts.insert(0, TEMP.to_owned());
+            }
+            subjects
+        };
+        let whole = || vec![Subject { parts: Vec::new(), what: What::Database, has_rows: false }];
+        let statement = match self {
+            Ast::Sql(statement) | Ast::CreateOrReplace(statement) => &**statement,
+            Ast::CopyFrom { table, .. } => return of(What::Object, true, &mut std::iter::once(table)),
+            Ast::Explain { statement, .. } => return statement.subjects(),
+            Ast::Command(command) => {
+                return match command {
+                    Command::Vacuum { table: Some(name) } | Command::CheckIntegrity { table: Some(name) } => {
+                        one(What::TableOrDatabase, name)
+                    }
+                    Command::Vacuum { table: None }
+                    | Command::CheckIntegrity { table: None }
+                    | Command::Export { .. }
+                    | Command::Import { .. } => whole(),
+                    Command::Backup { .. }
+                    | Command::Attach { .. }
+                    | Command::Detach { .. }
+                    | Command::ShowDatabases => Vec::new(),
+                };
+            }
             _ => return Vec::new(),
         };
         match statement {
             Statement::Truncate(truncate) => {
-                tables(&mut truncate.table_names.iter().map(|table| &table.name))
+                of(What::Object, true, &mut truncate.table_names.iter().map(|table| &table.name))
             }
-            Statement::AlterTable(alter) => tables(&mut std::iter::once(&alter.name)),
-            Statement::CreateTable(create) if create.or_replace => tables(&mut std::iter::once(&create.name)),
-            Statement::Drop { object_type: ObjectType::Table, names, .. } => tables(&mut names.iter()),
-            statement => target_of(statement).into_iter().collect(),
+            Statement::AlterTable(alter) => of(What::Object, true, &mut std::iter::once(&alter.name)),
+            Statement::CreateTable(create) => new(&create.name, create.temporary, create.or_replace),
+            Statement::CreateView(create) => new(&create.name, create.temporary, false),
+            Statement::CreateSequence { name, temporary, .. } => new(name, *temporary, false),
+            Statement::CreateIndex(index) => one(What::Object, &index.table_name),
+            Statement::CreateSchema { schema_name: SchemaName::Simple(name), .. } => one(What::Schema, name),
+            Statement::Drop { object_type: ObjectType::Schema, names, .. } => {
+                of(What::Schema, false, &mut names.iter())
+            }
+            // The names of indexes are no names of objects.
+            Statement::Drop { object_type: ObjectType::Index, names, .. } => {
+                of(What::New, false, &mut names.iter())
+            }
+            Statement::Drop { object_type, names, .. } => {
+                of(What::Object, *object_type == ObjectType::Table, &mut names.iter())
+            }
+            statement => of(What::Object, true, &mut written_name(statement).into_iter()),
         }
     }
 }
 
-impl Parsed {
-    /// The first parts of the names of what it writes to or makes, as far as they have several: schemas or
-    /// databases, in lower case.
-    pub fn places(&self) -> Vec<String> {
-        let first = |name: &ObjectName| match name.0.as_slice() {
-            [first, _, ..] => first.as_ident().map(|ident| ident.value.to_lowercase()),
-            _ => None,
-        };
-        match &self.ast {
-            Ast::CopyFrom { table, .. } => first(table).into_iter().collect(),
-            Ast::Sql(statement) | Ast::CreateOrReplace(statement) => match &**statement {
-                Statement::CreateTable(create) => first(&create.name).into_iter().collect(),
-                Statement::CreateIndex(index) => first(&index.table_name).into_iter().collect(),
-                Statement::AlterTable(alter) => first(&alter.name).into_iter().collect(),
-                Statement::Truncate(truncate) => {
-                    truncate.table_names.iter().filter_map(|table| first(&table.name)).collect()
-                }
-                Statement::Drop { object_type: ObjectType::Table | ObjectType::View, names, .. } => {
-                    names.iter().filter_map(first).collect()
-                }
-                statement => written_name(statement).and_then(first).into_iter().collect(),
-            },
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// The table whose rows a statement changes.
-fn target_of(statement: &Statement) -> Option<WrittenName> {
-    WrittenName::of(written_name(statement)?)
+/// The parts of a name in lower case, if that is all it has.
+fn parts_of(name: &ObjectName) -> Option<Vec<String>> {
+    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect()
 }
 
 /// Its name, as it was written.
@@ -101,6 +161,42 @@ pub(crate) fn changed_by(query: &Query) -> Option<&Statement> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_text_says_what_a_statement_is_about() {
+        let subjects = |sql: &str| {
+            let subjects = crate::parse(sql).unwrap().pop().unwrap().subjects();
+            let texts =
+                subjects.iter().map(|subject| format!("{:?} {}", subject.what, subject.parts.join(".")));
+            texts.collect::<Vec<_>>().join(", ")
+        };
+        for (sql, expected) in [
+            ("INSERT INTO B.t SELECT * FROM c.u", "Object b.t"),
+            ("WITH x AS (SELECT 1) UPDATE b.s.t SET a = 1", "Object b.s.t"),
+            ("COPY b.t FROM 'f'", "Object b.t"),
+            ("COPY b.t TO 'f'", ""),
+            ("CREATE TABLE b.t (a INTEGER)", "New b.t"),
+            ("CREATE TEMP TABLE t (a INTEGER)", "New temp.t"),
+            ("CREATE OR REPLACE VIEW b.v AS SELECT 1", "New b.v"),
+            ("CREATE SEQUENCE s", "New s"),
+            ("CREATE OR REPLACE INDEX i ON b.t (a)", "Object b.t"),
+            ("CREATE SCHEMA b.s", "Schema b.s"),
+            ("DROP SCHEMA b.s, b.u CASCADE", "Schema b.s, Schema b.u"),
+            ("DROP VIEW b.v", "Object b.v"),
+            ("DROP INDEX b.i", "New b.i"),
+            ("ALTER TABLE b.t RENAME TO u", "Object b.t"),
+            ("TRUNCATE b.t, u", "Object b.t, Object u"),
+            ("EXPLAIN DELETE FROM b.t", "Object b.t"),
+            ("VACUUM b", "TableOrDatabase b"),
+            ("VACUUM", "Database "),
+            ("PRAGMA integrity_check", "Database "),
+            ("SELECT * FROM b.t", ""),
+            ("DESCRIBE b.t", ""),
+            ("BEGIN", ""),
+        ] {
+            assert_eq!(subjects(sql), expected, "{sql}");
+        }
+    }
+
     #[test]
     fn the_text_says_what_is_written_to() {
         let targets = |sql: &str| {

@@ -25,7 +25,7 @@ const TAIL: &str = "
 - **Types that are not there**: BIT (`bitstring`, `bit_position`), HUGEINT (`md5_number`), ENUM (`enum_…`), geometry, text search,
   network addresses, ranges, XML; TIMETZ and timestamps of nanoseconds ([time.md](time.md) says what to use instead).
 - **Tables of Unicode** that we do not carry: `nfc_normalize`, `normalize`, `strip_accents`, `…_grapheme`, collations.
-- **Sessions and catalogs**: `pg_…`, `has_…_privilege`, `current_setting`, `current_user`, `current_database`, `getvariable`,
+- **Sessions and catalogs**: `pg_…`, `has_…_privilege`, `current_setting`, `current_user`, `getvariable`,
   `setseed`, `sleep_ms`, `write_log`, `uuidv7`, `age` of one argument, `clock_timestamp`.
 - **Regular expressions** have no references back and no looks around, which take more than linear time.
 

@@ -149,6 +149,21 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         )],
         &[("current_schema()", "main")],
     ),
+    define(
+        &["current_database"],
+        "",
+        "VARCHAR",
+        "the database that names are looked for in",
+        &[takes(
+            &[],
+            TEXT,
+            Kernel::TextOfNulls(|_, out| {
+                out.text("memory");
+                Ok(true)
+            }),
+        )],
+        &[("length(current_database()) > 0", "true")],
+    ),
     elsewhere(&["nextval"], "sequence", "BIGINT", "the next number of a sequence", &[]),
     elsewhere(&["currval"], "sequence", "BIGINT", "the number that the session got last", &[]),
 ];

@@ -28,7 +28,7 @@ pub use referential::{Consequence, Referring, follow};
 use crate::binding::context::{Given, ROWS, TARGET};
 use crate::binding::source::Rows;
 use crate::clauses::refuse;
-use crate::environment::schema::unknown_table;
+use crate::environment::schema::{elsewhere, unknown_table};
 use crate::lower;
 use crate::statements::binder::Binder;
 use crate::statements::bound::Statement;
@@ -126,6 +126,9 @@ impl Binder<'_> {
         let lower_name = table_name(name)?;
         let relation = match self.catalog.table_with_row_ids(&lower_name) {
             Some(relation) => relation,
+            None if self.catalog.is_elsewhere(&lower_name) && self.catalog.table(&lower_name).is_some() => {
+                return Err(elsewhere(&lower_name));
+            }
             None if self.catalog.view(&lower_name).is_some() => {
                 return Err(Error::input(format!(
                     "{lower_name} is a view; only rows of tables can be changed"

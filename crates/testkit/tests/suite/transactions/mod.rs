@@ -8,6 +8,7 @@
 //! | [`keys`] | UNIQUE under bulk changes and concurrent transactions |
 //! | [`foreign_keys`] | foreign keys under ALTER TABLE, between types, beside other sessions |
 //! | [`names`] | names of indexes, sequences and tables that other objects depend on |
+//! | [`attached`] | several databases: which one a statement means, and which one a transaction writes to |
 //! | [`temporary`] | temporary objects, which are one connection's |
 //! | [`memory`] | the memory limit for single rows and for old versions |
 //! | [`conflicts`] | conflicts that are none, statements that starve, commits of many rows |
@@ -18,6 +19,7 @@
 //! [`sessions`] runs statements of named sessions one after the other; [`race`] runs them in threads, for a
 //! number of rounds, and aborts the process if nobody gets on.
 
+mod attached;
 mod conflicts;
 mod foreign_keys;
 mod hangs;

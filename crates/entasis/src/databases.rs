@@ -1,0 +1,122 @@
+//! The databases that a session sees, as statements name them: `USE`, `SHOW TABLES`, `SHOW ALL TABLES`.
+//!
+//! Which one is the current one, and which schema of it, is no part of transactions.
+
+use crate::rows::Rows;
+use crate::search_path::{MAIN, SearchPath};
+use crate::session::{Attached, Session};
+use crate::work::Work;
+use entasis_storage::{CatalogVersion, Entry, TEMPORARY};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{DataType, Error, Result, Value};
+
+/// The database of this name.
+///
+/// # Errors
+/// Input, if the session sees none.
+pub(crate) fn called(session: &Session, name: &str) -> Result<Attached> {
+    session.database_called(name).ok_or_else(|| {
+        Error::input(format!("there is no database {name}")).with_hint("SHOW DATABASES lists those there are")
+    })
+}
+
+/// A database, and a schema of it, if one is named: `schema`, `database`, or `database.schema`.
+fn named(session: &Session, work: &mut Work, name: &[String]) -> Result<(Attached, Option<String>)> {
+    let mut has = |database: &Attached, schema: &str| {
+        schema == MAIN || work.names_of(database).get(&format!("{schema}.")).is_some()
+    };
+    let standing = |schema: &str| if schema == "public" { MAIN.to_owned() } else { schema.to_owned() };
+    match name {
+        [one] => {
+            let current = session.here();
+            let current = called(session, &current.database)?;
+            let schema = standing(one);
+            match (has(&current, &schema), session.database_called(one)) {
+                (true, _) => Ok((current, Some(schema))),
+                (false, Some(database)) => Ok((database, None)),
+                (false, None) => Err(Error::input(format!("there is no schema {one}, and no database"))
+                    .with_sqlstate(sqlstate::NO_SCHEMA)
+                    .with_hint("SHOW DATABASES lists the databases")),
+            }
+        }
+        [database, schema] => {
+            let (database, schema) = (called(session, database)?, standing(schema));
+            match has(&database, &schema) {
+                true => Ok((database, Some(schema))),
+                false => Err(Error::input(format!("there is no schema {schema} in {}", database.name))
+                    .with_sqlstate(sqlstate::NO_SCHEMA)),
+            }
+        }
+        _ => Err(Error::input(format!("{} is no name of a database or a schema", name.join(".")))),
+    }
+}
+
+/// `USE schema`, `USE database`, `USE database.schema`
+pub(crate) fn make_current(session: &Session, work: &mut Work, name: &[String]) -> Result<Rows> {
+    let (database, schema) = named(session, work, name)?;
+    session.set_current(&database, schema.map_or_else(SearchPath::default, |schema| SearchPath::of(&schema)));
+    Ok(Rows::empty())
+}
+
+/// `SHOW TABLES [FROM name]`: those of the current database, of another, or of a schema.
+pub(crate) fn show_tables(session: &Session, work: &mut Work, of: Option<&[String]>) -> Result<Rows> {
+    let names = match of {
+        None => {
+            let here = session.here();
+            let database = called(session, &here.database)?;
+            here.names_of(&work.names_of(&database))
+        }
+        Some(name) => {
+            let (database, schema) = named(session, work, name)?;
+            let names = work.names_of(&database);
+            match schema {
+                None => shown(&names).map(|entry| entry.name().to_owned()).collect(),
+                Some(schema) => shown(&names)
+                    .map(|entry| placed(&names, entry.name()))
+                    .filter(|(own, _)| *own == schema)
+                    .map(|(_, name)| name.to_owned())
+                    .collect(),
+            }
+        }
+    };
+    let rows: Vec<Vec<Value>> = names.iter().map(|name| vec![text(name)]).collect();
+    Rows::from_values(&[("name", DataType::Varchar)], &rows)
+}
+
+/// `SHOW ALL TABLES`: those of all databases, with their places.
+pub(crate) fn show_all_tables(session: &Session, work: &mut Work) -> Result<Rows> {
+    let mut rows = Vec::new();
+    for database in session.databases() {
+        let names = work.names_of(&database);
+        for entry in shown(&names) {
+            let (schema, name) = placed(&names, entry.name());
+            let is_temporary = Value::Boolean(format!("{schema}.") == TEMPORARY);
+            rows.push(vec![text(&database.name), text(schema), text(name), is_temporary]);
+        }
+    }
+    let columns = [
+        ("database", DataType::Varchar),
+        ("schema", DataType::Varchar),
+        ("name", DataType::Varchar),
+        ("temporary", DataType::Boolean),
+    ];
+    Rows::from_values(&columns, &rows)
+}
+
+/// Tables and views, by name.
+fn shown(names: &CatalogVersion) -> impl Iterator<Item = &Entry> {
+    names.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)))
+}
+
+/// The schema of an object, and its name there.
+fn placed<'a>(names: &CatalogVersion, name: &'a str) -> (&'a str, &'a str) {
+    let is_schema = |schema: &str| {
+        let key = format!("{schema}.");
+        key == TEMPORARY || matches!(names.get(&key), Some(Entry::Schema(_)))
+    };
+    name.split_once('.').filter(|(schema, _)| is_schema(schema)).unwrap_or((MAIN, name))
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}

@@ -1,0 +1,124 @@
+//! Where an object is that a statement names: in which of the databases that a session sees, and in which
+//! schema of it (docs/decisions/0026).
+//!
+//! | written | means |
+//! |---|---|
+//! | `t` | a temporary object; else what the search path of the current database finds |
+//! | `x.t` | `t` in the schema `x` of the current database, if there is one; else in `main` of database `x` |
+//! | `x.y.t` | `t` in the schema `y` of the database `x` |
+//!
+//! Temporary objects are in the database that the connection was made for. Names arrive in lower case.
+
+use crate::search_path::{MAIN, SearchPath};
+use crate::session::{Attached, Session};
+use entasis_storage::{CatalogVersion, TEMPORARY};
+use std::sync::Arc;
+
+/// The schema that tells what there is.
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// Where an object is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The name of its database.
+    pub(crate) database: Arc<str>,
+    /// Its schema.
+    pub(crate) schema: String,
+    /// Its own name.
+    pub(crate) name: String,
+}
+
+/// What names mean to a session.
+pub(crate) struct Places {
+    /// The databases that it sees, its own first.
+    databases: Vec<Attached>,
+    /// Which of them is the current one.
+    current: usize,
+    /// The schemas of that one in which names are looked for.
+    path: SearchPath,
+    /// The newest names of its own database, if that is not the home: nothing temporary is made there then.
+    own: Option<CatalogVersion>,
+}
+
+impl Places {
+    /// Those of a session.
+    pub(crate) fn of(session: &Session) -> Places {
+        let (databases, current) = (session.databases(), session.current());
+        let is_it = |other: &Attached| current.database.as_ref() == Some(&other.name);
+        let at = databases.iter().position(is_it).unwrap_or(0);
+        let own = &databases[0];
+        let own = (own.name != session.database).then(|| own.newest_names());
+        Places { databases, current: at, path: current.path, own }
+    }
+
+    /// The same with another current database, whose objects are looked for in `main`.
+    pub(crate) fn within(self, database: &str) -> Places {
+        let at = self.databases.iter().position(|other| *other.name == *database);
+        Places { current: at.unwrap_or(self.current), path: SearchPath::default(), ..self }
+    }
+
+    /// The current database.
+    pub(crate) fn current(&self) -> &Attached {
+        &self.databases[self.current]
+    }
+
+    /// The database of this name.
+    pub(crate) fn database(&self, name: &str) -> Option<&Attached> {
+        self.databases.iter().find(|other| *other.name == *name)
+    }
+
+    /// Where an object is whose name has these parts; `names` has the names of a database. `None`, if that
+    /// cannot be told: there is no schema or database of the name that it begins with, or nothing is found of
+    /// a name that has one part, or it is of `information_schema`, which is everywhere.
+    pub(crate) fn find(
+        &self,
+        parts: &[String],
+        names: &mut dyn FnMut(&Attached) -> CatalogVersion,
+    ) -> Option<Place> {
+        let temporary = TEMPORARY.trim_end_matches('.');
+        let is_temporary = |schema: &str| schema == temporary || schema == "pg_temp";
+        let is_main = |schema: &str| schema == MAIN || schema == "public";
+        let at = |database: &Attached, schema: &str, name: &str| {
+            let schema = if is_main(schema) { MAIN } else { schema };
+            let schema = if is_temporary(schema) { temporary } else { schema };
+            Place { database: database.name.clone(), schema: schema.to_owned(), name: name.to_owned() }
+        };
+        let current = self.current();
+        match parts {
+            [name] => {
+                let own = &self.databases[0];
+                // PERF: all tables of a database are pinned by the first look at it.
+                let own_names = self.own.clone().unwrap_or_else(|| names(own));
+                if own_names.get(&format!("{TEMPORARY}{name}")).is_some() {
+                    return Some(at(own, temporary, name));
+                }
+                let names = names(current);
+                self.path.found_in(&names, name).map(|schema| at(current, schema, name))
+            }
+            [schema, _] if schema == INFORMATION_SCHEMA => None,
+            [schema, name] if is_temporary(schema) => Some(at(&self.databases[0], temporary, name)),
+            [schema, name] if is_main(schema) => Some(at(current, MAIN, name)),
+            [first, name] => match names(current).get(&format!("{first}.")) {
+                Some(_) => Some(at(current, first, name)),
+                None => self.database(first).map(|database| at(database, MAIN, name)),
+            },
+            [database, schema, name] => self.database(database).map(|database| at(database, schema, name)),
+            _ => None,
+        }
+    }
+}
+
+impl Place {
+    /// What the catalog of its database knows it by.
+    pub(crate) fn own_name(&self) -> String {
+        match self.schema.as_str() {
+            MAIN => self.name.clone(),
+            schema => format!("{schema}.{}", self.name),
+        }
+    }
+
+    /// What it is called where another database is the home: three parts in any case.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}.{}.{}", self.database, self.schema, self.name)
+    }
+}
