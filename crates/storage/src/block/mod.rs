@@ -478,5 +478,6 @@ pub(crate) fn string_value(bytes: &[u8], ty: DataType) -> Value {
 #[cfg(test)]
 pub(crate) mod tests {
     mod conformance;
+    mod races;
     pub(crate) mod serialized;
 }

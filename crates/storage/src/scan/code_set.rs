@@ -91,7 +91,7 @@ impl CodeSet {
     fn narrow(&self, codes: &Codes, masks: &mut [u64]) {
         let Some(runs) = &self.runs else {
             return with_codes!(codes, C, slots => {
-                search::narrow_where(slots, masks, |code: C| self.has(code.code()))
+                search::narrow_by_lookup(slots, masks, |code: C| self.has(code.code()))
             });
         };
         let max = codes.max();

@@ -59,8 +59,8 @@ impl Column {
     }
 }
 
-/// The numbers of physical types in files, which stay.
-pub(crate) const PHYSICAL: [PhysicalType; 14] = [
+/// The physical types by their numbers in files, which stay.
+pub const PHYSICAL: [PhysicalType; 14] = [
     PhysicalType::Bool,
     PhysicalType::I8,
     PhysicalType::I16,
