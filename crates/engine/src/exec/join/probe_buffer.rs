@@ -1,21 +1,21 @@
-//! Rows that one worker holds back until they are many, and then gives in the order of a table.
+//! Rows that one worker holds back until there are many, and then passes on in the order of a table.
 //!
-//! A table that no cache holds costs each row that goes to it some misses. Rows that go near each other share
-//! them: so a worker keeps its rows in 256 parts, by what begins the number of their place in the table. When
-//! they are as many as a *stride* may have (`join_stride`), or there is no memory for more, they are given,
-//! part after part, and of the table a 256th at a time is touched.
+//! If a table is larger than the caches, each row that is looked up there costs some cache misses. Rows that
+//! are looked up near each other share them: so a worker keeps its rows in 256 parts, by the leading bits of
+//! their place in the table. When there are as many as `join_stride` says, or no memory for more, they are
+//! passed on part by part, and a 256th of the table is touched at a time.
 //!
-//! Nothing is held back unless it is asked for: misses that [are asked for ahead](crate::exec::prefetch) cost
-//! less than strides (docs/decisions/0015-no-strides-unless-asked.md).
+//! Nothing is held back unless a setting asks for it: cache misses that are
+//! [prefetched](crate::exec::prefetch) cost less (docs/decisions/0015-no-strides-unless-asked.md).
 //!
 //! ```text
 //! rows → waiting, up to a batch → hand_out: each to its part → give: part after part, chunk by chunk
 //! ```
 //!
-//! Probe rows are held back before they are looked up ([`strides`](super::buffered_probe)). Rows of one part
-//! stay in the order in which they came.
+//! The rows are probe rows, held back before they are looked up ([`buffered_probe`](super::buffered_probe)).
+//! Rows of one part stay in the order in which they came.
 
-use super::partitioned::choice::width;
+use super::strategy::partitions::width;
 use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Flow;

@@ -1,4 +1,4 @@
-//! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
+//! The join phase: what a join outputs after its probe side has ended, of partitions in files or in memory.
 //!
 //! [`PartitionSource`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that
 //! pushes

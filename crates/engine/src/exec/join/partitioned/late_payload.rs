@@ -1,8 +1,8 @@
-//! Payload that a second pass leaves where the first one has put it: late materialization.
+//! Late materialization: payload that a second pass leaves where the first one has put it.
 //!
-//! The table of a partition sees keys; the other columns of a probe row, its *payload*, are asked for if the
-//! row comes out. So a second pass may split keys, what conditions on pairs read, and a row id in place of
-//! the payload:
+//! The table of a partition needs keys only; the other columns of a probe row, its *payload*, are needed if
+//! the row comes out. So a second pass may split only the keys, the columns that conditions on pairs read,
+//! and a row id in place of the payload:
 //!
 //! ```text
 //! first pass → a partition's probe rows, put together: [Payload]
@@ -20,17 +20,17 @@
 //! all of the first one is joined, as it is without this.
 //!
 //! Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, sections 4.2 and 5.4.3,
-//! leave the payload where it was scanned. Here it has been copied once: what it costs to keep rows at all is
-//! the memory that they are written to, in whatever order, and what is gathered from a 64th of them comes out
-//! of a cache more often (`docs/design/joins-measured.md`).
+//! leave the payload where it was scanned. Here it has been copied once: keeping rows costs memory in any
+//! case, whatever their order, and gathering from a 64th of the rows hits a cache more often
+//! (`docs/design/joins-measured.md`).
 //!
-//! Not here: the build side, whose rows become a table's.
+//! Not here: the build side, whose rows belong to a table.
 
 use super::Partitioning;
-use super::choice::{leaves_payload, width};
 use crate::exec::join::ProbeOutput;
 use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::probe::Probe;
+use crate::exec::join::strategy::partitions::{leaves_payload, width};
 use crate::exec::materialized::{Materialized, column_of};
 use crate::exec::operator::{Flow, Push};
 use crate::memory::Reservation;

@@ -2,7 +2,7 @@
 //! table of a partition fits into a cache.
 //!
 //! ```text
-//! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that there is no memory for → [Store]
+//! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that do not fit into memory → [Store]
 //!                    ↓ partitions in memory: one table, as ever
 //! probe side → [route::Route] ── rows of partitions in files ─────────────────────────────────────────→ [Store]
 //!                    ↓ the others
@@ -13,51 +13,49 @@
 //! Partition*, SIGMOD 2021), written as [tuples](crate::exec::spill::rows).
 //!
 //! 1. *Build.* A worker whose rows do not fit splits them by the hash of their keys and writes the largest
-//!    partition, until they fit. A quarter of the memory that was free is left to others.
+//!    partitions, until the rest fits. A quarter of the memory that was free is left to others.
 //! 2. *Table.* When all rows have come, more partitions are written if there is no memory for the table. The
-//!    rest gets the table that it would get alone.
-//! 3. *Probe.* Rows whose partition is in the file go to another file, as they are. Others are joined at
-//!    once.
-//! 4. *Join phase.* A part of the join's stream takes partitions, one each worker: its build rows are loaded
-//!    and get their own table, its probe rows are pushed through the same probe, then the build rows that are
-//!    left come.
-//! 5. A partition that does not fit is split again, by other bits. One that gets hardly smaller so has one
-//!    key that is very frequent: its build rows are taken in *blocks* that fit, and for each block all its
-//!    probe rows are read. What earlier blocks found is remembered, a byte for each probe row ([`states`]).
+//!    partitions in memory get one table, chosen as if there were no others.
+//! 3. *Probe.* Rows whose partition is in the file go to another file, unchanged. Others are joined at once.
+//! 4. *Join phase.* At the end of the join's stream, each worker takes a partition at a time: its build rows
+//!    are loaded and get their own table, its probe rows are pushed through the same probe, then the build
+//!    tail comes.
+//! 5. A partition that does not fit is split again, by other bits. If that makes it hardly smaller, one key
+//!    has most of the rows: then its build rows are taken in *blocks* that fit, and all its probe rows are
+//!    read for each block. What earlier blocks found is remembered, a byte for each probe row ([`states`]).
 //!
-//! Without keys there is one partition. So it is where a NULL may equal every key and other conditions decide
-//! (null-aware joins with several keys or with conditions): each probe row must see all build rows. With one
-//! key and no conditions it is enough to know whether there is a NULL anywhere.
+//! Without keys there is one partition. The same holds if a NULL may match every key and other conditions
+//! decide (null-aware joins with several keys or with conditions), as each probe row must see all build rows.
+//! With one key and no conditions it is enough to know whether there is a NULL anywhere.
 //!
-//! The keys of all build rows are still told to the probe side's scans ([`Seen`](super::table::Seen)).
+//! The scans of the probe side still learn the keys of all build rows ([`Seen`](super::table::Seen)).
 //!
 //! # In memory
 //!
-//! A *radix join* is the same with another place for the partitions: rows of both sides stay in memory, as
-//! columns, and all partitions are joined late. So the second medium of a [`Store`] is all that it needs. It
-//! is forced, or chosen when all build rows are there ([`choice`]), which are split then.
+//! A *radix join* only differs in where partitions wait: rows of both sides stay in memory, as columns, and
+//! all partitions are joined in the join phase. This is the second medium of a [`Store`]. It is forced, or
+//! chosen when all build rows have come, which are split then ([`strategy`](super::strategy)).
 //!
 //! 1. *First pass.* Workers split the rows as they come, each into partitions of its own: nothing is shared,
 //!    nothing locked. When the build side has ended, the workers' partitions are put together, without
 //!    copying, and the filter for the probe side is made of all of them.
-//! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, who takes
-//!    the partition splits both sides again, into as many as make them small enough.
-//! 3. If memory is short, partitions of a side go to the file, as ever; one may be in both.
+//! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, the worker
+//!    that takes the partition splits both sides again, into as many as make them small enough.
+//! 3. If memory is short, partitions of a side go to the file; one partition may be partly in memory.
 //!
 //! With `bloom_radix`, a Bloom filter of all build keys is tested before a probe row is kept, unless a scan
-//! tests the same keys anyway, and as long as it is worth it ([`FilterWorker`]). Where a row without match
-//! leaves a trace, a row that does not pass goes to the probe at once, whose table is empty. This is Bandle,
-//! Giceva and Neumann's radix join with these differences: rows are columns, not tuples; hashes are computed
-//! again and not kept; the number of partitions in the second pass is known from the first one, so there is
-//! no exact histogram; stores are ordinary ones (decision 13).
+//! tests the same keys anyway, and while it rules out enough rows ([`FilterWorker`]). If the join outputs
+//! rows without a match, a row that does not pass goes to the probe at once, whose table is empty. This is
+//! Bandle, Giceva and Neumann's radix join with these differences: rows are columns, not tuples; hashes are
+//! computed again and not kept; the number of partitions in the second pass is known from the first one, so
+//! there is no exact histogram; stores are ordinary ones (decision 13).
 //!
 //! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one
 //! partition, and in it all build rows that may match. Partitions that were not put into the store are probed
 //! at once, so a partition there has build rows.
 //!
-//! Not here: writing while others read.
+//! Not here: writing and reading at the same time.
 
-pub(crate) mod choice;
 pub(crate) mod join_phase;
 mod late_payload;
 mod policy;
@@ -75,6 +73,7 @@ use super::probe::Probe;
 use super::table::{BuildStats, ProbeKeys};
 use crate::context::QueryContext;
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::strategy::partitions;
 use crate::exec::key_filter::{BuildInput, Expected, FilterSlot, FilterWorker, Seen};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -224,20 +223,21 @@ impl Partitioning {
         tasks: &dyn Tasks,
     ) -> Result<bool> {
         let Some(sides) = self.sides((rows.rows(), rows.bytes()), memory.free()) else { return Ok(false) };
-        if !choice::may_pay(&sides) {
+        if !partitions::may_pay(&sides) {
             return Ok(false);
         }
         facts.repetition = self.spec.repetition_by_hash(facts, rows, memory, tasks)?;
         let workers = self.context.settings.threads;
         let Some(repetition) = facts.repetition else { return Ok(false) };
-        let Some(mut reason) = choice::reason(&sides, repetition, workers) else { return Ok(false) };
+        let Some(why) = partitions::reason(&sides, repetition, workers) else { return Ok(false) };
+        let mut reason = why.to_string();
         if let Some(keys) = &self.probe().stored {
             let spec = &self.spec;
             let nulls_count =
                 !spec.shape.drops_unmatched_probe_rows() || spec.null_equals_null.contains(&true);
             let distinct = rows.rows() as f64 / repetition.per_key.max(1.0);
             let skew = keys.skew(distinct as usize, nulls_count);
-            if choice::is_skewed(skew.exponent, skew.most, workers) {
+            if partitions::is_skewed(skew.exponent, skew.most, workers) {
                 self.recorder.note(format!("no radix join: {skew}"));
                 return Ok(false);
             }
@@ -252,14 +252,15 @@ impl Partitioning {
     pub(crate) fn may_pay(&self, rows: usize, free: usize) -> bool {
         let width: usize = self.build.columns().iter().map(|meta| meta.physical.width()).sum();
         let sides = self.sides((rows, rows * width), free);
-        sides.is_some_and(|sides| choice::pays_beside_two_readings(&sides, self.context.settings.threads))
+        sides.is_some_and(|sides| partitions::pays_beside_two_readings(&sides, self.context.settings.threads))
     }
 
     /// Both sides, of which the build side has so many rows and bytes; `None` if the join is not to be
     /// partitioned in memory.
-    fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<choice::Sides> {
-        let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| choice::width(meta.physical)).sum();
-        (self.spec.table == TableKind::Auto && self.marks.len() > 1).then(|| choice::Sides {
+    fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<partitions::Sides> {
+        let width =
+            |columns: &[ColumnMeta]| columns.iter().map(|meta| partitions::width(meta.physical)).sum();
+        (self.spec.table == TableKind::Auto && self.marks.len() > 1).then(|| partitions::Sides {
             build: (rows, width(self.build.columns()), bytes + self.table_bytes(rows)),
             probe: (self.expected.rows, width(self.probe().store.columns())),
             matching: self.expected.given(rows).matching,

@@ -1,11 +1,11 @@
-//! Which build sides may be read twice, and by what their keys are counted.
+//! Which build sides can be read twice, what that takes, and by what their keys are counted.
 
 use super::{By, MOST_ROWS};
 use crate::context::QueryContext;
 use crate::estimate::ColumnEstimate;
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::strategy::passes::{Reading, once};
 use crate::exec::join::table::{BitCount, LookupKind, Numbering, RangeCount, countable_places};
-use crate::exec::join::tuning::{DISTINCT_PER_KEY, LOOKED_AT, TWO_PASS_ROWS};
 use crate::exec::join::{BuildTail, Computed};
 use crate::exec::key_filter::{Packing, is_integer};
 use crate::plan::Node;
@@ -127,9 +127,10 @@ fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     })
 }
 
-/// True if so many rows, and so many of a key, are taken to gain by another reading.
-pub(super) fn pays(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> bool {
-    rows >= TWO_PASS_ROWS && per_key <= DISTINCT_PER_KEY && are_cheap(keys) && finds_cheaply(node, rows)
+/// What reading such an input comes to: `rows` of it, so many of a key.
+pub(super) fn reading(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> Reading {
+    let found = finding(node);
+    Reading { rows, per_key, looked_at: found.looked_at, is_cheap: found.is_cheap && are_cheap(keys) }
 }
 
 /// True if rows of these columns can be put in place, and the settings want nothing else.
@@ -160,8 +161,9 @@ pub(crate) fn counted_bytes(
         keys.iter().map(|(expr, column)| ((*expr).clone(), column)).unzip();
     let distinct: f64 = columns.iter().map(|column| column.distinct).product();
     let per_key = rows / distinct.clamp(1.0, rows.max(1.0));
-    if settings.join_build == Readings::Once
-        || !pays(node, &exprs, (rows, per_key))
+    // A setting by which all that can be is read twice is no reason to plan otherwise.
+    let setting = if settings.join_build == Readings::Once { Readings::Once } else { Readings::Auto };
+    if once(setting, &reading(node, &exprs, (rows, per_key))).is_some()
         || !is_repeatable(node, &exprs)
         || !is_possible(settings, kept, false)
         || !exprs.iter().all(|key| is_integer(key.ty().physical()))
@@ -178,16 +180,26 @@ pub(crate) fn counted_bytes(
     is_cht.then_some(NUMBER_BYTES + key_bytes)
 }
 
-fn finds_cheaply(node: &Node, rows: f64) -> bool {
+/// What finding the rows of an input takes.
+struct Finding {
+    looked_at: f64,
+    is_cheap: bool,
+}
+
+fn finding(node: &Node) -> Finding {
+    let beside = |input: &Node, is_cheap: bool| {
+        let found = finding(input);
+        Finding { is_cheap: found.is_cheap && is_cheap, ..found }
+    };
     match node {
-        Node::Scan(scan) => {
-            let looked_at = scan.relation.statistics().rows.map_or(f64::INFINITY, |rows| rows as f64);
-            looked_at <= LOOKED_AT * rows && are_cheap(&scan.filters)
-        }
-        Node::Filter(filter) => are_cheap(&filter.predicates) && finds_cheaply(&filter.input, rows),
+        Node::Scan(scan) => Finding {
+            looked_at: scan.relation.rows().map_or(f64::INFINITY, |rows| rows as f64),
+            is_cheap: are_cheap(&scan.filters),
+        },
+        Node::Filter(filter) => beside(&filter.input, are_cheap(&filter.predicates)),
         Node::Project(project) => {
-            are_cheap(project.exprs.iter().map(|(_, expr)| expr)) && finds_cheaply(&project.input, rows)
+            beside(&project.input, are_cheap(project.exprs.iter().map(|(_, expr)| expr)))
         }
-        _ => true,
+        _ => Finding { looked_at: 0.0, is_cheap: true },
     }
 }

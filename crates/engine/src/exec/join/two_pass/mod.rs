@@ -1,9 +1,9 @@
-//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, of which
-//! each row is put where its table wants it at once.
+//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, whose
+//! rows are then written to their final places in the table.
 //!
-//! What is kept while it comes and then moved is there twice, and has been written three times. Where the
-//! input of a join is the scan of a table, or what a few stateless operators make of one, it can as well be
-//! read again: the rows of a snapshot do not change. So (Barber et al., section 2.3):
+//! Rows that are kept as they come and then moved exist twice for a while, and are written three times. If
+//! the input of a join is the scan of a table, perhaps with a few stateless operators, it can be read again
+//! instead, as the rows of a snapshot do not change. So (Barber et al., section 2.3):
 //!
 //! ```text
 //! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → room for so many rows, in parts
@@ -12,16 +12,16 @@
 //!
 //! What is counted, and how rows find their places: [`table::precounted`](super::table).
 //!
-//! The first reading may find that there can be no such table: a key is not where the plan expected it, or
-//! there is no memory. Then the second one keeps rows as ever. Where a join asks for no rows
-//! ([`LookupKind`](super::table::LookupKind)), it ends at the first chunk.
+//! The first reading may find that such a table is impossible: a key is outside the bounds that the plan
+//! expected, or there is no memory. Then the second one keeps rows as in a single reading. If a join needs no
+//! rows ([`LookupKind`](super::table::LookupKind)), the second reading ends at the first chunk.
 //!
-//! Invariants: both readings give the same rows, in any order. No input with join filters is read twice,
-//! since whoever tests one may cease to at any time, nor one with a function that gives something else each
-//! time. Each place is given once.
+//! Invariants: both readings give the same rows, in any order. So an input with join filters is not read
+//! twice, since an adaptive filter may stop testing at any time, nor one with a volatile function. Each place
+//! is given out once.
 //!
 //! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL
-//! in a key, if these are asked for.
+//! in a key, if the join needs these.
 
 mod input;
 #[cfg(test)]
@@ -38,7 +38,8 @@ use super::table::{
 };
 use super::{Built, Computed};
 use crate::exec::join::build_spec::BuildSpec;
-use crate::exec::join::tuning::{COUNTED_BYTES, DISTINCT_PER_KEY, FEW_COUNTED_BYTES, LEFT_PART};
+use crate::exec::join::strategy::passes::{Counted, Once, once, once_beside_counters, once_counted};
+use crate::exec::join::tuning::LEFT_PART;
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::operator::{SinkWorker, Tasks};
@@ -49,7 +50,7 @@ use crate::settings::{Readings, TableKind};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
-use input::{is_possible, is_repeatable, pays, shares_words};
+use input::{is_possible, is_repeatable, reading, shares_words};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -69,6 +70,7 @@ pub(crate) struct TwoPass {
     spec: BuildSpec,
     filter: Option<Arc<FilterSlot>>,
     partitioning: Option<Arc<Partitioning>>,
+    recorder: Arc<Recorder>,
     state: Mutex<State>,
 }
 
@@ -133,29 +135,33 @@ enum Found {
     Rows(PrecountedRows),
 }
 
+/// Notes why an input is read once that could be read twice.
+fn note(once: Once, recorder: &Recorder) {
+    if once.is_noted() {
+        recorder.note(once.to_string());
+    }
+}
+
 impl TwoPass {
-    /// For a build side that may be read twice and is taken to gain by it; else `None`.
+    /// For a build side that can be read twice and is expected to gain by it; else `None`, and why, if it can
+    /// be, in the profile.
     pub(crate) fn of(
         input: &Input<'_>,
         spec: &BuildSpec,
         filter: Option<&Arc<FilterSlot>>,
         partitioning: Option<&Arc<Partitioning>>,
+        recorder: &Arc<Recorder>,
     ) -> Option<Arc<TwoPass>> {
         let settings = &spec.context.settings;
-        let is_forced = match settings.join_build {
-            Readings::Auto => false,
-            Readings::Once => return None,
-            Readings::Twice => true,
-        };
-        let pays = || pays(input.node, input.keys, (input.rows, spec.expected.per_key));
-        if input.is_filtered || !is_repeatable(input.node, input.keys) || !(is_forced || pays()) {
+        if input.is_filtered || !is_repeatable(input.node, input.keys) {
+            return None;
+        }
+        let reading = reading(input.node, input.keys, (input.rows, spec.expected.per_key));
+        let planned = once(settings.join_build, &reading);
+        if planned.is_some_and(|once| !once.is_noted()) {
             return None;
         }
         let by = By::of(input, spec).filter(By::is_possible)?;
-        let counted = by.bytes() as f64 * settings.threads as f64;
-        if !is_forced && counted > (input.rows * COUNTED_BYTES).max(FEW_COUNTED_BYTES) {
-            return None;
-        }
         let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
         let keys = spec.null_equals_null.len();
         let stays: Vec<bool> =
@@ -163,19 +169,26 @@ impl TwoPass {
         let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
         let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &spec.context).is_some();
-        let is_possible = is_possible(settings, kept(), become_tuples);
-        is_possible.then(|| {
-            Arc::new(TwoPass {
-                by,
-                expected: input.rows,
-                kept: input.kept.to_vec(),
-                stays,
-                spec: spec.clone(),
-                filter: filter.cloned(),
-                partitioning: partitioning.cloned(),
-                state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
-            })
-        })
+        if !is_possible(settings, kept(), become_tuples) {
+            return None;
+        }
+        let counters = by.bytes() as f64 * settings.threads as f64;
+        let beside_counters = || once_beside_counters(settings.join_build, input.rows, counters);
+        if let Some(once) = planned.or_else(beside_counters) {
+            note(once, recorder);
+            return None;
+        }
+        Some(Arc::new(TwoPass {
+            by,
+            expected: input.rows,
+            kept: input.kept.to_vec(),
+            stays,
+            spec: spec.clone(),
+            filter: filter.cloned(),
+            partitioning: partitioning.cloned(),
+            recorder: recorder.clone(),
+            state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
+        }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -265,15 +278,22 @@ impl TwoPass {
     /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far
     /// more rows came than were expected, or partitions in memory are better.
     fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
-        let is_repeated = count.rows_per_key() > DISTINCT_PER_KEY;
+        let per_key = count.rows_per_key();
         let parts = count.finish();
         let rows = parts.all_rows();
         let overflow = match (parts.numbering(), self.spec.table) {
             // Any rows may overflow.
             (Numbering::Buckets(_), TableKind::Cht) => Chained::bytes_for(rows),
-            _ if is_repeated || parts.is_crowded() => return None,
-            (Numbering::Buckets(_), _) if self.gains_by_partitions(rows, &memory) => return None,
-            _ => 0,
+            (numbering, _) => {
+                let by_hash = matches!(numbering, Numbering::Buckets(_));
+                let partitions_pay = by_hash && self.gains_by_partitions(rows, &memory);
+                let counted = Counted { per_key, is_crowded: parts.is_crowded(), partitions_pay };
+                if let Some(once) = once_counted(&counted) {
+                    note(once, &self.recorder);
+                    return None;
+                }
+                0
+            }
         };
         let metas = || self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width = metas().map(|meta| meta.physical.width()).sum();

@@ -1,4 +1,4 @@
-//! What workers do in both readings: count keys, put rows.
+//! The workers of both readings: one counts keys, the other puts rows in place.
 
 use super::{Counting, Found, Second, TwoPass};
 use crate::exec::join::table::{Batch, ProbeKeys};
