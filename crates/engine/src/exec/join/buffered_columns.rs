@@ -1,4 +1,4 @@
-//! Probe rows that wait: which of their columns are kept, and chunks of what was kept.
+//! The columns of probe rows that are held back, and chunks of such rows.
 
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result, Selection, Value, Vector};

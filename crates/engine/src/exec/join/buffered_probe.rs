@@ -1,10 +1,11 @@
 //! A buffered probe: probe rows that are held back until there are many, and then come to the table in the
 //! order of their hashes.
 //!
-//! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each
-//! payload column. Rows whose hashes begin alike find theirs near each other, so a worker [holds them
-//! back](super::probe_buffer) by the first bits of their hashes. Part after part goes on to the probe, which
-//! is the same as ever. The table is read once a stride, from its beginning to its end.
+//! If a table is larger than the caches, a probe row costs a cache miss for the directory, one for the key
+//! and one for each payload column. Rows whose hashes begin with the same bits find their matches near each
+//! other, so a worker [holds rows back](super::probe_buffer) by the first bits of their hashes. The buffered
+//! rows are then pushed to the ordinary probe part by part, so that the table is read once, from its
+//! beginning to its end, for each buffer that fills up.
 //!
 //! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014,
 //! section 3.2, but for one thing: rows are not put back into the order in which they came

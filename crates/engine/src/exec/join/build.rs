@@ -1,6 +1,6 @@
 //! The build side of a join: a sink that keeps rows and, when all are there, makes the table.
 //!
-//! Rows that there is no memory for go to temporary files ([`partitioned`](super::partitioned)).
+//! Rows that do not fit into memory go to temporary files ([`partitioned`](super::partitioned)).
 
 use super::build_spec::BuildSpec;
 use super::partitioned::{Partitioning, SplitRows};

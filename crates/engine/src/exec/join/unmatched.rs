@@ -1,4 +1,4 @@
-//! What a join gives after its probe side has ended: build rows that matched, or that did not.
+//! The build tail: build rows that matched, or that did not, which a join outputs after its probe side.
 
 use super::{Built, BuiltSlot};
 use crate::exec::materialized::Materialized;
