@@ -23,8 +23,8 @@
 //! | `record`, `verify` | what the last checkpoint wrote, and what of it is unchanged |
 //! | `moment` | the state that a checkpoint saves |
 //! | `objects`, `declared` | the catalog as bytes |
-//! | `names`, `images` | changes of names for the log, with the rows of new tables |
-//! | `recover` | a file and its log: the state after the last commit |
+//! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
+//! | `recover` | a file and its log: the state behind the last commit |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | a cursor over bytes that are not trusted |
 //!
@@ -152,7 +152,7 @@ pub fn open(file: &DataFile) -> Result<(Catalog, Checkpointed)> {
 /// What has been read of a file, and what is still to be read.
 struct Opening<'a> {
     file: &'a DataFile,
-    /// The manifests of tables that no object has claimed yet.
+    /// Of the tables that no object has had yet.
     manifests: BTreeMap<ObjectId, Extent>,
     tables: BTreeMap<ObjectId, Arc<record::TableRecord>>,
 }

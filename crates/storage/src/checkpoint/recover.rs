@@ -1,14 +1,12 @@
-//! Recovery: the newest checkpoint of a file, and what the log says was done since.
+//! Recovery: the state of a file, and what the log says was done since.
 //!
-//! 1. [`super::open`] reads the catalog and the tables of the newest checkpoint.
-//! 2. The records of each commit are redone in the order of the log: changes of names here, changes of rows
-//!    in [`Table::redo_one`]. A record that does not apply is damage, as the log and the file do not belong
-//!    together.
-//! 3. Extents that the log refers to ([`super::images`]) are taken out of the free pages, and the next
-//!    checkpoint learns of them. Pages that neither the log nor the checkpoint reaches are free.
+//! 1. [`super::open`] makes the catalog and the tables of the newest checkpoint.
+//! 2. The records of each commit are done once more, in the order of the log: names change here, rows in
+//!    [`Table::redo_one`]. A record that does not apply is damage: the log and the file do not belong together.
+//! 3. What the log refers to in the file ([`super::images`]) is taken out of the free pages, and is known to
+//!    the next checkpoint. Pages that neither it nor the checkpoint reaches are free.
 //!
-//! The log is not written meanwhile, so if the machine stops during recovery, the next one starts from the
-//! same state.
+//! The log is not written meanwhile, so a machine that stops here is opened again as before.
 
 use super::objects::{self, Relation, tables_of};
 use super::read;
@@ -24,20 +22,20 @@ use entasis_vector::{Error, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// A database in the state after its last commit.
+/// A database as it was when its last commit ended.
 pub struct Recovered {
     /// Its names and tables.
     pub catalog: Catalog,
-    /// What the next checkpoint has to know.
+    /// What the next checkpoint is to know.
     pub written: Checkpointed,
     /// The end of the log.
     pub tail: Tail,
-    /// The number of commits that were redone.
+    /// Commits that were done once more.
     pub commits: u64,
 }
 
-/// Opens a file together with its log, which must have been opened at the position that the file names.
-/// `progress` is called with the position from time to time.
+/// Opens a file together with its log, which was opened at the position that the file says. `progress` is
+/// told the position, now and then.
 ///
 /// # Errors
 /// I/O; corruption, with the place.
@@ -67,12 +65,12 @@ pub fn recover(
     Ok(Recovered { catalog, written, tail: log.end()?, commits })
 }
 
-/// The state reached so far.
+/// The state so far.
 struct Replay<'a> {
     file: &'a DataFile,
     names: CatalogVersion,
     written: Checkpointed,
-    /// Tables and indexes that have names, or had them before the present commit.
+    /// Tables and indexes that have names, or had them before the commit.
     tables: HashMap<u64, Arc<Table>>,
     sequences: HashMap<u64, Arc<Sequence>>,
 }
@@ -94,7 +92,7 @@ impl Replay<'_> {
             are_names_changed = true;
         }
         if are_names_changed {
-            // A commit may have written to tables that it dropped.
+            // Tables that were dropped may have been written to by the same commit.
             let named = self.names.tables().flat_map(|entry| tables_of(entry).map(|table| table.object()));
             let named: HashSet<u64> = named.map(ObjectId::number).collect();
             self.tables.retain(|id, _| named.contains(id));
@@ -102,7 +100,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Makes the tables and sequences of an entry known by their ids.
+    /// Knows the tables and sequences of an entry by their ids.
     fn know(&mut self, entry: &Entry) {
         match entry {
             Entry::Table(entry) => {
@@ -123,7 +121,7 @@ impl Replay<'_> {
         let mut images: BTreeMap<u64, Extent> = images.into_iter().collect();
         let entry = object.entry(&mut |relation| self.table(relation, &mut images))?;
         source.check(images.is_empty(), "rows of a table that it does not make")?;
-        // A sequence with a new entry goes on from the numbers that it has given out.
+        // A sequence that has another entry now goes on with what it has given out.
         if let Entry::Sequence(sequence) = &entry {
             ObjectId::reserve(sequence.id().number() + 1);
         }
@@ -132,7 +130,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// The table of a relation: a known one, or a new one with the rows that the log refers to.
+    /// The table of a relation: one that is known, or a new one with the rows that the log refers to.
     fn table(&mut self, relation: Relation, images: &mut BTreeMap<u64, Extent>) -> Result<Arc<Table>> {
         let id = relation.id;
         if let Some(table) = self.tables.get(&id.number()) {
@@ -165,7 +163,7 @@ impl Replay<'_> {
         let mut source = Source::of_record(record.body());
         let (id, next) = (source.varint()?, source.maybe(Source::i64)?);
         source.end()?;
-        // A number may have been taken from a sequence that was dropped just then.
+        // Somebody may have taken a number of one that was just dropped.
         if let Some(sequence) = self.sequences.get(&id) {
             sequence.go_on_with(next);
         }

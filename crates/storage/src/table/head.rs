@@ -209,7 +209,7 @@ impl Table {
         drop(dead);
     }
 
-    /// The number of nodes of older versions that have not been freed.
+    /// Nodes of older versions that are not freed.
     pub fn retired(&self) -> usize {
         self.head().branch.retired()
     }

@@ -236,7 +236,7 @@ impl Transaction {
         fork.write().interrupted_by(self.interrupt.as_ref())
     }
 
-    /// Adds the rows that appenders took, as [`Table::commit`] does, and returns their number.
+    /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB. Then some may have been added.
