@@ -5,15 +5,15 @@
 //! hence
 //!
 //! 1. the writer stores with relaxed atomics ([`store`]), never through a reference;
-//! 2. readers form no reference to the slots either. There are three ways to read: [`load`], one slot, dead or
-//!    live, with a relaxed atomic ([`map_each`]: several, one by one); [`fold`], slots that are all live,
+//! 2. readers form no reference to the slots either. There are three ways to read: [`load`], one slot, dead
+//!    or live, with a relaxed atomic ([`map_each`]: several, one by one); [`fold`], slots that are all live,
 //!    which nobody writes; and [`map_into`], neighbouring slots, dead ones among them, in vectors, as the
 //!    kernels of `search` do.
 //!
 //! The last is a data race in the language's memory model, which knows no vector of atomics. What is relied
-//! on instead, why a stale or torn value cannot be seen, and what the other ways would cost, is in decision 27
-//! (`docs/decisions/0027-reading-beside-a-writer.md`). Under Miri, [`map_into`] loads with relaxed atomics,
-//! which is its slow twin; `make races` runs it as it is shipped, under ThreadSanitizer.
+//! on instead, why a stale or torn value cannot be seen, and what the other ways would cost, is in decision
+//! 27 (`docs/decisions/0027-reading-beside-a-writer.md`). Under Miri, [`map_into`] loads with relaxed
+//! atomics, which is its slow twin; `make races` runs it as it is shipped, under ThreadSanitizer.
 //!
 //! Every bit pattern of a [`Native`] is a value. The one exception is a string view, which may point nowhere:
 //! views of dead slots are never looked through (see `views`).

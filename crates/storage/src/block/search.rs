@@ -1,5 +1,5 @@
-//! Slots that hold a number, or one of a range: 64 slots at a time, as a mask. What a point query reads a
-//! partition with, and a scan its filters' columns.
+//! Finds slots that hold a number, or a number in a range: 64 slots at a time, as a mask. Point queries
+//! search partitions with it, and scans test filters.
 //!
 //! This is a leaf module with `unsafe`: vectors are loaded straight from the slots, and compared as in
 //! [`within`]. [`portable`] does without; the slow twin of both looks at one value after the other, in the
