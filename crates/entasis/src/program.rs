@@ -1,4 +1,4 @@
-//! The program of a keyed statement, which names rows by a unique layout key: what it does, without how.
+//! The program of a keyed statement, which identifies a row by its unique layout key: what it does, not how.
 //!
 //! It is compiled for one state of the catalog. It does nothing that needs other rows or tables (checks,
 //! foreign keys, indexes), and takes no values that must be converted. How it is run: `keyed`.

@@ -43,12 +43,7 @@ pub(crate) struct Added {
 }
 
 impl Table {
-    /// Takes the rows of `chunk`, which has the table's columns in order, each of its type's default physical
-    /// type (a wide decimal may also come in 64 bits). Morsels must not descend.
-    ///
-    /// # Errors
-    /// Constraint, if a NULL is in a column that is declared `NOT NULL`; resource, if 1024 strings exceed 4
-    /// GiB.
+    /// An appender for one worker.
     pub fn appender(self: &Arc<Table>) -> Appender {
         Appender::new(self.clone())
     }
@@ -119,8 +114,8 @@ impl Appender {
         Appender { table, builder, first_morsel: 0, last_morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
     }
 
-    /// Takes the rows of `chunk`: the table's columns in order, each of its type's default physical type (a
-    /// wide decimal may also travel in 64 bits). Morsels must not descend.
+    /// Takes the rows of `chunk`, which has the table's columns in order, each of its type's default physical
+    /// type (a wide decimal may also come in 64 bits). Morsels must not descend.
     ///
     /// # Errors
     /// Constraint, if a NULL is in a column that is declared `NOT NULL`; resource, if 1024 strings exceed 4
