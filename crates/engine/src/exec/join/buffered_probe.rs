@@ -32,15 +32,15 @@ pub(crate) struct BufferedProbe {
     pub keys: Computed,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: Vec<bool>,
-    /// Which columns of the probe side are held back.
+    /// The columns of the probe side that are buffered.
     pub kept: Arc<BufferedColumns>,
-    /// What they are.
+    /// What is known of these columns.
     pub stored: Vec<ColumnMeta>,
-    /// Where the build side is.
+    /// The build side.
     pub built: BuiltSlot,
-    /// The profile knows.
+    /// The profile has been told.
     pub is_told: Arc<AtomicBool>,
-    /// The join's.
+    /// The recorder of the join.
     pub recorder: Arc<Recorder>,
     /// Settings.
     pub context: QueryContext,
@@ -62,7 +62,7 @@ impl OperatorFactory for BufferedProbe {
     }
 
     fn programs(&self) -> Vec<&Program> {
-        // Those of the keys, which the probe shows.
+        // Its programs are those of the keys, which the probe shows.
         Vec::new()
     }
 
@@ -72,7 +72,7 @@ impl OperatorFactory for BufferedProbe {
 }
 
 impl BufferedProbe {
-    /// Bytes of a worker's stride; `None` if there is none.
+    /// The bytes that a worker buffers; `None` if it buffers nothing.
     fn most_bytes(&self, built: &Built) -> Option<usize> {
         let most = self.context.settings.join_stride;
         // Partitions that are joined later have tables of their own.
@@ -108,11 +108,11 @@ impl Operator for Worker {
 }
 
 impl Worker {
-    /// Holds back the rows of a chunk. True if the stride ends.
+    /// Buffers the rows of a chunk. True if the buffer is full.
     fn hold_back(&mut self, chunk: &Chunk) -> Result<bool> {
         let (keys, positions) = self.keys.compute(chunk)?;
         self.probe_keys.begin(keys, positions, &self.null_equals_null);
-        // Tables have rows in the order of the first bits. A key with a NULL has some hash.
+        // Tables have rows in the order of the first bits of their hashes. A key with a NULL has some hash.
         let (_, hashes) = self.probe_keys.hashes();
         self.held.parts().extend(hashes.iter().map(|&hash| part_of_hash(hash)));
         let is_full = self.held.add(chunk, &self.kept.places);
@@ -121,7 +121,7 @@ impl Worker {
         Ok(is_full)
     }
 
-    /// Pushes the stride.
+    /// Pushes the buffered rows.
     fn give(&mut self, next: &mut dyn Push) -> Result<Flow> {
         let (kept, chunk) = (&self.kept, &mut self.chunk);
         self.held.give(|vectors, rows| {

@@ -62,10 +62,10 @@ const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
 /// What both readings of a build side share.
 pub(crate) struct TwoPass {
     by: By,
-    /// Rows that are expected.
+    /// The expected number of rows.
     expected: f64,
     kept: Vec<ColumnMeta>,
-    /// By column, whether the rows have it: it is read, or compared.
+    /// For each column whether rows keep it, because it is read or compared.
     stays: Vec<bool>,
     spec: BuildSpec,
     filter: Option<Arc<FilterSlot>>,
@@ -76,22 +76,21 @@ pub(crate) struct TwoPass {
 
 /// What keys are counted by.
 enum By {
-    /// A bit for each place: no row is asked for.
+    /// A bit for each place; the join needs no rows.
     Bits(Packing),
     /// Ranges of places or buckets.
     Numbers(Numbering),
 }
 
-/// How far the build side is.
+/// The progress of the build side.
 enum State {
     Counting {
-        /// By worker that has ended, what it has counted; absent once one has found that it is of no use, or
-        /// has no memory.
+        /// What each finished worker has counted; `None` once one has given up, or had no memory.
         counted: Option<Vec<(Counting, Reservation)>>,
         /// When the first worker began.
         start: Option<Instant>,
     },
-    /// Rows are put where they belong; absent: they are kept as ever.
+    /// Rows are put in place; `None` if they are kept as in a single reading.
     Counted(Option<Arc<Second>>),
 }
 
@@ -102,7 +101,7 @@ enum Counting {
 }
 
 impl Counting {
-    /// Adds the keys of a chunk. False: it is of no use to go on.
+    /// Adds the keys of a chunk. False if counting should end because it does not help.
     fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         match self {
             Counting::Bits(count) => count.add(keys),
@@ -121,7 +120,7 @@ impl Counting {
     }
 }
 
-/// What the first reading has left to the second one.
+/// What the second reading needs of the first.
 struct Second {
     found: Found,
     memory: Reservation,
@@ -143,8 +142,8 @@ fn note(once: Once, recorder: &Recorder) {
 }
 
 impl TwoPass {
-    /// For a build side that can be read twice and is expected to gain by it; else `None`, and why, if it can
-    /// be, in the profile.
+    /// For a build side that can be read twice and is expected to gain by it; otherwise `None`. If it could
+    /// be read twice, the profile says why it is not.
     pub(crate) fn of(
         input: &Input<'_>,
         spec: &BuildSpec,
@@ -195,7 +194,7 @@ impl TwoPass {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What one worker counts by; `None` if there is no memory for it.
+    /// The counters of one worker; `None` if there is no memory for them.
     fn counting(&self) -> Option<(Counting, Reservation)> {
         if let State::Counting { start, .. } = &mut *self.state() {
             start.get_or_insert_with(Instant::now);
@@ -209,7 +208,7 @@ impl TwoPass {
         Some((counting, memory))
     }
 
-    /// Takes what a worker has counted; `None` if that is of no use.
+    /// Takes what a worker has counted; `None` if it gave up.
     fn end_counting(&self, counting: Option<(Counting, Reservation)>) {
         if let State::Counting { counted, .. } = &mut *self.state() {
             *counted = counted.take().zip(counting).map(|(mut all, own)| {
@@ -238,34 +237,33 @@ impl TwoPass {
         Ok(())
     }
 
-    /// Bytes of so many rows, and of the marks of those that have matched.
+    /// Bytes of so many rows, and of their match marks.
     fn bytes_of(&self, rows: usize) -> usize {
         let marks = if self.spec.marks { rows.div_ceil(64) * 8 } else { 0 };
         Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.spec.context.settings)) + marks
     }
 
-    /// Reserves `bytes` beside what `memory` has, if enough is left to others then.
+    /// Reserves `bytes` in addition to what `memory` has, if that leaves enough to others.
     fn reserve(&self, memory: &mut Reservation, bytes: usize) -> bool {
         let others = memory.free() / LEFT_PART;
         bytes <= memory.free() - others && memory.resize(memory.bytes() + bytes).is_ok()
     }
 
-    /// What is found where keys are bits; `None` if there is no memory for it, or keys are repeated and their
-    /// number is asked for.
+    /// The result of counting by bits; `None` if there is no memory for it, or if keys are repeated and their
+    /// number is needed.
     fn with_bits(&self, count: BitCount, mut memory: Reservation) -> Result<Option<(Found, Reservation)>> {
-        // Where bounds are narrower than the plan knew, the bits are there twice for a moment.
+        // If bounds are narrower than the plan knew, the bits exist twice for a moment.
         if memory.resize(2 * memory.bytes()).is_err() {
             return Ok(None);
         }
         let Some(counted) = count.finish() else { return Ok(None) };
         memory.resize(counted.bytes())?;
-        // The filter may have the same bits.
+        // The filter may have a copy of the bits.
         let is_possible = self.reserve(&mut memory, counted.bytes());
         Ok(is_possible.then_some((Found::Bits(counted), memory)))
     }
 
-    /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as
-    /// ever.
+    /// True if the join of so many rows should be partitioned in memory instead.
     fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
         let is_forced = self.spec.context.settings.join_build == Readings::Twice;
         !is_forced
@@ -275,14 +273,14 @@ impl TwoPass {
                 .is_some_and(|partitioning| partitioning.may_pay(rows, memory.free()))
     }
 
-    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far
-    /// more rows came than were expected, or partitions in memory are better.
+    /// The result of counting by ranges; `None` if there is no memory for it, keys are repeated, far more
+    /// rows came than were expected, or partitions in memory are better.
     fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
         let per_key = count.rows_per_key();
         let parts = count.finish();
         let rows = parts.all_rows();
         let overflow = match (parts.numbering(), self.spec.table) {
-            // Any rows may overflow.
+            // Any number of rows may overflow.
             (Numbering::Buckets(_), TableKind::Cht) => Chained::bytes_for(rows),
             (numbering, _) => {
                 let by_hash = matches!(numbering, Numbering::Buckets(_));
@@ -308,13 +306,14 @@ impl TwoPass {
         Some((Found::Rows(PrecountedRows::new(parts, placing)), memory))
     }
 
-    /// What the second reading does with rows; `None` if they are kept as ever.
+    /// A worker of the second reading that puts rows in place; `None` if they are kept as in a single
+    /// reading.
     pub(crate) fn worker(&self, columns: &Computed) -> Option<Box<dyn SinkWorker>> {
         let State::Counted(Some(second)) = &*self.state() else { return None };
         Some(Box::new(PlacingWorker::new(self, second, columns)))
     }
 
-    /// What is probed, after the second reading; `None` if rows were kept as ever.
+    /// The finished build side, after the second reading; `None` if rows were kept as in a single reading.
     ///
     /// # Errors
     /// Those of the tasks; resource.
@@ -407,14 +406,14 @@ impl TwoPass {
 struct Made {
     rows: Materialized,
     table: Box<dyn JoinTable>,
-    /// Rows that have come.
+    /// The number of rows.
     count: usize,
     reason: String,
-    /// What the probe side's scans are filtered by.
+    /// The keys for the join filter.
     filter: Option<(Packing, Arc<Bits>)>,
 }
 
-/// What keys were found: so many rows, of so many distinct ones.
+/// Describes the keys: the numbers of rows and of distinct keys.
 fn keys_found(packing: &Packing, rows: usize, keys: usize) -> String {
     let bounds = match packing.bounds()[..] {
         [(min, max)] => format!("keys from {min} to {max}"),
