@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -126,6 +126,12 @@ fuzz-coverage:
 		cargo +nightly fuzz run --fuzz-dir fuzz --features libfuzzer $$target -- \
 			-max_total_time=$(SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=2048 || exit 1; \
 	done
+
+## Blocks that are read while a writer stores to them, under ThreadSanitizer (nightly; x86-64 Linux; tests/races.txt).
+races:
+	RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_TARGET_DIR=$(TARGET)/races \
+		TSAN_OPTIONS="suppressions=$(abspath tests/races.txt)" \
+		cargo +nightly test --release -p entasis-storage --lib --target x86_64-unknown-linux-gnu -- races
 
 ##@ Benchmarks of the database, beside others
 

@@ -10,26 +10,9 @@ use crate::samples::Sample;
 use crate::{seal, without_numbers};
 use entasis_storage::Datum;
 use entasis_storage::block::Block;
-use entasis_storage::block::serialized::{self, Column, Shared};
+use entasis_storage::block::serialized::{self, Column, PHYSICAL, Shared};
 use entasis_vector::{DataType, PhysicalType, Result};
 
-/// The physical types by their numbers in files.
-const PHYSICAL: [PhysicalType; 14] = [
-    PhysicalType::Bool,
-    PhysicalType::I8,
-    PhysicalType::I16,
-    PhysicalType::I32,
-    PhysicalType::I64,
-    PhysicalType::I128,
-    PhysicalType::U8,
-    PhysicalType::U16,
-    PhysicalType::U32,
-    PhysicalType::U64,
-    PhysicalType::F32,
-    PhysicalType::F64,
-    PhysicalType::Str,
-    PhysicalType::Interval,
-];
 /// Where a block says its physical type.
 const PHYSICAL_AT: usize = 3;
 

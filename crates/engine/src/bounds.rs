@@ -1,20 +1,20 @@
-//! Bounds of a join: inequalities by which the rows of one side are found in an order of the other's.
+//! Bounds of a join: inequalities by which matching build rows are searched in sorted order.
 //!
 //! A condition `left < right` (`<`, `<=`, `>`, `>=`, each operand over one side) bounds an expression of the
-//! side that is kept by one of the side that streams by. Rows in the order of that expression that match are
-//! a stretch; two bounds of one expression (`BETWEEN`) make a short one. Two bounds of two expressions are
-//! the problem of Khayyat et al., *Lightning Fast and Space Efficient Inequality Joins*, VLDB 2015. What is
-//! looked up, and how, is told in [`crate::exec::join::table`]'s `ordered`.
+//! build side by one of the probe side. In the order of that expression, the rows that match are a stretch;
+//! two bounds of one expression (`BETWEEN`) make a short one. Two bounds of two expressions are the problem
+//! of Khayyat et al., *Lightning Fast and Space Efficient Inequality Joins*, VLDB 2015. How rows are looked
+//! up is described in [`crate::exec::join::table`]'s `ordered`.
 //!
 //! 1. Of a join's conditions up to two are taken: two bounds of one expression if there are such, else the
 //!    first two. All others stay conditions of pairs.
-//! 2. If the join has no key, bounds come instead of a nested loop, but where one side has so few rows that
-//!    there is nothing to be searched. If it has keys, they come beside them if the rows of a key are so many
-//!    that to look at all of them costs more than to search among them.
+//! 2. If the join has no key, bounds replace a nested loop, unless one side has so few rows that a search
+//!    does not pay. If it has keys, bounds are used as well if a key has so many rows that a search among
+//!    them costs less than looking at all.
 //!
-//! An as-of join has one bound, of whose rows it takes the nearest.
+//! An as-of join has one bound, and takes the nearest of the rows within.
 //!
-//! The executor asks when it plans a join, `EXPLAIN` when it prints one; both get the same answer, which
+//! The executor asks when it plans a join, and `EXPLAIN` when it prints one; both get the same answer, which
 //! depends on estimates only. Not here: null-aware joins, which must know of pairs whose comparison is NULL.
 
 use crate::estimate::{estimate, estimate_join};

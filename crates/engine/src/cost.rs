@@ -1,10 +1,10 @@
-//! What reading and joining cost on this machine: by what a scan is weighed against looking rows up, and
+//! Costs of reading and joining on this machine, by which a scan is weighed against looking rows up, and
 //! orders and sides of joins against others.
 //!
-//! A scan costs the bytes of the blocks as they are encoded, and for each value what its encoding takes to be
-//! looked at, so a column that is packed is cheaper to scan than a flat one. A row that is looked up costs
-//! the same however it is encoded. Hence compression changes which is chosen. What a join costs by these
-//! figures is in [`crate::estimate`].
+//! The cost of a scan is that of the encoded bytes of the blocks, and for each value that of its encoding, so
+//! a packed column is cheaper to scan than a flat one. Looking up a row costs the same in every encoding.
+//! Hence compression influences which is chosen. How these figures give the cost of a join is in
+//! [`crate::estimate`].
 //!
 //! The figures are nanoseconds of one thread. A database begins with those of a machine that was measured
 //! ([`Costs::default`]); [`crate::calibrate`] measures the one that it runs on.

@@ -1,23 +1,23 @@
 //! The engine: plans in, chunks out.
 //!
-//! A [`plan::Plan`] comes bound and typed from whoever reads SQL. [`optimizer::optimize`] rewrites it,
+//! The front end makes a [`plan::Plan`], bound and typed. [`optimizer::optimize`] rewrites it,
 //! [`exec::execute`] cuts it into pipelines and runs them on a few workers, and the chunks end in a
 //! [`exec::ResultSink`].
 //!
-//! The modules stand on floors: each names only those of the lines above its own.
+//! The modules are layered: each depends only on those in the lines above its own.
 //!
 //! ```text
-//! sync                                        what workers meet by
-//! memory  settings  cost                      plain figures: budgets, settings, what reading and accesses cost
+//! sync                                        locks and atomics
+//! memory  settings  cost                      plain figures: budgets, settings, costs of reading
 //! context                                     what a running statement carries
 //! relation                                    where rows come from
 //! plan                                        what is to be done, and its text
-//! facts  reach  estimate                      what is certain, where rows are, what is believed
-//! bounds                                      by which inequalities a join searches
-//! explain                                     the plan's text with what the floors below know of it
-//! optimizer                                   an equal plan that runs faster
+//! facts  reach  estimate                      what is certain, where rows are, what is estimated
+//! bounds                                      the inequalities by which a join searches
+//! explain                                     the plan's text, annotated by the modules above
+//! optimizer                                   an equivalent plan that runs faster
 //! exec                                        pipelines, workers, operators
-//! calibrate  recursive  shared  template      statements that the engine runs for others
+//! calibrate  recursive  shared  template      plans that are run for others
 //! ```
 //!
 //! This crate knows no SQL text, no Arrow and no DataFusion. Tables and files reach it as

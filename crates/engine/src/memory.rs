@@ -1,8 +1,7 @@
-//! Memory that statements may use: a budget that all of a database share, and what owners have reserved of
-//! it.
+//! Memory that statements may use: a budget for the whole database, and reservations of it.
 //!
 //! It is counted, not enforced by the allocator: whatever grows with the data (tables, hash tables, sorts,
-//! results) reserves before it grows, and gives back when it is dropped.
+//! results) reserves before it grows, and releases the memory when it is dropped.
 
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::{Error, Result};

@@ -1,12 +1,12 @@
-//! Rows that several places of a statement read: computed once, when the first of them starts its scan.
+//! Shared subqueries: rows that several parts of a statement read are computed once, when the first of them
+//! starts its scan.
 //!
 //! A common table expression that is read twice must give the same rows both times, whatever it calls and
 //! however it is run: `random()`, a `LIMIT` without an order, a sum of floats. Such a plan becomes a
 //! relation, whose rows are collected in memory and counted there. They live as long as the plan that reads
 //! them, which is run once.
 //!
-//! Not done here: rows that do not fit into memory are not spilled, and columns that nobody reads are
-//! computed, too.
+//! Not done here: rows that do not fit into memory are not spilled, and unused columns are computed too.
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;

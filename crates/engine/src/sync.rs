@@ -1,6 +1,5 @@
-//! What workers meet by, and how small the parts are that they share. One module, so that
-//! `tests/interleavings` can put a scheduler of its own in the place of the standard library's, and smaller
-//! parts in the place of those that run well.
+//! Locks and atomics, and the sizes of parts that workers share. All come from this module, so that
+//! `tests/interleavings` can replace those of the standard library by a scheduler's, and use smaller parts.
 
 pub(crate) use entasis_vector::statement::within;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};

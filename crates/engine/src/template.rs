@@ -1,4 +1,4 @@
-//! Templates: bound plans that are kept and run many times, with other values and on newer tables.
+//! Templates: bound plans that are kept and run many times, with different values and on newer tables.
 //!
 //! A template has [`Expr::Parameter`] where a value is given later, and has not been optimized: what the
 //! optimizer concludes from values and statistics holds for one run only. So a run costs the optimizer's

@@ -1,4 +1,4 @@
-//! What a program gives for the parameters of a statement.
+//! The arguments of a statement: values for its parameters.
 
 use entasis_sql::Parsed;
 use entasis_vector::{DataType, Result, Value};

@@ -1,4 +1,4 @@
-//! Plans of a statement, optimized and run.
+//! Optimizes and runs the plans of a statement.
 
 use crate::rows::Rows;
 use crate::session::Session;

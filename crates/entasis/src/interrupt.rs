@@ -1,4 +1,4 @@
-//! What interrupts a change of many rows.
+//! Interrupts changes of many rows.
 
 use entasis_engine::exec::CancelFlag;
 use entasis_vector::{Error, Result};

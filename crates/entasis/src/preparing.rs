@@ -1,8 +1,8 @@
-//! `PREPARE`, `EXECUTE` and `DEALLOCATE`: statements that a connection keeps by a name, until it ends.
+//! `PREPARE`, `EXECUTE` and `DEALLOCATE`: statements that a connection keeps under a name, until it ends.
 //!
-//! What is kept is what is kept of a statement by its text ([`crate::prepared`]), so that an `EXECUTE` costs
-//! what the statement costs with values from outside, and a query of one row for its arguments. Names are no
-//! part of transactions.
+//! The same is kept as for a statement that is remembered by its text ([`crate::prepared`]), so an `EXECUTE`
+//! costs as much as the statement with parameters, and a query of one row for its arguments. The names are
+//! not transactional.
 
 use crate::connection::Connection;
 use crate::prepared::{Named, Prepared};

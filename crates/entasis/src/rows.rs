@@ -1,4 +1,4 @@
-//! Results: rows in memory, as chunks, as values or as Arrow.
+//! Results: rows in memory, read as chunks, as values or as Arrow.
 
 use arrow_array::RecordBatch;
 use entasis_engine::exec::operator::Tasks;

@@ -1,7 +1,7 @@
-//! Plans of queries that are run often: from templates.
+//! Plans of queries that are run often, made from templates.
 //!
-//! A template is bound once and optimized for each run, as what the optimizer concludes holds for one version
-//! of the tables and one set of values.
+//! A template is bound once and optimized for each run, because what the optimizer concludes holds for one
+//! version of the tables and one set of values.
 
 use crate::catalog::Names;
 use crate::prepared::Prepared;

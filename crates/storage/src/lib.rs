@@ -6,35 +6,34 @@
 //!                              ▲      ≤ 131072      1024      1024 slots    others are copied first
 //!            TableSnapshot ────┘      slots         slots     of one column
 //! ```
-//! A reader holds a snapshot and sees one version; a writer never disturbs it. Where rows stand is the
-//! layout's choice: in the order of insertion, or in partitions of a layout key with ghost slots for what is
-//! to come.
+//! A reader holds a snapshot and sees one version, which no writer disturbs. The layout decides where rows
+//! are stored: in the order of insertion, or in partitions of a layout key, with ghost slots for future rows.
 //!
-//! Floors, from the ground up. Each knows only those below it ([decision
+//! The modules, from the bottom up. Each depends only on those above it in the table ([decision
 //! 22](../../../docs/decisions/0022-floors-of-storage.md)), which is also an order to read them in:
 //!
 //! | | |
 //! |---|---|
-//! | `sync` | what threads meet by, and the order of locks |
+//! | `sync` | locks and atomics, and the order of locks |
 //! | [`value`] | one value, and what is known of many: bounds, distinct ones |
-//! | [`definition`] | what is said of a table before there is a row: keys, layout, compression |
-//! | `node` | stamps, and the links that versions are made of |
-//! | [`block`] | what 1024 slots of a column look like in memory, and how they are compared as they are |
+//! | [`definition`] | what is declared of a table: keys, layout, compression |
+//! | `node` | stamps, and the links between nodes of a version |
+//! | [`block`] | the encodings of 1024 slots of a column, and how encoded values are compared |
 //! | `tree` | versions: root, row groups, slices; who may write a node, and when an old one is freed |
 //! | [`scan`] | how a version is read: by key, by conditions, as vectors, as sums |
 //! | [`builder`] | how vectors become blocks |
-//! | `write` | the five operations on rows, many rows at once, and room for them |
-//! | `record` | what was done to rows, as bytes of the log, and back |
+//! | `write` | the five operations on rows, bulk changes, and room for new rows |
+//! | `record` | redo records: changes of rows as bytes of the log, and back |
 //! | [`table`] | the newest version and its lock; snapshots, writers, forks, upkeep |
 //! | [`transaction`] | several tables, changed at one moment or not at all |
 //! | [`catalog`] | the names of tables, views and sequences |
-//! | [`checkpoint`] | catalog and tables to the data file, as far as they have changed, and back |
+//! | [`checkpoint`] | writes what has changed of catalog and tables to the data file, and reads it back |
 //!
-//! A database in one file (docs/decisions/0021-one-file.md) is [`checkpoint`], and beside the others
-//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space) and [`wal`] (the log, to which
-//! tables append what is done to them if they are told to).
+//! A database in one file (docs/decisions/0021-one-file.md) also needs [`backend`] (disks), [`file`] (the
+//! data file: headers, extents, free space) and [`wal`] (the log, to which logged tables append their
+//! changes).
 //!
-//! Knows no SQL and no operator.
+//! The crate knows neither SQL nor operators.
 
 pub mod backend;
 pub mod block;

@@ -1,23 +1,23 @@
-//! Align: gives a stream's columns in another order, fewer or repeated, and each in the physical type that is
-//! asked for.
+//! Align: a stream's columns in another order, fewer or repeated, each in the physical type that is asked
+//! for.
 //!
-//! Where streams meet (`UNION`), where an operator keeps all columns that it is given (a sort), and where a
-//! result leaves the engine, order and physical types must be settled. Only decimals change type: one that
-//! travels in 64 bits is widened to 128, and one in 128 whose type needs no more than 64 is narrowed. All
-//! else passes through with its selection.
+//! Order and physical types matter where streams meet (`UNION`), where an operator keeps all columns that it
+//! is given (a sort), and where a result leaves the engine. Only decimals change their physical type: one of
+//! 64 bits is widened to 128, and one of 128 bits whose type needs no more than 64 is narrowed. All else
+//! passes through with its selection.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
 
-/// See the module.
+/// Reorders and converts columns.
 pub(crate) struct Align {
-    /// For each output column: where it stands in the input, and the type that it changes to, if it does.
+    /// For each output column its position in the input, and the type that it is converted to, if it is.
     columns: Vec<(usize, Option<PhysicalType>)>,
 }
 
 impl Align {
-    /// Gives the `input` columns at `positions` in the physical types of `output`.
+    /// The `input` columns at `positions`, in the physical types of `output`.
     ///
     /// # Errors
     /// Internal, if the types differ in more than the width of decimals.
@@ -96,7 +96,7 @@ pub(crate) fn widen(flat: &Vector, rows: usize, out: &mut Vector) {
 fn narrow(flat: &Vector, rows: usize, out: &mut Vector) {
     let values = out.begin_flat::<i64>(rows.max(entasis_vector::CHUNK_ROWS));
     for (to, &from) in values.iter_mut().zip(&flat.values::<i128>()[..rows]) {
-        // What does not fit stands at a NULL position.
+        // A value that does not fit is at a NULL position.
         *to = from as i64;
     }
     out.set_validity(flat.validity_buffer().cloned());

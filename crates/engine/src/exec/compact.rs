@@ -1,13 +1,13 @@
 //! Compaction: small chunks are copied together before an operator that costs the same for few rows as for
 //! many.
 //!
-//! A selective filter or join leaves chunks of a handful of rows, and each of them pays a probe's or an
-//! aggregation's dozen passes. Chunks of less than a sixteenth of the full size are copied, column by column,
-//! to one that is passed on when it is nearly full; larger chunks go through untouched. The threshold is
-//! fixed (Qiao and Zhang, *Data Chunk Compaction*, SIGMOD 2025, learn it; 128 rows is where copying and
-//! passing on cost the same for most operators).
+//! A selective filter or join leaves chunks of a handful of rows, and each of them pays for a dozen passes of
+//! a probe or an aggregation. Chunks of less than a sixteenth of the full size are copied, column by column,
+//! to one that is passed on when it is nearly full; larger chunks pass through untouched. The threshold is
+//! fixed: at 128 rows, copying and passing on cost the same for most operators. (Qiao and Zhang, *Data Chunk
+//! Compaction*, SIGMOD 2025, learn it.)
 //!
-//! Rows may be held back beyond the end of their morsel, so compaction stands only where order is lost
+//! Rows may be held back beyond the end of their morsel, so compaction is only used where order is lost
 //! anyway.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
@@ -17,7 +17,7 @@ use entasis_vector::{Chunk, PhysicalType, Result};
 /// A chunk is small below this part of a full one.
 const SMALL_PART: usize = 16;
 
-/// See the module.
+/// Copies small chunks together.
 pub(crate) struct Compact {
     /// The columns' physical types.
     pub types: Vec<PhysicalType>,

@@ -1,4 +1,4 @@
-//! Running a plan: it is cut into pipelines, which the workers of the statement run in order.
+//! Runs a plan: it is cut into pipelines, which the workers of the statement run in order.
 
 use crate::context::QueryContext;
 use crate::exec::physical::Builder;
@@ -30,13 +30,13 @@ pub fn execute(plan: &Plan, context: &QueryContext, sink: &dyn ResultSink) -> Re
 }
 
 /// The compiled expressions of an optimized plan: each operator that has any, in the order in which they run,
-/// and below it its programs and conditions. Nothing is run.
+/// with its programs and conditions below it. Nothing is run.
 ///
 /// # Errors
 /// Those of compiling expressions and of opening relations.
 pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
     let mut context = context.clone();
-    // Recorders know what their operators are called.
+    // Recorders have the names of their operators.
     Arc::make_mut(&mut context.settings).profile = true;
     let sink = Collector::new(&context, Vec::new());
     let (pipelines, _) = Builder::build(plan, &context, Arc::new(Output(&sink)))?;
@@ -52,7 +52,7 @@ pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
         }
     };
     let mut seen = Vec::new();
-    // What follows a join is there once for each part of it.
+    // Operators after a join occur once in each part of the stream.
     let mut operators = Vec::new();
     for pipeline in pipelines.iter().filter(|pipeline| !pipeline.part.is_left_out()) {
         let source = &pipeline.part.source;

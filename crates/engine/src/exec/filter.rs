@@ -5,11 +5,11 @@ use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
-/// See the module.
+/// Keeps the rows for which all predicates are true.
 pub(crate) struct Filter(Arc<Program>);
 
 impl Filter {
-    /// Keeps rows of `input` for which all of `predicates` are true.
+    /// A filter of `input` by `predicates`.
     ///
     /// # Errors
     /// Those of compiling the predicates.

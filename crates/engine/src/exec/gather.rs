@@ -1,16 +1,16 @@
-//! Fetching: values that stand here and there in memory are [asked for ahead](super::prefetch) and read, by a
-//! loop that does nothing else. What computes with them is another loop over a
-//! [`BLOCK`](super::prefetch::BLOCK) of rows, which is vector code.
+//! Gathering: values that are scattered over memory are [prefetched](super::prefetch) and read by a loop that
+//! does nothing else. Another loop, over a [`BLOCK`](super::prefetch::BLOCK) of rows, computes with them in
+//! vector code.
 //!
 //! ```text
-//! places → fetch → words on the stack → vector code → ranks
+//! places → gather → words on the stack → vector code → ranks
 //! ```
 
 use super::prefetch::visit;
 
-/// Writes to `out` the value of `from` at the index of each of `at`, which is the last one for what is
-/// beyond; nothing if there are no values.
-// PERF: a function of its own, so that vector code around it does not make gathers of it, which take longer.
+/// Writes to `out` the value of `from` at the index of each of `at`; an index beyond the end gives the last
+/// value. Writes nothing if there are no values.
+// PERF: not inlined, so that vector code around it does not make gather instructions of it, which are slower.
 #[inline(never)]
 pub(crate) fn gather<T: Copy + Into<O>, A: Copy, O>(
     from: &[T],
@@ -19,11 +19,11 @@ pub(crate) fn gather<T: Copy + Into<O>, A: Copy, O>(
     out: &mut [O],
 ) {
     let Some(last) = from.len().checked_sub(1) else { return };
-    // The minimum spares a test of the index.
+    // The minimum saves the bounds check.
     visit(from, at, &index, out, |at, to| *to = from[index(at).min(last)].into());
 }
 
-/// The same of values whose lines are near.
+/// The same for values that the nearer caches hold, without prefetching.
 #[inline(never)]
 pub(crate) fn read<T: Copy + Into<O>, A: Copy, O>(
     from: &[T],

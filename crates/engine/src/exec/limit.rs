@@ -1,19 +1,19 @@
-//! Limit: a range of the rows in the order in which they come, then a stop.
+//! Limit: passes on a range of the rows, in the order in which they come, and then stops.
 //!
-//! The physical planner gives the pipeline to one worker, so that the rows come in the order of the source:
+//! The physical planner gives the pipeline to one worker, so that rows come in the order of the source:
 //! without an `ORDER BY`, `LIMIT` gives the first rows as they are stored. Where the source has no order
-//! (groups that are merged when they are read), several workers count on one counter, as the parts of a
-//! `UNION ALL` do.
+//! (such as groups that are merged when they are read), several workers share one counter, and so do the
+//! parts of a `UNION ALL`.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::{Buffer, Chunk, Result};
 use std::sync::Arc;
 
-/// See the module.
+/// Passes on a range of the rows.
 pub(crate) struct Limit {
     offset: usize,
-    /// One past the last row that is wanted.
+    /// The end of the range.
     end: usize,
     seen: Arc<AtomicUsize>,
 }

@@ -5,9 +5,9 @@
 //! needs no locks. An operator that must see all rows before it gives one (a hash table, a sort) is a
 //! [`Blocking`]: the sink of one pipeline and the source of the next.
 //!
-//! A chunk is *pushed*: each operator changes it in place or builds its own, and pushes the result to the
-//! [`Push`] that it was handed, as often as it has chunks. Whatever is in a chunk stays good until that push
-//! returns and no longer; who keeps something copies it.
+//! Chunks are *pushed*: each operator changes a chunk in place or builds its own, and pushes the result to
+//! the [`Push`] that it was given, once for each chunk that it makes. The contents of a chunk are valid until
+//! that push returns and no longer; an operator that keeps something copies it.
 
 use crate::context::QueryContext;
 use crate::relation::Source;
@@ -19,9 +19,9 @@ use std::sync::Arc;
 /// Whether more rows are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on.
+    /// More rows are wanted.
     Continue,
-    /// Nothing that follows is wanted by anybody downstream: the worker may stop its source.
+    /// No operator downstream wants more rows: the worker may stop its source.
     Stop,
 }
 
@@ -33,8 +33,8 @@ pub trait Push {
     /// Whatever happens downstream.
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow>;
 
-    /// True once no more is wanted of the pipeline's source, or a worker has failed. For operators next to
-    /// the source that make many rows of one: what others hold back is still wanted.
+    /// True once no more rows of the pipeline's source are wanted, or a worker has failed. For operators next
+    /// to the source that make many rows of one; rows that other operators hold back are still wanted.
     fn is_over(&self) -> bool {
         false
     }
@@ -42,10 +42,10 @@ pub trait Push {
 
 /// Makes one worker's instance of a streaming operator.
 pub trait OperatorFactory: Send + Sync {
-    /// A fresh instance.
+    /// A new instance.
     ///
     /// # Errors
-    /// Resource, if it needs memory that is not there.
+    /// Resource, if there is no memory for it.
     fn worker(&self) -> Result<Box<dyn Operator>>;
 
     /// The compiled expressions that each worker runs, for `EXPLAIN (VERBOSE)`.
@@ -53,12 +53,12 @@ pub trait OperatorFactory: Send + Sync {
         Vec::new()
     }
 
-    /// All workers of a pipeline with this operator have ended: notes what has become of their rows, for
-    /// `EXPLAIN ANALYZE`. Not called where a worker has failed, or where the pipeline is left out.
+    /// Called when all workers of a pipeline with this operator have ended, to note for `EXPLAIN ANALYZE`
+    /// what became of their rows. Not called if a worker has failed, or if the pipeline is skipped.
     fn end(&self) {}
 
-    /// True if it only brings rows into another order, so that it can be left out where the order of the
-    /// source is wanted.
+    /// True if it only brings rows into another order, so that it can be left out if the order of the source
+    /// is wanted.
     fn is_for_order(&self) -> bool {
         false
     }
@@ -66,7 +66,7 @@ pub trait OperatorFactory: Send + Sync {
 
 /// A streaming operator in one worker's pipeline.
 pub trait Operator: Send {
-    /// Takes a chunk, which is not empty, and pushes what becomes of it to `next`.
+    /// Takes a chunk, which is not empty, and pushes its output to `next`.
     ///
     /// # Errors
     /// Input errors of expressions, resource errors, and whatever `next` raises.
@@ -84,10 +84,10 @@ pub trait Operator: Send {
 
 /// The end of a pipeline.
 pub trait Sink: Send + Sync {
-    /// A fresh worker's part.
+    /// A new worker's part.
     ///
     /// # Errors
-    /// Resource, if it needs memory that is not there.
+    /// Resource, if there is no memory for it.
     fn worker(&self) -> Result<Box<dyn SinkWorker>>;
 
     /// The compiled expressions that each worker runs, for `EXPLAIN (VERBOSE)`.
@@ -100,8 +100,8 @@ pub trait Sink: Send + Sync {
         false
     }
 
-    /// All workers of all pipelines that end here have finished: completes the shared part. `tasks` runs work
-    /// on all workers.
+    /// Completes the shared part, when all workers of all pipelines that end here have finished. `tasks` runs
+    /// work on all workers.
     ///
     /// # Errors
     /// Those of the work that is left.
@@ -110,7 +110,7 @@ pub trait Sink: Send + Sync {
 
 /// A sink's part in one worker's pipeline.
 pub trait SinkWorker: Send {
-    /// The next chunks stem from the source's morsel `morsel`. Sinks that keep the source's order listen.
+    /// The next chunks are of the source's morsel `morsel`. For sinks that keep the order of the source.
     fn start_morsel(&mut self, morsel: u64) {
         let _ = morsel;
     }
@@ -121,7 +121,7 @@ pub trait SinkWorker: Send {
     /// Input errors of expressions, resource errors.
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow>;
 
-    /// The worker's input has ended: hands its part over to the shared part.
+    /// Hands the worker's part over to the shared part, when the worker's input has ended.
     ///
     /// # Errors
     /// Resource errors.
@@ -136,14 +136,14 @@ pub trait Tasks: Sync {
     /// The first error of a task; the rest may not run.
     fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()>;
 
-    /// Fails once the statement is to stop. Asked within tasks that may take long.
+    /// Fails once the statement is to stop. To be called within tasks that may take long.
     ///
     /// # Errors
     /// Interrupted.
     fn check(&self) -> Result<()>;
 }
 
-/// Tasks on the worker that has them: the others have work of their own.
+/// Runs tasks on the calling worker only, because the others are busy.
 pub(crate) struct Alone<'a>(pub &'a QueryContext);
 
 impl Tasks for Alone<'_> {
@@ -159,7 +159,7 @@ impl Tasks for Alone<'_> {
     }
 }
 
-/// Calls `work` with each part and its number, on all workers: what each writes to is its own.
+/// Calls `work` with each part and its index, on all workers. Parts are not shared between calls.
 ///
 /// # Errors
 /// The first error of `work`; the rest may not run.
@@ -168,7 +168,7 @@ pub fn in_parallel<T: Send>(
     parts: Vec<T>,
     work: &(dyn Fn(usize, &mut T) -> Result<()> + Sync),
 ) -> Result<()> {
-    // Each lock is taken once, by nobody else.
+    // Each lock is taken once, so there is no contention.
     let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
     tasks.run(parts.len(), &|i| work(i, &mut parts[i].lock().unwrap_or_else(PoisonError::into_inner)))
 }

@@ -1,17 +1,17 @@
-//! Pipelines: what runs between two places where rows must wait, and the loop that runs it.
+//! Pipelines, and the loop that runs them.
 //!
 //! A [`Pipeline`] is a source, streaming operators and a sink. Every worker makes its own instance of each,
-//! pulls chunks from the source and pushes them through; operators call each other by plain nesting
-//! ([`Chain`]), so a chunk's way is one virtual call per operator and no allocation. The worker that finds
-//! the source empty finishes its operators from the source's end to the sink's, then its sink. When the last
-//! of the pipelines that end in a sink is through, the sink's shared part is finished.
+//! pulls chunks from the source and pushes them through. Operators call each other directly ([`Chain`]), so a
+//! chunk takes one virtual call for each operator, and no allocation. A worker that finds the source empty
+//! finishes its operators, from the first to the last, and then its sink. When the last of the pipelines that
+//! end in a sink has run, the sink's shared part is finished.
 //!
-//! Where it is decided while the statement runs which of two ways it takes, the pipelines of the other one
-//! are left out ([`Switch`]).
+//! If a statement decides at run time which of two planned ways it takes ([`Switch`]), the pipelines of the
+//! other one are skipped.
 //!
 //! Invariants: one pipeline runs at a time, so whatever a pipeline needs is complete before it starts. A
-//! chunk is cleared as soon as its push returns, so that its vectors' owners may write them again.
-//! Cancellation is looked at once a chunk.
+//! chunk is cleared as soon as its push returns, so that the owners of its vectors may write them again.
+//! Cancellation is checked once a chunk.
 
 use crate::context::QueryContext;
 use crate::context::workers::FirstError;
@@ -25,31 +25,31 @@ use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Where rows come from and which operators they pass: a pipeline without its end.
+/// A pipeline without its sink: a source and operators.
 #[derive(Clone)]
 pub(crate) struct Part {
     /// Where chunks are pulled from.
     pub source: Arc<dyn Source>,
-    /// Whose work the source is.
+    /// The plan node to which the source belongs.
     pub recorder: Arc<Recorder>,
-    /// In the order of the rows' way.
+    /// The operators in the order in which rows pass them, with their plan nodes.
     pub operators: Vec<(Arc<dyn OperatorFactory>, Arc<Recorder>)>,
-    /// Rows that the source gives, an estimate.
+    /// The estimated number of rows that the source gives.
     pub rows: f64,
-    /// One worker only, unless the source has no order: the order of the rows counts.
+    /// The order of rows matters: one worker only, unless the source has no order.
     pub ordered: bool,
     /// Chunks may have few rows.
     pub sparse: bool,
-    /// It runs only if each of these switches is turned, or is not, when its time comes.
+    /// The part only runs if each of these switches is turned, or is not turned, when it would start.
     pub only_if: Vec<(Arc<Switch>, bool)>,
 }
 
-/// Which of two ways a statement takes, where it is decided while it runs.
+/// Which of two planned ways a statement takes, decided at run time.
 #[derive(Default)]
 pub(crate) struct Switch(AtomicBool);
 
 impl Switch {
-    /// The second way is taken. To be called before a part runs that belongs to either.
+    /// Takes the second way. To be called before a part of either way runs.
     pub(crate) fn turn(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -60,34 +60,34 @@ impl Switch {
 }
 
 impl Part {
-    /// A source of about `rows` rows, as yet without operators; its work is `recorder`'s.
+    /// A source of about `rows` rows, without operators so far; `recorder` is its plan node.
     pub(crate) fn new(source: Arc<dyn Source>, recorder: &Arc<Recorder>, rows: f64) -> Part {
         let (recorder, operators, only_if) = (recorder.clone(), Vec::new(), Vec::new());
         Part { source, recorder, operators, rows, ordered: false, sparse: false, only_if }
     }
 
-    /// True if it belongs to a way that is not taken, as things stand.
+    /// True if it belongs to a way that is not taken at present.
     pub(crate) fn is_left_out(&self) -> bool {
         self.only_if.iter().any(|(switch, turned)| switch.is_turned() != *turned)
     }
 }
 
-/// A part and the sink that it ends in.
+/// A part and its sink.
 pub(crate) struct Pipeline<'a> {
-    /// The way to the sink.
+    /// The source and the operators.
     pub part: Part,
-    /// The end.
+    /// The sink.
     pub sink: Arc<dyn Sink + 'a>,
     /// Whose work the sink is.
     pub recorder: Arc<Recorder>,
-    /// True if no later pipeline ends in this sink.
+    /// No later pipeline ends in this sink.
     pub completes_sink: bool,
-    /// Number of the pipeline among those of the sink: the upper bits of its morsels.
+    /// The index of the pipeline among those of its sink: the upper bits of its morsels.
     pub part_number: u64,
 }
 
-/// Runs pipelines in order. Each is dropped, and with it the memory that only it needed, before the next
-/// starts.
+/// Runs pipelines in order. Each is dropped before the next starts, and so frees the memory that only it
+/// needed.
 ///
 /// # Errors
 /// The first error of any worker.
@@ -104,7 +104,7 @@ pub(crate) fn run_all(pipelines: Vec<Pipeline<'_>>, context: &QueryContext) -> R
 }
 
 impl Pipeline<'_> {
-    /// Runs to the end; `base` and `share` place it in the statement's progress.
+    /// Runs the pipeline; `base` and `share` are its part of the statement's progress.
     fn run(&self, context: &QueryContext, base: f64, share: f64) -> Result<()> {
         context.check()?;
         let chunks = self.part.rows / context.settings.chunk_rows as f64;
@@ -158,7 +158,7 @@ impl Pipeline<'_> {
             context.check()?;
             let start = (levels > 0).then(Instant::now);
             let more = match source.next(&mut chunk) {
-                // What no more is wanted of may fail: for lack of memory, say, that others have.
+                // Work that is no longer wanted may fail, for example for lack of memory.
                 Err(_) if outcome.is_stopped() => break,
                 more => more?,
             };
@@ -231,7 +231,7 @@ struct Count {
     /// Rows and chunks that came in.
     rows: u64,
     chunks: u64,
-    /// Time from coming in to coming back, levels further on included.
+    /// Time spent at this level and those after it.
     nanoseconds: u64,
 }
 
@@ -239,11 +239,11 @@ fn nanoseconds(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What is left of a chunk's way: operators, then the sink.
+/// The rest of a chunk's way: operators, then the sink.
 struct Chain<'a> {
     operators: &'a mut [Box<dyn Operator>],
     sink: &'a mut dyn SinkWorker,
-    /// Of the first operator and what follows; empty or absent without profiling.
+    /// The counts of the first operator and those after it; absent or empty without profiling.
     counts: Option<&'a mut [Count]>,
     outcome: &'a FirstError,
 }

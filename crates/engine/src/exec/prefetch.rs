@@ -1,30 +1,30 @@
-//! Asking ahead: where values stand here and there in much memory, a loop over rows asks for the line of a
-//! later row, then reads or writes the one of its own.
+//! Software prefetch: where values are scattered over much memory, a loop over rows prefetches the cache line
+//! of a later row, then reads or writes the value of its own.
 //!
-//! What no cache holds takes hundreds of cycles to come. A processor asks for as many lines at once as there
-//! are loads among the few hundred instructions that it looks ahead: for few of them, if the loop computes
-//! with what it reads. A request for a line that nobody waits for costs an instruction, so that as many are
-//! under way as the memory can serve.
-// PERF: how far ahead: `docs/decisions/0017-requests-in-the-loop.md`.
+//! A value that is in no cache takes hundreds of cycles to arrive. A processor overlaps the misses of those
+//! loads that are within the few hundred instructions of its out-of-order window: these are few if the loop
+//! computes with what it reads. A prefetch costs one instruction that nothing waits for, so that as many
+//! requests are in flight as the memory can serve.
+// PERF: how far ahead to prefetch: `docs/decisions/0017-requests-in-the-loop.md`.
 
 use entasis_vector::prefetch::prefetch;
 
-/// Rows of a block, for which vector code computes at once: their values stay in the nearest cache.
+/// Rows that vector code processes at a time: their values stay in the first-level cache.
 pub(crate) const BLOCK: usize = 256;
-/// Bytes from which on lines are asked for: what the nearer caches hold is there as soon.
+/// Values are prefetched if they take this many bytes or more; fewer are in the nearer caches.
 pub(crate) const FAR_BYTES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
-/// Rows between the one that is visited and the one that is asked for.
+/// The distance, in rows, between the row that is visited and the one that is prefetched.
 pub(crate) const AHEAD: usize = 64;
 
-/// True if these values are more than the nearer caches hold.
+/// True if the nearer caches cannot hold these values.
 #[inline(always)]
 pub(crate) fn are_far<T>(values: &[T]) -> bool {
     size_of_val(values) > FAR_BYTES
 }
 
-/// Visits each of `at` with its item. If `values` [are far](are_far), the one at the index of each has been
-/// asked for before, unless there are fewer than [`AHEAD`] rows, which the processor sees at once; there need
-/// be none at an index.
+/// Visits each of `at` with its item. If `values` [are far](are_far), the value at the index of each has been
+/// prefetched before, unless there are fewer than [`AHEAD`] rows, which the processor overlaps by itself. An
+/// index may be out of bounds.
 #[inline(always)]
 pub(crate) fn visit<T, A: Copy, I>(
     values: &[T],
@@ -36,7 +36,7 @@ pub(crate) fn visit<T, A: Copy, I>(
     visit_prefetching(are_far(values), at, |at| prefetch(values, index(at)), items, visitor);
 }
 
-/// The same of values that `ask` asks for, if they `are_far`.
+/// The same, where `ask` prefetches the values, if they `are_far`.
 #[inline(always)]
 pub(crate) fn visit_prefetching<A: Copy, I>(
     are_far: bool,

@@ -31,7 +31,7 @@ pub struct ProfileNode {
     pub chunks: u64,
     /// Time in this operator alone, summed over workers.
     pub nanoseconds: u64,
-    /// Bytes of memory that it had reserved, at most.
+    /// The most bytes of memory that it had reserved.
     pub bytes: u64,
     /// Decisions and their reasons.
     pub details: Vec<String>,
@@ -105,21 +105,21 @@ pub(crate) struct Recorder {
     rows: AtomicU64,
     chunks: AtomicU64,
     nanoseconds: AtomicU64,
-    /// What the operator's parts reserve; absent without profiling.
+    /// A budget from which the operator's parts reserve, to measure them; absent without profiling.
     memory: Option<Arc<MemoryBudget>>,
-    /// Blocks of storage that were looked at, and those of them that were not read.
+    /// The number of storage blocks that scans considered; and of those that they skipped.
     blocks: AtomicU64,
     skipped_blocks: AtomicU64,
-    /// What became of rows at join filters.
+    /// How many rows passed each join filter.
     rates: Mutex<Vec<Arc<PassRate>>>,
     details: Mutex<Vec<String>>,
     children: Mutex<Vec<Arc<Recorder>>>,
 }
 
-/// What became of rows at a join filter, all workers together.
+/// How many rows passed a join filter, for all workers together.
 #[derive(Debug, Default)]
 pub(crate) struct PassRate {
-    /// The columns that have the keys.
+    /// The columns that hold the keys.
     columns: String,
     tested: AtomicU64,
     passed: AtomicU64,
@@ -158,7 +158,7 @@ impl Recorder {
     pub(crate) fn new(title: String) -> Arc<Recorder> {
         Arc::new(Recorder { title, ..Recorder::default() })
     }
-    /// The same, which also counts the memory that is reserved in its [`Recorder::context`].
+    /// The same, and it measures the memory that is reserved in its [`Recorder::context`].
     pub(crate) fn measuring(title: String, context: &QueryContext) -> Arc<Recorder> {
         let memory = Some(MemoryBudget::part_of(&context.memory));
         Arc::new(Recorder { title, memory, ..Recorder::default() })
@@ -168,7 +168,7 @@ impl Recorder {
         let memory = self.memory.as_ref().unwrap_or(&context.memory).clone();
         QueryContext { memory, ..context.clone() }
     }
-    /// What `EXPLAIN` calls the node.
+    /// The title of the node in `EXPLAIN`.
     pub(crate) fn title(&self) -> &str {
         &self.title
     }
@@ -180,27 +180,27 @@ impl Recorder {
     pub(crate) fn has_children(&self) -> bool {
         !lock(&self.children).is_empty()
     }
-    /// Rows and chunks that came out.
+    /// Adds rows and chunks to the output.
     pub(crate) fn add_output(&self, rows: u64, chunks: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         self.chunks.fetch_add(chunks, Ordering::Relaxed);
     }
-    /// Time in this operator alone.
+    /// Adds time spent in this operator alone.
     pub(crate) fn add_time(&self, nanoseconds: u64) {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
-    /// Blocks that a scan looked at, and how many of them their bounds ruled out.
+    /// Adds blocks that a scan considered, and how many of them it skipped by their bounds.
     pub(crate) fn add_blocks(&self, blocks: u64, skipped: u64) {
         self.blocks.fetch_add(blocks, Ordering::Relaxed);
         self.skipped_blocks.fetch_add(skipped, Ordering::Relaxed);
     }
-    /// To be told what becomes of rows at a join filter on `columns`.
+    /// Counts rows at a join filter on `columns`.
     pub(crate) fn pass_rate(&self, columns: impl Into<String>) -> Arc<PassRate> {
         let rate = Arc::new(PassRate { columns: columns.into(), ..PassRate::default() });
         lock(&self.rates).push(rate.clone());
         rate
     }
-    /// A decision and its reason.
+    /// Notes a decision and its reason.
     pub(crate) fn note(&self, detail: impl Into<String>) {
         lock(&self.details).push(detail.into());
     }

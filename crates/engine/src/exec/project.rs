@@ -5,15 +5,15 @@ use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Result};
 use std::sync::Arc;
 
-/// See the module.
+/// Computes expressions.
 pub(crate) struct Project {
     program: Arc<Program>,
     output: Vec<ColumnMeta>,
 }
 
 impl Project {
-    /// Computes `exprs` over `input`; the results are called by the ids beside them. Those for which `as_is`
-    /// holds may be narrower than their types' default.
+    /// Computes `exprs`, each with the id of its result, over `input`. Results for which `as_is` is true may
+    /// be narrower than their types' default.
     ///
     /// # Errors
     /// Those of compiling the expressions.
@@ -55,7 +55,7 @@ impl Operator for Worker {
         self.output.reset(chunk.len());
         self.machine.project(chunk, &mut self.output)?;
         let flow = next.push(&mut self.output);
-        // Gives the machine's registers back to it alone.
+        // Releases the machine's registers.
         self.output.reset(0);
         flow
     }

@@ -9,7 +9,7 @@ use crate::sync::{Mutex, PoisonError};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, PhysicalType, Result};
 use std::sync::Arc;
 
-/// The end of the last pipeline: hands chunks to whoever wants the result.
+/// The sink of the last pipeline: passes chunks to the receiver of the result.
 pub(crate) struct Output<'a>(pub &'a dyn ResultSink);
 
 impl Sink for Output<'_> {
@@ -64,7 +64,7 @@ pub struct ResultSet {
     pub chunks: Vec<Chunk>,
     /// Rows in all.
     pub rows: usize,
-    /// What the chunks take of the memory budget, given back with them.
+    /// The memory that the chunks take of the budget, released with them.
     pub memory: Vec<Reservation>,
 }
 

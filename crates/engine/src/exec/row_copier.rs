@@ -1,6 +1,6 @@
-//! Dense rows: the rows of many chunks copied together into flat vectors.
+//! Copies the rows of many chunks together into flat vectors.
 //!
-//! What leaves the engine as a result must not refer to a snapshot or to an operator's memory, so it owns its
+//! A result that leaves the engine must not refer to a snapshot or to an operator's memory, so it owns its
 //! strings. Within a statement, stable strings are shared.
 
 use entasis_vector::bitmap;
@@ -18,17 +18,17 @@ pub(crate) struct RowCopier {
 }
 
 impl RowCopier {
-    /// No rows yet, of columns of these physical types; all strings will be owned.
+    /// No rows so far, of columns of these physical types; all strings will be copied.
     pub(crate) fn owning(types: &[PhysicalType]) -> RowCopier {
         RowCopier { columns: types.iter().map(|&ty| Vector::new(ty)).collect(), rows: 0, owning: true }
     }
 
-    /// No rows yet, of columns of these physical types; stable strings will be shared.
+    /// No rows so far, of columns of these physical types; stable strings will be shared.
     pub(crate) fn sharing(types: &[PhysicalType]) -> RowCopier {
         RowCopier { owning: false, ..RowCopier::owning(types) }
     }
 
-    /// Rows.
+    /// The number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
@@ -64,8 +64,8 @@ impl RowCopier {
         count
     }
 
-    /// Makes `chunk` the rows so far; starts again. The memory is this one's, so the chunk must be cleared
-    /// before the next row comes.
+    /// Moves the rows so far to `chunk`, and starts again. The vectors remain shared with `chunk`, which must
+    /// be cleared before the next row comes.
     pub(crate) fn lend(&mut self, chunk: &mut Chunk) {
         chunk.reset(std::mem::take(&mut self.rows));
         let group = chunk.push_group(Selection::ALL);
@@ -74,7 +74,7 @@ impl RowCopier {
         }
     }
 
-    /// The rows so far as a chunk, and its bytes; starts again. Half-empty vectors are cut to size.
+    /// The rows so far as a chunk, and its bytes; starts again. Half-empty vectors are shrunk.
     pub(crate) fn take(&mut self) -> (Chunk, usize) {
         let rows = std::mem::take(&mut self.rows);
         let mut chunk = Chunk::new();
@@ -162,7 +162,7 @@ impl Range<'_> {
             if view.is_inline() {
                 continue;
             }
-            // What stands at a NULL position may refer to memory that is gone.
+            // A view at a NULL position may refer to freed memory.
             let valid = self.vector.is_valid(self.position(i));
             *view = if valid { strings.heap.push(view.as_bytes()) } else { StringView::default() };
         }

@@ -1,30 +1,29 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
-//! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule
-//! out by their bounds ([`prune`]), or that have no key of a join that the rows are on their way to
-//! ([`crate::exec::key_filter`]). For each stretch:
+//! A worker reads the slots in stretches ([`walk`]). Blocks are skipped that the filters rule out by their
+//! bounds ([`prune`]), or that have no key of the join that the rows go to ([`crate::exec::key_filter`]). For
+//! each stretch:
 //!
-//! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are
-//!    live. Where they stand in long runs, these are read one behind the other; otherwise their positions are
-//!    kept.
-//! 2. Conditions on codes narrow them first: filters that are ranges of integers ([`ranges`]), and those of
-//!    strings whose answers for the entries of a dictionary are known ([`truths`]). What they leave of a long
-//!    stretch is gathered, one row behind the other, a chunk at a time.
+//! 1. Dead slots (ghosts, deleted rows) are left out: the candidates are the live slots. If these are in long
+//!    runs, the runs are read one after the other; otherwise their positions are kept.
+//! 2. Conditions on codes narrow the candidates first: filters that are ranges of integers ([`ranges`]), and
+//!    those on strings whose answers for the entries of a dictionary are known ([`truths`]). The candidates
+//!    that are left of a long stretch are gathered, a chunk at a time.
 //! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own
-//!    columns, for the rows that are still in question, and narrows these. Filters about the layout key alone
-//!    are left out where all rows are within its range.
+//!    columns for the candidates, and narrows these. Filters on the layout key alone are skipped where all
+//!    rows are within its range.
 //! 4. The other columns are decoded, if a row is left: at the rows' positions, or all where that is faster.
 //!
-//! The index after the table's last column stands for the row's id ([`RowId`]).
+//! The index after the table's last column stands for the row id ([`RowId`]).
 //!
-//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run
-//! then goes on to the end of what is in reach or to a block that is skipped, and its chunk says where it
-//! stands ([`stored`]) and has no columns. Where runs of rows are short, they are decoded nevertheless.
+//! For a consumer that only folds columns, rows may stay in their blocks: a stretch without any filter to run
+//! then extends to the end of the reach or to a block that is skipped; its chunk refers to the stored rows
+//! ([`stored`]) and has no columns. Short runs of rows are decoded nevertheless.
 //!
 //! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded
 //! in place into memory that the worker keeps, as narrow as the column's meta says.
 //!
-//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do
+//! Filters are conjuncts, whose order SQL leaves open: they run in the order of their measured ranks
 //! ([`crate::exec::key_filter::order`]). A stage that cannot fail never runs after one that can, and join
 //! filters run after both if there is one that can.
 
@@ -59,57 +58,57 @@ use walk::{Stretch, Walk};
 
 /// Few rows are left if it is at most one in so many.
 const SPARSE: usize = 8;
-/// Chunks whose slots are looked at together, at most, where few rows are left.
+/// The most chunks whose slots are looked at together, where few rows are left.
 const LONG_CHUNKS: usize = 16;
-/// Rows after which what ranges left of older ones counts for half.
+/// After so many rows, older measurements of conditions on codes count half.
 const FORGET_ROWS: usize = 1 << 17;
 
-/// See the module. Shared by the workers.
+/// The part of a scan that workers share.
 #[derive(Clone)]
 pub(crate) struct TableScan {
     snapshot: TableSnapshot,
-    /// Index in the table of each output column.
+    /// For each output column its index in the table.
     columns: Vec<usize>,
-    /// By column, whether somebody reads it after the filters.
+    /// For each column whether it is read after the filters.
     outputs: Vec<bool>,
     /// The index that stands for the row id.
     row_id: usize,
     metas: Vec<ColumnMeta>,
     reach: Arc<Reach>,
-    /// The row groups to look into, each with its part of what is in reach.
+    /// The row groups to scan, each with the slots that are in reach.
     parts: Arc<[(usize, Range<usize>)]>,
-    /// Values that the rows are to have.
+    /// Ranges that rows must be in.
     ranges: Conditions<ValueRange>,
-    /// What else is to hold.
+    /// The other filters.
     stages: Conditions<Stage>,
     tests: Vec<Test>,
-    /// Index in the table of each column whose bounds are looked at.
+    /// The index in the table of each column whose bounds are tested.
     bounded: Vec<usize>,
     /// Join filters, on output columns.
     filters: Vec<PlacedFilter>,
-    /// Index in the table of each column that is read first: all, if nothing filters.
+    /// The index in the table of each column that is read first: all columns, if there are no filters.
     first: Vec<usize>,
-    /// Index in the table of each column that is read as well where conditions on codes, and there are no
-    /// others, leave many rows.
+    /// The index in the table of each column that is also read, if conditions on codes are the only ones and
+    /// leave many rows.
     next: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
     settings: Arc<Settings>,
-    /// True if conditions may be tested on codes.
+    /// Conditions may be tested on codes.
     on_codes: bool,
-    /// True if conjuncts are ordered by what they are measured to do.
+    /// Conjuncts are ordered by measurements.
     is_adaptive: bool,
-    /// True if rows that no filter looks at stay where they are stored.
+    /// Rows that no filter looks at stay in their blocks.
     leaves_stored: bool,
     /// The next part.
     next_part: Arc<AtomicUsize>,
 }
 
-/// What rows are to satisfy.
+/// Conditions that rows must satisfy.
 #[derive(Clone)]
 struct Conditions<T> {
     all: Vec<T>,
-    /// How many of the first hold for all rows within the layout key's range.
+    /// How many conditions, from the first on, hold for all rows within the layout key's range.
     implied: usize,
 }
 
@@ -119,7 +118,7 @@ impl<T> Conditions<T> {
         Conditions { all: implied.into_iter().chain(others).collect(), implied: count }
     }
 
-    /// The numbers of those that rows are to be tested for.
+    /// The indexes of those that must be tested.
     fn left(&self, is_implied: bool) -> Range<usize> {
         if is_implied { self.implied..self.all.len() } else { 0..self.all.len() }
     }
@@ -221,7 +220,7 @@ impl TableScan {
         self.reach.rows(self.snapshot.rows())
     }
 
-    /// The ranges that rows are to be in.
+    /// The ranges that must be tested.
     fn ranges_left(&self, is_implied: bool) -> &[ValueRange] {
         &self.ranges.all[self.ranges.left(is_implied)]
     }
@@ -323,7 +322,7 @@ impl Source for TableScan {
     }
 }
 
-/// How well conditions on codes do.
+/// Measures how many rows conditions on codes leave.
 #[derive(Debug, Clone, Copy, Default)]
 struct Trial {
     seen: usize,
@@ -331,7 +330,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// Adds what became of some rows. What was long ago counts for less.
+    /// Adds a measurement. Older ones count less.
     fn count(&mut self, seen: usize, passed: usize) {
         if self.seen > FORGET_ROWS {
             (self.seen, self.passed) = (self.seen / 2, self.passed / 2);
@@ -345,7 +344,7 @@ impl Trial {
         (rows * self.passed).checked_div(self.seen).unwrap_or(rows)
     }
 
-    /// True if not only few rows were left so far.
+    /// True unless only few rows were left so far.
     fn are_many(&self) -> bool {
         self.seen > 0 && self.passed * SPARSE >= self.seen
     }

@@ -1,30 +1,30 @@
-//! Rows on their way to partitions: in the order of where they go.
+//! Sorts rows by the partition that they go to.
 
-/// See the module: up to 65,535 rows, each of which goes to one of so many places, at most 256; those of one
-/// place in their own order.
-// PERF: each place then takes its rows column by column, dozens of values in one run, where a loop over rows
+/// Up to 65,535 rows, each of which goes to one of `PLACES` places, at most 256. The rows of one place stay
+/// in order.
+// PERF: each place then takes its rows column by column, dozens of values at a time, where a loop over rows
 // would write to all places in turn.
 #[derive(Default)]
 pub(crate) struct Scatter<const PLACES: usize> {
     to: Vec<u8>,
     order: Vec<u16>,
-    /// Where each place's rows begin in the order; behind the last place, where they end.
+    /// The offset of each place's first row in the sorted order, and the end.
     starts: Vec<u16>,
 }
 
 impl<const PLACES: usize> Scatter<PLACES> {
-    /// Where each row goes, of the next ones; to be filled before [`Scatter::arrange`].
+    /// Starts again. Returns the vector to be filled with the place of each row, before [`Scatter::arrange`].
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.to.clear();
         &mut self.to
     }
 
-    /// The same, to be filled further.
+    /// The same vector, to be filled further.
     pub(crate) fn more(&mut self) -> &mut Vec<u8> {
         &mut self.to
     }
 
-    /// Puts the rows in order, by counting: how many go where, then which.
+    /// Sorts the rows, by counting sort.
     pub(crate) fn arrange(&mut self) {
         const { assert!(PLACES <= 1 << u8::BITS) };
         debug_assert!(self.to.len() <= usize::from(u16::MAX));

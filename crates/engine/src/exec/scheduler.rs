@@ -1,5 +1,4 @@
-//! Tasks on the workers of a statement: the way in which the shared part of a sink is completed by all of
-//! them.
+//! Runs tasks on the workers of a statement, by which all of them complete the shared part of a sink.
 
 use crate::context::QueryContext;
 use crate::context::workers::FirstError;
@@ -9,7 +8,7 @@ use entasis_vector::Result;
 use entasis_vector::statement::Statement;
 use std::sync::Arc;
 
-/// [`Tasks`] on the workers of a statement. Looks at the statement's cancellation before each task.
+/// Runs [`Tasks`] on the workers of a statement, and checks for its cancellation before each task.
 pub struct PoolTasks<'a>(pub &'a QueryContext);
 
 impl Tasks for PoolTasks<'_> {

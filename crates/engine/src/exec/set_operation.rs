@@ -30,15 +30,15 @@ use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{Buffer, Chunk, ColumnId, DataType, PhysicalType, Result, Vector};
 use std::sync::Arc;
 
-/// Whether a row is one of the left input. These columns are behind all others, and no plan has so many that
-/// it gives one their ids.
+/// The id of the column that says whether a row is of the left input. These ids are the greatest ones, which
+/// no plan uses.
 const IS_LEFT: ColumnId = ColumnId(u32::MAX);
-/// How many rows are equal.
+/// The id of the number of equal rows.
 const ALL: ColumnId = ColumnId(u32::MAX - 1);
-/// How many of them are of the left input.
+/// The id of the number of those of the left input.
 const LEFT: ColumnId = ColumnId(u32::MAX - 2);
 
-/// Says of the rows of one input, which has these columns, which it is.
+/// Adds to the columns of one input the one that says which input it is.
 ///
 /// # Errors
 /// Internal.
@@ -48,8 +48,8 @@ pub(crate) fn of_side(columns: &[ColumnMeta], is_left: bool) -> Result<Project> 
     Project::new(&exprs, columns, &|_| false)
 }
 
-/// Counts equal rows of both inputs, which come with their side; about `expected` of them are different. Its
-/// output has `columns`, then what [`Copies`] wants.
+/// Counts equal rows of both inputs, each with the column of [`of_side`]; about `expected` of them are
+/// different. The output has `columns`, then the counts that [`Copies`] reads.
 ///
 /// # Errors
 /// Internal.
@@ -77,7 +77,7 @@ fn all_of(columns: &[ColumnMeta]) -> Vec<(ColumnId, Expr)> {
     columns.iter().map(|meta| (meta.id, Expr::column(meta.id, meta.ty))).collect()
 }
 
-/// Gives each row that was counted as often as the operation wants, without its counts.
+/// Repeats each counted row as often as the operation wants, and drops the counts.
 #[derive(Clone)]
 pub(crate) struct Copies {
     kind: SetKind,
@@ -86,12 +86,12 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Those of `set`, which is no union.
+    /// The copies that `set` wants, which is not a union.
     pub(crate) fn new(set: &SetOperation, context: &QueryContext) -> Copies {
         Copies { kind: set.kind, all: set.all, context: context.clone() }
     }
 
-    /// Copies of a row that is so many times left and so many times right. See the module.
+    /// The number of copies of a row that is so many times in the left and in the right input.
     fn of(&self, left: i64, right: i64) -> i64 {
         match (self.kind, self.all) {
             (SetKind::Intersect, true) => left.min(right),
@@ -133,14 +133,14 @@ impl Operator for Worker {
         chunk.flatten_column(columns + 1, &mut self.left);
         let (all, left) = (self.all.values::<i64>(), self.left.values::<i64>());
         let most = self.copies.context.settings.chunk_rows;
-        // The row that is being given, and how many of its copies have been.
+        // The present row, and how many copies of it have been pushed.
         let (mut row, mut given) = (0, 0);
         loop {
             let mut count = 0;
             self.picks.resize(most, 0);
             while row < chunk.len() && count < most {
                 let wanted = self.copies.of(left[row], all[row] - left[row]) - given;
-                // PERF: whether a row comes out or not is no branch.
+                // PERF: without a branch on whether a row is kept.
                 if wanted <= 1 {
                     self.picks[count] = row as u16;
                     count += wanted as usize;

@@ -1,8 +1,8 @@
-//! Where the rows of a statement end: what a receiver of results implements.
+//! What a receiver of results implements.
 
 use entasis_vector::{Chunk, Result};
 
-/// Where the rows of a statement end.
+/// Receives the rows of a statement.
 pub trait ResultSink: Send + Sync {
     /// What one worker pushes to. `ordered` results come from a single worker, in order.
     fn worker(&self) -> Result<Box<dyn ResultWorker>>;
@@ -10,7 +10,7 @@ pub trait ResultSink: Send + Sync {
 
 /// One worker's end of a result.
 pub trait ResultWorker: Send {
-    /// The next chunks stem from morsel `morsel`; sorting by it restores the order of the source.
+    /// The next chunks are of morsel `morsel`; sorting by it restores the order of the source.
     fn start_morsel(&mut self, morsel: u64) {
         let _ = morsel;
     }

@@ -1,13 +1,15 @@
-//! Whether the rows of an operator are kept as tuples: forced by a setting, or worth it.
+//! Decides whether the rows of an operator are kept as tuples: because a setting forces it, or because it
+//! pays.
 //!
-//! Tuples cost time when rows come and when they are read; what they give is memory. As long as there is
-//! plenty, rows stay columns. All workers of one operator share a [`Choice`]. Each asks it when a segment of
-//! its rows is full:
-//! 1. Are the operator's rows large against what is left of the memory limit?
-//! 2. If so, how much shorter would this segment be? If it is worth it, every worker's full segments become
-//!    tuples from then on, and what is left when a worker has all its rows; if not, nobody asks again.
+//! Tuples save memory, and cost time when rows are kept and when they are read. While there is plenty of
+//! memory, rows stay columns. All workers of one operator share a [`Choice`], which each asks when a segment
+//! of its rows is full:
+//! 1. Are the operator's rows large in proportion to what is left of the memory limit?
+//! 2. If so, how much smaller would this segment be? If it pays, the full segments of all workers become
+//!    tuples from then on, and the last ones when a worker has all its rows. If it does not, nobody asks
+//!    again.
 //!
-//! One segment of a worker is there twice while it is encoded; this is not reserved.
+//! While a segment is encoded it exists twice; this is not reserved.
 
 use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
@@ -18,7 +20,7 @@ use crate::sync::OnceLock;
 use entasis_vector::expr::ColumnMeta;
 use std::sync::Arc;
 
-/// Rows are large once all workers' rows together are more than this part of the memory that is left.
+/// Rows are large once those of all workers take more than one part in so many of the memory that is left.
 const LARGE_PART: usize = 4;
 
 /// True if rows of `bytes`, in each of `workers`, are large against `free` bytes.
@@ -26,13 +28,13 @@ fn are_large(bytes: usize, workers: usize, free: usize) -> bool {
     bytes.saturating_mul(workers) > free / LARGE_PART
 }
 
-/// True if rows of `columns` bytes are worth to be tuples of `tuples` bytes: a quarter must be saved.
+/// True if rows of `columns` bytes should become tuples of `tuples` bytes: this must save a quarter.
 fn pays(columns: usize, tuples: usize) -> bool {
     tuples <= columns / 4 * 3
 }
 
-/// Bytes of a row as a tuple, about, if rows that are not yet there are expected to become tuples: so many
-/// rows, of so many bytes each as columns.
+/// About how many bytes a row takes as a tuple, if rows that have not come yet are expected to become tuples.
+/// Given are their number and their bytes as columns.
 pub(crate) fn expected_bytes(
     columns: &[ColumnMeta],
     (rows, bytes): (f64, f64),
@@ -49,21 +51,21 @@ pub(crate) fn expected_bytes(
     is_wanted.then_some(layout.longest as f64)
 }
 
-/// What one operator does with its rows. See the module.
+/// The decision of one operator.
 pub struct Choice {
     setting: TempCompression,
     memory: Arc<MemoryBudget>,
     workers: usize,
     columns: Vec<ColumnMeta>,
     is_key: Vec<bool>,
-    /// Made when it is needed.
+    /// The layout of its tuples, made when it is first needed.
     layout: OnceLock<Option<Arc<TupleLayout>>>,
     /// The decision, and its reason.
     verdict: OnceLock<(bool, String)>,
 }
 
 impl Choice {
-    /// For rows with these columns, of which keys stay columns.
+    /// The choice for rows with these columns; keys stay columns.
     pub fn new(columns: &[ColumnMeta], is_key: Vec<bool>, context: &QueryContext) -> Choice {
         debug_assert_eq!(columns.len(), is_key.len());
         Choice {
@@ -100,7 +102,7 @@ impl Choice {
         }
     }
 
-    /// What has become of all workers' rows and why, for the profile; `None` if there was nothing to decide.
+    /// What has become of all workers' rows and why, for the profile; `None` if nothing had to be decided.
     pub fn report(&self, rows: &Materialized) -> Option<String> {
         let reason = match (self.setting, self.verdict.get()) {
             (_, Some((false, reason))) => return Some(format!("rows stay columns: {reason}")),

@@ -1,5 +1,4 @@
-//! Values: rows that stand in the plan, and other small ready-made chunks, as a source for one worker at a
-//! time.
+//! Values: a source of rows that are part of the plan, and of other small chunks that are ready.
 
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Ordering};
@@ -8,14 +7,14 @@ use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{Chunk, DataType, Result, Selection, Value, Vector};
 use std::sync::Arc;
 
-/// Dense chunks, handed out one after the other to whichever worker asks.
+/// Dense chunks; each goes to the worker that asks next.
 pub(crate) struct Chunks {
     chunks: Arc<Vec<Chunk>>,
     next: Arc<AtomicUsize>,
 }
 
 impl Chunks {
-    /// The rows as chunks of at most `chunk_rows`; `places[i]` is where column i stands in a row.
+    /// The rows as chunks of at most `chunk_rows`; column i is at `places[i]` in a row.
     ///
     /// # Errors
     /// Internal, if a value is not of its column's type.
@@ -40,7 +39,8 @@ impl Chunks {
     }
 }
 
-/// A flat vector of plan values; UUIDs, which plans hold as their number, are put in vector order.
+/// A flat vector of values of the plan. UUIDs, which plans hold as their number, are converted to their form
+/// in vectors.
 fn values_vector(meta: &ColumnMeta, values: &[Value]) -> Result<Vector> {
     if meta.ty != DataType::Uuid {
         return Vector::from_values(meta.physical, values);

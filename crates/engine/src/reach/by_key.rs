@@ -1,12 +1,12 @@
 //! Rows of a stored table by many keys at once.
 //!
-//! Whoever knows keys, and wants the rows that have them, joins the table with them; that reads all rows of
-//! the table. If the keys are few, their rows are looked up first, one key after the other, by the layout key
-//! or by an index, and the join reads only these ([`crate::relation::Relation::only_rows`]). The lookups are
-//! given up as soon as they cost more than reading all rows.
+//! To find the rows with given keys, the keys are joined with the table; that reads all rows of the table. If
+//! there are few keys, their rows are looked up first, one key after the other, by the layout key or an
+//! index, and the join reads only these ([`crate::relation::Relation::only_rows`]). The lookups end as soon
+//! as they cost more than reading all rows.
 //!
-//! The rows may be more than are asked for, as an index may know only the first of several columns: the join
-//! is to say.
+//! There may be more rows than match, as an index may have only the first of several columns: the join
+//! decides.
 
 use super::{Bounds, Condition, FEW_LOOKUPS, rows_by_index, slice};
 use crate::relation::Relation;

@@ -1,5 +1,4 @@
-//! The reach of a scan: where the rows are that its filters ask for, as far as the layout key or an index
-//! says it.
+//! The reach of a scan: the slots to which its filters narrow it, by the layout key or an index.
 //!
 //! Conditions that compare columns with constants bound the key: equality on its first columns, then a range
 //! of the next.
@@ -12,11 +11,11 @@
 //!    all rows ([`Costs`]): what is well compressed is scanned for fewer rows.
 //! 3. Otherwise, everywhere.
 //!
-//! Where the relation says which of its rows are meant ([`Relation::only_rows`]), they are there. Rows with
-//! many keys are looked up so beforehand ([`by_key`]).
+//! If the relation gives its rows itself ([`Relation::only_rows`]), these are the reach. Rows with many keys
+//! are looked up in this way ([`by_key`]).
 //!
-//! Rows outside are never wanted, so the filters run as they would without this; `optimizer = off` does
-//! without. The scan asks when it starts, `EXPLAIN` when it prints.
+//! Rows outside the reach never match, so the filters run as they would without it; `optimizer = off` does
+//! not use it. The scan asks when it starts, and `EXPLAIN` when it prints.
 
 mod by_key;
 

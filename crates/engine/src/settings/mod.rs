@@ -1,4 +1,4 @@
-//! Settings that the engine reads: what each may be, its name in SQL, and what it is if nobody sets it.
+//! Settings that the engine reads: their values, names in SQL, and defaults.
 //!
 //! Plain data at the bottom of the crate: operators read them from the statement's context
 //! ([`crate::context::QueryContext`]), and none of them is defined where it is read.

@@ -1,25 +1,26 @@
-//! What foreign keys do when keys that rows refer to are gone: `ON DELETE`, `ON UPDATE`.
+//! Actions of foreign keys when keys that rows refer to are removed or changed: `ON DELETE`, `ON UPDATE`.
 //!
-//! 1. A statement changes the rows of its table. Keys that went by that are noted for each foreign key that
-//!    refers to them ([`Actions::note`]): those of rows that were deleted, and those of updated rows whose
-//!    key is another now. `RESTRICT` is judged here.
-//! 2. One after the other, each foreign key does what it is declared to do, to all rows that refer to these
-//!    keys at once ([`Actions::finish`]). That is a statement as any other over the other table
-//!    ([`entasis_sql::follow`]); if the keys are few, it looks only at rows that a key or an index of that
-//!    table gives. What goes by that is noted as in step 1, so that actions go on through other tables, and
-//!    the same one, until none is due.
-//! 3. Then it is judged what the statement came to: rows that have come to refer to others find these, and no
-//!    row refers to a key that went and has not come back (`NO ACTION`). What is found, and what actions have
-//!    made so, is claimed for the commit ([`crate::constraints::claims`]): who adds rows that refer to such
-//!    keys meanwhile is in conflict with this.
+//! 1. A statement changes the rows of its table. For each foreign key that refers to the table, the keys that
+//!    are gone afterwards are noted ([`Actions::note`]): those of deleted rows, and the old keys of updated
+//!    rows. `RESTRICT` is checked here.
+//! 2. One after the other, each foreign key performs its action, for all rows that refer to these keys at
+//!    once ([`Actions::finish`]). The action is an ordinary statement over the referring table
+//!    ([`entasis_sql::follow`]); if there are few keys, it only looks at rows that a key or an index of that
+//!    table gives. Keys that are gone afterwards are noted as in step 1, so that actions cascade through
+//!    other tables, and the same one, until none is left.
+//! 3. Then foreign keys are checked: rows that were made to refer to others find these, and no row refers to
+//!    a key that is gone and has not come back (`NO ACTION`). The result is claimed for the commit
+//!    ([`crate::constraints::claims`]): a transaction that adds rows that refer to such keys meanwhile
+//!    conflicts with this one.
 //!
-//! Whatever fails undoes the statement, as for all else that it does.
+//! Any failure undoes the whole statement.
 //!
-//! **Ends.** Actions look at rows as they are when they are done. Deletions come to an end because rows do.
-//! Updates could go round in a circle of foreign keys for ever, if keys are permuted; so a row is refused
-//! that were to follow a key which the statement itself has let rows refer to ([`Actions::refuse_again`]).
+//! **Termination.** Actions see rows as they are when the action runs. Deletions come to an end because rows
+//! do. Updates might go around a cycle of foreign keys for ever, if keys are permuted; so it is an error if a
+//! row would have to follow a key to which the statement itself has changed rows ([`Actions::refuse_again`]).
 //!
-//! `TRUNCATE` does none of this: it is refused if rows are referred to ([`foreign::refuse_truncate`]).
+//! `TRUNCATE` does none of this: it is refused if other rows refer to the table
+//! ([`foreign::refuse_truncate`]).
 
 use super::foreign;
 use crate::catalog::Names;

@@ -1,7 +1,7 @@
-//! The rows of a table and of its indexes change.
+//! Changes rows of a table and of its indexes.
 //!
-//! A row whose layout key changes moves, and others with it: then ids are good no longer. So all rows that
-//! change in such a way are removed first and added again after that.
+//! A row whose layout key changes moves, and others with it, which invalidates row ids. So all such rows are
+//! deleted first, and inserted again afterwards.
 
 use super::actions::Actions;
 use super::rows::{Fate, RowChange, RowsToChange};

@@ -1,10 +1,10 @@
-//! `UPDATE` and `DELETE` of rows that nothing else must hear of, block by block.
+//! `UPDATE` and `DELETE` block by block, of rows on which nothing else depends.
 //!
-//! That is so if what changes is in no index and no foreign key, and if the rows come in the order of their
-//! places: so a scan gives them, and so none comes twice. [`super::apply`] does the same for all others, row
-//! by row.
+//! That is so if no index and no foreign key has a changed column, and if rows come in the order of their
+//! places, as a scan gives them, so that none comes twice. [`super::apply`] changes all other rows, one by
+//! one.
 //!
-//! Rows whose layout key changes move: they are removed, and added as new ones.
+//! Rows whose layout key changes move: they are deleted, and inserted as new ones.
 
 use super::foreign;
 use super::insert::judge_key;

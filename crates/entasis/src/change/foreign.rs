@@ -1,7 +1,7 @@
-//! Foreign keys of a table that a statement changes: rows that refer to others.
+//! Foreign keys of a changed table: its rows that refer to others.
 //!
-//! What came to refer and what went is claimed at the end of the statement, when foreign keys have done what
-//! they are to do ([`super::actions`]), and claimed for the commit ([`Claims`](crate::constraints::claims)).
+//! New references, and keys that are gone, are checked at the end of the statement, after the actions of
+//! foreign keys ([`super::actions`]), and claimed for the commit ([`Claims`](crate::constraints::claims)).
 
 use crate::constraints::claims::{Claim, Side, judge_unreferred, without_nulls};
 use crate::constraints::values::Values;

@@ -1,7 +1,7 @@
-//! `INSERT` without `ON CONFLICT`: rows are encoded by all workers as they come, and committed together.
+//! `INSERT` without `ON CONFLICT`: all workers encode rows as they come, and these are committed together.
 //!
-//! So are the rows of indexes. What must be judged by other rows (keys, foreign keys) is looked at behind
-//! that, on the rows that came.
+//! So are the rows of indexes. What depends on other rows (keys, foreign keys) is checked afterwards, on the
+//! new rows.
 
 use super::foreign;
 use crate::constraints::keys::duplicate;

@@ -1,5 +1,4 @@
-//! Keys of a table that a statement changes: their indexes are written, and judged at the end of the
-//! statement.
+//! Keys of a changed table: their indexes are written, and checked at the end of the statement.
 
 use crate::constraints::keys::{KeyChange, change_index, judge_added};
 use crate::work::Work;

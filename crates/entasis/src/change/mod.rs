@@ -1,12 +1,13 @@
 //! Changing rows: `UPDATE`, `DELETE`, `MERGE`, `INSERT … ON CONFLICT`, and `INSERT` of few rows.
 //!
-//! 1. The statement's plan says which rows are meant and what they become ([`rows`]).
-//! 2. Each row's own promises are judged: NOT NULL, CHECK ([`crate::constraints`]).
-//! 3. The rows of the table change, then those of its indexes ([`apply`], or [`bulk`] where that is all).
-//! 4. What concerns several rows is judged on what came of it: keys and foreign keys ([`keys`], [`foreign`]).
-//!    So `UPDATE t SET k = k + 1` is no violation, and neither is a key that goes and comes back.
+//! 1. The statement's plan gives the rows that change and their new values ([`rows`]).
+//! 2. Constraints on single rows are checked: NOT NULL, CHECK ([`crate::constraints`]).
+//! 3. The rows of the table are changed, then those of its indexes ([`apply`], or [`bulk`] where nothing else
+//!    depends on them).
+//! 4. Constraints on several rows are checked on the outcome: keys and foreign keys ([`keys`], [`foreign`]).
+//!    So `UPDATE t SET k = k + 1` is no violation, and neither is a key that is removed and added again.
 //!
-//! Whatever fails undoes the statement; that is [`crate::work`]'s.
+//! Any failure undoes the statement, which [`crate::work`] does.
 
 mod actions;
 mod apply;

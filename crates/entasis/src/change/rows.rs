@@ -1,4 +1,4 @@
-//! Which rows a statement changes: the result of its plan, each row of the table once.
+//! The rows that a statement changes: the result of its plan, with each row of the table once.
 
 use crate::constraints::values::datum;
 use crate::interrupt::Interrupt;

@@ -1,17 +1,17 @@
-//! `EXPORT DATABASE`: all that is in a database to files of a directory, in DuckDB's manner.
+//! `EXPORT DATABASE`: writes everything in a database to files of a directory, as DuckDB does.
 //!
 //! | file | |
 //! |---|---|
 //! | `schema.sql` | the statements that declare everything ([`super::script`]) |
-//! | `load.sql` | `COPY … FROM`, table by table, and what comes when there are rows |
+//! | `load.sql` | `COPY … FROM`, table by table, and what can only be declared afterwards |
 //! | `t.csv`, or `t.parquet` | the rows of each table |
 //!
-//! All of it is of one moment. Rows are in the order of the table's layout key, and those of one key in that
-//! of their values; without a layout key they are in the order in which they stand. So a database that has
-//! come in again is exported to the same files.
+//! All of it is of one moment. Rows are in the order of the table's layout key, and rows with equal keys in
+//! that of their values; without a layout key they are in the order in which they are stored. So a database
+//! that was imported is exported to the same files.
 //!
-//! `schema.sql` is written last: a directory without it is no export. If something fails, all that was
-//! written is removed.
+//! `schema.sql` is written last: a directory without it is no export. If something fails, all files that were
+//! written are removed.
 
 use super::script::{Script, columns, object};
 use crate::catalog::Names;

@@ -1,8 +1,8 @@
-//! `IMPORT DATABASE`: what `EXPORT DATABASE` has written comes in again, all of it or nothing.
+//! `IMPORT DATABASE`: imports what `EXPORT DATABASE` has written, all of it or nothing.
 //!
-//! `schema.sql` and then `load.sql` of the directory are run, as statements of one transaction: that which is
-//! open, or one by itself. Files that `COPY` names are looked for in the directory. Names mean what they mean
-//! to a new connection.
+//! `schema.sql` and then `load.sql` of the directory are run, as statements of one transaction: the open one,
+//! or one of its own. Files that `COPY` names are looked up in the directory. Names have the meaning that
+//! they have in a new connection.
 
 use super::export::{LOAD, SCHEMA};
 use crate::catalog::Names;

@@ -1,18 +1,18 @@
-//! `PRAGMA integrity_check`: whether all is as it should be, a row for each thing that is not.
+//! `PRAGMA integrity_check`: checks everything, and returns a row for each violation.
 //!
-//! | what | how it is found out |
+//! | what | how it is checked |
 //! |---|---|
 //! | the tree of each table and index: counts, ranges, fences, zones | [`TableSnapshot::flaws_of_group`] |
-//! | NOT NULL | there, too |
-//! | PRIMARY KEY, UNIQUE | no two rows with one key side by side in what is laid out by it |
+//! | NOT NULL | the same |
+//! | PRIMARY KEY, UNIQUE | no two neighbouring rows with equal keys in the table or index that is laid out by the key |
 //! | each index has the rows of its table, and no others | sums of hashes of the rows; if they differ, row by row |
 //! | CHECK, FOREIGN KEY | queries for rows that violate them |
-//! | the file: checksums, and which pages are of what | [`entasis_storage::file::DataFile::damage`] |
+//! | the file: checksums, and the use of each page | [`entasis_storage::file::DataFile::damage`] |
 //!
-//! Keys are not asked for in SQL, as the optimizer relies on what is declared. Where the tree of a table has
-//! a flaw its rows are not looked at.
+//! Keys are not checked by queries, as the optimizer relies on declared keys. If the tree of a table has a
+//! flaw, its rows are not looked at.
 //!
-//! All tables are seen as of one moment. Nobody waits for it, and it can be interrupted.
+//! All tables are seen as of one moment. It blocks nobody, and can be interrupted.
 
 use super::script::{columns, object};
 use crate::catalog::Names;

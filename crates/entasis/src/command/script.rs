@@ -1,13 +1,13 @@
-//! What is declared, as statements that declare it again.
+//! Declarations of objects, as statements that create them again.
 //!
-//! 1. Schemas, and sequences with the value that comes next.
-//! 2. Tables, each behind those that its foreign keys refer to. If tables refer to each other in a circle,
-//!    one of these keys is left for later, when there are rows.
+//! 1. Schemas, and sequences with their next value.
+//! 2. Tables, each after those to which its foreign keys refer. If tables refer to each other in a cycle, one
+//!    of these keys is added later, when there are rows.
 //! 3. Indexes.
-//! 4. Views, each behind those that it names.
+//! 4. Views, each after those that it names.
 //!
-//! Where an order is free it is that of the names, so that the same objects give the same text. Names and
-//! expressions are in it as the catalog has them; a name is in quotes if it would be read as something else.
+//! Otherwise objects are in the order of their names, so that the same objects give the same text. Names and
+//! expressions are those of the catalog; a name is quoted if it would be read as something else.
 
 use entasis_engine::relation::{
     ColumnDefault, Compression, ForeignKey, KeyKind, LayoutName, ReferentialAction,

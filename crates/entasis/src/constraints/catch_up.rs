@@ -1,15 +1,15 @@
-//! Indexes that are built while others go on writing to the table.
+//! Indexes that are built while others write to the table.
 //!
 //! 1. The index is built from a version of the table, by all workers and without any lock
 //!    ([`crate::define`]).
-//! 2. When the statement or its transaction commits, the table has newer versions. What has changed from the
-//!    one to the other is a few slices ([`TableSnapshot::difference`]), by whose rows the index catches up;
-//!    then comes what changed meanwhile, and so on.
-//! 3. The last time it does so with the writers' turn in hand, and index and names are published.
+//! 2. When the statement or its transaction commits, the table has newer versions. A few slices differ
+//!    between two versions ([`TableSnapshot::difference`]); the index catches up by the rows of these, then
+//!    by those that changed meanwhile, and so on.
+//! 3. The last time it does so while holding the writers' turn; then index and names are published.
 //!
 //! So writers wait for a moment, and not for the build. A transaction that has written to the table itself
-//! cannot catch up, because its own rows are in no version that others share: it is in conflict with whoever
-//! was first, as for all else.
+//! cannot catch up, because its own rows are in no version that others share: it conflicts with whoever
+//! committed first, as usual.
 
 use super::keys::{KeyChange, change_index, judge_added};
 use crate::interrupt::Interrupt;

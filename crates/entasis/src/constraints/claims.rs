@@ -1,13 +1,13 @@
-//! Claims: what a transaction found to be so of foreign keys, in tables that others may change before it
+//! Claims: what a transaction found to hold for foreign keys, in tables that others may change before it
 //! commits.
 //!
-//! A row that comes must find what it refers to; a row that goes must not be missed, unless another with its
-//! key has come. Both are judged at the end of the statement. The transaction then relies on the other table:
-//! if that has changed when it commits, both are judged once more, because the two transactions together
-//! might break what neither breaks alone.
+//! A new row must find the row that it refers to; a deleted row must not be referred to any more, unless
+//! another one has its key by now. Both are checked at the end of the statement. The transaction then depends
+//! on the other table: if that has changed when it commits, both are checked again, because the two
+//! transactions together might break what neither breaks alone.
 //!
-//! What goes is looked for among the referring rows by a key of theirs on these columns, without one row by
-//! row.
+//! Deleted keys are searched among the referring rows by a key or index of theirs on these columns, or else
+//! row by row.
 
 use super::values::{Values, shown};
 use entasis_storage::definition::ForeignKey;

@@ -1,4 +1,4 @@
-//! Keys: how their indexes change, and that no two rows have one.
+//! Keys: how their indexes change, and the check that no two rows have the same key.
 
 use super::values::{Values, shown};
 use crate::interrupt::Interrupt;

@@ -1,8 +1,8 @@
-//! What rows must satisfy, judged on what is at hand: rows, a writer, snapshots. Whose rows they are, and
-//! when they are judged, is not known here: that is said by `change` and `work`.
+//! Constraints on rows, checked on rows, a writer or snapshots. `change` and `work` decide which rows are
+//! checked and when.
 //!
 //! ```text
-//! catch_up                 indexes that are built while others write, by keys
+//! catch_up                 indexes that are built while others write
 //! keys  claims  row        unique keys; foreign keys; NOT NULL and CHECK
 //! values                   values of rows, and how errors show them
 //! ```

@@ -1,5 +1,4 @@
-//! What a row must satisfy by itself: NOT NULL, and CHECK, whose conditions are computed by the statement's
-//! plan.
+//! Constraints on single rows: NOT NULL, and CHECK, whose conditions are computed by the statement's plan.
 
 use super::values::{datum, shown};
 use entasis_storage::{Datum, TableEntry};

@@ -1,4 +1,4 @@
-//! Values of rows that are judged, and how errors show them.
+//! Values of rows that are checked, and how errors show them.
 
 use entasis_storage::{Datum, TableEntry};
 use entasis_vector::{Chunk, Value};

@@ -1,4 +1,4 @@
-//! Tables that change: their columns, what is declared of them, their names and layouts.
+//! `ALTER TABLE`: columns, constraints, names and layouts of existing tables.
 
 use super::entry::{new_entry, options_of, refuse_taken_indexes, with_keys};
 use super::views::{self, Views};

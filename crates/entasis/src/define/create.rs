@@ -1,4 +1,4 @@
-//! What is new: tables, and the sequences of their identity columns, in the place of others perhaps.
+//! `CREATE`: new tables, and the sequences of their identity columns, which may replace existing ones.
 
 use super::entry::refuse_taken_indexes;
 use super::views::Views;

@@ -1,4 +1,4 @@
-//! `DROP`: which objects are meant. What happens to each: [`super::remove`], and [`super::schemas`].
+//! `DROP`: which objects are dropped. How each is dropped: [`super::remove`] and [`super::schemas`].
 
 use super::index::drop_index;
 use super::{remove, schemas};

@@ -1,4 +1,4 @@
-//! Entries of tables in the catalog: made, and made again with something else declared.
+//! Catalog entries of tables: new ones, and changed ones with other declarations.
 
 use crate::work::Work;
 use entasis_engine::relation::{Definition, LayoutName};

@@ -1,4 +1,4 @@
-//! Indexes and unique keys of tables that are there: made beside those who write, and dropped.
+//! Indexes and unique keys of existing tables: built while others write, and dropped.
 
 use super::alter::{put, put_in_place, rebuilt, rows_of};
 use super::entry::{options_of, with_keys};

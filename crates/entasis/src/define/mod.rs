@@ -1,20 +1,20 @@
-//! Statements that change what there is: tables, views, sequences, indexes.
+//! Data definition: statements that create, change and drop tables, views, sequences and indexes.
 //!
-//! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if they are stored
-//! in another way then. Until the work is committed nobody else sees it. Who changes rows of the old one
-//! meanwhile fails, or makes the change fail: the first to commit wins.
+//! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if these are
+//! stored differently then. Nobody else sees it until the work is committed. A transaction that changes rows
+//! of the old one meanwhile fails, or makes the change fail: the first to commit wins.
 //!
-//! What needs an object stays as good as it was, or the statement is refused: foreign keys of other tables
-//! are in [`references`], views in [`views`], and what is dropped in [`drop`] and [`remove`].
+//! Objects that need a changed one must remain valid, or the statement is refused: foreign keys of other
+//! tables ([`references`]), views ([`views`]), and what needs a dropped object ([`drop`] and [`remove`]).
 //!
 //! ```text
 //! drop             which objects are dropped
-//! index            indexes and keys of tables that are there
-//! alter  create    tables that change; tables that are new
+//! index            indexes and keys of existing tables
+//! alter  create    existing tables that change; new tables
 //! schemas  views   schemas; views, which need other objects
-//! remove           an object goes, and what needs it with it
+//! remove           drops an object, and what needs it
 //! references       foreign keys, seen from the table that they refer to
-//! entry            entries of tables in the catalog
+//! entry            catalog entries of tables
 //! ```
 
 mod alter;

@@ -1,12 +1,11 @@
 //! Foreign keys, seen from the table that they refer to.
 //!
-//! A foreign key is kept with the table that it belongs to, by the name of the other table and the numbers of
-//! its columns. So whoever changes the other table takes care of it: names and numbers follow the table and
-//! the columns that they mean, and a key that foreign keys refer to stays, unless they are dropped with it.
+//! A foreign key is stored with the referring table, by the name of the other table and the indexes of its
+//! columns. So a change of the other table must update it: names and indexes follow the table and the columns
+//! that they mean, and a key to which foreign keys refer cannot be dropped, unless these are dropped with it.
 //!
-//! A foreign key that comes or goes is a change of both tables: transactions that are open on the table that
-//! it refers to do not know it, and judge their rows without it. That table gets a new entry, so they are in
-//! conflict.
+//! Adding or dropping a foreign key changes both tables: open transactions on the table that it refers to do
+//! not know it, and check their rows without it. That table gets a new entry, so that they conflict.
 
 use super::entry::redefined;
 use crate::change::foreign::referring;

@@ -1,13 +1,13 @@
-//! Objects that are dropped: what needs one keeps it, or goes with it.
+//! Drops objects: whatever needs one prevents that, or is dropped with it.
 //!
-//! | what needs it | without CASCADE | with it |
+//! | what needs it | without CASCADE | with CASCADE |
 //! |---|---|---|
 //! | a view | an error | is dropped, and what needs it |
 //! | a foreign key that refers to a table | an error | is dropped; its table stays |
 //! | a default or check that calls a sequence | an error | is dropped |
 //! | the identity column that a sequence belongs to | an error | an error: the column is to be dropped |
 //!
-//! Objects that are dropped by one statement do not keep each other.
+//! Objects that are dropped by the same statement do not prevent each other from being dropped.
 
 use super::entry::redefined;
 use super::references;

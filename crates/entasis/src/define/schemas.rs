@@ -1,4 +1,4 @@
-//! Schemas: the names of what is in one begin with its name and a dot.
+//! Schemas: the names of objects in a schema begin with its name and a dot.
 
 use super::remove;
 use crate::session::Session;

@@ -1,9 +1,9 @@
-//! Views, seen from what they are made of.
+//! Views, seen from the objects that they need.
 //!
-//! A view is kept as text, so it means what its names mean. An object that a view needs may change as long as
-//! the view means the same: it can still be bound, and has the columns that it had. Some changes it would
-//! survive with another meaning, as a name comes to stand for another column; these are told by the columns
-//! that the text mentions ([`entasis_sql::mentioned_columns`]).
+//! A view is stored as text, so it means what its names mean. An object that a view needs may change if the
+//! meaning of the view remains the same: it can still be bound, and has the same columns. Some changes would
+//! give it another meaning, because a name would stand for another column; these are recognized by the
+//! columns that the text mentions ([`entasis_sql::mentioned_columns`]).
 
 use super::remove;
 use crate::catalog::Names;

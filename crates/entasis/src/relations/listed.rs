@@ -1,4 +1,4 @@
-//! Rows of which there are few, as a relation: they are made when a statement is bound.
+//! A relation of a few rows, which are made when a statement is bound.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};

@@ -1,5 +1,5 @@
-//! Relations that are neither stored by the engine nor files: table snapshots as the front end names them,
-//! Arrow objects of the host program, table functions, what was left out of files, what there is.
+//! Relations that are neither stored by the engine nor files: snapshots of tables, Arrow objects of the host
+//! program, table functions, rejected rows, and lists of objects.
 
 mod arrow;
 mod information_schema;

@@ -1,5 +1,5 @@
-//! `generate_series(start, stop[, step])` and `range([start,] stop[, step])`: integers, made as they are
-//! asked for.
+//! `generate_series(start, stop[, step])` and `range([start,] stop[, step])`: integers, computed as they are
+//! read.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};

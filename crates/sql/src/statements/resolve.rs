@@ -22,7 +22,7 @@ use crate::syntax::object_name::table_name;
 use crate::syntax::parse::parse_query;
 use crate::syntax::parsed::{Ast, Command};
 use crate::syntax::sequence_call::{Kind, named_sequence};
-use crate::syntax::stored::Scopes;
+use crate::syntax::stored::{Scopes, follow_scopes};
 use crate::syntax::using_key;
 use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
@@ -88,15 +88,7 @@ struct Prefixer<'a> {
 impl VisitorMut for Prefixer<'_> {
     type Break = std::convert::Infallible;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        self.scopes.enter(query);
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        self.scopes.leave(query);
-        ControlFlow::Continue(())
-    }
+    follow_scopes!(&mut Query);
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         if let TableFactor::Table { name, alias, args: None, .. } = factor
@@ -341,15 +333,7 @@ impl VisitorMut for Resolver<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        self.scopes.enter(query);
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        self.scopes.leave(query);
-        ControlFlow::Continue(())
-    }
+    follow_scopes!(&mut Query);
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         if let TableFactor::Table { name, alias, args: None, .. } = factor {

@@ -99,6 +99,22 @@ impl Scopes {
     }
 }
 
+/// The hooks by which a visitor keeps its field `scopes` up to date.
+macro_rules! follow_scopes {
+    ($query:ty) => {
+        fn pre_visit_query(&mut self, query: $query) -> ControlFlow<Self::Break> {
+            self.scopes.enter(query);
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, query: $query) -> ControlFlow<Self::Break> {
+            self.scopes.leave(query);
+            ControlFlow::Continue(())
+        }
+    };
+}
+pub(crate) use follow_scopes;
+
 /// A query and the common table expressions of its own.
 struct Scope {
     /// Those whose names may be used at this place.
@@ -119,15 +135,7 @@ impl Scope {
 impl Visitor for Named {
     type Break = std::convert::Infallible;
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
-        self.scopes.enter(query);
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
-        self.scopes.leave(query);
-        ControlFlow::Continue(())
-    }
+    follow_scopes!(&Query);
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
         if let Ok(name) = table_name(relation)

@@ -1,9 +1,9 @@
 //! Compressing the texts of a block ([`super::symbols`]), several of them side by side.
 //!
-//! Which symbol comes next is known once the one before it is found, which takes some twenty cycles of
-//! waiting for memory and products. So the texts are dealt out to a few *tracks*, each with as many texts
-//! that stand one behind the other, and the tracks take turns, symbol by symbol. Codes of a text do not
-//! depend on other texts: each track writes its own, and in the end they are put one behind the other.
+//! The position of the next symbol is known once the one before it is found, which has a latency of some
+//! twenty cycles. So the texts are divided among a few *tracks* of consecutive texts, and the tracks take
+//! turns, symbol by symbol. The codes of a text do not depend on other texts: each track writes its own
+//! codes, which are put together in the end.
 //!
 //! The slow twin is [`SymbolTable::compress`].
 

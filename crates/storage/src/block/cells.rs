@@ -4,13 +4,19 @@
 //! whatever a reader finds there is masked before it can matter. Still both touch the same memory at once,
 //! hence
 //!
-//! 1. the writer stores with relaxed atomics, never through a reference;
-//! 2. readers load through raw pointers, element by element, and form no reference to the slots either. Under
-//!    Miri they load with relaxed atomics, which is the slow twin.
+//! 1. the writer stores with relaxed atomics ([`store`]), never through a reference;
+//! 2. readers form no reference to the slots either. There are three ways to read: [`load`], one slot, dead
+//!    or live, with a relaxed atomic ([`map_each`]: several, one by one); [`fold`], slots that are all live,
+//!    which nobody writes; and [`map_into`], neighbouring slots, dead ones among them, in vectors, as the
+//!    kernels of `search` do.
 //!
-//! Every bit pattern of a [`Native`] is a value, so a load that meets a store gives *some* value. The one
-//! exception is a string view, which may point nowhere: views of dead slots are never looked through (see
-//! `views`).
+//! The last is a data race in the language's memory model, which knows no vector of atomics. What is relied
+//! on instead, why a stale or torn value cannot be seen, and what the other ways would cost, is in decision
+//! 27 (`docs/decisions/0027-reading-beside-a-writer.md`). Under Miri, [`map_into`] loads with relaxed
+//! atomics, which is its slow twin; `make races` runs it as it is shipped, under ThreadSanitizer.
+//!
+//! Every bit pattern of a [`Native`] is a value. The one exception is a string view, which may point nowhere:
+//! views of dead slots are never looked through (see `views`).
 //!
 //! This is a leaf module with `unsafe`: the loads and the stores.
 #![allow(unsafe_code)]
@@ -69,8 +75,9 @@ impl Slots<'_> {
 pub(crate) fn load<'a, T: Native>(slots: impl Into<Slots<'a>>, slot: usize) -> T {
     let slots = slots.into();
     assert!(slot < slots.count::<T>());
-    // SAFETY: the slot lies within the buffer.
-    unsafe { read(slots.at.cast::<T>().add(slot)) }
+    // SAFETY: the slot lies within the buffer, which is aligned to 64 bytes, or within an array of `T`. While
+    // others can see it, it is written by `store` alone.
+    unsafe { relaxed::load(slots.at.cast::<T>().add(slot)) }
 }
 
 /// Writes `value` to `slot`, which is dead in every version that another thread can see, or of a block that
@@ -83,7 +90,8 @@ pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
     unsafe { relaxed::store(buffer.as_ptr().cast::<T>().add(slot), value) }
 }
 
-/// Writes what `map` makes of the values from slot `from` on to all of `out`.
+/// Writes what `map` makes of the values from slot `from` on to all of `out`. `map` is arithmetic: it neither
+/// branches on a value nor uses it as an index, as the slot may be written meanwhile.
 #[inline(always)]
 pub(crate) fn map_into<'a, T: Native, U>(
     slots: impl Into<Slots<'a>>,
@@ -99,12 +107,25 @@ pub(crate) fn map_into<'a, T: Native, U>(
     widest(move || unsafe {
         let first = slots.at.cast::<T>().add(from);
         for (i, o) in out.iter_mut().enumerate() {
-            *o = map(read(first.add(i)));
+            *o = map(read_beside_writer(first.add(i)));
         }
     });
 }
 
-/// Folds the values of `count` slots from `from` on.
+/// As [`map_into`], one value at a time: `map` may branch on it, and look something up by it.
+#[inline(always)]
+pub(crate) fn map_each<'a, T: Native, U>(
+    slots: impl Into<Slots<'a>>,
+    from: usize,
+    out: &mut [U],
+    map: impl Fn(T) -> U,
+) {
+    let slots = slots.into();
+    out.iter_mut().enumerate().for_each(|(i, o)| *o = map(load(slots, from + i)));
+}
+
+/// Folds the values of `count` slots from `from` on, which are live in a version that the caller has pinned,
+/// or of a block that no other thread can see: nobody writes them.
 #[inline(always)]
 pub(crate) fn fold<'a, T: Native, A>(
     slots: impl Into<Slots<'a>>,
@@ -115,11 +136,11 @@ pub(crate) fn fold<'a, T: Native, A>(
 ) -> A {
     let slots = slots.into();
     assert!(from + count <= slots.count::<T>());
-    // SAFETY: `count` slots from `from` on lie within the buffer.
+    // SAFETY: `count` slots from `from` on lie within the buffer, and nobody writes them.
     // PERF: as in `map_into`.
     widest(|| unsafe {
         let first = slots.at.cast::<T>().add(from);
-        (0..count).fold(start, |folded, i| step(folded, read(first.add(i))))
+        (0..count).fold(start, |folded, i| step(folded, first.add(i).read()))
     })
 }
 
@@ -130,20 +151,20 @@ pub(crate) fn copy<T: Native>(buffer: &Buffer, slots: usize, capacity: usize) ->
     copy
 }
 
-/// The value that `at` points to.
+/// The value that `at` points to, or any other if a [`store`] to it is under way.
 ///
 /// # Safety
-/// `at` points into a live buffer.
+/// `at` points into a live buffer, and is aligned.
 #[inline(always)]
-unsafe fn read<T: Native>(at: *const T) -> T {
-    if !cfg!(miri) {
-        // SAFETY: the caller's promise; every bit pattern is a value of a Native. A plain load that may meet
-        // a `store` is a race in the language's memory model, and on the machines we know a load of one of
-        // both values: see the module.
-        return unsafe { at.read_unaligned() };
+unsafe fn read_beside_writer<T: Native>(at: *const T) -> T {
+    if cfg!(miri) {
+        // SAFETY: the caller's promise; slots are written by `store` alone while others can see them.
+        return unsafe { relaxed::load(at) };
     }
-    // SAFETY: the caller's promise; slots are written by `store` alone while others can see them.
-    unsafe { relaxed::load(at) }
+    // SAFETY: the caller's promise; every bit pattern is a value of a Native. A plain load that meets a
+    // `store` is a race in the language's memory model, and a load of either value to the compiler and the
+    // machines that we have: decision 27.
+    unsafe { at.read() }
 }
 
 #[cfg(test)]

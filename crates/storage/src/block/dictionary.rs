@@ -1,4 +1,4 @@
-//! Dictionaries of strings: blocks of a row group share them, so that their memory is counted apart.
+//! Dictionaries of strings. The blocks of a row group share them, so their memory is counted separately.
 
 use super::{Block, Values};
 use entasis_vector::StringView;

@@ -1,9 +1,9 @@
-//! Floats of a range, found without decoding: as floats where they are floats, as digits where they are
-//! digits ([`super::scaled`]).
+//! Finds floats in a range without decoding: compared as floats, or as digits in scaled blocks
+//! ([`super::scaled`]).
 //!
-//! A range comes as the ordinals of its ends ([`entasis_vector::value::float_ordinal`]), as that of integers
-//! comes as numbers. Here it becomes two floats and an answer for NaN, which is greater than any number and
-//! no machine compares so.
+//! A range is given by the ordinals of its ends ([`entasis_vector::value::float_ordinal`]), as one of
+//! integers is by numbers. Here it becomes two floats and an answer for NaN, which is greater than any number
+//! in SQL, and not in the machine's comparisons.
 
 use super::search;
 use crate::block::cells::Slots;

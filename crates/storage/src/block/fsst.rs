@@ -1,8 +1,8 @@
 //! Strings as codes of a symbol table (FSST, [`super::symbols`]), which the blocks of a row group share.
 //!
-//! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by
-//! reference, as rows by themselves are, all of the block's are made and kept; no table whose rows are read
-//! by key has such blocks.
+//! A scan decompresses the strings that it needs to the heap of its vector. If a single string is read by
+//! reference, as single rows are, all strings of the block are decompressed and kept; tables whose rows are
+//! read by key have no such blocks.
 
 use super::symbols::SymbolTable;
 use super::{StringBytes, abreast};

@@ -16,10 +16,11 @@
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
 //!
-//! A block comes cold from a builder, in the tightest encoding that reads fast (`choose`). What is written is
-//! *hot*: a flat narrow array. Tables with a layout key have such arrays from the start, so that writing
-//! needs no other form; elsewhere a block is warmed first. Where a value does not fit, this block alone is
-//! encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
+//! A builder makes *cold* blocks, in the tightest encoding that reads fast (`choose`). A block that is
+//! written is *hot*: a flat narrow array. Tables with a layout key have such arrays from the start, so that
+//! they can be written as they are; elsewhere a block is converted first. If a value does not fit, this block
+//! alone is encoded again (`write`). The tree decides who may write and when a block is copied
+//! (`crate::tree`).
 //!
 //! ```text
 //! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
@@ -478,5 +479,6 @@ pub(crate) fn string_value(bytes: &[u8], ty: DataType) -> Value {
 #[cfg(test)]
 pub(crate) mod tests {
     mod conformance;
+    mod races;
     pub(crate) mod serialized;
 }

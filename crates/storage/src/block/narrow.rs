@@ -1,8 +1,8 @@
 //! Narrowing masks: the slots that hold a value, or one of a range, found without decoding.
 //!
-//! A mask has a bit a slot. Bounds are asked first, which may decide for all slots at once; then the constant
-//! becomes a code, and codes are compared as narrow as they are ([`search`], [`super::packed`]). The slow
-//! twin is to look at one value after the other.
+//! A mask has a bit for each slot. Bounds are tested first, which may decide for all slots at once; then the
+//! constant becomes a code, and codes are compared in their own width ([`search`], [`super::packed`]). The
+//! slow twin looks at one value after the other.
 
 use super::fixed::with_integer;
 use super::floats::FloatRange;

@@ -1,7 +1,7 @@
 //! Runs of equal values: a value for each, and where it ends.
 //!
-//! Values of runs are encoded in turn, so that codes and constants are found among them. A predicate is asked
-//! once a run.
+//! The values of runs are encoded themselves, for example as codes or a constant. A predicate is tested once
+//! for each run.
 
 use super::masks::bits_inside;
 use super::{Fixed, Values};

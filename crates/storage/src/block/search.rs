@@ -1,5 +1,5 @@
-//! Slots that hold a number, or one of a range: 64 slots at a time, as a mask. What a point query reads a
-//! partition with, and a scan its filters' columns.
+//! Finds slots that hold a number, or a number in a range: 64 slots at a time, as a mask. Point queries
+//! search partitions with it, and scans test filters.
 //!
 //! This is a leaf module with `unsafe`: vectors are loaded straight from the slots, and compared as in
 //! [`within`]. [`portable`] does without; the slow twin of both looks at one value after the other, in the
@@ -61,7 +61,7 @@ macro_rules! kernel {
                     (0..64).step_by(lanes).fold(0, |found, slot| {
                         let at = (word * 64 + slot) * size_of::<T>();
                         // SAFETY: the 64 slots lie within the buffer. Dead ones may be written meanwhile,
-                        // whose bits the caller masks.
+                        // whose bits the caller masks: a race, as in `cells::map_into`.
                         let values = unsafe { $load(slots.as_ptr().add(at).cast()) };
                         found | within::<T>(values, every_low, every_span) << slot
                     })
@@ -84,7 +84,8 @@ fn portable<T: Number>(slots: Slots<'_>, word: usize, low: T, span: T) -> u64 {
     answers(slots, word, move |v: T| v.is_within(low, span))
 }
 
-/// Narrows `masks` to the slots whose value `holds` is true of. Slots beyond the buffer do not match.
+/// Narrows `masks` to the slots whose value `holds` is true of, by arithmetic ([`cells::map_into`]). Slots
+/// beyond the buffer do not match.
 pub(crate) fn narrow_where<'a, T: Native>(
     slots: impl Into<Slots<'a>>,
     masks: &mut [u64],
@@ -96,15 +97,40 @@ pub(crate) fn narrow_where<'a, T: Native>(
     }
 }
 
+/// The same for what looks an answer up by the value, which is no vector loop.
+pub(crate) fn narrow_by_lookup<'a, T: Native>(
+    slots: impl Into<Slots<'a>>,
+    masks: &mut [u64],
+    holds: impl Fn(T) -> bool + Copy,
+) {
+    let slots = slots.into();
+    for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
+        let (from, count, mut within) = slots_of_word::<T>(slots, word);
+        cells::map_each::<T, u8>(slots, from, &mut within[..count], move |v| holds(v).into());
+        *mask &= mask_of(&within);
+    }
+}
+
 /// Whether `holds` is true of each value of a word's slots: a byte a slot, then a bit a byte.
 // PERF: both steps are vector loops on AVX2, if `holds` is arithmetic; a bit at a time takes 40 ns for 64
 // slots.
 #[inline(always)]
 fn answers<T: Native>(slots: Slots<'_>, word: usize, holds: impl Fn(T) -> bool) -> u64 {
+    let (from, count, mut within) = slots_of_word::<T>(slots, word);
+    cells::map_into::<T, u8>(slots, from, &mut within[..count], move |v| holds(v).into());
+    mask_of(&within)
+}
+
+/// The first slot of a word and how many of them there are in the buffer; and a byte for each.
+#[inline(always)]
+fn slots_of_word<T>(slots: Slots<'_>, word: usize) -> (usize, usize, [u8; 64]) {
     let all = slots.bytes() / size_of::<T>();
-    let (first, mut within) = (word * 64, [0u8; 64]);
-    let count = all.saturating_sub(first).min(64);
-    cells::map_into::<T, u8>(slots, first.min(all), &mut within[..count], move |v| holds(v).into());
+    (all.min(word * 64), all.saturating_sub(word * 64).min(64), [0; 64])
+}
+
+/// A bit for each byte, which is 0 or 1.
+#[inline(always)]
+fn mask_of(within: &[u8; 64]) -> u64 {
     let (bytes, _) = within.as_chunks::<8>();
     bytes.iter().enumerate().fold(0, |mask, (i, bytes)| {
         // The product has byte `i` in bit 56 + `i`.

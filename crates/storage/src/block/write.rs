@@ -2,8 +2,8 @@
 //!
 //! 1. [`Block::admits`]: may the value be stored while others read the block? It must fit the encoding and
 //!    lie within the zone, which readers rely on. Then [`Block::store`] writes it.
-//! 2. [`Block::put`]: the same for a block that nobody shares. The zone widens; a value that does not fit has
-//!    the block encoded anew, wide enough and with slack, and only this block.
+//! 2. [`Block::put`]: the same for a block that nobody shares. The zone widens; if a value does not fit, the
+//!    block, and only this block, is encoded again, wide enough and with slack.
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
 use super::{

@@ -14,7 +14,7 @@ pub(super) struct FixedBuilder<T> {
     ty: DataType,
     form: Form,
     effort: Effort,
-    /// The block that is being filled.
+    /// The values of the block that is being filled.
     values: Vec<T>,
     validity: [u64; WORDS],
     nulls: u32,
@@ -115,8 +115,8 @@ impl<T: Fixed> FixedBuilder<T> {
         bounds
     }
 
-    /// Makes the values in NULL slots those before them, `value` if there are none, so that they do not widen
-    /// the codes nor break runs.
+    /// Gives each NULL slot the value before it, or `value` if there is none, so that NULL slots neither
+    /// widen the codes nor break runs.
     fn blank_nulls(&mut self, value: T) {
         if self.nulls > 0 {
             let mut last = value;
@@ -129,7 +129,7 @@ impl<T: Fixed> FixedBuilder<T> {
         }
     }
 
-    /// Adds the distinct values to the sketch. NULL slots hold other values by now, which are counted anyway.
+    /// Adds the distinct values to the sketch. NULL slots have other values by now, and count as these.
     fn count(&mut self, values: &Values, min: T) {
         if !self.effort.sketch {
             return;
@@ -142,19 +142,19 @@ impl<T: Fixed> FixedBuilder<T> {
 
     fn zone_values(&self, min: T, max: T) -> (Value, Value) {
         match self.ty {
-            // A UUID's value is a number whose order is not that of UUIDs, so it bounds nothing.
+            // A UUID's number does not have the order of UUIDs, so it is no bound.
             DataType::Uuid => (Value::Integer(i128::MIN), Value::Integer(i128::MAX)),
             ty => (min.value(ty), max.value(ty)),
         }
     }
 }
 
-/// A value as the column holds it, which for UUIDs is not the number that they are.
+/// A value as the column holds it; for UUIDs that is not their number.
 fn physical_value<T: Fixed>(value: T, ty: DataType) -> Value {
     value.value(if ty == DataType::Uuid { DataType::Int64 } else { ty })
 }
 
-/// The values of rows that are held in another width than the column's.
+/// The values of rows in a vector of another width than the column's.
 fn widened(
     vector: &Vector,
     positions: Option<&[u16]>,

@@ -1,8 +1,8 @@
-//! Builders: one for each column of a row group that is being filled. They take vectors and give blocks.
+//! Builders make blocks of vectors, one builder for each column of a row group that is being filled.
 //!
-//! Values of fixed width are encoded as soon as a block is full. Strings wait for the end of the row group,
-//! because only then is it known whether a dictionary pays; a column with too many distinct values gives up
-//! early and is encoded block by block as well.
+//! Values of fixed width are encoded as soon as a block is full. Strings are encoded at the end of the row
+//! group, because only then is it known whether a dictionary pays; a column with too many distinct values is
+//! encoded block by block as well.
 //!
 //! ```text
 //! mod ──▶ fixed                   a row group's builders; values of fixed width
@@ -21,14 +21,14 @@ use entasis_vector::{Buffer, CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
 use std::slice::from_ref;
 
-/// Of a piece of memory that blocks share, at most one part in so many may be left over.
+/// Blocks may share a piece of memory if at most one part in so many is left over.
 const WASTE: usize = 16;
-/// Blocks that are not worth a piece of their own.
+/// So few blocks do not get a piece of their own.
 const FEW_TOGETHER: usize = 8;
 
 /// Takes values of one column, in order, and gives blocks of 1024.
 pub(crate) trait ColumnBuilder: Send {
-    /// Adds rows `rows` of a chunk: row r stands at position r of `vector`, or at `positions[r]`.
+    /// Adds rows `rows` of a chunk: row r is at position r of `vector`, or at `positions[r]`.
     ///
     /// # Errors
     /// Resource, if the strings of one block exceed 4 GiB.
@@ -41,14 +41,14 @@ pub(crate) trait ColumnBuilder: Send {
     fn bytes(&self) -> usize;
 }
 
-/// How much a builder does.
+/// How much work a builder does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     /// Count distinct values.
     pub(crate) sketch: bool,
     /// Rows of a block.
     pub(crate) block_rows: usize,
-    /// Slots of a block that there is memory for, at least as many. The others are to be written.
+    /// Slots of a block for which there is memory, at least `block_rows`. Those beyond the rows are ghosts.
     pub(crate) capacity: usize,
     /// Rows of a row group.
     pub(crate) group_rows: usize,
@@ -67,7 +67,7 @@ pub(crate) struct GroupBuilder {
     columns: Vec<Box<dyn ColumnBuilder>>,
     rows: usize,
     effort: Effort,
-    /// Blocks will be read one after the other, and hardly written.
+    /// Blocks will be scanned, and hardly ever written.
     is_read: bool,
 }
 
@@ -87,12 +87,13 @@ impl GroupBuilder {
         self.rows
     }
 
-    /// Rows that the row group still takes.
+    /// How many rows the row group still takes.
     pub(crate) fn room(&self) -> usize {
         self.effort.group_rows - self.rows
     }
 
-    /// The builders, each to be given the same number of rows, which is then told to [`GroupBuilder::added`].
+    /// The builders. Each must be given the same number of rows, which is then passed to
+    /// [`GroupBuilder::added`].
     pub(crate) fn columns_mut(&mut self) -> &mut [Box<dyn ColumnBuilder>] {
         &mut self.columns
     }
@@ -130,7 +131,7 @@ impl GroupBuilder {
         Ok(())
     }
 
-    /// Adds positions of slices of a row group, each with its number there.
+    /// Adds positions of slices of a row group, each with its index there.
     pub(crate) fn append_slices<'a>(
         &mut self,
         group: &RowGroup,
@@ -216,12 +217,12 @@ impl GroupBuilder {
     }
 }
 
-/// Moves the values of a column's blocks to one piece of memory, or to a few that an allocator has sizes for.
-/// A piece is given back when all of its blocks have been written to or encoded anew, so a table that is
-/// changed here and there may keep twice the memory.
-// PERF: what is read from end to end is read ahead by the processor, across pages as well. Where a piece of
-// 96 KB ends and the next one begins 4 KB further on, a scan waits for some microseconds: 9 GB/s instead of
-// 13 (docs/design/compression.md).
+/// Moves the values of a column's blocks to one piece of memory, or to a few that fit the allocator's sizes.
+/// A piece is freed when all of its blocks have been written to or encoded again, so a table with scattered
+/// changes may keep twice the memory.
+// PERF: the processor prefetches what is read sequentially, across pages as well. Where a piece of 96 KB ends
+// and the next one begins 4 KB further on, a scan waits for some microseconds: 9 GB/s instead of 13
+// (docs/design/compression.md).
 pub(crate) fn put_together(blocks: &mut [Block]) {
     let mut buffers: Vec<&mut Buffer> =
         blocks.iter_mut().filter_map(|block| block.values.buffer_mut()).collect();
@@ -234,9 +235,8 @@ pub(crate) fn put_together(blocks: &mut [Block]) {
     }
 }
 
-/// How many of the first of some buffers, of so many bytes each, are put into one piece of memory: all,
-/// unless an allocator would give much more than that takes. There are four sizes from one power of two to
-/// the next.
+/// How many buffers of these sizes, from the first on, are put into one piece of memory: all, unless the
+/// allocator would return much more than they take. It has four sizes from one power of two to the next.
 fn fitting(sizes: &[usize]) -> usize {
     let all = sizes.iter().sum::<usize>() + Buffer::PIECE_HEAD;
     let step = (all.next_power_of_two() / 8).max(1);
@@ -255,7 +255,7 @@ fn fitting(sizes: &[usize]) -> usize {
     }
 }
 
-/// Calls `each` for each of `rows`, in order, with the position where the row stands.
+/// Calls `each` for each of `rows`, in order, with the position of the row.
 fn for_each_position(positions: Option<&[u16]>, rows: Range<usize>, mut each: impl FnMut(usize)) {
     match positions {
         None => rows.for_each(each),

@@ -1,11 +1,11 @@
 //! Blocks of strings, with a dictionary for the row group if that pays.
 //!
-//! 1. Strings get codes as they come, and only the codes are kept by row.
-//! 2. If distinct strings turn out to be too many, every row is written out to plain blocks, and so are all
-//!    that follow. Where strings are long, or it is asked for, these blocks hold codes of symbols that are
-//!    learned from the first of them.
-//! 3. Else the dictionary is sorted at the end of the row group and codes are renumbered: their order is the
-//!    strings' order, so the bounds of a block are those of its codes.
+//! 1. Strings get codes as they come, and only the codes are kept for each row.
+//! 2. If there turn out to be too many distinct strings, all rows are written to plain blocks, and so are all
+//!    rows that follow. If strings are long, or a setting asks for it, these blocks are compressed by a
+//!    symbol table that is trained on the first of them.
+//! 3. Otherwise the dictionary is sorted at the end of the row group, and codes are renumbered in the order
+//!    of the strings, so that the bounds of a block are those of its codes.
 
 use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
@@ -20,35 +20,35 @@ use entasis_vector::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A dictionary has no more entries, so that codes fit 16 bits.
+/// The most entries of a dictionary, so that codes fit 16 bits.
 const DICTIONARY_MAX: usize = 65_535;
-/// A dictionary has no more bytes.
+/// The most bytes of a dictionary.
 const DICTIONARY_BYTES_MAX: usize = 16 << 20;
-/// After so many rows a column whose strings are mostly distinct gives the dictionary up.
+/// After so many rows, a column whose strings are mostly distinct does without a dictionary.
 const TRIAL_ROWS: usize = 4096;
-/// Bytes of strings on average, from which on they get symbols without being asked for.
+/// If strings have so many bytes on average, they are compressed by symbols in any case.
 const LONG: usize = 64;
-/// Bytes of strings that symbols are learned from, of as many strings.
+/// Bytes of strings on which a symbol table is trained.
 const SAMPLE_BYTES: usize = 16 << 10;
 const SAMPLE_TEXTS: usize = 128;
 /// The code that stands for NULL until blocks are made.
 const NULL_CODE: u32 = u32::MAX;
-/// What an entry of a dictionary translates to that has not been seen yet.
+/// The translation of a dictionary entry that has not occurred yet.
 const NO_CODE: u32 = u32::MAX - 1;
 
 pub(super) struct StringBuilder {
     ty: DataType,
     form: Form,
     effort: Effort,
-    /// Whether this row group still hopes for a dictionary.
+    /// This row group may still get a dictionary.
     hopeful: bool,
     interner: Interner,
     /// The code of each row, while hopeful.
     codes: Vec<u32>,
-    /// Codes of the strings of the dictionary that vectors came with, by its id.
+    /// The codes of the entries of the dictionary with which vectors last came, by its id.
     translated: (u64, Vec<u32>),
     plain: PlainBlocks,
-    /// Of strings that have been interned.
+    /// A sketch of the strings that have been interned.
     sketch: Sketch,
 }
 
@@ -104,8 +104,8 @@ impl StringBuilder {
                         codes.push(if valid { translation[theirs[position] as usize] } else { NULL_CODE });
                     });
                 }
-                // PERF: entries are seen for the first time so rarely that all rows are looked up before any
-                // is.
+                // PERF: new entries are so rare that all rows are looked up first, and entries are added
+                // then.
                 if codes[first..].contains(&NO_CODE) {
                     let mut own = codes[first..].iter_mut();
                     for_each_position(positions, rows, |position| {
@@ -146,7 +146,7 @@ impl StringBuilder {
         result
     }
 
-    /// Gives up the dictionary of this row group.
+    /// Does without a dictionary for this row group.
     fn write_out(&mut self) -> Result<()> {
         self.hopeful = false;
         for &code in &self.codes {
@@ -286,7 +286,7 @@ struct PlainBlocks {
     ty: DataType,
     form: Form,
     effort: Effort,
-    /// Of this row group, once a block was full; `None` in it if symbols do not pay.
+    /// The symbol table of this row group, once a block was full; `Some(None)` if it does not pay.
     symbols: Option<Option<Arc<SymbolTable>>>,
     ends: Vec<u32>,
     bytes: Vec<u8>,
@@ -361,7 +361,7 @@ impl PlainBlocks {
         self.nulls = 0;
     }
 
-    /// The strings of a block, under the symbols of the row group if these pay.
+    /// The strings of a block, compressed by symbols if that pays.
     fn encode(&mut self) -> Values {
         if self.symbols.is_none() {
             self.symbols = Some(self.train());
@@ -378,8 +378,8 @@ impl PlainBlocks {
         }
     }
 
-    /// Symbols of the first block's strings: if they are asked for, or strings are so long that they are
-    /// rather carried than looked into, and that it halves them.
+    /// A symbol table trained on the first block: if a setting asks for it, or if strings are so long that
+    /// they are rather copied than compared; and only if it halves them.
     fn train(&self) -> Option<Arc<SymbolTable>> {
         let are_long = self.bytes.len() >= self.ends.len() * LONG && self.bytes.len() >= SAMPLE_BYTES;
         let may = self.form == Form::Cold(Compression::Auto) && are_long;
@@ -412,14 +412,15 @@ impl PlainBlocks {
         })
     }
 
-    /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
+    /// The least and the greatest string, and whether each is greater than the one before. Some strings are
+    /// not NULL.
     fn bounds(&self) -> (&[u8], &[u8], bool) {
         // PERF: strings mostly differ in their first bytes, which are compared as a number.
         let mut texts = self.texts().map(|text| (head(text), text));
         let first = texts.next().expect("not all are NULL");
         let (mut min, mut max, mut ascending) = (first, first, self.nulls == 0);
         for text in texts {
-            // Ascending texts are greater than all before, others are mostly between the bounds.
+            // An ascending text is greater than all before; others are mostly between the bounds.
             if text > max {
                 max = text;
             } else {

@@ -7,21 +7,22 @@
 //! | a sequence | nothing more |
 //! | all of them | the schema that they are in, if it is not the main one |
 //!
-//! In one version of the catalog nothing that is needed is missing, but for what temporary objects need:
-//! whoever drops an object does not see those of other connections, so that these keep nothing. Whoever drops
-//! or changes an object looks after its [`users`]. But of two transactions one may drop a table and the other
-//! make a view of it, and each is right by itself. So `judge` compares what both have changed when the second
-//! one commits: no object that one of them changed may need an object that the other changed. Then everything
-//! that an object needs is as it was when somebody looked at both.
+//! In one version of the catalog no object that another one needs is missing. Temporary objects are an
+//! exception: whoever drops an object does not see the temporary objects of other connections, so these keep
+//! nothing from being dropped. A statement that drops or changes an object takes care of its [`users`]. But
+//! of two transactions one may drop a table and the other create a view of it, each of them correct by
+//! itself. So when the second one commits, `judge` compares the changes of both: no object that one of them
+//! changed may need an object that the other changed. Then nothing that an object needs has changed
+//! unnoticed.
 //!
-//! What an object needs *of* another (columns, types, keys) is not known here: whoever changes that makes a
-//! new entry.
+//! What an object needs *of* another (columns, types, keys) is not known here: changing that makes a new
+//! entry.
 
 use super::version::{CatalogVersion, Entry, changed, is_temporary, key, space};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
 
-/// The names that an object needs, in lower case; not its own.
+/// The names that an object needs but its own, in lower case.
 fn needs(entry: &Entry) -> Vec<String> {
     let needed: Vec<&str> = match entry {
         Entry::View(view) => view.needs.iter().map(String::as_str).collect(),
@@ -45,19 +46,20 @@ fn needs(entry: &Entry) -> Vec<String> {
         .collect()
 }
 
-/// The name of the schema that something is in by its name, with the dot.
+/// The schema in a qualified name, with the dot.
 fn schema_of(name: &str) -> Option<&str> {
     name.find('.').map(|dot| &name[..=dot])
 }
 
-/// The objects that need the one of this name: what is in the schema, views, tables with foreign keys that
-/// refer to it or with defaults that call it. A table that refers to itself is not among them.
+/// The objects that need the one of this name: everything in a schema; views; tables with foreign keys that
+/// refer to it or defaults that call it. A table that refers to itself does not count.
 pub fn users<'a>(names: &'a CatalogVersion, name: &str) -> Vec<&'a Entry> {
     let name = key(name);
     names.entries().filter(|entry| needs(entry).contains(&name)).collect()
 }
 
-/// Judges changes of names from `base` to `now` beside those that others have made from `base` to `newest`.
+/// Checks the changes of names from `base` to `now` against those that others have made from `base` to
+/// `newest`.
 ///
 /// # Errors
 /// Conflict, if an object that was changed on one side needs one that was changed on the other.
@@ -67,7 +69,8 @@ pub(crate) fn judge(base: &CatalogVersion, now: &CatalogVersion, newest: &Catalo
     between(newest, &others, &own)
 }
 
-/// Conflict, if one of the objects of `changed_here` needs one of `changed_there`, both by their keys.
+/// A conflict, if one of the objects of `changed_here` needs one of `changed_there`; both are given by their
+/// keys.
 fn between(
     names: &CatalogVersion,
     changed_here: &BTreeSet<String>,
@@ -77,7 +80,7 @@ fn between(
         return Ok(());
     }
     for (own, entry) in changed_here.iter().filter_map(|own| Some((own, names.get_key(own)?))) {
-        // What is temporary needs what is temporary in its own space.
+        // A temporary object needs the temporary objects of its own space.
         let is_changed = |needed: &String| match is_temporary(needed) {
             true => changed_there.contains(&format!("{}{needed}", space(own))),
             false => changed_there.contains(needed),
@@ -89,7 +92,7 @@ fn between(
     Ok(())
 }
 
-/// The keys that stand for something else in two versions.
+/// The keys whose objects differ between two versions.
 fn changes(from: &CatalogVersion, to: &CatalogVersion) -> BTreeSet<String> {
     if from.is(to) {
         return BTreeSet::new();

@@ -1,13 +1,13 @@
-//! The catalog: what tables, views and sequences there are, by name.
+//! The catalog: the tables, views and sequences of a database, by name.
 //!
 //! ```text
 //! version ◀── dependencies ◀── newest      names of one moment; which objects need which; what all connections share
 //! ```
 //!
-//! The catalog has versions, as tables have: whoever begins something takes a [`CatalogVersion`] and sees the
-//! names of that moment; whoever changes names changes a version of its own, which becomes the newest by
-//! [`Catalog::publish`]: the first to change a name wins, also if it is a name that the other one's objects
-//! need ([`dependencies`]). Dropping a name takes nothing from those that have looked it up.
+//! The catalog has versions, as tables have. A statement or transaction takes a [`CatalogVersion`] and sees
+//! the names of that moment. Changes of names are made in a version of one's own, which becomes the newest by
+//! [`Catalog::publish`]. The first to change a name wins; the second fails, even if its change only needs
+//! that name ([`dependencies`]). Dropping a name does not affect those that have looked it up.
 
 pub mod dependencies;
 mod newest;

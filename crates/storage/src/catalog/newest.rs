@@ -1,4 +1,4 @@
-//! The newest version of the catalog, and how a changed one takes its place.
+//! The newest version of the catalog, and how a changed version replaces it.
 
 use super::dependencies;
 use super::version::{CatalogVersion, Entry, NameChange, TableEntry, changed, is_temporary, same, space_of};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Catalog {
     newest: RwLock<CatalogVersion>,
-    /// Changes so far.
+    /// The number of changes so far.
     changes: AtomicU64,
 }
 
@@ -21,7 +21,7 @@ impl Catalog {
         Catalog::default()
     }
 
-    /// A catalog whose newest version is this one.
+    /// A catalog with this newest version.
     pub(crate) fn of(version: CatalogVersion) -> Catalog {
         Catalog { newest: RwLock::new(version), changes: AtomicU64::new(0) }
     }
@@ -31,8 +31,8 @@ impl Catalog {
         self.at_rest(CatalogVersion::clone)
     }
 
-    /// Looks at the newest version while no commit changes names, so that what `look` pins belongs to these
-    /// names. It takes only locks of heads.
+    /// Calls `look` with the newest version while no commit can change names, so that the versions of tables
+    /// that it pins belong to these names. It must take no locks but those of heads.
     pub fn at_rest<R>(&self, look: impl FnOnce(&CatalogVersion) -> R) -> R {
         let (newest, _held) = self.read();
         look(&newest)
@@ -43,20 +43,21 @@ impl Catalog {
         (self.newest.read().unwrap_or_else(PoisonError::into_inner), held)
     }
 
-    /// How often it has been changed, or was about to be: what was found by name is still good while this
-    /// stays the same and one holds the table's turn to write.
+    /// Counts the changes of the catalog, each from before it is made: what was found by name is still valid
+    /// while the count stays the same and one holds the table's turn to write.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Calls `rows`, which makes the rows of some tables public and says if it did, and publishes the names
-    /// of `now`, which began as `base`, at the same moment. While it does so no one else changes names, and
-    /// `tables` are still what their names stand for. Nothing is waited for but locks of heads. True if rows
-    /// and names have been published.
+    /// Publishes the names of `now`, which began as `base`, together with the rows of some tables. `rows`
+    /// publishes the rows, and returns whether it did so. Meanwhile nobody else can change names, and
+    /// `tables` must still be what their names stand for. Nothing is waited for but locks of heads. True if
+    /// rows and names have been published.
     ///
     /// # Errors
-    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`, or what the
-    /// objects of one need of the other, or has made an index of the same name. Nothing is published then.
+    /// Conflict, if somebody else has changed one of these names meanwhile, or a name of `tables`, or what an
+    /// object of one side needs of the other, or has created an index of the same name. Then nothing is
+    /// published.
     pub fn publish(
         &self,
         base: &CatalogVersion,
@@ -73,8 +74,7 @@ impl Catalog {
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
         check_tables(base, now, &newest, tables)?;
         let merged = merge(base, now, &newest)?;
-        // Before the rows: whoever holds a table that has its old name, and looks here, sees that this goes
-        // on.
+        // Before the rows, so that the holder of a table under its old name sees that a change is under way.
         self.changes.fetch_add(1, Ordering::AcqRel);
         let is_published = rows();
         if is_published {
@@ -83,7 +83,7 @@ impl Catalog {
         Ok(is_published)
     }
 
-    /// Removes the temporary objects of an owner, and returns its tables.
+    /// Removes the temporary objects of an owner, and returns their tables.
     pub fn forget(&self, owner: u64) -> Vec<Arc<TableEntry>> {
         let own = |newest: &CatalogVersion| -> Vec<Entry> { newest.temporary().cloned().collect() };
         if own(&self.version().seen_by(owner)).is_empty() {
@@ -100,10 +100,10 @@ impl Catalog {
             .collect()
     }
 
-    /// Finds out early that [`Catalog::publish`] would fail.
+    /// Checks in advance whether [`Catalog::publish`] would fail.
     ///
     /// # Errors
-    /// As there.
+    /// As of [`Catalog::publish`].
     pub fn judge(
         &self,
         base: &CatalogVersion,
@@ -116,8 +116,8 @@ impl Catalog {
     }
 }
 
-/// Refuses tables that are not what their names stand for any more. Tables of one's own are not known to
-/// others, and those that one has dropped do not matter.
+/// Refuses tables that are no longer what their names stand for. Tables that this transaction has created or
+/// dropped are left out.
 fn check_tables(
     base: &CatalogVersion,
     now: &CatalogVersion,
@@ -132,7 +132,7 @@ fn check_tables(
     shared.find(|entry| !has(newest, entry)).map_or(Ok(()), |entry| Err(changed("table", &entry.name)))
 }
 
-/// The newest names with what was changed from `base` to `now`.
+/// The newest names, with the changes from `base` to `now`.
 fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -> Result<CatalogVersion> {
     let mut merged = newest.clone();
     if base.is(now) {
@@ -157,8 +157,8 @@ fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -
     Ok(merged)
 }
 
-/// The tables that were changed between `base` and `now` share no name of an index with any other; temporary
-/// ones are among themselves.
+/// Checks that tables that were changed between `base` and `now` share no index name with any other table.
+/// Temporary tables are compared with each other only.
 fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &CatalogVersion) -> Result<()> {
     let merged = CatalogVersion { owner: now.owner, ..merged.clone() };
     for NameChange { new, .. } in now.changes_since(base) {

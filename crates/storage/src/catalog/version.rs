@@ -1,10 +1,10 @@
 //! Versions of the catalog: what names stand for at one moment.
 //!
-//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one
-//! space of names, but for temporary ones: what is called `temp.…` belongs to an *owner*, a connection, and
-//! there is one such space for each of them. A version that is [`CatalogVersion::seen_by`] an owner has the
-//! names of all and those of its own space, and no others; one that is seen by nobody in particular has no
-//! temporary names, and lists the objects of all spaces.
+//! Names are compared without regard to case, and kept as they were written, as in DuckDB. All objects share
+//! one space of names but temporary ones: names that begin with `temp.` belong to an *owner*, a connection,
+//! and each owner has a space of its own. A version that is [`CatalogVersion::seen_by`] an owner has the
+//! names of the common space and of the owner's, and no others. Any other version finds no temporary names,
+//! but lists the objects of all spaces.
 
 use crate::definition::{Definition, Sequence};
 use crate::table::Table;
@@ -24,39 +24,39 @@ pub struct View {
     pub sql: String,
     /// Its columns when it was created.
     pub schema: Schema,
-    /// The names of the tables, views and sequences that its query names, in lower case.
+    /// The names of the tables, views and sequences in its query, in lower case.
     pub needs: Vec<String>,
 }
 
-/// A table under its name, with what was declared of it. A change of what is declared makes a new one.
+/// A table under its name, with its declarations. A change of the declarations makes a new entry.
 #[derive(Debug)]
 pub struct TableEntry {
     /// Its name, as it was written.
     pub name: String,
     /// The rows.
     pub table: Arc<Table>,
-    /// What was declared.
+    /// The declarations.
     pub definition: Arc<Definition>,
-    /// By key of the definition: the table that it is looked up in ([`crate::table::index`]); `None` if that
-    /// is the table itself, whose layout key it is.
+    /// For each key of the definition, the table by which it is looked up ([`crate::table::index`]); `None`
+    /// if that is the table itself, because the key is its layout key.
     pub indexes: Vec<Option<Arc<Table>>>,
 }
 
 impl TableEntry {
-    /// A table of which nothing is declared, under its own name.
+    /// A table without declarations, under its own name.
     pub fn plain(table: Arc<Table>) -> TableEntry {
         TableEntry { name: table.name().to_owned(), table, definition: Arc::default(), indexes: Vec::new() }
     }
 }
 
-/// What to do about a name that is taken.
+/// What to do if a name is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfExists {
-    /// An error.
+    /// Fail.
     Fail,
-    /// Leave it as it is: `IF NOT EXISTS`.
+    /// Keep the present object: `IF NOT EXISTS`.
     Keep,
-    /// Put the new one in its place: `OR REPLACE`. Only a table replaces a table, and a view a view.
+    /// Replace it: `OR REPLACE`. Only a table can replace a table, and a view a view.
     Replace,
 }
 
@@ -69,12 +69,12 @@ pub enum Entry {
     View(Arc<View>),
     /// A sequence.
     Sequence(Arc<Sequence>),
-    /// A schema, by its name and a dot: what the names of all that is in it begin with.
+    /// A schema: its name and a dot, with which the names of all objects in it begin.
     Schema(Arc<str>),
 }
 
 impl Entry {
-    /// The word for what it is.
+    /// Its kind, as errors name it.
     pub fn kind(&self) -> &'static str {
         match self {
             Entry::Table(_) => "table",
@@ -94,12 +94,12 @@ impl Entry {
         }
     }
 
-    /// Its name, as users know it.
+    /// Its name as users write it.
     pub fn shown_name(&self) -> &str {
         self.name().trim_end_matches('.')
     }
 
-    /// True if both are the same object, and not one in the place of the other.
+    /// True if both are the same object, not one that has replaced the other.
     pub fn is(&self, other: &Entry) -> bool {
         match (self, other) {
             (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
@@ -111,7 +111,7 @@ impl Entry {
     }
 }
 
-/// What the names of temporary objects begin with.
+/// The prefix of the names of temporary objects.
 pub const TEMPORARY: &str = "temp.";
 
 /// True if this is the name of a temporary object.
@@ -119,7 +119,7 @@ pub fn is_temporary(name: &str) -> bool {
     name.get(..TEMPORARY.len()).is_some_and(|start| start.eq_ignore_ascii_case(TEMPORARY))
 }
 
-/// What the keys of the temporary objects of an owner begin with, and no others.
+/// The prefix of the keys of the temporary objects of an owner, and of no others.
 pub(super) fn space_of(owner: u64) -> String {
     format!("{SPACE}{owner}:")
 }
@@ -127,7 +127,7 @@ pub(super) fn space_of(owner: u64) -> String {
 /// The first character of the key of a temporary object.
 const SPACE: char = '\u{1}';
 
-/// The space that a key belongs to, as it begins with it; empty for that of all.
+/// The space of a key: its prefix, which is empty for the common space.
 pub(super) fn space(key: &str) -> &str {
     match key.starts_with(SPACE) {
         true => key.find(':').map_or("", |end| &key[..=end]),
@@ -135,14 +135,14 @@ pub(super) fn space(key: &str) -> &str {
     }
 }
 
-/// By key: the lower-cased name, behind its space.
+/// Objects by their keys: the space and the name in lower case.
 type Names = BTreeMap<Arc<str>, Entry>;
 
-/// The names of one moment, and changes of one's own. Cheap to clone.
+/// The names of one moment, with changes of one's own. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct CatalogVersion {
     pub(super) names: Arc<Names>,
-    /// Whose temporary objects it has.
+    /// The owner whose temporary objects it finds.
     pub(super) owner: Option<u64>,
 }
 
@@ -205,8 +205,9 @@ impl CatalogVersion {
         }
     }
 
-    /// The table that has an index or unique key of this name, and the number of the key: among the temporary
-    /// ones, among the others, or, if that is not said, first among those and then among these.
+    /// The table that has an index or unique key of this name, and the key's position. Searched among
+    /// temporary tables, among the others, or, if `temporary` is `None`, among the former first and then
+    /// among the latter.
     pub fn index(&self, name: &str, temporary: Option<bool>) -> Option<(&Arc<TableEntry>, usize)> {
         let is_meant = |entry: &&Arc<TableEntry>| temporary.is_none_or(|is| is_temporary(&entry.name) == is);
         self.tables().filter(is_meant).find_map(|entry| {
@@ -230,7 +231,7 @@ impl CatalogVersion {
         self.entries().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
     }
 
-    /// The table that has an index or a key of this name, among the temporary ones or among the others.
+    /// The table that has an index or key of this name, among temporary tables or among the others.
     pub fn table_with_index(&self, name: &str, temporary: bool) -> Option<&Arc<TableEntry>> {
         let has_it =
             |entry: &TableEntry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
@@ -260,10 +261,10 @@ impl CatalogVersion {
         Ok(true)
     }
 
-    /// The object of this name, to be dropped as one of `kind`.
+    /// The object of this name, which is to be dropped as one of `kind`.
     ///
     /// # Errors
-    /// Input, if the name is that of something else.
+    /// Input, if the name is that of another kind of object.
     pub fn find(&self, name: &str, kind: &'static str) -> Result<Option<&Entry>> {
         match self.get(name) {
             Some(entry) if entry.kind() != kind => {
@@ -275,13 +276,13 @@ impl CatalogVersion {
         }
     }
 
-    /// Makes a name stand for an object, whatever it stood for.
+    /// Adds an object under its name, or replaces what has the name.
     pub(crate) fn put(&mut self, entry: Entry) {
         let key = self.key(entry.name());
         Arc::make_mut(&mut self.names).insert(key.into(), entry);
     }
 
-    /// Makes a name stand for nothing. False if it did.
+    /// Removes a name. False if there was none.
     pub(crate) fn take(&mut self, name: &str) -> bool {
         let key = self.key(name);
         Arc::make_mut(&mut self.names).remove(key.as_str()).is_some()
@@ -290,7 +291,7 @@ impl CatalogVersion {
     /// Removes the object of this name and `kind`. False if there is none of this name.
     ///
     /// # Errors
-    /// Input, if the name is that of something else.
+    /// Input, if the name is that of another kind of object.
     pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
         let is_there = self.find(name, kind)?.is_some();
         if is_there {
@@ -300,8 +301,8 @@ impl CatalogVersion {
         Ok(is_there)
     }
 
-    /// The names that stand for something else than they did in `base`, in order. Both versions are read
-    /// once, side by side.
+    /// The names whose objects differ from those in `base`, in order. Both versions are read once, in
+    /// parallel.
     pub fn changes_since<'a>(&'a self, base: &'a CatalogVersion) -> impl Iterator<Item = NameChange<'a>> {
         let (mut old_names, mut new_names) = (base.names.iter().peekable(), self.names.iter().peekable());
         let pairs = std::iter::from_fn(move || {
@@ -319,24 +320,24 @@ impl CatalogVersion {
         pairs.filter(|pair| !same(pair.old, pair.new))
     }
 
-    /// True if both have the same names for the same objects and one is a clone of the other.
+    /// True if one is a clone of the other, and neither has changed since.
     pub fn is(&self, other: &CatalogVersion) -> bool {
         Arc::ptr_eq(&self.names, &other.names)
     }
 }
 
-/// A name that stands for something else in two versions.
+/// A name whose object differs between two versions.
 #[derive(Debug)]
 pub struct NameChange<'a> {
-    /// The key by which it is found: the name in lower case, behind what tells temporary ones apart.
+    /// Its key: the name in lower case, after its space.
     pub name: &'a Arc<str>,
-    /// What it stood for before.
+    /// The object before.
     pub old: Option<&'a Entry>,
-    /// What it stands for now.
+    /// The object now.
     pub new: Option<&'a Entry>,
 }
 
-/// True if a name stands for the same in both.
+/// True if both are the same object, or there is none in either.
 pub(crate) fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     match (a, b) {
         (None, None) => true,
@@ -345,13 +346,13 @@ pub(crate) fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     }
 }
 
-/// The error of one who is second.
+/// The error of the second one to change a name.
 pub(crate) fn changed(what: &str, name: &str) -> Error {
     let message = format!("another transaction has created, changed or dropped the {what} {name}");
     Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
 }
 
-/// A name as it is looked up by.
+/// A name in the form in which it is looked up.
 pub(crate) fn key(name: &str) -> String {
     name.to_lowercase()
 }

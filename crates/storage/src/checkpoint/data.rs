@@ -1,4 +1,5 @@
-//! Data extents: bytes that are added one behind the other, and where each of them comes to stand.
+//! Data extents: bytes are collected until an extent is full, and each piece learns its place once its extent
+//! has been written.
 
 use super::extents::ExtentWriter;
 use super::manifest::{ALIGNMENT, Place};
@@ -6,31 +7,31 @@ use crate::backend::bytes::checksum;
 use crate::file::Extent;
 use entasis_vector::Result;
 
-/// Bytes of a data extent from which on the next one is begun.
+/// The size of a data extent, in bytes: once there are so many, they are written and the next extent begins.
 const EXTENT_BYTES: usize = 4 << 20;
 
-/// Where bytes are, once their extent is written.
+/// Where a piece of bytes is, now or after the next flush.
 #[derive(Clone, Copy)]
 pub(super) enum Stands {
-    /// In an extent of a checkpoint before, or nowhere.
+    /// In an extent of an earlier checkpoint; or nowhere, if there are no bytes.
     Kept(Place),
-    /// The number of what was added.
+    /// Added during this checkpoint, as the piece of this number.
     Added(usize),
 }
 
-/// See the module.
+/// Collects pieces and writes them to data extents.
 #[derive(Default)]
 pub(super) struct Data {
-    /// Those of the extent that comes next.
+    /// The bytes that have not been written yet.
     bytes: Vec<u8>,
-    /// Of all that was added.
+    /// The place of every piece that was added.
     places: Vec<Place>,
-    /// How many of the places have their extents.
+    /// How many of the places are final, because their extent has been written.
     placed: usize,
 }
 
 impl Data {
-    /// Adds what `write` appends.
+    /// Adds a piece: the bytes that `write` appends.
     pub(super) fn add(
         &mut self,
         writer: &mut ExtentWriter<'_>,
@@ -48,7 +49,7 @@ impl Data {
         Ok(Stands::Added(self.places.len() - 1))
     }
 
-    /// Writes what was added to an extent.
+    /// Writes the bytes that were collected to an extent.
     pub(super) fn flush(&mut self, writer: &mut ExtentWriter<'_>) -> Result<()> {
         if !self.bytes.is_empty() {
             let extent = writer.put(&self.bytes)?;
@@ -59,7 +60,7 @@ impl Data {
         Ok(())
     }
 
-    /// Where it is, after the last flush.
+    /// The place of a piece; all pieces must have been flushed.
     pub(super) fn place(&self, stands: Stands) -> Place {
         match stands {
             Stands::Kept(place) => place,

@@ -1,6 +1,7 @@
-//! What is declared of tables, as bytes and back: columns, options, keys, checks, foreign keys, defaults.
+//! Declarations of tables, as bytes and back: columns, options, keys, checks, foreign keys and defaults.
 //!
-//! The numbers of kinds are their places in the tables below, which only ever grow at their ends.
+//! An enumerated value is stored as its index in one of the tables below. These tables only grow at their
+//! ends, so that the numbers keep their meaning.
 
 use super::source::{Source, push_list, push_maybe, push_one_of, push_text};
 use crate::backend::bytes::push_varint;
@@ -11,7 +12,7 @@ use crate::definition::{
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::{DataType, Field, Result, Schema};
 
-/// Types without digits.
+/// Data types that need no precision or scale, by their numbers.
 const TYPES: [DataType; 20] = [
     DataType::Null,
     DataType::Boolean,
@@ -34,9 +35,9 @@ const TYPES: [DataType; 20] = [
     DataType::Interval,
     DataType::Uuid,
 ];
-/// The number of decimals, whose digits follow.
+/// The number of the type DECIMAL, which is followed by precision and scale.
 const DECIMAL: u8 = 255;
-/// Digits of a decimal, at most.
+/// The greatest precision of a decimal.
 const DIGITS: u8 = 38;
 
 const LAYOUTS: [Layout; 6] =
@@ -114,7 +115,7 @@ fn push_columns(out: &mut Vec<u8>, columns: &[usize]) {
     push_list(out, columns, |out, column| push_varint(out, *column as u64));
 }
 
-/// Numbers of columns, of which there are so many.
+/// Indexes of columns, each below `count`.
 fn columns(source: &mut Source<'_>, count: usize) -> Result<Vec<usize>> {
     source.list(|source| source.below(count, "a column that there is not"))
 }
@@ -148,7 +149,7 @@ pub(super) fn push_options(out: &mut Vec<u8>, options: &TableOptions) {
     push_varint(out, options.group_slots as u64);
 }
 
-/// The options of a table with so many columns.
+/// The options of a table with `count` columns.
 pub(super) fn options(source: &mut Source<'_>, count: usize) -> Result<TableOptions> {
     let options = TableOptions {
         layout: source.one_of(&LAYOUTS, "a layout")?,
@@ -207,7 +208,8 @@ pub(super) fn push_definition(out: &mut Vec<u8>, definition: &Definition) {
     push_list(out, &definition.sequences, |out, name| push_text(out, name));
 }
 
-/// What is declared of a table with so many columns. `ON COMMIT` is for temporary tables, which no file has.
+/// The declarations of a table with `count` columns. `ON COMMIT` is missing: it is for temporary tables,
+/// which are not in a file.
 pub(super) fn definition(source: &mut Source<'_>, count: usize) -> Result<Definition> {
     Ok(Definition {
         defaults: source.list(default)?,
@@ -238,7 +240,7 @@ fn foreign_key(source: &mut Source<'_>, count: usize) -> Result<ForeignKey> {
         name: source.text()?.to_owned(),
         columns: columns(source, count)?,
         table: source.text()?.to_owned(),
-        // Of another table, which may come later.
+        // Columns of another table, which may not have been read yet, so that their number is unknown.
         references: columns(source, usize::MAX)?,
         on_delete: source.one_of(&ACTIONS, "an action")?,
         on_update: source.one_of(&ACTIONS, "an action")?,

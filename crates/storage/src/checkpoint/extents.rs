@@ -1,4 +1,5 @@
-//! The extents that a checkpoint writes, and the slow twin of not writing some.
+//! The extents that a checkpoint writes; and, in debug builds, the check that what it leaves out is in the
+//! file already.
 
 use super::manifest::Place;
 use crate::block::Block;
@@ -7,14 +8,14 @@ use crate::file::{DataFile, Extent, Tail};
 use crate::node::Link;
 use entasis_vector::{Field, Result, bitmap};
 
-/// See the module.
+/// Writes extents and remembers them, so that a checkpoint that fails can give them back.
 pub(super) struct ExtentWriter<'a> {
     file: &'a DataFile,
-    /// Extents that are not to stay where they are.
+    /// The end of the file that is to be vacated: extents there are written anew.
     tail: Tail,
-    /// All that were written, to be given back if nothing comes of it.
+    /// The extents written so far. They are given back if the checkpoint fails.
     written: Vec<Extent>,
-    /// For debug builds: the extent that was read last.
+    /// Debug builds only: the extent that was read last.
     read: Option<(Extent, Vec<u8>)>,
 }
 
@@ -23,12 +24,12 @@ impl<'a> ExtentWriter<'a> {
         ExtentWriter { file, tail, written: Vec::new(), read: None }
     }
 
-    /// What checksums of places begin with.
+    /// The seed of the checksums of places.
     pub(super) fn seed(&self) -> u64 {
         self.file.seed()
     }
 
-    /// Extents that are not to stay where they are.
+    /// The end of the file that is to be vacated.
     pub(super) fn tail(&self) -> Tail {
         self.tail
     }
@@ -40,12 +41,13 @@ impl<'a> ExtentWriter<'a> {
         Ok(extent)
     }
 
-    /// Says that nothing will refer to what was written.
+    /// Gives back what was written, because nothing will refer to it.
     pub(super) fn abandon(self) {
         self.written.into_iter().for_each(|extent| self.file.give_up(extent));
     }
 
-    /// The slow twin of not writing a block: in debug builds, finds out that the file has the same rows.
+    /// The slow twin of not writing a block: debug builds check that the block in the file has the same
+    /// values.
     pub(super) fn compare(
         &mut self,
         place: Place,

@@ -1,4 +1,5 @@
-//! One row group to extents: those of its blocks that are not in the file as they are, and its index.
+//! Writes one row group to extents: the blocks that are not in the file in their present state, and an index
+//! of all its blocks.
 
 use super::data::{Data, Stands};
 use super::extents::ExtentWriter;
@@ -13,28 +14,28 @@ use entasis_vector::{Result, Schema};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the row groups of a table have in common while they are written.
+/// Writes the row groups of one table.
 pub(super) struct GroupWriter<'w, 'a> {
     pub(super) writer: &'w mut ExtentWriter<'a>,
     pub(super) schema: &'w Schema,
     pub(super) known: &'w Known<'w>,
     pub(super) plan: &'w Plan,
-    /// Where dictionaries and symbols are that stay in the file or were written, by address.
+    /// The places of dictionaries and symbol tables, by their address in memory.
     pub(super) shared: HashMap<usize, Place>,
 }
 
-/// What a row group's blocks share, and the blocks, as far as they have been added.
+/// The blocks of a row group, and what they share, as far as they have been added.
 #[derive(Default)]
 struct Parts {
     data: Data,
-    /// Each with the column that has it and its address.
+    /// Dictionaries and symbol tables: the column, the address, and where the bytes are.
     shared: Vec<(usize, usize, Stands)>,
-    /// Its number there, by column and address.
+    /// The index in `shared`, by column and address.
     numbers: HashMap<(usize, usize), usize>,
 }
 
 impl GroupWriter<'_, '_> {
-    /// Writes what is new in a row group, and its index.
+    /// Writes what has changed in a row group, and its index.
     pub(super) fn group(&mut self, group: Link<RowGroup>) -> Result<Arc<GroupRecord>> {
         let mut parts = Parts::default();
         let mut slices = Vec::with_capacity(group.slices.len());
@@ -52,7 +53,7 @@ impl GroupWriter<'_, '_> {
         Ok(Arc::new(GroupRecord::new(group, extent, &index)))
     }
 
-    /// A block, and the number of what it shares.
+    /// Where the bytes of a block are, and the index of what it shares with others.
     fn block(&mut self, slice: &Slice, column: usize, parts: &mut Parts) -> Result<(Stands, Option<usize>)> {
         let block = slice.blocks()[column];
         let shared = self.shared_by(block, column, parts)?;
@@ -71,7 +72,7 @@ impl GroupWriter<'_, '_> {
         Ok((stands, shared))
     }
 
-    /// The number of what a block shares, which is added if it is not in the file yet.
+    /// The index of what a block shares with others, which is added unless it is there.
     fn shared_by(&mut self, block: Link<Block>, column: usize, parts: &mut Parts) -> Result<Option<usize>> {
         let shared = block.shared();
         let Some(address) = shared.address() else { return Ok(None) };
@@ -90,7 +91,7 @@ impl GroupWriter<'_, '_> {
 }
 
 impl Parts {
-    /// The index of a row group whose blocks, by slice, all stand in extents.
+    /// The index of a row group, all of whose blocks have been written.
     fn index(self, group: Link<RowGroup>, slices: Vec<Vec<(Stands, Option<usize>)>>) -> GroupIndex {
         let place = |stands| self.data.place(stands);
         let slice = |(blocks, slice): (Vec<(Stands, Option<usize>)>, &Link<Slice>)| SliceIndex {

@@ -1,24 +1,24 @@
-//! Images: tables that were written to the file when they got their names, and not by a checkpoint.
+//! Images: tables whose rows were written to the file by the commit that created them, not by a checkpoint.
 //!
-//! A table that a commit makes (CREATE TABLE AS, CREATE INDEX, an ALTER TABLE that rewrites) is written to
-//! extents as a checkpoint writes it, before the commit, and the log refers to these ([`super::names`]). So
-//! its rows go to the disk once. The next checkpoint is told here that they are there: it takes over what has
-//! not changed since, or gives the extents up if the table is gone again.
+//! A table that a commit creates (`CREATE TABLE AS`, `CREATE INDEX`, an `ALTER TABLE` that rewrites) is
+//! written to extents, as a checkpoint would write it, before the commit; the log record refers to these
+//! extents ([`super::names`]). So the rows go to the disk once. The next checkpoint learns of the extents
+//! here: it takes over what has not changed since, or gives them back if the table has been dropped.
 
 use super::record::Image;
 use crate::sync::{Mutex, PoisonError};
 
-/// Those that no checkpoint knows yet. See the module.
+/// The images that no checkpoint has taken over yet.
 #[derive(Debug, Default)]
 pub struct Images(Mutex<Vec<Image>>);
 
 impl Images {
-    /// Says that the log refers to one: under the lock of the names, at the moment of its commit.
+    /// Adds an image that the log refers to. Called at the moment of its commit, under the lock of the names.
     pub(super) fn add(&self, image: Image) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(image);
     }
 
-    /// All that the log refers to, for a checkpoint that is of this moment: under the lock of the names.
+    /// Takes all images, for a checkpoint of this moment. Called under the lock of the names.
     pub(super) fn take(&self) -> Vec<Image> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

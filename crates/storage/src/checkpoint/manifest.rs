@@ -1,13 +1,12 @@
-//! What is kept of a table beside its blocks, as bytes and back: its manifest, and the index of each row
-//! group.
+//! The manifest of a table and the index of each row group, as bytes and back.
 //!
 //! ```text
 //! manifest ──▶ index of a row group ──▶ blocks, dictionaries and symbols, end to end in data extents
 //!              live bits, partitions, fences
 //! ```
-//! Reading an index finds out that all of it goes together: places lie within their extents, partitions cover
-//! the slots and count their rows, fences ascend, no slot is live that there is not. What the places hold is
-//! for [`super::read`] to see.
+//! Whoever reads an index checks that it is consistent: places lie within their extents, partitions cover the
+//! slots and count their rows, fences ascend, and no slot beyond the last one is live. What the places hold
+//! is checked by [`super::read`].
 
 use super::source::{Source, push_list, push_maybe};
 use crate::backend::bytes::{push_counted, push_varint};
@@ -20,17 +19,17 @@ use entasis_vector::{Result, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What stands end to end in a data extent begins at multiples of this.
+/// Pieces in a data extent begin at multiples of so many bytes.
 pub(super) const ALIGNMENT: u64 = 8;
 
-/// Where some bytes stand in a data extent; the default is nowhere.
+/// Where a piece is in a data extent; by default nowhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) extent: Extent,
-    /// From the beginning of the extent.
+    /// Its first byte, counted from the beginning of the extent.
     pub(super) offset: u64,
     pub(super) bytes: u64,
-    /// Of these bytes.
+    /// The checksum of its bytes.
     pub(super) checksum: u64,
 }
 
@@ -40,55 +39,55 @@ impl Place {
         self.bytes > 0
     }
 
-    /// Where it begins in the file.
+    /// Its first byte, counted from the beginning of the file.
     pub(super) fn in_file(&self) -> u64 {
         self.extent.offset + self.offset
     }
 
-    /// Where it is in the bytes of its extent.
+    /// Its bytes within those of its extent.
     pub(super) fn range(&self) -> Range<usize> {
         self.offset as usize..(self.offset + self.bytes) as usize
     }
 }
 
-/// Where a block is.
+/// Where a block is, and what it needs besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockPlace {
-    /// Nowhere, if the block has no slots.
+    /// Nowhere if the block has no slots.
     pub(super) place: Place,
-    /// Which of what the row group shares it needs.
+    /// The index of its dictionary or symbol table in [`GroupIndex::shared`].
     pub(super) shared: Option<usize>,
 }
 
-/// A slice of a row group.
+/// A slice in the index of a row group.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SliceIndex {
     pub(super) live: [u64; WORDS],
-    /// It was written since it was encoded.
+    /// The slice has been written since it was encoded.
     pub(super) is_hot: bool,
-    /// By column.
+    /// A block for each column.
     pub(super) blocks: Vec<BlockPlace>,
 }
 
-/// A row group but for what its blocks hold.
+/// All of a row group but the contents of its blocks.
 #[derive(Debug)]
 pub(super) struct GroupIndex {
-    /// Dictionaries and symbols, with the column that has them.
+    /// Dictionaries and symbol tables, each with its column.
     pub(super) shared: Vec<(usize, Place)>,
     pub(super) partitions: Vec<Partition>,
     pub(super) fences: Fences,
-    /// Of the rows of a table without a layout key.
+    /// The row numbers, of a table without a layout key.
     pub(super) numbers: Numbers,
     pub(super) slices: Vec<SliceIndex>,
 }
 
-/// What a table consists of.
+/// What the file keeps of a table beside its row groups.
 pub(super) struct Manifest {
-    /// The number of the next row, in a table without a layout key.
+    /// The number that the next row gets, in a table without a layout key.
     pub(super) next_number: u64,
-    /// By column.
+    /// A sketch for each column.
     pub(super) sketches: Vec<Sketch>,
-    /// The index of each row group.
+    /// Where the index of each row group is.
     pub(super) groups: Vec<Extent>,
 }
 
@@ -217,7 +216,7 @@ impl GroupIndex {
         Ok(index)
     }
 
-    /// The last live slot of slices that are so wide.
+    /// The last live slot, for slices of `width` slots.
     pub(super) fn last_row(&self, width: usize) -> Option<usize> {
         let of_slice = |(number, slice): (usize, &SliceIndex)| {
             let words = slice.live.iter().enumerate().rev();
@@ -230,7 +229,8 @@ impl GroupIndex {
         self.slices.iter().enumerate().rev().find_map(of_slice)
     }
 
-    /// True if the partitions cover the slots and count the live ones; or if there are none, and no key.
+    /// True if the partitions cover the slots and count the live ones; or if the table has no key, and there
+    /// are no partitions.
     fn are_partitions_right(&self, shape: &Shape) -> bool {
         if shape.key.is_none() {
             return self.partitions.is_empty();
@@ -241,7 +241,7 @@ impl GroupIndex {
         covered && self.partitions.iter().all(|own| self.live_rows(own.slots(), width) == own.rows as usize)
     }
 
-    /// Live slots among some, which there are.
+    /// The number of live slots in a range.
     fn live_rows(&self, slots: Range<usize>, width: usize) -> usize {
         let of_slice = |number: usize| {
             let start = number * width;
@@ -293,7 +293,7 @@ fn push_fences(out: &mut Vec<u8>, fences: &Fences) {
     }
 }
 
-/// So many fences, of the kind that the table has.
+/// `count` fences, of the kind that the table has.
 fn fences(source: &mut Source<'_>, shape: &Shape, count: usize) -> Result<Fences> {
     let (fences, are_ascending) = match shape.no_fences() {
         Fences::Words(mut words) => {

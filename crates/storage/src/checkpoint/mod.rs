@@ -1,5 +1,5 @@
-//! Checkpoints: the state of a database to its data file, and back (docs/design/file-format.md, "What the
-//! roots hold").
+//! Checkpoints: saving the state of a database in its data file, and reading it back
+//! (docs/design/file-format.md, "What the roots hold").
 //!
 //! ```text
 //! catalog, tables ──▶ moment ──▶ write ──▶ file      what has changed since the last record
@@ -7,21 +7,21 @@
 //!                     record ◀── read ◀─── file      all of it, when the file is opened
 //! ```
 //! 1. [`Moment::take`] pins the names, all tables and the position of the log, under the locks of all of
-//!    them: microseconds, as `BEGIN`.
-//! 2. [`checkpoint`] writes what is not in the file yet, beside readers and writers, and then makes it the
-//!    newest state ([`DataFile::commit`]). If it fails before, what it wrote is given back.
-//! 3. [`open`] makes the catalog and its tables of the newest state.
+//!    them. This takes microseconds, as `BEGIN` does.
+//! 2. [`checkpoint`] writes what is not in the file yet, while readers and writers go on, and then makes it
+//!    the newest state ([`DataFile::commit`]). If it fails before, what it wrote is given back.
+//! 3. [`open`] reads the newest state, and makes the catalog and its tables of it.
 //!
-//! Rows, names and what is declared of them come back as they were, blocks in the same encoding and size.
-//! Temporary objects are not in the file.
+//! Rows, names and declarations come back unchanged, and blocks in the same encoding and size. Temporary
+//! objects are not saved.
 //!
 //! | module | |
 //! |---|---|
-//! | `write`, `group` | tables and their row groups |
-//! | `plan`, `data`, `extents` | what stays where it is, and what is written |
-//! | `read` | the same back |
-//! | `record`, `verify` | what the last checkpoint wrote, what of it is unchanged, and where it is |
-//! | `moment` | what a checkpoint is of |
+//! | `write`, `group` | write tables and their row groups |
+//! | `plan`, `data`, `extents` | what stays where it is; what is written, and where |
+//! | `read` | reads tables and their row groups |
+//! | `record`, `verify` | what the last checkpoint wrote, and what of it is unchanged |
+//! | `moment` | the state that a checkpoint saves |
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `costs` | what `CALIBRATE` found as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
@@ -29,10 +29,10 @@
 //! | `follow` | the same beside another process that writes to them, again and again |
 //! | `replay` | what commits of the log did, done once more |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
-//! | `source` | bytes that are not believed |
+//! | `source` | a cursor over bytes that are not trusted |
 //!
-//! What is not done here: when a checkpoint comes, how the log is kept ([`crate::wal`]).
-//! Whoever makes checkpoints of a file makes one after the other.
+//! Not here: when checkpoints are made, how the log is kept ([`crate::wal`]). Checkpoints of one file must not
+//! overlap.
 
 mod costs;
 mod data;
@@ -77,12 +77,12 @@ use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Makes the state of a moment the newest one of a file. `last` is what the checkpoint before has returned,
-/// or [`open`]; nothing for a file that was just created. The log must have been synced up to the moment's
+/// Makes the state of a moment the newest one of a file. `last` is what the checkpoint before returned, or
+/// [`open`]; the default for a file that was just created. The log must have been synced up to the moment's
 /// position.
 ///
 /// # Errors
-/// I/O: the state before is the newest one then, or this one, which nobody knows.
+/// I/O. Then the newest state in the file is either the one before or this one, and it is not known which.
 pub fn checkpoint(
     file: &DataFile,
     moment: &Moment,
@@ -108,7 +108,7 @@ pub fn checkpoint(
     Ok(written)
 }
 
-/// Writes all extents of a state but for the map of free space.
+/// Writes all extents of a state but that of the map of free space.
 fn write(
     writer: &mut ExtentWriter<'_>,
     moment: &Moment,
@@ -134,7 +134,7 @@ fn write(
     Ok(Checkpointed { tables, roots: [catalog, writer.put(&list)?, written], costs: costs.cloned() })
 }
 
-/// The catalog of the newest state of a file, with all its tables, and what the next checkpoint is to know.
+/// The catalog of the newest state of a file, with all its tables, and what the next checkpoint has to know.
 ///
 /// # Errors
 /// I/O; corruption, with the place.
@@ -175,7 +175,7 @@ fn read_all(
     }
 }
 
-/// What was read, and what is still to be read.
+/// What has been read of a file, and what is still to be read.
 struct Opening<'a> {
     file: &'a DataFile,
     /// Tables that need not be read.

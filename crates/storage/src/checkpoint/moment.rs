@@ -1,4 +1,4 @@
-//! The state that a checkpoint is of: names, tables, and the position of the log, all of one moment.
+//! The state that a checkpoint saves: names, tables and the position of the log, all of one moment.
 
 use super::costs::MachineCosts;
 use super::images::Images;
@@ -8,24 +8,24 @@ use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::table::{HeadGuard, Table, TableSnapshot};
 use std::sync::Arc;
 
-/// See the module. Its tables are pinned as long as it is held: writers copy what they touch.
+/// A consistent state of the database. Its tables are pinned while it is held, so that writers copy what they
+/// change.
 #[derive(Debug)]
 pub struct Moment {
     pub(super) names: CatalogVersion,
-    /// The tables and indexes that outlive their connections, each with the round of checkpoints that ends
-    /// with this one.
+    /// The permanent tables and indexes, each with the round of checkpoints that this one ends.
     pub(super) tables: Vec<(TableSnapshot, u32)>,
     pub(super) log_position: u64,
-    /// Tables that were written when they got their names, since the last one.
+    /// The images that were added since the last checkpoint.
     pub(super) images: Vec<Image>,
     /// Costs that were measured; `None`: those that the file has.
     pub(super) costs: Option<Arc<MachineCosts>>,
 }
 
 impl Moment {
-    /// The newest state: no commit falls into the middle of it, as each publishes under the lock of the names
-    /// and those of all its heads. `log_position` is asked for under these locks; whoever takes it makes the
-    /// next checkpoint, as it is told of `images`.
+    /// The newest state. No commit is only partly in it, because each publishes under the lock of the names
+    /// and of all its heads, and `log_position` is called under the same locks. The caller must make the next
+    /// checkpoint of it, since it takes the `images`.
     pub fn take(catalog: &Catalog, images: &Images, log_position: impl FnOnce() -> u64) -> Moment {
         catalog.at_rest(|names| {
             let mut tables: Vec<Arc<Table>> = lasting(names)
@@ -48,12 +48,12 @@ impl Moment {
         Moment { costs, ..self }
     }
 
-    /// The position of the log, behind which nothing was published.
+    /// The position of the log: all commits before it are in this state, and none behind it.
     pub fn log_position(&self) -> u64 {
         self.log_position
     }
 
-    /// The tables and indexes, as they were.
+    /// The tables and indexes of that moment.
     pub fn tables(&self) -> impl Iterator<Item = &TableSnapshot> {
         self.tables.iter().map(|(snapshot, _)| snapshot)
     }

@@ -1,14 +1,15 @@
 //! Changes of names, as records of the log (docs/design/file-format.md, "Redo records").
 //!
-//! 1. [`NameChanges::record`] finds out which objects a commit makes, changes or drops, and writes the rows
-//!    of tables that are new to the data file, which is synced: the records refer to them. It takes as long
-//!    as there are rows, and holds no lock but the turns of its caller.
-//! 2. [`NameChanges::prologue`] is what the commit appends to the log, in one with its changes of rows.
-//! 3. [`NameChanges::publish`], under the lock of the names, when the commit has been appended: from then on
-//!    the new tables and sequences are logged, and the next checkpoint knows what is in the file of them.
+//! 1. [`NameChanges::record`] determines which objects a commit creates, changes or drops. It writes the rows
+//!    of new tables to the data file, which is synced, so that the records can refer to them. This takes time
+//!    in proportion to the rows, and holds no lock but the turns that its caller has.
+//! 2. [`NameChanges::prologue`] is what the commit appends to the log in front of its changes of rows.
+//! 3. [`NameChanges::publish`] is called under the lock of the names, once the commit has been appended: from
+//!    then on the new tables and sequences are logged, and the next checkpoint knows what the file has of
+//!    them.
 //!
-//! If it is not published, the extents are given up. Temporary objects are left out: they end with their
-//! connections.
+//! If a change is not published, its extents are given back. Temporary objects are left out, because they end
+//! with their connections.
 
 use super::extents::ExtentWriter;
 use super::images::Images;
@@ -28,20 +29,20 @@ use entasis_vector::Result;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// See the module.
+/// What a commit does to names, and what it has written for that.
 pub struct NameChanges {
     file: Arc<DataFile>,
     log: Arc<Log>,
     records: Vec<u8>,
-    /// Tables and indexes that are new, with what was written of their rows.
+    /// The new tables and indexes, with what the file has of their rows.
     tables: Vec<(Arc<Table>, Option<TableRecord>)>,
-    /// Sequences that are new, or have a new entry.
+    /// The sequences that are new or have a new entry.
     sequences: Vec<Arc<Sequence>>,
 }
 
 impl NameChanges {
-    /// What a commit changes from `base` to `now`; `None` if that is nothing that lasts. `outcome` gives the
-    /// rows that a table will have.
+    /// The changes of a commit from `base` to `now`; `None` if no permanent object is among them. `outcome`
+    /// gives the rows that a table will have after the commit.
     ///
     /// # Errors
     /// I/O.
@@ -67,7 +68,7 @@ impl NameChanges {
         if old.is_empty() && new.is_empty() {
             return Ok(None);
         }
-        // A name that is given to another object is dropped first.
+        // A name that passes to another object is dropped first.
         for entry in &old {
             let mut name = Vec::new();
             push_text(&mut name, entry.name());
@@ -83,7 +84,8 @@ impl NameChanges {
         Ok(Some(changes))
     }
 
-    /// Records that an object has a name, and writes the rows of its tables that are not in `known`.
+    /// Adds the record that an object has a name, and writes the rows of those of its tables that are not in
+    /// `known`.
     fn put(
         &mut self,
         entry: &Entry,
@@ -133,11 +135,11 @@ impl NameChanges {
         Prologue { log: self.log.clone(), records: self.records.clone() }
     }
 
-    /// Says that the commit is in the log, and that its names are about to be seen.
+    /// Says that the commit is in the log and is about to become visible.
     pub fn publish(mut self, images: &Images) {
         for (table, written) in std::mem::take(&mut self.tables) {
             if let Some(written) = written {
-                // What is stored in ghosts of its blocks from now on, and nothing before, changes them.
+                // Stores to ghost slots make its blocks differ from the file from now on, and not before.
                 let round = table.end_round();
                 let image: Image = (table.object(), Arc::new(TableRecord { round, ..written }));
                 images.add(image);
@@ -167,7 +169,7 @@ fn ids_of(entry: &Entry) -> Vec<ObjectId> {
     }
 }
 
-/// From now on all objects of a version that last are logged.
+/// Logs changes of all permanent objects of a version from now on.
 pub fn log_all(names: &CatalogVersion, log: &Arc<Log>) {
     for entry in objects::lasting(names) {
         match entry {
@@ -178,7 +180,7 @@ pub fn log_all(names: &CatalogVersion, log: &Arc<Log>) {
     }
 }
 
-/// From now on the log is told of the numbers that a sequence gives out.
+/// Logs the numbers that a sequence gives out from now on.
 fn log_sequence(sequence: &Sequence, log: &Arc<Log>) {
     let (id, log) = (sequence.id().number(), log.clone());
     sequence.reserve_by(move |next| {
@@ -186,7 +188,7 @@ fn log_sequence(sequence: &Sequence, log: &Arc<Log>) {
         push_varint(&mut body, id);
         push_maybe(&mut body, next, |out, next| out.extend(next.to_le_bytes()));
         push_record(kind::SEQUENCE, &body, &mut record);
-        // Nobody waits for it: a commit that uses a number stands behind it in the log.
+        // Nobody waits for this record: a commit that uses a number comes after it in the log.
         log.append(&log.frame(Kind::Commit, 0, &record)?).map(drop)
     });
 }

@@ -1,7 +1,7 @@
-//! The objects of the catalog, as bytes and back: all but temporary ones, which end with their connection.
+//! The objects of the catalog, as bytes and back: all but temporary ones, which end with their connections.
 //!
-//! Tables and indexes are here without their rows, which are found by their ids ([`super::manifest`]). An
-//! index stands in the entry of its table, since it is nothing without it.
+//! Tables and indexes are stored here without their rows, which are found by the tables' ids
+//! ([`super::manifest`]). An index is part of the entry of its table, since it is nothing without it.
 
 use super::declared::{definition, options, push_definition, push_options, push_schema, schema};
 use super::source::{Source, push_list, push_maybe, push_text};
@@ -26,19 +26,19 @@ pub(super) struct Relation {
     pub(super) options: TableOptions,
 }
 
-/// A table without its rows, and what is declared of it.
+/// A table without its rows, and its declarations.
 pub(super) struct TableObject {
-    /// The name that it is found by.
+    /// Its name in the catalog.
     pub(super) name: String,
     pub(super) relation: Relation,
     pub(super) definition: Definition,
-    /// By key, the index if it is not the table itself.
+    /// For each key its index; `None` if the table itself is ordered by it.
     pub(super) indexes: Vec<Option<Relation>>,
 }
 
 /// An object without its rows.
 pub(super) enum Object {
-    /// A schema, by its name with the dot.
+    /// A schema: its name, with the dot.
     Schema(String),
     /// A table.
     Table(Box<TableObject>),
@@ -49,7 +49,7 @@ pub(super) enum Object {
 }
 
 impl Object {
-    /// The entry of the object. `table` gives its tables with their rows.
+    /// The catalog entry of the object. `table` returns each of its tables with its rows.
     pub(super) fn entry(self, table: &mut dyn FnMut(Relation) -> Result<Arc<Table>>) -> Result<Entry> {
         Ok(match self {
             Object::Schema(name) => Entry::Schema(name.into()),
@@ -71,7 +71,7 @@ impl Object {
     }
 }
 
-/// The objects that outlive their connections.
+/// The permanent objects.
 pub(super) fn lasting(names: &CatalogVersion) -> impl Iterator<Item = &Entry> {
     names.entries().filter(|entry| !is_temporary(entry.name()))
 }
@@ -81,8 +81,9 @@ pub(super) fn tables_of(entry: &TableEntry) -> impl Iterator<Item = &Arc<Table>>
     std::iter::once(&entry.table).chain(entry.indexes.iter().flatten())
 }
 
-/// The objects of a version. Sequences are as they are now, and not when the version was taken: numbers that
-/// were taken since stay taken. What comes next is what comes after a crash while the database is open.
+/// The objects of a version. Sequences are written with their present numbers, not those of the time when the
+/// version was taken, since numbers that were taken meanwhile stay taken. `state` says whether they go on as
+/// after a crash, which leaves numbers out, or as after closing.
 pub(super) fn encode(names: &CatalogVersion, state: State) -> Vec<u8> {
     let mut out = Vec::new();
     push_varint(&mut out, ObjectId::next_number());
@@ -90,7 +91,7 @@ pub(super) fn encode(names: &CatalogVersion, state: State) -> Vec<u8> {
     out
 }
 
-/// One object, as it is while a database is open, or closed.
+/// One object, for a database that is open or closed.
 pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry, state: State) {
     match entry {
         Entry::Schema(name) => {
@@ -131,7 +132,7 @@ fn push_relation(out: &mut Vec<u8>, table: &Table) {
     push_options(out, table.options());
 }
 
-/// What [`encode`] wrote: the number that the next object gets, and the objects.
+/// Reads what [`encode`] wrote: the id that the next object gets, and the objects.
 pub(super) fn decode(source: &mut Source<'_>) -> Result<(u64, Vec<Object>)> {
     let next = source.varint()?;
     let objects = source.list(|source| object(source, next))?;
@@ -139,7 +140,7 @@ pub(super) fn decode(source: &mut Source<'_>) -> Result<(u64, Vec<Object>)> {
     Ok((next, objects))
 }
 
-/// One object, whose ids are below `next`.
+/// Reads one object, whose ids must be below `next`.
 pub(super) fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
     match source.u8()? {
         SCHEMA => Ok(Object::Schema(source.text()?.to_owned())),

@@ -1,4 +1,4 @@
-//! Which extents of a table stay where they are.
+//! Decides which extents of a table stay where they are.
 
 use super::manifest::Place;
 use super::record::{GroupRecord, Known};
@@ -7,20 +7,20 @@ use crate::node::Link;
 use crate::tree::RowGroup;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// See the module.
+/// The decision for one table.
 pub(super) struct Plan {
-    /// Data extents of which too little is needed.
+    /// Data extents of which too little is still needed. They are given back.
     sparse: HashSet<u64>,
     tail: Tail,
 }
 
 impl Plan {
-    /// Gives up the extents of which the row groups need less than half as they are now.
+    /// Gives back extents of which the row groups need less than half in their present state.
     pub(super) fn new(groups: &[Link<RowGroup>], known: &Known<'_>, tail: Tail) -> Plan {
         let mut needed: BTreeMap<u64, (Extent, u64)> = BTreeMap::new();
         let mut seen = HashSet::new();
         let mut need = |place: &Place| {
-            // Dictionaries are needed by several.
+            // A dictionary may be needed by several row groups, and counts once.
             if seen.insert(place.in_file()) {
                 needed.entry(place.extent.offset).or_insert((place.extent, 0)).1 += place.bytes;
             }
@@ -41,17 +41,17 @@ impl Plan {
         Plan { sparse: sparse.map(|(offset, _)| offset).collect(), tail }
     }
 
-    /// True if what is in a place stays there.
+    /// True if the bytes of a place stay there.
     pub(super) fn keeps_place(&self, place: &Place) -> bool {
         !self.sparse.contains(&place.extent.offset) && !self.tail.holds(place.extent)
     }
 
-    /// True if all of a row group that has not changed stays where it is.
+    /// True if all of an unchanged row group stays where it is.
     pub(super) fn keeps(&self, group: &GroupRecord) -> bool {
         !self.tail.holds(group.index) && group.places().all(|place| self.keeps_place(place))
     }
 
-    /// Where what blocks share stays.
+    /// The places of dictionaries and symbol tables that stay, by address.
     pub(super) fn shared(&self, known: &Known<'_>) -> HashMap<usize, Place> {
         let mut shared = known.shared();
         shared.retain(|_, place| self.keeps_place(place));

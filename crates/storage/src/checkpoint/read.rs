@@ -1,5 +1,5 @@
-//! Extents to tables: what [`super::write`] wrote, of which nothing is believed. All of a table is read, and
-//! stays in memory.
+//! Reads tables from the extents that [`super::write`] wrote, trusting none of the bytes. A table is read as
+//! a whole, and stays in memory.
 
 use super::manifest::{GroupIndex, Manifest, Place};
 use super::objects::Relation;
@@ -16,7 +16,7 @@ use entasis_vector::{DataType, Error, Result, bitmap};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The table of a manifest, and what is to be known of it at the next checkpoint.
+/// The table of a manifest, and what the next checkpoint has to know of it.
 pub(super) fn table(
     file: &DataFile,
     relation: Relation,
@@ -47,7 +47,7 @@ pub(super) fn table(
     Ok((snapshot.table().clone(), Arc::new(record)))
 }
 
-/// Row groups follow one another by their fences, and the first begins below all keys.
+/// Checks that row groups follow one another by their fences, and that the first has no lower bound.
 fn check_fences(file: &DataFile, at: Extent, shape: &Shape, groups: &[RestoredGroup]) -> Result<()> {
     let Some(key) = &shape.key else { return Ok(()) };
     let first = |group: &RestoredGroup| group.fences.get(0);
@@ -57,7 +57,8 @@ fn check_fences(file: &DataFile, at: Extent, shape: &Shape, groups: &[RestoredGr
     if is_first && follow { Ok(()) } else { Err(file.damaged(at.offset, "row groups that do not ascend")) }
 }
 
-/// Rows are found by their numbers, row group by row group, and the next one has none of theirs.
+/// Checks that row numbers ascend from row group to row group, and that the next number is beyond all of
+/// them.
 fn check_numbers(
     file: &DataFile,
     at: Extent,
@@ -84,14 +85,15 @@ fn check_numbers(
 struct Reader<'a> {
     file: &'a DataFile,
     shape: &'a Shape,
-    /// The data extents of the row group, by their offset.
+    /// The bytes of the row group's data extents, by offset.
     extents: HashMap<u64, Vec<u8>>,
-    /// Dictionaries and symbols of the table by their place in the file: row groups may have the same.
+    /// Dictionaries and symbol tables of the table by their place in the file, since several row groups may
+    /// share one.
     shared: HashMap<u64, Shared>,
 }
 
 impl Reader<'_> {
-    /// The row group that has an index, which stands in an extent.
+    /// The row group of an index, which was read from the extent `at`.
     fn group(&mut self, index: &GroupIndex, at: Extent) -> Result<RestoredGroup> {
         self.extents.clear();
         for extent in index.extents() {
@@ -122,7 +124,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The bytes of a place, with their right checksum.
+    /// The bytes of a place, whose checksum is verified.
     fn bytes(&self, place: &Place) -> Result<&[u8]> {
         let extent = self.extents.get(&place.extent.offset).map_or(&[][..], Vec::as_slice);
         let bytes = extent.get(place.range()).filter(|own| checksum(own, self.file.seed()) == place.checksum);
@@ -168,7 +170,7 @@ impl Reader<'_> {
         Ok(block)
     }
 
-    /// The error of a block, with its place.
+    /// The error of a damaged block, with its place.
     fn damaged(&self, place: &Place, error: &Error) -> Error {
         self.file.damaged(place.in_file(), error.message())
     }

@@ -1,14 +1,15 @@
-//! What the last checkpoint wrote, and how the next one finds out what has changed since.
+//! Remembers what the last checkpoint wrote, so that the next one can tell what has changed since.
 //!
-//! A node is the one that was written iff it has the same address *and* the same stamp. An address is used
-//! again when a node is freed; but a stamp is that of one branch, all of whose nodes were in this version
-//! already when it was pinned, or come under later stamps. (An older stamp alone does not say so: a fork that
-//! began before a checkpoint and ends behind it brings nodes of an old stamp.)
+//! A node is unchanged if and only if it has the same address *and* the same stamp. The address alone is not
+//! enough, as it is used again when a node has been freed. With the stamp it is: a stamp belongs to one
+//! branch, and all nodes of that branch either were in this version when it was pinned, or have later stamps.
+//! (An older stamp alone proves nothing either: a fork that began before a checkpoint and was published after
+//! it brings nodes with an old stamp.)
 //!
-//! A row group or root that is the one that was written holds the same rows. A *block* may have been given
-//! rows beside, in its ghost slots: then it says so ([`Block::is_stored_after`]). Nothing is taken back from
-//! a block when it is written, so a store at any moment counts for the next checkpoint, and a checkpoint that
-//! fails leaves nothing to be put right.
+//! An unchanged row group or root has the same rows. An unchanged *block* may have got rows in its ghost
+//! slots, and then says so ([`Block::is_stored_after`]). Writing a block does not reset that note; the note
+//! has the round of the store. So a store at any moment counts for the next checkpoint, and a checkpoint that
+//! fails has nothing to undo.
 
 use super::costs::MachineCosts;
 use super::manifest::{GroupIndex, Place};
@@ -22,7 +23,7 @@ use crate::tree::RowGroup;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Which node of a table it is, in one version.
+/// Identifies a node of a table's tree, and its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct NodeId {
     address: usize,
@@ -35,8 +36,8 @@ impl NodeId {
     }
 }
 
-/// All that the last checkpoint wrote, or that was read when the file was opened; by default nothing. What
-/// the next checkpoint may take over.
+/// What the last checkpoint wrote, or what was read when the file was opened: all that the next checkpoint
+/// may take over. By default nothing.
 #[derive(Debug, Default)]
 pub struct Checkpointed {
     pub(super) tables: BTreeMap<ObjectId, Arc<TableRecord>>,
@@ -46,34 +47,34 @@ pub struct Checkpointed {
     pub(super) costs: Option<Arc<MachineCosts>>,
 }
 
-/// A table as it was written.
+/// What the file has of a table.
 #[derive(Debug)]
 pub(super) struct TableRecord {
-    /// [`crate::Table::id`]: stamps of another one say nothing here.
+    /// Its [`crate::Table::id`]: stamps of other tables cannot be compared with these.
     pub(super) table: u64,
     pub(super) root: NodeId,
-    /// The round of checkpoints that ended with this one.
+    /// The round of checkpoints that ended with the one that wrote it.
     pub(super) round: u32,
     pub(super) manifest: Extent,
     pub(super) groups: Vec<Arc<GroupRecord>>,
 }
 
-/// A table that was written, by its id.
+/// A table that a commit wrote to the file, with the table's id.
 pub(super) type Image = (ObjectId, Arc<TableRecord>);
 
-/// A row group as it was written.
+/// What the file has of a row group.
 // PERF: 72 bytes a block, beside the 192 of its header.
 #[derive(Debug)]
 pub(super) struct GroupRecord {
     pub(super) node: NodeId,
     pub(super) index: Extent,
-    /// By slice and column.
+    /// The blocks, slice by slice, in the order of columns.
     blocks: Vec<(NodeId, Place)>,
     shared: Vec<(Option<WeakShared>, Place)>,
 }
 
 impl GroupRecord {
-    /// A row group whose index has been written, or read.
+    /// The record of a row group whose index has been written or read.
     pub(super) fn new(group: Link<RowGroup>, extent: Extent, index: &GroupIndex) -> GroupRecord {
         let mut blocks = Vec::with_capacity(index.slices.len() * group.zones.len());
         let mut shared: Vec<Option<WeakShared>> = index.shared.iter().map(|_| None).collect();
@@ -89,7 +90,7 @@ impl GroupRecord {
         GroupRecord { node: NodeId::of(group, group.stamp), index: extent, blocks, shared }
     }
 
-    /// The places of all that it needs.
+    /// The places of everything that it consists of.
     pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
         let blocks = self.blocks.iter().map(|(_, place)| place);
         self.shared.iter().map(|(_, place)| place).chain(blocks).filter(|place| place.is_somewhere())
@@ -97,7 +98,7 @@ impl GroupRecord {
 }
 
 impl TableRecord {
-    /// A table that was read with the indexes of its row groups.
+    /// The record of a table that was read, with the indexes of its row groups.
     pub(super) fn new(
         snapshot: &TableSnapshot,
         round: u32,
@@ -109,7 +110,7 @@ impl TableRecord {
         TableRecord { table: snapshot.table().id(), root: node, round, manifest, groups }
     }
 
-    /// All extents that the table takes.
+    /// All extents of the table.
     pub(super) fn extents(&self) -> impl Iterator<Item = Extent> {
         let data = self.groups.iter().flat_map(|group| group.places()).map(|place| place.extent);
         self.groups.iter().map(|group| group.index).chain([self.manifest]).chain(data)
@@ -117,7 +118,7 @@ impl TableRecord {
 }
 
 impl Checkpointed {
-    /// This, and tables that were written since.
+    /// These records, and those of tables that commits have written since.
     pub(super) fn with(&self, images: &[Image]) -> Checkpointed {
         let tables = self.tables.iter().map(|(id, table)| (*id, table.clone()));
         let tables = tables.chain(images.iter().cloned()).collect();
@@ -129,7 +130,7 @@ impl Checkpointed {
         self.costs.as_ref()
     }
 
-    /// All extents of the state but for the map of free space, by their offsets.
+    /// All extents of the state but that of the map of free space, by offset.
     pub(super) fn extents(&self) -> BTreeMap<u64, Extent> {
         let of_tables = self.tables.values().flat_map(|table| table.extents());
         let all = of_tables.chain(self.roots).filter(|extent| extent.bytes > 0);
@@ -137,7 +138,7 @@ impl Checkpointed {
     }
 }
 
-/// What of a table the next checkpoint may take over.
+/// What the next checkpoint may take over of one table.
 pub(super) struct Known<'a> {
     last: Option<&'a TableRecord>,
     groups: HashMap<NodeId, &'a Arc<GroupRecord>>,
@@ -145,25 +146,25 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// What the last checkpoint, if there was one, wrote of the table that a snapshot is of.
+    /// What the last checkpoint wrote of the table of a snapshot, if there was one.
     pub(super) fn new(last: Option<&'a TableRecord>, snapshot: &TableSnapshot) -> Known<'a> {
         let last = last.filter(|last| last.table == snapshot.table().id());
         let groups = last.iter().flat_map(|last| &last.groups).map(|group| (group.node, group)).collect();
         Known { last, groups, blocks: HashMap::new() }
     }
 
-    /// The whole table, if it is unchanged.
+    /// The record of the whole table, if it is unchanged.
     pub(super) fn table(&self, snapshot: &TableSnapshot) -> Option<&'a TableRecord> {
         let (root, _) = snapshot.pinned();
         self.last.filter(|last| last.root == NodeId::of(root, root.stamp))
     }
 
-    /// A row group, if it is unchanged.
+    /// The record of a row group, if it is unchanged.
     pub(super) fn group(&self, group: Link<RowGroup>) -> Option<&'a Arc<GroupRecord>> {
         self.groups.get(&NodeId::of(group, group.stamp)).copied()
     }
 
-    /// Looks for blocks in the row groups that are not in `groups` any more: a block is in one row group
+    /// Makes known the blocks of row groups that are not in `groups` any more. Each block is in one row group
     /// only.
     pub(super) fn look_into_changed(&mut self, groups: &[Link<RowGroup>]) {
         let kept: HashSet<NodeId> = groups.iter().map(|group| NodeId::of(*group, group.stamp)).collect();
@@ -171,19 +172,19 @@ impl<'a> Known<'a> {
         self.blocks = changed.into_iter().flat_map(|group| group.blocks.iter().copied()).collect();
     }
 
-    /// Looks for blocks in a row group that has not changed, and is written anew nevertheless.
+    /// Makes known the blocks of an unchanged row group that is to be written again all the same.
     pub(super) fn look_into(&mut self, group: &GroupRecord) {
         self.blocks.extend(group.blocks.iter().copied());
     }
 
-    /// Where a block is that is unchanged.
+    /// The place of a block, if it is unchanged.
     pub(super) fn block(&self, block: Link<Block>) -> Option<Place> {
         let place = *self.blocks.get(&NodeId::of(block, block.stamp))?;
         let last = self.last?;
         (place.is_somewhere() && !block.is_stored_after(last.round)).then_some(place)
     }
 
-    /// Where the last checkpoint has what blocks share, by its address.
+    /// The places of dictionaries and symbol tables in the last checkpoint, by their addresses.
     pub(super) fn shared(&self) -> HashMap<usize, Place> {
         let all = self.last.iter().flat_map(|last| &last.groups).flat_map(|group| &group.shared);
         all.filter_map(|(weak, place)| Some((weak.as_ref()?.address(), *place))).collect()

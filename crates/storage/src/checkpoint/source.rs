@@ -1,33 +1,32 @@
-//! Bytes of an extent, or of a record of the log, that are read one after the other. Whatever they are, the
-//! answer is what they say, or an error; of an extent, it names the file and the place.
+//! A cursor over the bytes of an extent or a log record. Whatever the bytes are, reading them gives a value
+//! or an error; for an extent the error names the file and the place.
 
 use crate::backend::bytes::{Cursor, push_counted, push_varint};
 use crate::file::{DataFile, Extent};
 use crate::record::damaged;
 use entasis_vector::{Error, Result};
 
-/// See the module.
+/// A cursor over bytes that are not trusted.
 pub(super) struct Source<'a> {
-    /// The file, and where the first of the bytes is in it; `None` for a record of the log, of which whoever
-    /// reads it knows the place.
+    /// The file and the offset of the first byte; `None` for a log record, whose place the caller knows.
     place: Option<(&'a DataFile, u64)>,
-    /// How many they are.
+    /// The number of bytes.
     length: usize,
     cursor: Cursor<'a>,
 }
 
 impl<'a> Source<'a> {
-    /// All bytes of an extent, which was read.
+    /// A cursor over all bytes of an extent.
     pub(super) fn new(file: &'a DataFile, extent: Extent, bytes: &'a [u8]) -> Source<'a> {
         Source { place: Some((file, extent.offset)), length: bytes.len(), cursor: Cursor::new(bytes) }
     }
 
-    /// The rest of a record.
+    /// A cursor over the rest of a record.
     pub(super) fn of_record(cursor: Cursor<'a>) -> Source<'a> {
         Source { place: None, length: cursor.left(), cursor }
     }
 
-    /// The error of what comes next, or has just been read.
+    /// The error that something is wrong at the present position.
     pub(super) fn flaw(&self, what: &str) -> Error {
         match self.place {
             Some((file, at)) => file.damaged(at + (self.length - self.cursor.left()) as u64, what),
@@ -35,7 +34,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// An error unless something holds.
+    /// An error unless `holds`.
     pub(super) fn check(&self, holds: bool, what: &str) -> Result<()> {
         if holds { Ok(()) } else { Err(self.flaw(what)) }
     }
@@ -44,7 +43,7 @@ impl<'a> Source<'a> {
         found.ok_or_else(|| self.flaw("it ends too early"))
     }
 
-    /// An error if there is more.
+    /// An error unless all bytes have been read.
     pub(super) fn end(&self) -> Result<()> {
         self.check(self.cursor.left() == 0, "there is more than there should be")
     }
@@ -79,7 +78,7 @@ impl<'a> Source<'a> {
         self.whole(found)
     }
 
-    /// A number that memory can count to.
+    /// A number that fits into `usize`.
     pub(super) fn size(&mut self) -> Result<usize> {
         let found = self.varint()?;
         usize::try_from(found).map_err(|_| self.flaw("a number that is too large"))
@@ -92,8 +91,8 @@ impl<'a> Source<'a> {
         Ok(found)
     }
 
-    /// How many things come next, each of which takes at least so many bytes: so that no more memory is taken
-    /// than there is to read.
+    /// The number of items that follow, each of at least so many bytes: there cannot be more of them than the
+    /// remaining bytes allow, so that damaged numbers take no memory.
     pub(super) fn count(&mut self, bytes_each: usize) -> Result<usize> {
         let found = self.size()?;
         let needed = found.checked_mul(bytes_each);
@@ -114,7 +113,7 @@ impl<'a> Source<'a> {
         self.whole(found)
     }
 
-    /// A length, and so many bytes.
+    /// A length, and that many bytes.
     pub(super) fn counted(&mut self) -> Result<&'a [u8]> {
         let found = self.cursor.counted();
         self.whole(found)
@@ -125,25 +124,25 @@ impl<'a> Source<'a> {
         std::str::from_utf8(bytes).map_err(|_| self.flaw("a text that is not UTF-8"))
     }
 
-    /// One of a table of values, by its number.
+    /// A value of a table, by its index.
     pub(super) fn one_of<T: Copy>(&mut self, table: &[T], what: &str) -> Result<T> {
         let number = self.u8()?;
         table.get(usize::from(number)).copied().ok_or_else(|| self.flaw(what))
     }
 
-    /// A reference of an extent.
+    /// A reference to an extent.
     pub(super) fn extent(&mut self) -> Result<Extent> {
         let mut bytes = [0; Extent::SIZE];
         bytes.copy_from_slice(self.bytes(Extent::SIZE)?);
         Ok(Extent::from_bytes(&bytes))
     }
 
-    /// Maybe something, behind a byte that says so.
+    /// An optional value, after a byte that says whether it is there.
     pub(super) fn maybe<T>(&mut self, read: impl FnOnce(&mut Source<'a>) -> Result<T>) -> Result<Option<T>> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
-    /// A list: how many there are, each of at least a byte, and they.
+    /// A list: its length, and its elements, each of at least a byte.
     pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Source<'a>) -> Result<T>) -> Result<Vec<T>> {
         (0..self.count(1)?).map(|_| read(self)).collect()
     }
@@ -154,7 +153,7 @@ pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
     push_counted(out, text.as_bytes());
 }
 
-/// Appends what [`Source::one_of`] reads, of a table that has the value.
+/// Appends what [`Source::one_of`] reads; the table must have the value.
 pub(super) fn push_one_of<T: PartialEq>(out: &mut Vec<u8>, table: &[T], value: &T) {
     let number = table.iter().position(|other| other == value);
     debug_assert!(number.is_some(), "the table has all values");

@@ -1,11 +1,10 @@
-//! Whether what the last checkpoint wrote is still in the file.
+//! For checking the file: what the last checkpoint wrote.
 
 use super::record::Checkpointed;
 use crate::file::Extent;
 
 impl Checkpointed {
-    /// The extents that the state reaches, but for the map of free space, by their places:
-    /// for [`crate::file::DataFile::damage`].
+    /// The extents of the state but that of the map of free space, for [`crate::file::DataFile::damage`].
     pub fn reached(&self) -> Vec<Extent> {
         self.extents().into_values().collect()
     }

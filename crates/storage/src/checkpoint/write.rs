@@ -1,14 +1,15 @@
-//! Tables to extents: what is unchanged since the last checkpoint is taken over, all else is written anew.
+//! Writes tables to extents. What has not changed since the last checkpoint is taken over.
 //!
-//! 1. A table, and a row group, whose node is the one that was written keeps its extents.
-//! 2. So does a block in a row group that has changed, unless a ghost slot of it was stored to.
-//! 3. Data extents of which less than half is still needed are given up, and so is whatever stands at the end
-//!    of a file that is mostly free ([`crate::file`]): what is needed of it is written anew, changed or not.
-//! 4. Blocks that are written are those of the snapshot: slots that its live bits do not show are blanked in
-//!    the copy, so that it does not matter who stores a ghost meanwhile.
+//! 1. A table, or a row group, whose node is unchanged keeps its extents.
+//! 2. So does an unchanged block in a changed row group, unless one of its ghost slots was stored to.
+//! 3. Data extents of which less than half is still needed are given back, and so is whatever stands at the
+//!    end of a file that is mostly free ([`crate::file`]). What is needed of them is written again, changed
+//!    or not.
+//! 4. Blocks are written as the snapshot shows them: slots that are dead in it are blanked in the copy, so
+//!    that concurrent stores to ghost slots do not matter.
 //!
-//! Debug builds read every block that is taken over in a changed row group from the file, and compare it with
-//! the one in memory, value by value.
+//! When a changed row group takes over a block, debug builds read it from the file and compare it with the
+//! one in memory, value by value.
 
 use super::extents::ExtentWriter;
 use super::group::GroupWriter;
@@ -20,7 +21,8 @@ use crate::table::TableSnapshot;
 use entasis_vector::Result;
 use std::sync::Arc;
 
-/// Writes a table that is not in the file. Its round is for whoever publishes it to say.
+/// Writes a table that is not in the file. The caller sets the round of the record when it publishes the
+/// table.
 pub(super) fn whole(writer: &mut ExtentWriter<'_>, snapshot: &TableSnapshot) -> Result<TableRecord> {
     let known = Known::new(None, snapshot);
     let (root, _) = snapshot.pinned();
@@ -31,7 +33,7 @@ pub(super) fn whole(writer: &mut ExtentWriter<'_>, snapshot: &TableSnapshot) -> 
     finish(writer, snapshot, 0, groups)
 }
 
-/// Writes a table as far as it has changed.
+/// Writes what has changed of a table.
 pub(super) fn table(
     writer: &mut ExtentWriter<'_>,
     snapshot: &TableSnapshot,
@@ -63,7 +65,7 @@ pub(super) fn table(
     finish(writer, snapshot, round, groups).map(Arc::new)
 }
 
-/// Writes the manifest of a table whose row groups are in the file.
+/// Writes the manifest of a table whose row groups have been written.
 fn finish(
     writer: &mut ExtentWriter<'_>,
     snapshot: &TableSnapshot,
@@ -71,7 +73,7 @@ fn finish(
     groups: Vec<Arc<GroupRecord>>,
 ) -> Result<TableRecord> {
     let (root, _) = snapshot.pinned();
-    // An estimate, which need not be of the same moment.
+    // Estimates, which need not be of the same moment.
     let sketches = snapshot.table().head().sketches.clone();
     let indexes = groups.iter().map(|group| group.index).collect();
     let manifest = Manifest { next_number: root.next_number, sketches, groups: indexes };

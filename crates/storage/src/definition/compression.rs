@@ -1,36 +1,36 @@
-//! Compression: how blocks are to be encoded, as SQL says it. What the encodings are is in [`crate::block`].
+//! Compression: which encodings SQL asks for. The encodings themselves are in [`crate::block`].
 
 use entasis_vector::Error;
 
 /// How the blocks of a table are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Each block as is smallest, if that reads about as fast as plain codes; plain codes in tables with a
-    /// layout key, which are written.
+    /// For each block the smallest encoding that reads about as fast as plain codes; plain codes in tables
+    /// with a layout key, which are written in place.
     #[default]
     Auto,
-    /// As values are: flat arrays, strings one by one.
+    /// Without compression: flat arrays, strings one by one.
     None,
-    /// All others are forced wherever they are possible, for tests and comparisons: here, flat arrays of
-    /// fixed width.
+    /// Flat arrays of fixed width. This and all that follow are forced wherever they are possible, for tests
+    /// and comparisons.
     Flat,
     /// Codes of 1, 2 or 4 bytes.
     Plain,
     /// Codes of as many bits as they need.
     Packed,
-    /// First value and step.
+    /// A first value and a step.
     Sequence,
     /// Runs of equal values.
     Runs,
-    /// Packed codes, and some values beside them.
+    /// Packed codes, with patches.
     Patched,
-    /// Codes of as many bits as they need, times a number.
+    /// Packed codes, times a common factor.
     Multiples,
     /// Doubles as integers and a power of ten.
     Scaled,
     /// Doubles as floats.
     Singles,
-    /// Strings under tables of symbols.
+    /// Strings compressed by symbol tables.
     Fsst,
     /// Strings without dictionaries.
     Strings,
@@ -59,7 +59,7 @@ impl Compression {
         Compression::NAMES.into_iter().find(|(own, _)| *own == name).map(|(_, compression)| compression)
     }
 
-    /// The error for a name that is none.
+    /// The error for a name that does not exist.
     pub fn unknown(name: &str) -> Error {
         let names: Vec<&str> = Compression::NAMES.iter().map(|(name, _)| *name).collect();
         Error::input(format!("there is no compression {name}"))

@@ -1,44 +1,44 @@
-//! Definitions: what a table promises of its rows, and what fills the columns that an `INSERT` leaves out.
+//! Definitions: the declarations of a table, such as keys, checks and defaults.
 //!
-//! Plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage knows no
-//! SQL: whoever binds a statement puts them into its plan. `NOT NULL` is not here but in the schema
+//! They are plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage
+//! knows no SQL: the binder puts them into plans. `NOT NULL` is part of the schema
 //! ([`entasis_vector::Field::nullable`]).
 
 use super::compression::Compression;
 
-/// What was declared of a table besides names and types of its columns.
+/// The declarations of a table beside the names and types of its columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {
-    /// By column; shorter than the schema if the last ones have none.
+    /// For each column its default; shorter than the schema if the last columns have none.
     pub defaults: Vec<ColumnDefault>,
-    /// Keys and indexes: at most one primary key, which is the first then.
+    /// Keys and indexes. There is at most one primary key, which comes first.
     pub keys: Vec<Key>,
-    /// What every row satisfies.
+    /// Conditions that every row satisfies.
     pub checks: Vec<Check>,
-    /// What every row refers to.
+    /// References that every row has to rows of other tables.
     pub foreign_keys: Vec<ForeignKey>,
     /// How the rows are to be laid out.
     pub layout: LayoutChoice,
     /// Sequences that defaults and checks call, in lower case; those of identity columns are with their
     /// columns.
     pub sequences: Vec<String>,
-    /// What becomes of a temporary table when a transaction commits.
+    /// What happens to a temporary table when a transaction commits.
     pub on_commit: OnCommit,
 }
 
-/// What becomes of a temporary table when a transaction commits: `ON COMMIT`.
+/// What happens to a temporary table when a transaction commits: `ON COMMIT`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnCommit {
-    /// It stays as it is.
+    /// Its rows are kept.
     #[default]
     Preserve,
-    /// It loses its rows.
+    /// Its rows are deleted.
     Delete,
     /// It is dropped.
     Drop,
 }
 
-/// What a column holds where no value is given.
+/// The value of a column if none is given.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum ColumnDefault {
     /// NULL.
@@ -50,7 +50,7 @@ pub enum ColumnDefault {
     Identity {
         /// The name of the sequence.
         sequence: String,
-        /// `ALWAYS`: a value that is given is an error.
+        /// `ALWAYS`: giving a value is an error.
         always: bool,
     },
 }
@@ -97,20 +97,21 @@ pub struct ForeignKey {
     pub table: String,
     /// Its columns: those of one of its unique keys.
     pub references: Vec<usize>,
-    /// What becomes of rows that refer to one that is deleted.
+    /// What happens to rows that refer to a deleted row.
     pub on_delete: ReferentialAction,
-    /// What becomes of rows that refer to one whose key changes.
+    /// What happens to rows that refer to a row whose key changes.
     pub on_update: ReferentialAction,
 }
 
-/// What becomes of rows when what they refer to is gone: `ON DELETE`, `ON UPDATE`.
+/// What happens to rows when the row that they refer to is deleted or changes its key: `ON DELETE`, `ON
+/// UPDATE`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReferentialAction {
-    /// Nothing: if there are any at the end of the statement, it fails.
+    /// Nothing; the statement fails if there still are such rows at its end.
     #[default]
     NoAction,
-    /// Nothing: if there are any when the rows that they refer to have changed, the statement fails at once,
-    /// even if others with the same keys have come.
+    /// Nothing; the statement fails at once if there are such rows, even if other rows with the same keys
+    /// have come.
     Restrict,
     /// They are deleted as well, or get the new key.
     Cascade,
@@ -138,8 +139,8 @@ impl ReferentialAction {
     }
 }
 
-/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of layout and encodings. What they leave out,
-/// [`Definition::keys`] and defaults decide.
+/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of layout and encodings. The rest follows from
+/// [`Definition::keys`] and defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LayoutChoice {
     /// The layout.
@@ -152,12 +153,12 @@ pub struct LayoutChoice {
     pub ghost: Option<f64>,
     /// How blocks are encoded.
     pub compression: Option<Compression>,
-    /// How those of single columns are, instead.
+    /// The encodings of single columns, where they differ.
     pub column_compressions: Vec<(usize, Compression)>,
 }
 
 impl LayoutChoice {
-    /// This choice, and where it says nothing, another.
+    /// This choice, completed by another one.
     pub fn over(self, other: &LayoutChoice) -> LayoutChoice {
         LayoutChoice {
             layout: self.layout.or(other.layout),
@@ -174,7 +175,7 @@ impl LayoutChoice {
     }
 }
 
-/// Layouts by the names that SQL has for them.
+/// The names of layouts in SQL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LayoutName {
     /// Equi-width partitions with ghost slots for tables with a key, the order of insertion for others.

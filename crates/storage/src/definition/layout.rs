@@ -4,24 +4,24 @@
 //! | layout | order of rows | empty slots | an insert |
 //! |---|---|---|---|
 //! | insertion | as they came | at the end | goes to the end |
-//! | sorted | partitions of equal width, in order inside | at the end of each partition | shifts rows: the slices of its partition are laid anew |
-//! | delta | as sorted when they are laid | at the end of each partition | takes one of these, out of order; a partition whose slots are used up is laid anew |
+//! | sorted | partitions of equal width, sorted inside | at the end of each partition | shifts rows: the slices of its partition are laid out again |
+//! | delta | as sorted when they are laid out | at the end of each partition | takes one of these, out of order; a partition whose slots are used up is laid out again |
 //! | equi | partitions of equal width | at the end of the row group | ripples from there |
 //! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
-//! | casper | as equi_ghost until boundaries are solved for | | |
+//! | casper | as equi_ghost, until boundaries are computed for it | | |
 //!
-//! The paper's delta is one for the whole column. Here each partition has its own, so that all layouts find
-//! and merge rows by the same code; what the delta is used up by, it is merged by.
+//! The paper has one delta for the whole column. Here each partition has its own, so that all layouts find
+//! and merge rows by the same code; the insert that finds no slot in the delta merges it.
 
 use super::compression::Compression;
 use super::declared::{Definition, LayoutName};
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::Schema;
 
-/// Share of the slots that *delta* leaves for new rows, unless it is said.
+/// The share of the slots that *delta* leaves for new rows by default.
 const DELTA_SHARE: f64 = 0.1;
 
-/// See the module.
+/// How the slots of a table are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Rows in the order in which they came.
@@ -52,20 +52,20 @@ pub struct TableOptions {
     pub layout: Layout,
     /// Columns of the layout key. Empty for [`Layout::Insertion`].
     pub layout_key: Vec<usize>,
-    /// No two rows have the same layout key. Whoever writes makes sure of it; statistics rely on it.
+    /// No two rows have the same layout key. Writers make sure of it; statistics rely on it.
     pub unique: bool,
-    /// No two rows without a NULL in their layout key have the same one. Whoever writes makes sure of it;
-    /// commits judge it.
+    /// No two rows without a NULL in their layout key have the same one. Writers make sure of it; commits
+    /// check it.
     pub distinct: bool,
     /// Partitions of a full row group.
     pub partitions: usize,
-    /// Share of the slots that are left empty when rows are spread.
+    /// The share of the slots that are left empty when rows are spread.
     pub ghost: f64,
-    /// Partitions on either side that ghost slots are fetched from, before rows are spread anew.
+    /// How many partitions away a ghost slot may be fetched from; otherwise rows are spread again.
     pub reach: usize,
     /// How its blocks are encoded.
     pub compression: Compression,
-    /// How those of single columns are, instead.
+    /// The encodings of single columns, where they differ.
     pub column_compressions: Vec<(usize, Compression)>,
     /// Slots of a block: 1024, or fewer in tests.
     pub block_slots: usize,
@@ -97,8 +97,9 @@ impl TableOptions {
         TableOptions { layout: Layout::EquiGhost, layout_key, ..TableOptions::default() }
     }
 
-    /// What a table with this definition is laid out by. `auto` is [`Layout::EquiGhost`] by the primary key,
-    /// else by the first key that is unique, else [`Layout::Insertion`]; so is a layout that lacks a key.
+    /// The options of a table with this definition. `auto` is [`Layout::EquiGhost`] by the primary key, or
+    /// else by the first unique key, or else [`Layout::Insertion`]; a layout that needs a key and has none is
+    /// the same.
     pub fn of(definition: &Definition, schema: &Schema) -> TableOptions {
         let choice = &definition.layout;
         let natural = definition.primary_key().or_else(|| definition.unique_keys().next());
@@ -145,7 +146,7 @@ impl TableOptions {
         own.map_or(self.compression, |(_, compression)| *compression)
     }
 
-    /// Those of some slots that are filled when rows are laid.
+    /// How many of some slots are filled when rows are laid out.
     pub(crate) fn filled_slots(&self, slots: usize) -> usize {
         let ghost = if self.layout == Layout::Equi { 0.0 } else { self.ghost };
         ((slots as f64 * (1.0 - ghost)) as usize).max(1)

@@ -1,10 +1,10 @@
-//! Definitions: what is said of a table and of a sequence before there is a row.
+//! Definitions: what is declared of tables and sequences.
 //!
 //! ```text
-//! compression ◀── declared ◀── layout      what SQL declares of a table; what becomes of it: the order of its slots
-//!         object ◀── sequence              what tells objects apart for ever; numbers that no two takers share
+//! compression ◀── declared ◀── layout      what SQL declares of a table; the order of its slots that follows
+//!         object ◀── sequence              ids of objects, which last; sequences of numbers
 //! ```
-//! Plain data, but for the counter of a sequence. Knows no value, no block and no table.
+//! This is plain data, but for the counter of a sequence. It knows no values, blocks or tables.
 
 mod compression;
 mod declared;

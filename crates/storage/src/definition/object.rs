@@ -1,20 +1,19 @@
-//! Object ids: numbers that tell tables, indexes and sequences apart for as long as there is the database,
-//! whatever they are called.
+//! Object ids: numbers that identify tables, indexes and sequences during the whole life of a database,
+//! whatever their names.
 //!
-//! One counter for the process. Whoever opens a database raises it above the ids that its file says were
-//! given out ([`ObjectId::reserve`]), and its checkpoints say how far it has come. So an id is never used
-//! twice, though several databases that one process has open leave gaps in each other's numbers.
+//! There is one counter in the process. Opening a database raises it above the ids that its file says were
+//! given out ([`ObjectId::reserve`]), and checkpoints store the counter. So no id is used twice in a
+//! database; if a process has several databases open, their ids have gaps.
 //!
-//! Views and schemas hold nothing but text, and are told by their names. The order of locks goes by
-//! [`crate::Table::id`], which no other table of the *process* has: files of two databases may have the same
-//! object ids.
+//! Views and schemas are nothing but text, and are identified by their names. The order of locks goes by
+//! [`crate::Table::id`], which is unique in the *process*: two databases may have the same object ids.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The id that is given out next.
+/// The next id.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// See the module.
+/// The id of a table, index or sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(u64);
 
@@ -24,7 +23,7 @@ impl ObjectId {
         ObjectId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The id that a file says.
+    /// An id that a file has.
     pub(crate) fn of(number: u64) -> ObjectId {
         ObjectId(number)
     }
@@ -34,7 +33,7 @@ impl ObjectId {
         self.0
     }
 
-    /// The number of the next one.
+    /// The number of the next id.
     pub(crate) fn next_number() -> u64 {
         NEXT.load(Ordering::Relaxed)
     }

@@ -1,19 +1,19 @@
-//! Sequences: numbers that no two takers share. Taken numbers stay taken, whatever becomes of the
-//! transaction.
+//! Sequences: numbers that are given out once each. Numbers that were taken stay taken, whether or not their
+//! transaction commits.
 //!
-//! In a database with a log, numbers are *reserved*: the log is told what comes next after a crash, which is
-//! [`RESERVED`] numbers ahead, before the first of these is given out. So it is told once for that many, and a
-//! crash leaves a gap instead of giving out numbers twice.
+//! In a database with a log, numbers are *reserved*: before the first of [`RESERVED`] numbers is given out,
+//! the log is told to go on after them if there is a crash. So it is told once for that many, and a crash
+//! leaves a gap instead of giving out numbers twice.
 
 use super::object::ObjectId;
 use entasis_vector::{Error, Result};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Numbers that the log is told of at once.
+/// How many numbers are reserved at once.
 const RESERVED: u32 = 32;
 
-/// What a sequence counts.
+/// How a sequence counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counting {
     /// The first value.
@@ -24,11 +24,11 @@ pub struct Counting {
     pub min: i64,
     /// The greatest value.
     pub max: i64,
-    /// Begins anew behind the last value, instead of failing.
+    /// It starts again after the last value, instead of failing.
     pub cycle: bool,
 }
 
-/// Says in the log what comes next after a crash; `None` behind the last value.
+/// Tells the log which value comes next after a crash; `None` after the last value.
 type Reserve = Box<dyn Fn(Option<i64>) -> Result<()> + Send + Sync>;
 
 /// A sequence, shared by all connections.
@@ -38,18 +38,18 @@ pub struct Sequence {
     id: ObjectId,
     counting: Counting,
     state: Mutex<State>,
-    /// `None` if nothing of it outlives the process.
+    /// `None` if the sequence does not outlive the process.
     reserve: OnceLock<Reserve>,
 }
 
-/// How far it has come.
+/// The present state of a sequence.
 #[derive(Debug, Clone, Copy)]
 struct State {
-    /// The value that comes next; `None` behind the last.
+    /// The next value; `None` after the last.
     next: Option<i64>,
-    /// Numbers that may be given out before the log is told again.
+    /// Numbers that may be given out before the log must be told again.
     reserved: u32,
-    /// What comes behind those.
+    /// The value after the reserved ones.
     after: Option<i64>,
 }
 
@@ -59,46 +59,47 @@ impl Sequence {
         Sequence::restored(ObjectId::fresh(), name, counting, Some(counting.start))
     }
 
-    /// A sequence as a file has it.
+    /// A sequence that was read from a file.
     pub(crate) fn restored(id: ObjectId, name: &str, counting: Counting, next: Option<i64>) -> Sequence {
         let state = Mutex::new(State { next, reserved: 0, after: next });
         Sequence { name: name.to_owned(), id, counting, state, reserve: OnceLock::new() }
     }
 
-    /// What tells it apart from all other objects.
+    /// Its id.
     pub fn id(&self) -> ObjectId {
         self.id
     }
 
-    /// What it counts.
+    /// How it counts.
     pub fn counting(&self) -> Counting {
         self.counting
     }
 
-    /// From now on `reserve` is told what comes next after a crash, before numbers are given out.
+    /// Calls `reserve` from now on with the value that comes next after a crash, before numbers are given
+    /// out.
     pub(crate) fn reserve_by(&self, reserve: impl Fn(Option<i64>) -> Result<()> + Send + Sync + 'static) {
         let _ = self.reserve.set(Box::new(reserve));
     }
 
-    /// The value that comes next after a crash; `None` behind the last.
+    /// The value that comes next after a crash; `None` after the last.
     pub(crate) fn lasting_next(&self) -> Option<i64> {
         self.state().after
     }
 
-    /// The value that comes next; `None` behind the last.
+    /// The next value; `None` after the last.
     pub fn next(&self) -> Option<i64> {
         self.state().next
     }
 
-    /// Goes on with a value, as the log says it.
+    /// Sets the next value, as the log says.
     pub(crate) fn go_on_with(&self, next: Option<i64>) {
         *self.state() = State { next, reserved: 0, after: next };
     }
 
-    /// The next value.
+    /// Takes the next value.
     ///
     /// # Errors
-    /// Input, behind the last one; I/O, if the log refuses all.
+    /// Input, after the last value; I/O, if the log refuses everything.
     pub fn take(&self) -> Result<i64> {
         let mut state = self.state();
         let Some(value) = state.next else {
@@ -121,7 +122,7 @@ impl Sequence {
         Ok(value)
     }
 
-    /// What comes behind a value.
+    /// The value that follows another.
     fn following(&self, value: i64) -> Option<i64> {
         let Counting { increment, min, max, cycle, .. } = self.counting;
         let first = if increment > 0 { min } else { max };

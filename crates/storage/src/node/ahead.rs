@@ -1,22 +1,23 @@
-//! Where the memory begins that a reader of a node goes to next.
+//! Prefetch hints: where the memory begins that a reader of a node reads next.
 
 use entasis_vector::Buffer;
 
-/// Where the memory begins that a reader of a node goes to next. A hint, which may be out of date: it is
-/// prefetched, never read.
+/// The address that a reader of a node reads next. A hint, which may be out of date: it is prefetched, never
+/// read.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead(*const u8);
 
 impl Ahead {
-    /// Nowhere.
+    /// No address.
     pub(crate) const NONE: Ahead = Ahead(std::ptr::null());
 
-    /// Anything.
+    /// The address of anything.
     pub(crate) fn to<T>(at: *const T) -> Ahead {
         Ahead(at.cast())
     }
 
-    /// Slots of fewer than 64 bytes, in a buffer, whose alignment leaves room for their width.
+    /// The slots of a buffer, each of fewer than 64 bytes; the width is kept in the low bits, which the
+    /// buffer's alignment leaves free.
     pub(crate) fn slots(buffer: &Buffer, width: usize) -> Ahead {
         debug_assert!(buffer.as_ptr().addr().is_multiple_of(64) && width < 64);
         Ahead(buffer.as_ptr().wrapping_add(width))
@@ -27,7 +28,7 @@ impl Ahead {
         self.0
     }
 
-    /// Where a slot is.
+    /// The address of a slot.
     #[inline]
     pub(crate) fn slot(self, slot: usize) -> *const u8 {
         let width = self.0.addr() % 64;
@@ -35,10 +36,10 @@ impl Ahead {
     }
 }
 
-/// What links lead to.
+/// A node that links lead to.
 pub(crate) trait Linked {
-    /// Places that its readers go to next.
+    /// The addresses that its readers read next.
     type Ahead: Copy;
-    /// Where they are.
+    /// These addresses.
     fn ahead(&self) -> Self::Ahead;
 }

@@ -1,21 +1,20 @@
 //! Links between the nodes of the version tree: pointers without a counter.
 //!
-//! A link is copied with its parent; how long a node lives is not counted but known, from the stamps. The
-//! rules that make it sound, each the duty of one place:
+//! A link is copied with its parent. Nodes have no reference counts: how long a node lives follows from the
+//! stamps. Three rules make this sound; one place in the code is responsible for each:
 //!
 //! 1. A node is reached only from a root that is pinned: by the branch that works on it (`Branch`), or by a
-//!    snapshot whose stamp is entered (`TableSnapshot`). Links do not leave the crate, references to nodes
+//!    snapshot whose stamp is entered (`TableSnapshot`). Links do not leave the crate; references to nodes
 //!    borrow from one of the two.
-//! 2. A node is given out for writing only if it bears the stamp of the edit: then no snapshot has been taken
-//!    since it was made, so that it hangs in this branch alone, which the caller holds exclusively. Or if all
-//!    snapshots that were taken since are gone (`Edit::alone_has`): then it is *adopted*, and bears the stamp
-//!    from now on.
+//! 2. A node is written only if it has the stamp of the edit: then no snapshot has been taken since it was
+//!    made, so that only this branch leads to it, which the caller holds exclusively. Or if all snapshots
+//!    that were taken since are gone (`Edit::alone_has`): then it is *adopted*, which gives it the stamp.
 //! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it
 //!    (`Branch::sweep`), or with the table.
 //!
-//! A link also says where what the node leads to begins ([`Linked::Ahead`]), so that both are asked for at
-//! once: from a row group to a value it is four misses one after the other, and so two; to a layout key it is
-//! one.
+//! A link also has the addresses that a reader of the node reads next ([`Linked::Ahead`]), so that both are
+//! prefetched together: from a row group to a value there would be four cache misses one after the other, and
+//! so there are two; to a layout key there is one.
 //!
 //! This is a leaf module with `unsafe`. Its slow twin would copy the whole path for every change, which the
 //! model test reaches by taking a snapshot after every operation.
@@ -27,14 +26,14 @@ use super::stamp::Stamp;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// See the module.
+/// A pointer to a node, with what its readers read next.
 pub(crate) struct Link<T: Linked> {
     node: NonNull<T>,
     ahead: T::Ahead,
 }
 
 // SAFETY: a link gives what a shared reference gives, and `edit` what an exclusive one gives, by the rules
-// above; what lies ahead is never read.
+// above; the addresses ahead are never read.
 unsafe impl<T: Linked + Send + Sync> Send for Link<T> {}
 // SAFETY: as above.
 unsafe impl<T: Linked + Send + Sync> Sync for Link<T> {}
@@ -53,7 +52,7 @@ impl<T: Linked> Link<T> {
         Link { node: NonNull::from(Box::leak(Box::new(node))), ahead }
     }
 
-    /// Looks again where the node leads to.
+    /// Updates the addresses ahead.
     #[inline]
     pub(crate) fn renew(&mut self) {
         self.ahead = self.node().ahead();
@@ -68,30 +67,30 @@ impl<T: Linked> Link<T> {
         unsafe { self.node.as_ref() }
     }
 
-    /// Where the node leads to.
+    /// The addresses that a reader of the node reads next.
     #[inline]
     pub(crate) fn ahead(self) -> T::Ahead {
         self.ahead
     }
 
-    /// Asks for the memory of the node.
+    /// Prefetches the node.
     #[inline]
     pub(crate) fn prefetch(self) {
         self.prefetch_first(size_of::<T>());
     }
 
-    /// Asks for the first bytes of the node.
+    /// Prefetches the first bytes of the node.
     #[inline]
     pub(crate) fn prefetch_first(self, bytes: usize) {
         prefetch_all(self.node.as_ptr(), bytes);
     }
 
-    /// The memory of the node, for one who may keep it for longer than the node lives.
+    /// The address of the node, which may be kept for longer than the node lives.
     pub(crate) fn place(self) -> Ahead {
         Ahead::to(self.node.as_ptr())
     }
 
-    /// Where the node is, as a number that tells it apart from all others that there are now.
+    /// The address of the node as a number, which no other living node has.
     pub(crate) fn address(self) -> usize {
         self.node.as_ptr() as usize
     }
@@ -101,7 +100,7 @@ impl<T: Linked> Link<T> {
         self.node == other.node
     }
 
-    /// The node for writing, which bears the stamp of the edit.
+    /// The node for writing, which must have the stamp of the edit.
     #[inline]
     pub(crate) fn own(&mut self, stamp: Stamp, of: impl Fn(&T) -> Stamp) -> &mut T {
         assert!(of(self) == stamp, "a node is written by the branch whose stamp it bears");
@@ -109,14 +108,14 @@ impl<T: Linked> Link<T> {
         unsafe { self.node.as_mut() }
     }
 
-    /// Makes the node, which this branch alone has, bear a stamp of it.
+    /// Gives the node, which only this branch leads to, a stamp of the branch.
     #[inline]
     pub(crate) fn adopt(&mut self, stamp: Stamp, of: impl Fn(&mut T) -> &mut Stamp) {
-        // SAFETY: rule 2. Who let the last snapshot go has read what it wanted before.
+        // SAFETY: rule 2. The reads of the last snapshot happened before it was dropped.
         *of(unsafe { self.node.as_mut() }) = stamp;
     }
 
-    /// Frees the node, but not what hangs in it.
+    /// Frees the node, but not the nodes that it leads to.
     ///
     /// Only for nodes that nothing shows any more: rule 3.
     pub(crate) fn free(self) {

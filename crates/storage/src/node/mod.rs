@@ -1,10 +1,10 @@
-//! Nodes: what a version of a table is made of, before it is known what a node holds.
+//! Nodes of the version tree, whatever they hold.
 //!
 //! ```text
 //! stamp        when a node was made
-//! prefetch ◀── link ──▶ ahead      a pointer to a node, and where what that leads to begins
+//! prefetch ◀── link ──▶ ahead      a pointer to a node, and what a reader of the node reads next
 //! ```
-//! Blocks are nodes, so this stands below them. Which nodes there are, and who may write them, is in
+//! Blocks are nodes, so this module is below them. The kinds of nodes, and who may write them, are in
 //! [`crate::tree`].
 
 mod ahead;

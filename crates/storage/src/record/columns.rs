@@ -1,7 +1,8 @@
-//! Many rows: columns of blocks, and hidden numbers as runs.
+//! Many rows in one record: their columns as blocks, and hidden row numbers as runs.
 //!
-//! Rows stand in slices of equal length, but for the last one. What blocks of a column share, a dictionary or
-//! symbols, stands before the first block that has it, and is good until another one comes.
+//! The rows are cut into slices of equal length, but for the last one. What blocks of a column share (a
+//! dictionary or a symbol table) is written before the first block that uses it, and applies until the next
+//! one comes.
 
 use super::Flaw;
 use super::row::{Columns, Names, SHORT, Wording};
@@ -31,7 +32,7 @@ pub(crate) fn gather(root: &Root, rows: &[RowId], columns: &[usize], shape: &Sha
     Piece { block_slots: BLOCK_ROWS, slices, rows: rows.len() }
 }
 
-/// The names of some rows of a version, which ascend.
+/// The names of some rows of a version, in ascending order.
 pub(crate) fn names_of(root: &Root, rows: &[RowId], shape: &Shape) -> Names {
     let wording = Wording::of(shape);
     if wording != Wording::Numbers {
@@ -48,7 +49,7 @@ pub(crate) fn names_of(root: &Root, rows: &[RowId], shape: &Shape) -> Names {
 }
 
 impl Columns<'_> {
-    /// Appends the rows of a piece, which has these columns.
+    /// Appends the rows of a piece with these columns.
     pub(super) fn push_piece(&self, piece: &Piece, out: &mut Vec<u8>) {
         let width = piece.slices.first().map_or(0, |slice| slice.rows);
         debug_assert!(piece.slices.iter().rev().skip(1).all(|slice| slice.rows == width), "slices are full");
@@ -74,14 +75,14 @@ impl Columns<'_> {
         }
     }
 
-    /// The rows that come next.
+    /// Reads the next rows.
     pub(super) fn read_piece(&self, cursor: &mut Cursor<'_>) -> Result<Piece, Flaw> {
         let number = |cursor: &mut Cursor<'_>| {
             cursor.varint().and_then(|number| usize::try_from(number).ok()).ok_or(SHORT)
         };
         let (rows, width) = (number(cursor)?, number(cursor)?);
         let is_width = (1..=BLOCK_ROWS).contains(&width);
-        // Each block takes some bytes.
+        // Each block takes at least a byte.
         if !is_width || self.columns.is_empty() || rows.div_ceil(width) > cursor.left() {
             return Err("its number of rows");
         }
@@ -109,7 +110,7 @@ impl Columns<'_> {
 }
 
 impl Names {
-    /// How many they are.
+    /// The number of rows.
     pub(super) fn len(&self) -> u64 {
         match self {
             Names::Numbers(runs) => runs.iter().map(|(_, rows)| rows).sum(),

@@ -1,21 +1,20 @@
-//! Redo records: what was done to the rows of tables, as bytes, and back (docs/design/file-format.md, "Redo
+//! Redo records: changes of the rows of tables, as bytes and back (docs/design/file-format.md, "Redo
 //! records"). The log consists of them.
 //!
-//! A record is a kind and a counted body, so that who reads it knows where the next one begins. It says which
-//! row by a *name* ([`RowName`]), because places are nobody's to rely on: in a table without a layout key its
-//! hidden number, in one whose layout key is distinct the key, and else all its values, of which any equal
-//! row will do. What it says of a row beside the name is what the row becomes: there is no way back.
+//! A record is a kind and a body with its length, so that a reader can find the next one. It identifies a row
+//! by a *name* ([`RowName`]), since places of rows change: the hidden row number in a table without a layout
+//! key; the key, if the layout key is unique; and else all values of the row, where any of several equal rows
+//! will do. Beside the name it only says what the row becomes: a record cannot be undone.
 //!
 //! ```text
 //! row         rows and names as bytes
 //! columns     many rows as columns of blocks, which [`crate::block::serialized`] writes
 //! write       a change to a record          read        a record to a change
 //! ```
-//! Invariants: the same change has the same bytes; bytes that are no record are an error, and neither a panic
-//! nor more memory than some multiple of their length. A table whose key is distinct has no two rows with the
-//! same key at the moment at which one of them is named. What is not done here: applying records
-//! ([`crate::table`]), ordering them ([`crate::wal`]), what those of names are about
-//! ([`crate::checkpoint`]).
+//! Invariants: the same change gives the same bytes. Bytes that are no record give an error; they cause no
+//! panic, and take no more memory than a multiple of their length. When a row of a table with a unique key is
+//! named, the table has no other row with that key. Not here: applying records ([`crate::table`]), ordering
+//! them ([`crate::wal`]), and what records of names mean ([`crate::checkpoint`]).
 
 mod columns;
 mod read;
@@ -31,7 +30,7 @@ pub(crate) use write::{Recorder, push_record};
 
 use entasis_vector::{Error, ErrorKind};
 
-/// The kinds of records, as bytes that stay.
+/// The kinds of records, by their bytes in the log, which never change.
 pub(crate) mod kind {
     pub(super) const INSERT: u8 = 1;
     pub(super) const DELETE: u8 = 2;
@@ -48,7 +47,7 @@ pub(crate) mod kind {
 /// What is wrong with bytes that should be a record.
 pub(crate) type Flaw = &'static str;
 
-/// The error of what is wrong. Whoever has the log says where.
+/// The error for a flaw. The reader of the log adds the place.
 pub(crate) fn damaged(flaw: &str) -> Error {
     Error::new(ErrorKind::Corruption, format!("a redo record is damaged: {flaw}"))
 }

@@ -1,5 +1,5 @@
-//! Records to changes: whatever the bytes are, the answer is a change that the table could have, or what is
-//! wrong. If it has the rows that are named is for who applies it.
+//! Reads changes from records. Whatever the bytes are, the result is a change that fits the table, or what is
+//! wrong. Whether the table has the rows that are named is for the caller to find out.
 
 use super::row::{Columns, Names, RowName, SHORT, Wording, read_bits, read_name};
 use super::{Flaw, damaged, kind};
@@ -8,10 +8,10 @@ use crate::tree::{Piece, Shape};
 use crate::value::Datum;
 use entasis_vector::Result;
 
-/// The records of a commit, one after the other.
+/// An iterator over the records of a commit.
 pub(crate) struct Records<'a>(Cursor<'a>);
 
-/// A record, of whose body nothing is known yet.
+/// A record whose body has not been looked at.
 pub(crate) struct Record<'a> {
     kind: u8,
     body: Cursor<'a>,
@@ -20,20 +20,20 @@ pub(crate) struct Record<'a> {
 /// What a record does to a table.
 #[derive(Debug)]
 pub(crate) enum Change<'a> {
-    /// A row comes.
+    /// A row is inserted.
     Insert {
-        /// Its number, in a table without a layout key; otherwise 0.
+        /// Its row number, in a table without a layout key; otherwise 0.
         number: u64,
         /// Its values.
         row: Vec<Datum<'a>>,
     },
-    /// A row goes.
+    /// A row is deleted.
     Delete(RowName<'a>),
     /// Columns of a row change.
     Update(RowName<'a>, Vec<(usize, Datum<'a>)>),
-    /// Many rows come.
+    /// Many rows are inserted.
     InsertMany {
-        /// The number of the first one, in a table without a layout key; otherwise 0.
+        /// The row number of the first, in a table without a layout key; otherwise 0.
         first: u64,
         /// The rows.
         piece: Piece,
@@ -47,14 +47,14 @@ pub(crate) enum Change<'a> {
         /// Their new values.
         values: Piece,
     },
-    /// Many rows go.
+    /// Many rows are deleted.
     DeleteMany(Names),
-    /// All rows go.
+    /// All rows are deleted.
     Clear,
 }
 
 impl<'a> Records<'a> {
-    /// Those that some bytes are.
+    /// The records that consist of these bytes.
     pub(crate) fn new(bytes: &'a [u8]) -> Records<'a> {
         Records(Cursor::new(bytes))
     }
@@ -72,7 +72,7 @@ impl<'a> Iterator for Records<'a> {
         };
         let record = record(&mut self.0);
         if record.is_none() {
-            // Nobody knows where the next one begins.
+            // It is not known where the next one begins.
             self.0 = Cursor::new(&[]);
         }
         Some(record.ok_or_else(|| damaged(SHORT)))
@@ -85,20 +85,20 @@ impl<'a> Record<'a> {
         self.kind
     }
 
-    /// What it says, if it is not of rows.
+    /// Its body, for a record that is not about rows.
     pub(crate) fn body(self) -> Cursor<'a> {
         self.body
     }
 
-    /// The id of the table that it is about, if it is of rows.
+    /// The id of the table whose rows it is about.
     ///
     /// # Errors
-    /// Corruption, if it ends too early.
+    /// Corruption, if the record ends too early.
     pub(crate) fn table(&mut self) -> Result<u64> {
         self.body.varint().ok_or_else(|| damaged(SHORT))
     }
 
-    /// What it does to the table, which has a shape. Asked for behind [`Record::table`].
+    /// What it does to the table, whose shape is given. To be called after [`Record::table`].
     ///
     /// # Errors
     /// Corruption, if it is no record of such a table.

@@ -1,4 +1,5 @@
-//! Rows and names of rows: a bit for each column, 1 for NULL, and the values of the others.
+//! Rows and names of rows as bytes: a bit for each column, which is 1 for NULL, then the values of the other
+//! columns.
 
 use super::Flaw;
 use crate::backend::bytes::{Cursor, push_counted, push_varint, push_zigzag};
@@ -7,27 +8,27 @@ use crate::tree::{Piece, Root, RowId, Shape};
 use crate::value::Datum;
 use entasis_vector::{DataType, Interval, PhysicalType};
 
-/// What a record ends too early for.
+/// The flaw of a record that ends too early.
 pub(super) const SHORT: Flaw = "it ends too early";
 
-/// What rows of a table are called by.
+/// What identifies the rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wording {
-    /// Their hidden numbers.
+    /// Their hidden row numbers.
     Numbers,
-    /// The columns of the layout key, of which no two rows have the same values.
+    /// The columns of the layout key, which is unique.
     Key(Vec<usize>),
-    /// All their values: so many columns.
+    /// All their values, of so many columns.
     Rows(usize),
 }
 
 impl Wording {
-    /// That of a table.
+    /// What identifies the rows of a table of this shape.
     pub(crate) fn of(shape: &Shape) -> Wording {
         let key = &shape.options.layout_key;
         match &shape.key {
             None => Wording::Numbers,
-            // Keys with a NULL have no equals, but are no names either.
+            // A key with a NULL equals no other, so that it is unique; but it cannot be looked up.
             Some(_) if shape.options.is_distinct() && key.iter().all(|&c| !shape.schema[c].nullable) => {
                 Wording::Key(key.clone())
             }
@@ -35,7 +36,7 @@ impl Wording {
         }
     }
 
-    /// The columns that a name has the values of.
+    /// The columns whose values are in a name.
     pub(crate) fn columns(&self) -> Vec<usize> {
         match self {
             Wording::Numbers => Vec::new(),
@@ -44,7 +45,7 @@ impl Wording {
         }
     }
 
-    /// The name of a row with a number, whose values are `value` of each column.
+    /// The name of a row with a row number, where `value` gives the value of each column.
     pub(crate) fn name<'a>(&self, number: u64, mut value: impl FnMut(usize) -> Datum<'a>) -> RowName<'a> {
         match self {
             Wording::Numbers => RowName::Number(number),
@@ -59,27 +60,27 @@ impl Wording {
     }
 }
 
-/// What a row is called by, wherever it stands.
+/// Identifies a row, wherever it is stored.
 #[derive(Debug, Clone)]
 pub(crate) enum RowName<'a> {
     /// The values of the layout key.
     Key(Vec<Datum<'a>>),
-    /// All values; any row that is equal will do.
+    /// All values; any row with equal values will do.
     Row(Vec<Datum<'a>>),
-    /// The hidden number.
+    /// The hidden row number.
     Number(u64),
 }
 
 /// The names of many rows.
 #[derive(Debug)]
 pub(crate) enum Names {
-    /// Hidden numbers: the first of some that follow one another, and how many. They ascend.
+    /// Runs of consecutive row numbers, ascending: the first of each run, and its length.
     Numbers(Vec<(u64, u64)>),
     /// Values of the layout key, or of all columns.
     Columns(Piece),
 }
 
-/// The columns of a table, some or all.
+/// Some or all columns of a table.
 pub(super) struct Columns<'a> {
     pub(super) shape: &'a Shape,
     pub(super) columns: &'a [usize],
@@ -90,13 +91,13 @@ impl Columns<'_> {
         self.columns.iter().map(|&column| self.shape.schema[column].ty)
     }
 
-    /// Appends a row: a datum for each column.
+    /// Appends a row, which has a datum for each column.
     pub(super) fn push<'d>(&self, row: impl Iterator<Item = Datum<'d>> + Clone, out: &mut Vec<u8>) {
         push_bits(row.clone().map(Datum::is_null), out);
         row.zip(self.types()).for_each(|(datum, ty)| push_value(datum, ty, out));
     }
 
-    /// The row that comes next.
+    /// Reads the next row.
     pub(super) fn read<'a>(&self, cursor: &mut Cursor<'a>) -> Result<Vec<Datum<'a>>, Flaw> {
         let nulls = read_bits(self.columns.len(), cursor)?;
         let values = self.types().enumerate();
@@ -108,7 +109,7 @@ impl Columns<'_> {
     }
 }
 
-/// Appends a bit for each of some columns, and zeros up to a byte.
+/// Appends bits, and zeros up to a whole byte.
 pub(super) fn push_bits(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
     for (at, bit) in bits.enumerate() {
         if at % 8 == 0 {
@@ -120,7 +121,7 @@ pub(super) fn push_bits(bits: impl Iterator<Item = bool>, out: &mut Vec<u8>) {
     }
 }
 
-/// As many bits, in bytes.
+/// The bytes with a bit for each of so many columns.
 pub(super) fn read_bits<'a>(columns: usize, cursor: &mut Cursor<'a>) -> Result<&'a [u8], Flaw> {
     let bytes = cursor.take(columns.div_ceil(8)).ok_or(SHORT)?;
     let left = columns % 8;
@@ -190,7 +191,7 @@ pub(super) fn push_name(name: &RowName<'_>, shape: &Shape, wording: &Wording, ou
     }
 }
 
-/// The name that comes next.
+/// Reads the next name.
 pub(super) fn read_name<'a>(
     shape: &Shape,
     wording: &Wording,

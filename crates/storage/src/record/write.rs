@@ -1,4 +1,4 @@
-//! Changes to records.
+//! Writes records of changes.
 
 use super::kind;
 use super::row::{Columns, Names, RowName, Wording, push_bits, push_name};
@@ -12,7 +12,7 @@ pub(crate) fn push_record(kind: u8, body: &[u8], out: &mut Vec<u8>) {
     push_counted(out, body);
 }
 
-/// Appends the records of what is done to one table.
+/// Appends the records of changes of one table.
 pub(crate) struct Recorder<'a> {
     /// The id of the table.
     table: u64,
@@ -26,7 +26,7 @@ impl<'a> Recorder<'a> {
         Recorder { table, shape, wording, out }
     }
 
-    /// What rows of the table are called by.
+    /// What identifies the rows of the table.
     pub(crate) fn wording(&self) -> &'a Wording {
         self.wording
     }
@@ -44,7 +44,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// A row comes: a datum for each column. Its number, if the table has no layout key.
+    /// A row is inserted, with a datum for each column. `number` is its row number, if the table has no
+    /// layout key.
     pub(crate) fn insert(&mut self, number: u64, row: &[Datum<'_>]) {
         self.record(kind::INSERT, |own, body| {
             own.push_number(number, body);
@@ -53,12 +54,12 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    /// A row goes.
+    /// A row is deleted.
     pub(crate) fn delete(&mut self, name: &RowName<'_>) {
         self.record(kind::DELETE, |own, body| push_name(name, own.shape, own.wording, body));
     }
 
-    /// Columns of a row change. Of what is said twice of one, the last counts.
+    /// Columns of a row change. If a column is given twice, the last value counts.
     pub(crate) fn update(&mut self, name: &RowName<'_>, changes: &[(usize, Datum<'_>)]) {
         self.record(kind::UPDATE, |own, body| {
             push_name(name, own.shape, own.wording, body);
@@ -75,7 +76,7 @@ impl<'a> Recorder<'a> {
         all.filter(|&column| is_one(column)).collect()
     }
 
-    /// Many rows come. The number of the first one, if the table has no layout key.
+    /// Many rows are inserted. `first` is the row number of the first one, if the table has no layout key.
     pub(crate) fn insert_many(&mut self, first: u64, piece: &Piece) {
         self.record(kind::INSERT_MANY, |own, body| {
             own.push_number(first, body);
@@ -84,7 +85,7 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    /// Columns of many rows change, which ascend; `values` has them.
+    /// Some columns of many rows change, in ascending order; `values` has the new values.
     pub(crate) fn update_many(&mut self, names: &Names, columns: &[usize], values: &Piece) {
         debug_assert!(columns.is_sorted() && names.len() == values.rows as u64);
         self.record(kind::UPDATE_MANY, |own, body| {
@@ -94,12 +95,12 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    /// Many rows go.
+    /// Many rows are deleted.
     pub(crate) fn delete_many(&mut self, names: &Names) {
         self.record(kind::DELETE_MANY, |own, body| names.push(own.shape, own.wording, body));
     }
 
-    /// All rows go.
+    /// All rows are deleted.
     pub(crate) fn clear(&mut self) {
         self.record(kind::CLEAR, |_, _| ());
     }

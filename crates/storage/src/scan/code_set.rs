@@ -1,12 +1,12 @@
-//! Code sets: which entries of a dictionary satisfy a condition, so that rows are looked up by their codes.
+//! Code sets: which entries of a dictionary satisfy a condition, so that rows are tested by their codes.
 //!
-//! A condition on a dictionary column is a table of truth: an answer for each entry, and one for NULL.
-//! Dictionaries of row groups are sorted, so that a comparison or a prefix is one run of codes, and a short
-//! list is a few. Up to [`MOST_RUNS`] runs are compared as ranges of integers are; otherwise each code is
-//! looked up.
+//! A condition on a dictionary column is given by its truth table: an answer for each entry, and one for
+//! NULL. Dictionaries of row groups are sorted, so that a comparison or a prefix is one run of codes, and a
+//! short list is a few runs. Up to [`MOST_RUNS`] runs are compared as ranges of integers are; otherwise each
+//! code is looked up.
 //!
-//! A set is good for blocks with this very dictionary, and for constants that are among its entries. What
-//! makes the answers is not its affair. The slow twin is to ask for the entry of one slot after the other.
+//! A set applies to blocks with this very dictionary, and to constants. How the answers were computed does
+//! not matter here. The slow twin looks up the entry of one slot after the other.
 
 use crate::block::codes::with_codes;
 use crate::block::masks::WORDS;
@@ -19,20 +19,21 @@ use entasis_vector::{DataType, Dictionary, StringView, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Runs of codes that are compared one after the other.
+/// The most runs of codes that are compared one after the other.
 const MOST_RUNS: usize = 4;
 
-/// What rows are to satisfy, as far as codes of blocks tell it.
+/// A condition on rows that can be tested on encoded blocks.
 #[derive(Debug, Clone)]
 pub enum Condition {
     /// Integers in a range.
     Range(ValueRange),
-    /// Strings with codes of a set, of the column with this index in the table. See [`RowGroup::dictionary`].
+    /// Strings whose codes are in a set; with the index of their column in the table. See
+    /// [`RowGroup::dictionary`].
     Codes(usize, Arc<CodeSet>),
 }
 
 impl Condition {
-    /// Index in the table of the column that it is about.
+    /// The index of its column in the table.
     pub fn column(&self) -> usize {
         match self {
             Condition::Range(range) => range.column,
@@ -41,20 +42,20 @@ impl Condition {
     }
 }
 
-/// See the module.
+/// A set of dictionary codes.
 #[derive(Debug)]
 pub struct CodeSet {
     dictionary: Arc<Dictionary>,
-    /// By entry, whether it is in the set.
+    /// For each entry, whether it is in the set.
     entries: Vec<bool>,
     /// The codes of the set, first and last of each run, if these are few.
     runs: Option<Vec<(u64, u64)>>,
-    /// True if NULL satisfies the condition.
+    /// NULL satisfies the condition.
     null: bool,
 }
 
 impl CodeSet {
-    /// Those of the entries of a sorted dictionary that `entries` is true of, and NULL if `null`.
+    /// The entries of a sorted dictionary for which `entries` is true, and NULL if `null`.
     ///
     /// # Panics
     /// If there are not as many answers as entries.
@@ -76,7 +77,7 @@ impl CodeSet {
         &self.dictionary
     }
 
-    // PERF: a byte an entry, as a bit would be one more step in a loop of a few.
+    // PERF: an entry has a byte; a bit would be one more step in a short loop.
     #[inline(always)]
     fn has(&self, code: u64) -> bool {
         self.entries.get(code as usize).copied().unwrap_or(false)
@@ -91,7 +92,7 @@ impl CodeSet {
     fn narrow(&self, codes: &Codes, masks: &mut [u64]) {
         let Some(runs) = &self.runs else {
             return with_codes!(codes, C, slots => {
-                search::narrow_where(slots, masks, |code: C| self.has(code.code()))
+                search::narrow_by_lookup(slots, masks, |code: C| self.has(code.code()))
             });
         };
         let max = codes.max();

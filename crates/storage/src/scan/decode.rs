@@ -14,9 +14,8 @@ impl RowGroup {
         self.decode_runs(column, out.physical(), std::slice::from_ref(&(first..first + rows)), out);
     }
 
-    /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, whose values come one behind the other.
-    /// `held` is the column's default physical type; `out` has that, or a narrower one of integers that hold
-    /// every value.
+    /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, to consecutive positions. `held` is the
+    /// column's default physical type; `out` has that, or a narrower integer type that holds every value.
     pub fn decode_runs(&self, column: usize, held: PhysicalType, runs: &[Range<usize>], out: &mut Vector) {
         let slots: usize = runs.iter().map(Range::len).sum();
         read::decode(self, column, held, runs, slots.max(CHUNK_ROWS), out);
@@ -55,7 +54,7 @@ impl RowGroup {
 
     /// Decodes the given positions of runs, which ascend and are of live slots, one behind the other. `held`
     /// and `out` as in [`RowGroup::decode_runs`].
-    // PERF: what follows is as short as they are few, and what leads to their blocks is waited for together.
+    // PERF: later steps take less time for few rows, and the cache misses on the way to their blocks overlap.
     pub fn gather_runs(
         &self,
         column: usize,
@@ -73,7 +72,7 @@ impl RowGroup {
         read::gather(self, column, held, runs, positions, positions.len().max(CHUNK_ROWS), out);
     }
 
-    /// [`RowGroup::gather_runs`] without looking at blocks; false if that is not possible.
+    /// [`RowGroup::gather_runs`] by digests alone; false if that is not possible.
     fn gather_by_digests(
         &self,
         column: usize,

@@ -1,9 +1,9 @@
 //! Folding: the count, the sum and the extremes of a column's rows, block after block, as they are encoded.
 //!
-//! Nothing is copied. A constant block is a multiplication and so is a run, codes are folded as codes and get
-//! their base once, and a block whose bounds cannot better an extreme is not read at all. Where there may be
-//! NULLs, the runs of slots without are found first. The slow twin is to decode, and to look at one value
-//! after the other.
+//! Nothing is copied. A constant block takes one multiplication, and so does a run; codes are folded as
+//! codes, and their base is added once; a block whose bounds cannot improve an extreme is not read at all.
+//! Where there may be NULLs, runs of slots without NULLs are found first. The slow twin decodes and looks at
+//! one value after the other.
 
 use crate::block::cells::{self, Slots};
 use crate::block::codes::with_codes;
@@ -59,7 +59,7 @@ fn extreme<T: Integer>(slots: Slots<'_>, from: usize, count: usize, largest: boo
 
 /// Folds columns of integers of up to 64 bits. All slots of `runs` are rows.
 impl RowGroup {
-    /// Rows where `column` is not NULL.
+    /// The number of rows where `column` is not NULL.
     pub fn count_runs(&self, column: usize, runs: &[Range<usize>]) -> usize {
         block_parts(self, column, runs).map(|part| part.count()).sum()
     }
@@ -86,8 +86,7 @@ impl RowGroup {
         })
     }
 
-    /// The parts of `runs`, and the blocks to come asked for: with their values, if these are read for
-    /// certain.
+    /// The parts of `runs`, while coming blocks are prefetched: with their values, if these are surely read.
     fn block_parts_ahead<'a>(
         &'a self,
         column: usize,
@@ -109,7 +108,7 @@ impl RowGroup {
 }
 
 impl Block {
-    /// False if it has no value that is larger, or smaller, than `best`.
+    /// False if it has no value that is larger than `best`, or smaller if the smallest is wanted.
     fn may_better(&self, best: i128, largest: bool) -> bool {
         let bound = if largest { &self.zone.max } else { &self.zone.min };
         match bound {
@@ -227,7 +226,7 @@ impl BlockPart<'_> {
         }
     }
 
-    /// How many slots from `at` on, before `end`, are NULL like one another, or not NULL.
+    /// How many slots from `at` on, before `end`, are NULL, or not NULL if `valid`.
     fn same(&self, at: usize, end: usize, valid: bool) -> usize {
         let mut next = at;
         while next < end {
@@ -243,7 +242,7 @@ impl BlockPart<'_> {
     }
 }
 
-/// The number that a slot holds.
+/// The number in a slot.
 fn number(value: Datum<'_>) -> i128 {
     match value {
         Datum::Integer(v) => v,

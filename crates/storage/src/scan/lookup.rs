@@ -1,8 +1,8 @@
 //! Finding rows by their layout key: point and range queries, section 3 of *Optimal Column Layout for Hybrid
 //! Workloads*.
 //!
-//! A point query looks through the partitions that may hold the key, 64 slots at a time. A range query
-//! filters the first and the last partition and consumes those between whole.
+//! A point query searches the partitions that may hold the key, 64 slots at a time. A range query filters the
+//! first and the last partition; all rows of the partitions in between are in the range.
 
 use crate::block::masks::bits_inside;
 use crate::tree::key::{Key, LayoutKey};
@@ -10,7 +10,7 @@ use crate::tree::{Root, RowGroup, RowId, Shape};
 use crate::value::Datum;
 use std::ops::{Bound, Range};
 
-/// Slices of a partition that are asked for at once; a longer one is read as it comes.
+/// Slices of a partition that are prefetched together; those of a longer partition are not.
 const FEW_SLICES: usize = 4;
 
 /// Slots that a range query reads.
@@ -18,13 +18,13 @@ const FEW_SLICES: usize = 4;
 pub struct SlotRange {
     /// Index of the row group.
     pub group: usize,
-    /// The slots, of which live ones are rows.
+    /// The slots; only live ones are rows.
     pub slots: Range<usize>,
-    /// True if every row is in the range; otherwise each must be tested.
+    /// All rows are in the range; otherwise each must be tested.
     pub is_whole: bool,
 }
 
-/// The row with a number, in a table without a layout key.
+/// The row with a row number, in a table without a layout key.
 pub(crate) fn by_number(root: &Root, number: u64) -> Option<RowId> {
     let group = root.groups.partition_point(|group| group.numbers.first() <= number).checked_sub(1)?;
     let node = &root.groups[group];
@@ -42,7 +42,7 @@ pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<
     found
 }
 
-/// Calls `each` with every row whose layout key is `datums`, until it says no.
+/// Calls `each` with every row whose layout key is `datums`, until it returns false.
 pub(crate) fn find_each(
     root: &Root,
     shape: &Shape,
@@ -70,7 +70,7 @@ pub(crate) fn find_each(
 }
 
 impl RowGroup {
-    /// Calls `each` with the slots among some whose layout key is `datums`. False if it said no.
+    /// Calls `each` with the slots in a range whose layout key is `datums`. False if `each` returned false.
     fn find(
         &self,
         key: &LayoutKey,
@@ -141,7 +141,7 @@ pub(crate) fn range(root: &Root, low: Bound<&Key>, high: Bound<&Key>) -> Vec<Slo
         let (from, to) = (first(&group.fences), last(&group.fences));
         for partition in from..=to {
             let slots = group.partitions[partition].slots();
-            // What lies between two partitions that are whole is whole.
+            // Everything between two whole partitions is whole.
             let next = if partition + 1 < group.fences.len() {
                 Some(group.fences.get(partition + 1))
             } else {

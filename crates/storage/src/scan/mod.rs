@@ -7,8 +7,8 @@
 //!               ◀── fold          counted, summed, compared, and not copied
 //!          row                    one row's
 //! ```
-//! Everything here is methods of [`RowGroup`](crate::tree::RowGroup), or functions of a root: nothing is
-//! kept, and nothing is written.
+//! All of this is methods of [`RowGroup`](crate::tree::RowGroup), or functions of a root. Nothing is stored
+//! here, and nothing is written.
 
 mod code_set;
 mod decode;

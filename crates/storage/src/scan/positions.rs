@@ -1,17 +1,17 @@
 //! Positions from masks: the numbers of the bits that are set.
 //!
-//! With AVX-512 (VBMI2) half a word's numbers are compressed at once, whatever bits are set; elsewhere bits
-//! are counted off, eight numbers together.
+//! With AVX-512 (VBMI2) the numbers of half a word are compressed at once, whatever bits are set; elsewhere
+//! the lowest bit is taken off repeatedly, eight numbers at a time.
 //!
-//! This is a leaf module with `unsafe`: what was written behind the end of a vector becomes part of it. The
-//! slow twin pushes one number after the other.
+//! This is a leaf module with `unsafe`: numbers are written to the spare capacity of a vector, which then
+//! grows. The slow twin pushes one number after the other.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
 use entasis_vector::simd::AVX512;
 use std::mem::MaybeUninit;
 
-/// Numbers that are written together, though fewer may be left.
+/// Numbers that are written together, even if fewer are left.
 const STEP: usize = 8;
 
 /// Appends the numbers of the bits of `masks` that are set; bit 0 of the first has number `first`. Numbers
@@ -39,9 +39,10 @@ pub(crate) fn push_bits(first: u16, masks: &[u64], numbers: &mut Vec<u16>) {
     unsafe { numbers.set_len(numbers.len() + found) };
 }
 
-/// Writes the numbers to the front of `room`, which has a place for every bit. How many there are.
-// PERF: eight at a time, so that a branch is wrong once a word at most: a range that leaves a tenth of the
-// rows takes a sixth less time. A word that is full is a range, which is written by vectors.
+/// Writes the numbers to the front of `room`, which has a place for every bit, and returns how many there
+/// are.
+// PERF: eight at a time, so that there is at most one mispredicted branch a word: a range that leaves a tenth
+// of the rows takes a sixth less time. A full word is a range of numbers, which is written by vectors.
 fn count_off(first: u16, masks: &[u64], room: &mut [MaybeUninit<u16>]) -> usize {
     let mut found = 0;
     for (word, &mask) in masks.iter().enumerate().filter(|(_, mask)| **mask != 0) {

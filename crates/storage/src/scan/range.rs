@@ -8,9 +8,9 @@ use entasis_vector::PhysicalType;
 /// ([`entasis_vector::value::float_ordinal`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRange {
-    /// Index in the table.
+    /// The index of the column in the table.
     pub column: usize,
-    /// How its values are held.
+    /// The physical type that holds its values.
     pub physical: PhysicalType,
     /// The least value.
     pub low: i128,
@@ -29,7 +29,7 @@ impl ValueRange {
 }
 
 impl RowGroup {
-    /// False if no value of a block lies in a range of its column. To be asked of one block after the other.
+    /// False if no value of a block lies in a range of its column. To be called for block after block.
     pub fn may_be_within(&self, block: usize, range: &ValueRange) -> bool {
         match self.digest_of(range.column, block).and_then(|digest| digest.bounds()) {
             Some((low, high)) => i128::from(low) <= range.high && range.low <= i128::from(high),
@@ -40,7 +40,7 @@ impl RowGroup {
         }
     }
 
-    /// True if ranges of a column are compared without looking at most of its blocks.
+    /// True if ranges of a column are mostly tested without looking at blocks.
     pub fn is_digested(&self, column: usize) -> bool {
         self.digest_of(column, 0).is_some()
     }

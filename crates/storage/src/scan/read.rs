@@ -1,11 +1,11 @@
 //! Reading slots: runs of a column, block after block, as vectors.
 //!
-//! What is read is a *window*: one run of slots or several, whose values come one behind the other: all of
-//! them ([`decode`]), those at some positions, where they stand ([`decode_selected`]), or those one behind
-//! the other ([`gather`]). They come out as a constant if all blocks are the same constant, as codes if they
-//! share a dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views
-//! there are empty or good. Strings are views into blocks and dictionaries, good as long as these are pinned,
-//! or into the vector's heap.
+//! A *window* is one or several runs of slots, whose positions are counted through. Read are all values
+//! ([`decode`]); only those at some positions, which stay in these positions ([`decode_selected`]); or only
+//! those at some positions, moved together ([`gather`]). The result is a constant vector if all blocks are
+//! the same constant, a dictionary vector if they share a dictionary, and flat otherwise. Positions of dead
+//! slots are initialized and mean nothing; string views there are empty or valid. Strings are views into
+//! blocks and dictionaries, valid while these are pinned, or into the vector's heap.
 
 use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
@@ -94,7 +94,7 @@ const SPARSE: usize = 8;
 // PERF: of 8 bytes, one in 16 costs as much as all; of 4 bytes, one in 32.
 const BYTES_FOR_ONE: usize = 128;
 
-/// Slots of a window.
+/// The number of slots in a window.
 fn slots_of(window: &[Range<usize>]) -> usize {
     window.iter().map(Range::len).sum()
 }

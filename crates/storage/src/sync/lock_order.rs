@@ -1,5 +1,5 @@
-//! The order of locks, checked in debug builds: a thread takes only locks that come behind all those that it
-//! holds, so no ring of threads can wait for one another.
+//! The order of locks, checked in debug builds: a thread only takes locks that come after all those that it
+//! holds, so there are no deadlocks.
 //!
 //! | lock | held for | what its holder may wait for |
 //! |---|---|---|
@@ -7,9 +7,9 @@
 //! | the names of the catalog | publishing a commit, taking snapshots of several tables | all below |
 //! | a table's head, by table id | a snapshot, a few rows, a fast-forward | later heads |
 //!
-//! A turn may be taken out of order if the wait for it is limited ([`Held::limited`]), since a wait that ends
-//! cannot close a ring for good. Locks that are taken with no other one inside are not listed;
-//! `docs/design/locks.md` names them all.
+//! A turn may be taken out of order if the wait for it is limited ([`Held::limited`]): such a deadlock ends
+//! by itself. Locks under which no other lock is taken are not listed; `docs/design/locks.md` names all of
+//! them.
 
 use super::thread_local;
 use std::cell::RefCell;
@@ -29,12 +29,12 @@ thread_local! {
     static HELD: RefCell<Vec<Lock>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A lock that the thread holds, for as long as this lives. Nothing in release builds.
+/// A lock that the thread holds while this lives. Empty in release builds.
 #[derive(Debug)]
 pub(crate) struct Held(#[cfg(debug_assertions)] Lock);
 
 impl Held {
-    /// Says that the thread is about to wait for a lock.
+    /// Notes that the thread is about to wait for a lock.
     ///
     /// # Panics
     /// In debug builds, if the thread holds a lock that does not come before it.
@@ -43,7 +43,7 @@ impl Held {
         Held::checked(lock, |held| held < lock)
     }
 
-    /// Says that the thread is about to wait for a turn, but not for long.
+    /// Notes that the thread is about to wait for a turn, but not for long.
     ///
     /// # Panics
     /// In debug builds, if the thread holds a lock other than turns of other tables.
@@ -58,7 +58,7 @@ impl Held {
             HELD.with(|held| {
                 let mut held = held.borrow_mut();
                 let before = held.iter().find(|held| !may_hold(**held));
-                // A thread that panics already gives back what it holds, in any order.
+                // A thread that is panicking releases its locks in any order.
                 assert!(
                     before.is_none() || std::thread::panicking(),
                     "{lock:?} is taken by a thread that holds {held:?}"
@@ -73,7 +73,7 @@ impl Held {
     }
 }
 
-/// Says that the thread is about to wait for a disk.
+/// Notes that the thread is about to wait for a disk.
 ///
 /// # Panics
 /// In debug builds, if the thread holds any lock.
@@ -90,7 +90,7 @@ pub(crate) fn assert_none_is_held() {
 #[cfg(debug_assertions)]
 impl Drop for Held {
     fn drop(&mut self) {
-        // Thread-local storage may be gone when the last locks of a thread are.
+        // Thread-local storage may be gone when a thread releases its last locks.
         let _ = HELD.try_with(|held| {
             let mut held = held.borrow_mut();
             if let Some(at) = held.iter().rposition(|lock| *lock == self.0) {

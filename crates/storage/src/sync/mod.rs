@@ -1,5 +1,5 @@
-//! What threads meet by. One module, so that `tests/interleavings` can put a scheduler of its own in the
-//! place of the standard library's.
+//! Locks, atomics and threads. All come from this module, so that `tests/interleavings` can replace those of
+//! the standard library by a scheduler's.
 
 pub(crate) mod lock_order;
 

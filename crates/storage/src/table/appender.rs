@@ -1,8 +1,9 @@
-//! Adding rows: one appender a worker, which encodes as it goes, and one commit for all of them.
+//! Adds rows in bulk: each worker has an appender, which encodes rows as they come, and one commit adds the
+//! rows of all of them.
 //!
-//! A worker's rows come morsel by morsel, in ascending order, but another worker may hold the morsels in
-//! between. So a row group spans only morsels that follow one another without a gap: what they gave is a
-//! *piece*, or several once it is as large as a row group, and the commit sorts pieces by morsel.
+//! A worker's rows come morsel by morsel, in ascending order, but other workers may have the morsels in
+//! between. So rows are only encoded together if their morsels are consecutive: they make a *piece*, or
+//! several once they fill a row group. The commit sorts pieces by morsel.
 
 use super::head::Table;
 use crate::builder::{Effort, GroupBuilder};
@@ -12,7 +13,7 @@ use entasis_vector::error::sqlstate::NOT_NULL;
 use entasis_vector::{Chunk, Error, ErrorKind, PhysicalType, Result, Vector};
 use std::sync::Arc;
 
-/// Takes the rows that one worker adds to a table. Nothing is seen of them before [`Table::commit`].
+/// Takes the rows that one worker adds to a table. None of them is visible before [`Table::commit`].
 pub struct Appender {
     table: Arc<Table>,
     builder: GroupBuilder,
@@ -23,31 +24,31 @@ pub struct Appender {
     pieces_bytes: usize,
 }
 
-/// The rows that an [`Appender`] took, encoded. Cheap to clone, but while there is a clone, adding them may
-/// copy them.
+/// The rows that an [`Appender`] took, encoded. Cheap to clone; but while there is a clone, adding the rows
+/// may copy them.
 #[derive(Debug, Clone)]
 pub struct AppendedRows {
-    /// Pieces by the first of the morsels they stem from; those of equal ones in their order.
+    /// Pieces, each with the first of its morsels; those with equal morsels in their order.
     pub(crate) pieces: Vec<(u64, Arc<Piece>)>,
-    /// By column.
+    /// A sketch for each column.
     pub(crate) sketches: Vec<Sketch>,
     types: Vec<PhysicalType>,
 }
 
-/// Rows that are to be added, ready to be hung into the tree.
+/// Rows that are ready to be added to the tree.
 pub(crate) struct Added {
     pub(crate) pieces: Vec<Arc<Piece>>,
-    /// Of each appender, by column.
+    /// For each appender, a sketch for each column.
     pub(crate) sketches: Vec<Vec<Sketch>>,
 }
 
 impl Table {
-    /// What one worker adds rows with.
+    /// An appender for one worker.
     pub fn appender(self: &Arc<Table>) -> Appender {
         Appender::new(self.clone())
     }
 
-    /// Pieces in the order of their morsels, small ones encoded together.
+    /// The pieces of all appenders in the order of their morsels, small ones encoded together.
     pub(crate) fn join(&self, appended: Vec<AppendedRows>) -> Result<Added> {
         let (pieces, sketches): (Vec<_>, Vec<_>) =
             appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
@@ -57,8 +58,8 @@ impl Table {
         Ok(Added { pieces, sketches })
     }
 
-    /// How builders encode rows of this table. By key, slices have the slots that are left empty already, so
-    /// that rows that come in order need not be laid anew.
+    /// How builders encode rows of this table. By key, slices already have ghost slots, so that rows that
+    /// come in order need not be laid out again.
     pub(crate) fn effort(&self, sketch: bool) -> Effort {
         let options = &self.shape.options;
         let (width, keyed) = (options.block_slots, self.shape.key.is_some());
@@ -113,8 +114,8 @@ impl Appender {
         Appender { table, builder, first_morsel: 0, last_morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
     }
 
-    /// Takes the rows of `chunk`: the table's columns in order, each of its type's default physical type (a
-    /// wide decimal may also travel in 64 bits). Morsels must not descend.
+    /// Takes the rows of `chunk`, which has the table's columns in order, each of its type's default physical
+    /// type (a wide decimal may also come in 64 bits). Morsels must not descend.
     ///
     /// # Errors
     /// Constraint, if a NULL is in a column that is declared `NOT NULL`; resource, if 1024 strings exceed 4
@@ -189,7 +190,7 @@ impl Appender {
 }
 
 impl AppendedRows {
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.pieces.iter().map(|(_, piece)| piece.rows as u64).sum()
     }

@@ -1,20 +1,20 @@
 //! The difference of two versions of a table: the rows that only one of them has.
 //!
-//! Versions share the slices that nobody has changed in between, so only slices are looked at that one of the
-//! two does not have: the work is that of what has changed, whatever the table's size. A slice that was
-//! changed where it stood is compared with what it was, row by row, blocks that both share apart. Rows that
-//! have moved are both gone and come.
+//! Versions share the slices that nobody has changed in between, so only slices that one of them lacks are
+//! looked at: the work is proportional to what has changed, whatever the table's size. A slice that changed
+//! in its place is compared with its older state row by row, except for blocks that both share. Rows that
+//! have moved count as removed and added.
 
 use super::snapshot::TableSnapshot;
 use crate::tree::{RowId, Slice};
 use std::collections::HashSet;
 
-/// Rows that an older version has, and rows that a newer one has in their place.
+/// Rows that only an older version has, and rows that only a newer one has.
 #[derive(Debug, Default)]
 pub struct Difference {
-    /// Rows of the older version, in the order of their places.
+    /// Rows that only the older version has, in the order of their places.
     pub gone: Vec<RowId>,
-    /// Rows of the newer version, in the order of their places.
+    /// Rows that only the newer version has, in the order of their places.
     pub came: Vec<RowId>,
 }
 

@@ -1,13 +1,12 @@
-//! Rows with equal layout keys, where there should be none: after rows came in bulk into a table whose key is
-//! unique.
+//! Finds rows with equal layout keys where keys are unique, after rows were added in bulk.
 //!
-//! Rows with equal keys stand in one partition, but for a key that is a fence: it may stand on both sides,
-//! and in every partition between fences that are equal to it. So each partition is looked at on its own, its
-//! keys in order, and one row is carried on whose key is the next fence. A row group begins with what those
-//! before it carry, which is seldom more than one partition to look through; so row groups are looked at one
-//! by one, by whoever wants to share the work.
+//! Rows with equal keys are in one partition, unless their key is a fence: then they may be on both sides of
+//! it, and in every partition between equal fences. So each partition is searched on its own, with its keys
+//! in order, and a row whose key is the next fence is carried over. What the partitions before a row group
+//! carry over is found by searching seldom more than one partition; so row groups can be searched
+//! independently, by several threads.
 //!
-//! Rows with a NULL in their key have no equals.
+//! A key with a NULL equals no other.
 
 use super::appender::AppendedRows;
 use crate::scan::lookup;
@@ -16,16 +15,16 @@ use crate::tree::{Root, RowGroup, RowId, Shape};
 use crate::value::Datum;
 use std::ops::Range;
 
-/// Where equal keys are looked for.
+/// Where rows with equal keys are searched for.
 #[derive(Debug, Clone)]
 pub enum Among<'a> {
-    /// Some row groups: rows that have an equal in one of these or before them.
+    /// In some row groups: rows whose key equals that of another row there or before.
     Groups(Range<usize>),
-    /// Rows that were appended.
+    /// Among rows that were appended.
     Appended(&'a [AppendedRows]),
 }
 
-/// A row whose layout key another row has too, if one of `among` is such a row.
+/// A row of `among` whose layout key another row has too.
 pub(crate) fn first(root: &Root, shape: &Shape, among: &Among<'_>) -> Option<RowId> {
     match among {
         Among::Groups(groups) => groups.clone().find_map(|group| in_group(root, shape, group)),
@@ -40,7 +39,7 @@ pub(crate) fn first(root: &Root, shape: &Shape, among: &Among<'_>) -> Option<Row
     }
 }
 
-/// The same for few rows, one after the other.
+/// The same for a few rows, one by one.
 fn of_rows(root: &Root, shape: &Shape, rows: &[AppendedRows]) -> Option<RowId> {
     let mut key: Vec<Datum<'_>> = Vec::new();
     for slice in rows.iter().flat_map(|rows| &rows.pieces).flat_map(|(_, piece)| &piece.slices) {
@@ -67,7 +66,7 @@ fn of_rows(root: &Root, shape: &Shape, rows: &[AppendedRows]) -> Option<RowId> {
     None
 }
 
-/// A row of a row group whose key another one has, of this group or before it.
+/// A row of a row group whose key another row has, in this row group or before it.
 pub(crate) fn in_group(root: &Root, shape: &Shape, number: usize) -> Option<RowId> {
     match shape.key.as_ref()?.least() {
         Key::Word(_) => {
@@ -77,7 +76,7 @@ pub(crate) fn in_group(root: &Root, shape: &Shape, number: usize) -> Option<RowI
     }
 }
 
-/// Keys as `K`, in which they are compared.
+/// Searches with keys of type `K`.
 struct Search<'a, K> {
     root: &'a Root,
     shape: &'a Shape,
@@ -108,7 +107,7 @@ impl<K: Ord> Search<'_, K> {
         None
     }
 
-    /// True if a row before a row group has the key that is its fence.
+    /// True if a row before a row group has the key that is the row group's fence.
     fn is_before(&self, number: usize) -> bool {
         let fence = (self.key)(self.root.fences.get(number));
         let mut keys = Vec::new();
@@ -126,7 +125,7 @@ impl<K: Ord> Search<'_, K> {
         false
     }
 
-    /// The keys of a partition without those that hold a NULL, with their slots, in the order of these.
+    /// The keys of a partition but those with a NULL, with their slots, in the order of slots.
     fn keys_of(&self, group: &RowGroup, partition: usize, keys: &mut Vec<(K, u32)>) {
         let (shape, width) = (self.shape, group.block_slots);
         let layout_key = shape.key.as_ref().expect("the table has a layout key");

@@ -1,10 +1,11 @@
-//! Forks: versions of a table that are written aside, and become the newest one at once or leave nothing.
+//! Forks: versions of a table that are written apart from the head, and become the newest version at once, or
+//! leave nothing.
 //!
-//! | | on | ends with |
+//! | | writes to | ends |
 //! |---|---|---|
-//! | [`TableWriter`] | the head, or a fork | being dropped |
-//! | [`Statement`] | a fork that nobody can overtake | [`Statement::commit`]; dropped, it leaves nothing |
-//! | [`TableFork`] | a fork of a transaction; beside others, with a log of what was done | the transaction's commit or its drop |
+//! | [`TableWriter`] | the head, or a fork | when it is dropped |
+//! | [`Statement`] | a fork whose table nobody else can write | with [`Statement::commit`], or without a trace when it is dropped |
+//! | [`TableFork`] | a fork of a transaction; beside others, with a log of what was done | with the transaction's commit, or when it is dropped |
 
 use super::appender::AppendedRows;
 use super::head::{Head, Table};
@@ -23,14 +24,14 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 impl Table {
-    /// Writes many rows, all or nothing. Other writers wait, readers do not.
+    /// A statement that writes many rows, all or nothing. Other writers wait, readers do not.
     pub(crate) fn statement(self: &Arc<Table>) -> Statement {
         let turn = WriterTurn::take(self, &Waiter::default()).expect("nobody interrupts it");
         Statement::new(turn, TableFork::at(&self.snapshot(), false))
     }
 
-    /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key,
-    /// they stand behind the rows that are there, in the order of their morsels. Returns how many they are.
+    /// Adds the rows that the appenders of one statement took, all of them or none, and returns their number.
+    /// Without a layout key they come after the rows of the table, in the order of their morsels.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB; I/O, if the table is logged.
@@ -54,7 +55,7 @@ impl Table {
     }
 }
 
-/// A version of a table that is written aside. Dropped, it leaves nothing behind.
+/// A version of a table that is written apart from the head. If it is dropped, it leaves nothing.
 pub(crate) struct TableFork {
     table: Arc<Table>,
     /// Taken out when the fork ends.
@@ -62,7 +63,8 @@ pub(crate) struct TableFork {
 }
 
 impl TableFork {
-    /// A fork of the version of a snapshot. One that others can overtake keeps what it is replayed by.
+    /// A fork of the version of a snapshot. If others can commit before it (`can_be_overtaken`), it keeps a
+    /// log by which it can be replayed.
     pub(crate) fn at(snapshot: &TableSnapshot, can_be_overtaken: bool) -> TableFork {
         let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
         let head = table.head();
@@ -89,19 +91,19 @@ impl TableFork {
         &mut self.open.as_mut().expect("the fork is open").0
     }
 
-    /// Bytes of memory that it takes beside the version that it began with, which is there for as long as the
-    /// fork is.
+    /// Bytes of memory that it takes beside the version that it began with, which is held as long as the
+    /// fork.
     pub(crate) fn growth(&self) -> usize {
         self.state().branch.grown()
     }
 
-    /// Writes to the fork.
+    /// A writer of the fork.
     pub(crate) fn write(&mut self) -> TableWriter<'_> {
         let (state, _) = self.open.as_mut().expect("the fork is open");
         TableWriter::of_fork(&self.table, state)
     }
 
-    /// What the fork holds now.
+    /// The present version of the fork.
     pub(crate) fn snapshot(&mut self) -> TableSnapshot {
         self.state_mut().snapshot()
     }
@@ -111,7 +113,7 @@ impl TableFork {
         self.open.as_ref().is_some_and(|(state, base)| !state.branch.is_at(base))
     }
 
-    /// What it is replayed by.
+    /// The log by which it is replayed.
     pub(crate) fn log(&self) -> Option<&Log> {
         match &self.state().trace {
             Trace::Operations(log) => Some(log),
@@ -133,7 +135,7 @@ impl TableFork {
         }
     }
 
-    /// What its commit appends to the log, if the table is logged.
+    /// What its commit appends to the write-ahead log, if the table is logged.
     fn framed(&self) -> Result<Option<Framed>> {
         let Some(logged) = self.table.logged() else { return Ok(None) };
         let mut records = Vec::new();
@@ -146,12 +148,12 @@ impl TableFork {
         &self.state().base
     }
 
-    /// A row whose layout key is `key`, as the fork is now.
+    /// A row whose layout key is `key`, in the present version of the fork.
     pub(crate) fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
         lookup::first(&self.state().branch.root, &self.table.shape, key)
     }
 
-    /// A place to come back to.
+    /// A state of the fork that it can go back to.
     pub(crate) fn savepoint(&mut self) -> ForkSavepoint {
         let state = self.state_mut();
         ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.trace.len() }
@@ -167,17 +169,17 @@ impl TableFork {
         self.state_mut().branch.release(savepoint.savepoint);
     }
 
-    /// True if the head holds the rows that it held when the fork began, wherever they stand.
+    /// True if the head has the rows that it had when the fork began, in the same places or others.
     pub(crate) fn is_current(&self, head: &Head) -> bool {
         self.state().base.is_of(head)
     }
 
-    /// True if the head is as it was when the fork began.
+    /// True if the head has not changed since the fork began.
     pub(crate) fn can_fast_forward(&self, head: &Head) -> bool {
         self.open.as_ref().is_some_and(|(_, base)| head.branch.is_at(base))
     }
 
-    /// Makes this the head's version, which is as it was when the fork began.
+    /// Makes this the version of the head, which has not changed since the fork began.
     pub(crate) fn fast_forward(mut self, head: &mut Head) {
         let (state, base) = self.open.take().expect("the fork is open");
         head.change();
@@ -197,13 +199,13 @@ impl Drop for TableFork {
     }
 }
 
-/// A place in a fork to come back to.
+/// A state of a fork that it can go back to.
 pub(crate) struct ForkSavepoint {
     savepoint: Savepoint,
     logged: usize,
 }
 
-/// A statement of its own, that writes many rows.
+/// A statement outside any transaction that writes many rows.
 pub(crate) struct Statement {
     fork: TableFork,
     turn: WriterTurn,

@@ -1,14 +1,15 @@
 //! Tables: the head of the version tree, and who may change it when.
 //!
-//! A table's head is the branch that snapshots are taken of. Two locks, always in this order
+//! A table's head is the branch of which snapshots are taken. There are two locks, always taken in this order
 //! ([`crate::sync::lock_order`]):
 //!
-//! - the writers' *turn*: one statement or commit changes the table at a time. Held as long as that takes.
-//! - *head*: held to take a snapshot, to change single rows in place, to let a finished fork take the head's
-//!   place. Never held for long, so readers do not wait for writers.
+//! - the writers' *turn*: one statement or commit changes the table at a time. It is held as long as that
+//!   takes.
+//! - the *head* lock: it is held to take a snapshot, to change single rows in place, and to replace the head
+//!   by a finished fork. It is never held for long, so readers do not wait for writers.
 //!
-//! So single rows are written to the head ([`Table::write`]), and whatever takes its time works on a fork and
-//! ends in a fast-forward: statements on their own with the turn in their hands, transactions without any
+//! So single rows are written to the head ([`Table::write`]). Whatever takes longer works on a fork and ends
+//! in a fast-forward: a statement outside a transaction holds the turn meanwhile, and transactions hold no
 //! lock until they commit ([`crate::transaction`]).
 
 use super::logged::Logged;
@@ -26,7 +27,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Tables so far.
+/// The number of tables that this process has created.
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
 /// A table: a name, columns, and the newest version of its rows.
@@ -37,12 +38,12 @@ pub struct Table {
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
     pub(crate) upkeep: Mutex<Due>,
-    /// Whether what is done to its rows goes to the log ([`super::logged`]).
+    /// Set if changes of its rows go to the log ([`super::logged`]).
     logged: OnceLock<Logged>,
     head: Mutex<Head>,
 }
 
-/// Row groups that are due in the round that is on its way, the last one first.
+/// Row groups that are still to be done in the present round of upkeep, the next one at the end.
 pub(crate) type Due = Vec<usize>;
 
 /// The head of a table, locked.
@@ -64,15 +65,15 @@ impl DerefMut for HeadGuard<'_> {
     }
 }
 
-/// The newest version.
+/// The newest version, and what is known of it.
 pub(crate) struct Head {
     pub(crate) branch: Branch,
-    /// By column, of all rows ever added.
+    /// A sketch for each column, of all rows that were ever added.
     pub(crate) sketches: Vec<Sketch>,
-    /// Of this version, if `is_changed` is false.
+    /// Summaries of this version, unless `is_changed`.
     pub(super) summaries: Arc<Summaries>,
     pub(super) is_changed: bool,
-    /// How often rows may have changed: what upkeep does is another root, and none of these.
+    /// Counts changes of rows. Upkeep makes new roots, which do not count.
     pub(crate) changes: u64,
 }
 
@@ -87,7 +88,7 @@ impl Table {
         Table::with_id(ObjectId::fresh(), name, schema, options)
     }
 
-    /// An empty table that a file knows by an id.
+    /// An empty table with the id that a file has for it.
     pub(crate) fn with_id(
         object: ObjectId,
         name: impl Into<String>,
@@ -129,7 +130,7 @@ impl Table {
         self.id
     }
 
-    /// What tells it apart from all other objects, also when its database is opened again.
+    /// Its id in the catalog, which lasts when the database is closed and opened again.
     pub fn object(&self) -> ObjectId {
         self.object
     }
@@ -144,17 +145,17 @@ impl Table {
         &self.shape.options
     }
 
-    /// Rows in the newest version.
+    /// The number of rows in the newest version.
     pub fn rows(&self) -> u64 {
         self.head().branch.root.rows
     }
 
-    /// Snapshots of it that are held.
+    /// The number of snapshots that are held.
     pub fn snapshots(&self) -> usize {
         self.epochs.held()
     }
 
-    /// Bytes of memory of the newest version, as they were counted: exact after [`Table::sweep`], and but for
+    /// Bytes of memory of the newest version, as they were counted. Exact after [`Table::sweep`], except for
     /// shared dictionaries.
     pub fn bytes(&self) -> usize {
         self.head().branch.bytes()
@@ -162,13 +163,13 @@ impl Table {
 
     pub(crate) fn head(&self) -> HeadGuard<'_> {
         let held = Held::ordered(Lock::Head(self.id));
-        // What single rows are changed by does not panic half-way but by a defect, which the check of debug
+        // Changes of single rows do not panic half-way, unless there is a defect, which the checks of debug
         // builds would find; forks become the head by moves.
         HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// Logs from now on what is done to rows. Before anybody has written to it, or when what was written is
-    /// in the file, or referred to by the log.
+    /// Logs changes of rows from now on. To be called before anybody writes to the table, or once what was
+    /// written is in the file or the log refers to it.
     ///
     /// # Panics
     /// If it is logged already.
@@ -177,7 +178,7 @@ impl Table {
         assert!(is_first, "table {} is logged once", self.name());
     }
 
-    /// Begins a new round of checkpoints, and gives the number of the one that ends.
+    /// Begins a new round of checkpoints, and returns the number of the one that ends.
     pub(crate) fn end_round(&self) -> u32 {
         self.head().branch.end_round()
     }
@@ -186,15 +187,15 @@ impl Table {
         self.logged.get()
     }
 
-    /// Frees what no snapshot shows any more, which writers do by and by, and counts the bytes anew. Takes
-    /// its time.
+    /// Frees what no snapshot shows any more, which writers also do now and then, and counts all bytes again.
+    /// This takes a while.
     pub fn sweep(&self) {
         let mut head = self.head();
         head.branch.sweep_now();
         head.branch.recount();
     }
 
-    /// Bytes of memory of the newest version, and of older ones that are not freed yet: most of them because
+    /// Bytes of memory of the newest version, and of older ones that have not been freed, mostly because
     /// snapshots show them.
     pub fn held_bytes(&self) -> (usize, usize) {
         let head = self.head();
@@ -204,7 +205,7 @@ impl Table {
     /// Frees what no snapshot shows any more, without counting. Cheap where little was replaced.
     pub fn free_old(&self) {
         let dead = self.head().branch.take_dead();
-        // Freed when the lock is given back.
+        // Freed after the lock has been released.
         drop(dead);
     }
 
@@ -220,13 +221,13 @@ impl Table {
 }
 
 impl Head {
-    /// Says that rows may change.
+    /// Notes that rows may change.
     pub(crate) fn change(&mut self) {
         self.changes += 1;
         self.is_changed = true;
     }
 
-    /// Says that what is known of the columns may be found out better.
+    /// Notes that summaries may be more exact now.
     pub(crate) fn forget_summaries(&mut self) {
         self.is_changed = true;
     }
@@ -239,7 +240,7 @@ impl Head {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // Snapshots, forks and statements hold the table, so none is left.
+        // Snapshots, forks and statements hold the table, so there are none any more.
         self.head.get_mut().unwrap_or_else(PoisonError::into_inner).branch.free();
     }
 }

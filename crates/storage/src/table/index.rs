@@ -1,9 +1,9 @@
-//! Indexes: an index is a table (design.md 5.7). Its rows are the columns of a key and those of the layout
-//! key of the table that it belongs to, laid out by the former: whoever knows the key's values finds the
-//! layout key's, and by them the row.
+//! Indexes. An index is a table: its columns are those of a key and those of the layout key of the table that
+//! it belongs to, and it is laid out by the former. Given values of the key, it gives values of the layout
+//! key, and these find the row.
 //!
-//! A unique index has no rows for keys with a NULL: these are equal to none, and nobody looks for them.
-//! Whoever writes to a table writes to its indexes; storage does not know which belong together but by
+//! A unique index has no rows for keys with a NULL: they equal no other key, and nobody looks them up.
+//! Whoever writes to a table writes to its indexes too; storage only knows which tables belong together by
 //! [`crate::TableEntry::indexes`].
 
 use super::head::Table;
@@ -11,8 +11,8 @@ use crate::definition::{Key, KeyKind, TableOptions};
 use entasis_vector::Schema;
 use std::sync::Arc;
 
-/// The columns of a table that a row of its index consists of: those of the key, then those of the layout key
-/// that are not among them.
+/// The columns of a table that its index has: those of the key, then those of the layout key that are not
+/// among them.
 pub fn index_columns(key: &Key, options: &TableOptions) -> Vec<usize> {
     let others = options.layout_key.iter().filter(|column| !key.columns.contains(column));
     key.columns.iter().chain(others).copied().collect()

@@ -1,7 +1,7 @@
-//! Logical operations: what was done to rows, apart from where they stand. What a fork is replayed by.
+//! Logical operations: what was done to rows, wherever they are stored. A fork is replayed by them.
 //!
-//! A row that was there before is told by its values, and by its number in a table without a layout key
-//! ([`OldRow`]): it may have moved by then, and must be as it was.
+//! A row that was there before is identified by its values, and by its row number in a table without a layout
+//! key ([`OldRow`]). When the fork is replayed, the row may have moved, but must have the same values.
 
 use super::snapshot::TableSnapshot;
 use crate::record::{Recorder, RowName, Wording, gather, names_of};
@@ -11,26 +11,26 @@ use crate::value::{Datum, Sketch};
 use entasis_vector::{Field, Value};
 use std::sync::Arc;
 
-/// Rows that one record is about, at most.
+/// The most rows in one redo record.
 const RECORD_ROWS: usize = 1 << 14;
 
-/// Operations in their order.
+/// Operations in the order in which they were done.
 pub(crate) type Log = Vec<Operation>;
 
-/// What is kept of what a writer does.
+/// What a writer's changes leave for later.
 #[derive(Debug, Default)]
 pub(crate) enum Trace {
-    /// Nothing: it cannot be overtaken, and the table is not logged.
+    /// Nothing, because nobody else can commit before it, and the table is not logged.
     #[default]
     Nothing,
-    /// What it is replayed by, if others are faster.
+    /// The operations by which it is replayed, if others commit before it.
     Operations(Log),
-    /// Redo records of a logged table, of who cannot be overtaken.
+    /// Redo records of a logged table, where nobody else can commit before it.
     Records(Vec<u8>),
 }
 
 impl Trace {
-    /// How far it has come.
+    /// Its present length.
     pub(crate) fn len(&self) -> usize {
         match self {
             Trace::Nothing => 0,
@@ -39,7 +39,7 @@ impl Trace {
         }
     }
 
-    /// Forgets what came after that.
+    /// Removes what was added beyond a length.
     pub(crate) fn truncate(&mut self, len: usize) {
         match self {
             Trace::Nothing => {}
@@ -48,14 +48,14 @@ impl Trace {
         }
     }
 
-    /// Takes redo records, if these are kept.
+    /// Appends redo records, if these are kept.
     pub(crate) fn add(&mut self, new: &mut Vec<u8>) {
         if let Trace::Records(records) = self {
             records.append(new);
         }
     }
 
-    /// What is replayed.
+    /// The operations, if these are kept.
     pub(crate) fn operations(&mut self) -> Option<&mut Log> {
         match self {
             Trace::Operations(log) => Some(log),
@@ -87,26 +87,26 @@ pub(crate) enum Operation {
     Append {
         /// The rows.
         pieces: Vec<Arc<Piece>>,
-        /// What there is to be known of their distinct values.
+        /// Sketches of their columns.
         sketches: Vec<Vec<Sketch>>,
         /// The number of the first one, in a table without a layout key. The others follow.
         first: u64,
     },
-    /// Columns of many rows were changed, none of the layout key. What the fork was before and after says
-    /// how.
+    /// Columns of many rows were changed, none of the layout key. The fork's states before and after have the
+    /// values.
     UpdateMany {
-        /// Where the rows stood.
+        /// The places of the rows.
         rows: Vec<Run>,
         /// The columns.
         columns: Vec<usize>,
         /// The fork before.
         before: TableSnapshot,
-        /// The fork after that. The rows stand at the same places.
+        /// The fork after that. The rows are in the same places.
         after: TableSnapshot,
     },
     /// Many rows were removed.
     DeleteMany {
-        /// Where the rows stood.
+        /// The places of the rows.
         rows: Vec<Run>,
         /// The fork before.
         before: TableSnapshot,
@@ -115,7 +115,7 @@ pub(crate) enum Operation {
     Clear,
 }
 
-/// A row as it was before it was changed or removed.
+/// A row before it was changed or removed.
 #[derive(Debug)]
 pub(crate) struct OldRow {
     /// Its number, in a table without a layout key.
@@ -181,7 +181,7 @@ impl Operation {
     }
 }
 
-/// Appends the records of rows that came in pieces.
+/// Appends the records of rows that were added in pieces.
 pub(crate) fn record_pieces(pieces: &[Arc<Piece>], mut first: u64, recorder: &mut Recorder<'_>) {
     for piece in pieces {
         recorder.insert_many(first, piece);
@@ -189,7 +189,8 @@ pub(crate) fn record_pieces(pieces: &[Arc<Piece>], mut first: u64, recorder: &mu
     }
 }
 
-/// Appends the record of columns that rows have in `after`, which were named in `before`.
+/// Appends the record of the values that columns of some rows have in `after`; their names are those in
+/// `before`.
 fn record_update(
     before: &Root,
     after: &Root,
@@ -205,7 +206,7 @@ fn record_update(
     recorder.update_many(&names, &columns, &gather(after, rows, &columns, shape));
 }
 
-/// Appends the records of rows of a version that go.
+/// Appends the records of rows of a version that are deleted.
 pub(crate) fn record_delete(root: &Root, rows: &[RowId], shape: &Shape, recorder: &mut Recorder<'_>) {
     rows.chunks(RECORD_ROWS).for_each(|rows| recorder.delete_many(&names_of(root, rows, shape)));
 }

@@ -1,16 +1,15 @@
 //! Tables: the newest version of some rows, who may change it when, and what goes on beside it.
 //!
 //! ```text
-//! redo                          what the log says is done once more
-//! fork                          versions that are written aside, by a statement or a transaction
+//! redo                          repeats what the log says
+//! fork                          versions that a statement or a transaction writes apart from the head
 //! writer                        changes of rows, to the head or to a fork
-//! log  difference  rewrite      what was done to a fork; two versions compared; tables made of others
-//! restore                       tables made of what a file had
-//! snapshot                      a version, for as long as it is held
-//! duplicates                    equal keys where there should be none
+//! log  difference  rewrite      operations on a fork; two versions compared; tables made of others
+//! restore                       tables made of row groups of a file
+//! snapshot                      a version, pinned while it is held
+//! duplicates                    finds equal keys where keys are unique
 //! appender  reader  index  upkeep  writer_turn
-//!                               rows that come in bulk; single rows; tables that find others' rows; what writers leave
-//!                               undone; a turn to keep
+//!                               rows added in bulk; single rows; indexes; background work; a turn to keep
 //! head                          the table: its newest version, and the lock of that
 //! logged                        tables whose changes go to the write-ahead log
 //! turns  summaries              one writer at a time; what is known of a version's columns

@@ -1,8 +1,8 @@
-//! Redo: what records say is done to tables once more, with nobody to be in conflict with. A record that does
-//! not apply is damage: the log and the state that it begins at do not belong together.
+//! Redo: repeats what the records of the log say, while nobody else writes. A record that does not apply is
+//! damage: the log and the state that it starts from do not belong together.
 //!
-//! Rows that came many at once are encoded once more by the table's own builder: what blocks of a record look
-//! like is not relied on.
+//! Rows that were added in bulk are encoded again by the table's own builder; their blocks in the record are
+//! only read.
 
 use super::appender::Added;
 use super::head::Table;
@@ -16,8 +16,8 @@ use entasis_vector::Result;
 use std::sync::Arc;
 
 impl Table {
-    /// Does what the records of a commit say, which are all of rows, in their order. `table` gives the table
-    /// with an id. Nobody else writes to any of them meanwhile, and what is done is not logged again.
+    /// Repeats the records of a commit in their order; all must be about rows. `table` returns the table with
+    /// an id. Nobody else may write to these tables meanwhile, and the changes are not logged again.
     ///
     /// # Errors
     /// Corruption, if the bytes are no records, or one does not apply.
@@ -25,7 +25,7 @@ impl Table {
         Records::new(records).try_for_each(|record| Table::redo_one(record?, table))
     }
 
-    /// Does what one record of rows says.
+    /// Repeats one record about rows.
     ///
     /// # Errors
     /// As [`Table::redo`].
@@ -88,7 +88,7 @@ impl TableWriter<'_> {
         Ok(())
     }
 
-    /// Rows are counted as they come, so a record knows the number that its row gets.
+    /// Checks the number in a record: rows are numbered as they are inserted, so it must be the next one.
     fn check_number(&self, number: u64) -> Result<()> {
         let is_next = self.shape().key.is_some() || number == self.root().next_number;
         if is_next { Ok(()) } else { Err(damaged("its row has not the number that comes next")) }
@@ -139,7 +139,7 @@ impl TableWriter<'_> {
         Ok(())
     }
 
-    /// The row that a name stands for.
+    /// The row with a name.
     fn named(&self, name: &RowName<'_>) -> Result<RowId> {
         let row = match name {
             RowName::Number(number) => self.find_number(*number),
@@ -162,7 +162,7 @@ impl TableWriter<'_> {
     }
 }
 
-/// The values of some columns, which a slice has.
+/// The values of some columns in a slot of a slice.
 fn datums_of<'a>(slice: &'a EncodedSlice, slot: usize, columns: &[usize], shape: &Shape) -> Vec<Datum<'a>> {
     let datum = |(block, &column): (&'a Block, &usize)| block.datum(slot, shape.schema[column].ty.physical());
     slice.blocks.iter().zip(columns).map(datum).collect()

@@ -1,4 +1,5 @@
-//! Tables made of row groups as a file has them: encoded slices, hung into the tree as they are.
+//! Tables made of row groups that were read from a file: their encoded slices become part of the tree as they
+//! are.
 
 use super::head::Table;
 use super::snapshot::TableSnapshot;
@@ -10,17 +11,17 @@ use crate::tree::{Edit, EncodedSlice, Numbers, Partition, RowGroup, Slice, zones
 use crate::value::Sketch;
 use entasis_vector::Schema;
 
-/// A row group that hangs in no table yet.
+/// A row group that is not part of a table yet.
 pub(crate) struct RestoredGroup {
     /// Its slices, at least one.
     pub(crate) slices: Vec<EncodedSlice>,
-    /// By slice, whether it was written since it was encoded.
+    /// For each slice, whether it has been written since it was encoded.
     pub(crate) are_hot: Vec<bool>,
-    /// They cover the slots; none without a layout key.
+    /// Partitions that cover the slots; none without a layout key.
     pub(crate) partitions: Vec<Partition>,
     /// The fences of the partitions.
     pub(crate) fences: Fences,
-    /// What its rows are called by, if there is no layout key.
+    /// The row numbers, if there is no layout key.
     pub(crate) numbers: Numbers,
 }
 
@@ -70,7 +71,7 @@ impl RestoredGroup {
             numbers: self.numbers,
             digests: None,
             is_hot,
-            // Upkeep looks for what is still to be done.
+            // If there is something to do, upkeep has to find it.
             is_touched: AtomicBool::new(is_hot),
         };
         if group.partitions.is_empty() {

@@ -1,15 +1,14 @@
 //! Tables made of others: in another layout, or with other columns.
 //!
-//! - *In another layout* every row is encoded afresh, row group by row group, so that the caller may share
-//!   the work out ([`TableSnapshot::encode_group`]).
+//! - *In another layout* all rows are encoded again, row group by row group, so that the caller may share the
+//!   work out among threads ([`TableSnapshot::encode_group`]).
 //! - *With other columns* ([`TableSnapshot::with_columns`]) no value is looked at: encoded blocks are copied
-//!   as they are, and a column of one value takes no memory for it. The version tree does not count who shows
-//!   a block, so two tables cannot share one.
+//!   as they are, and a column of one value takes no memory. Blocks have no reference counts, so two tables
+//!   cannot share one.
 //!
-//! Whoever puts the new table in the place of the old one holds the writers' turn of the old one meanwhile
-//! ([`crate::Transaction::alone`]), and publishes it under the name of the old one
-//! ([`crate::Catalog::publish`]): whoever began to write to the old one before is in conflict then. Readers
-//! of the old one go on.
+//! The caller who replaces the old table holds its writers' turn meanwhile ([`crate::Transaction::alone`]),
+//! and publishes the new table under its name ([`crate::Catalog::publish`]). Transactions that wrote to the
+//! old one before will then conflict. Its readers go on.
 
 use super::appender::AppendedRows;
 use super::head::Table;

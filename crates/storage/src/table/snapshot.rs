@@ -1,4 +1,4 @@
-//! Snapshots: one version of a table, for as long as it is held.
+//! Snapshots: one version of a table, pinned while the snapshot is held.
 
 use super::duplicates;
 use super::head::{Head, Table};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The rows of a table as they were when the snapshot was taken. It pins them, and every string that was
+/// The rows of a table at the moment when the snapshot was taken. It pins them, and all strings that are
 /// decoded from them. Cheap to clone.
 #[derive(Clone)]
 pub struct TableSnapshot(Arc<Pinned>);
@@ -28,10 +28,10 @@ struct Pinned {
 
 /// What a snapshot was taken of.
 pub(crate) enum Origin {
-    /// The head, after so many changes.
+    /// The head, after this number of changes.
     Head { changes: u64 },
-    /// A fork that began with `_base`. The snapshot shows nodes of the head that the head may have retired
-    /// since then and before its own stamp.
+    /// A fork that began with `_base`. The snapshot shows nodes that the head may have retired before the
+    /// snapshot's own stamp, so that the base must be held as well.
     Fork { _base: TableSnapshot },
 }
 
@@ -42,7 +42,7 @@ impl Drop for Pinned {
 }
 
 impl Table {
-    /// The newest version, for as long as the snapshot is held.
+    /// A snapshot of the newest version.
     pub fn snapshot(self: &Arc<Table>) -> TableSnapshot {
         let mut head = self.head();
         self.pin(&mut head)
@@ -83,29 +83,29 @@ impl TableSnapshot {
         TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries, origin }))
     }
 
-    /// What a fork begins with.
+    /// The root and stamp that a fork begins with.
     pub(crate) fn pinned(&self) -> (Link<Root>, Stamp) {
         (self.0.root, self.0.stamp)
     }
 
-    /// True if this holds the rows of the newest version, wherever these stand there.
+    /// True if this has the rows of the newest version, in the same places or others.
     pub(crate) fn is_of(&self, head: &Head) -> bool {
         let is_unchanged = matches!(self.0.origin, Origin::Head { changes } if changes == head.changes);
         is_unchanged || self.0.root.is(head.branch.root)
     }
 
-    /// A row of a row group whose layout key another row has, of this row group or one before it. Rows with a
-    /// NULL in their key do not count.
+    /// A row of a row group whose layout key another row has, in this row group or one before it. A key with
+    /// a NULL equals no other.
     pub fn first_duplicate(&self, group: usize) -> Option<RowId> {
         duplicates::in_group(&self.0.root, &self.0.table.shape, group)
     }
 
-    /// What a row is called by, in a table without a layout key.
+    /// The row number of a row, in a table without a layout key.
     pub(crate) fn number_of(&self, row: RowId) -> u64 {
         self.0.root.number_of(row)
     }
 
-    /// The row with a number.
+    /// The row with a row number.
     #[cfg(test)]
     pub(crate) fn find_number(&self, number: u64) -> Option<RowId> {
         lookup::by_number(&self.0.root, number)
@@ -126,7 +126,7 @@ impl TableSnapshot {
         self.0.table.schema()
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.0.root.rows
     }
@@ -141,7 +141,7 @@ impl TableSnapshot {
         self.0.root.groups.iter().map(|group| &**group)
     }
 
-    /// The row group with an index.
+    /// The row group at an index.
     pub fn row_group(&self, index: usize) -> Option<&RowGroup> {
         self.0.root.groups.get(index).map(|group| &**group)
     }
@@ -159,14 +159,14 @@ impl TableSnapshot {
         lookup::first(&self.0.root, &self.0.table.shape, key)
     }
 
-    /// Calls `each` with every row whose layout key is `key`, until it says no.
+    /// Calls `each` with every row whose layout key is `key`, until it returns false.
     pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
         lookup::find_each(&self.0.root, &self.0.table.shape, key, each);
     }
 
-    /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each
-    /// of the first columns of the key, and stands for all keys that begin so. All slots, if the table has no
-    /// layout key.
+    /// The slots that may hold rows whose layout key is within bounds, in order. A bound has a datum for each
+    /// of the first columns of the key, and stands for all keys that begin with these. All slots if the table
+    /// has no layout key.
     pub fn range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
         let Some(key) = &self.0.table.shape.key else {
             let whole = |(group, node): (usize, &RowGroup)| SlotRange {
@@ -187,7 +187,7 @@ impl TableSnapshot {
         lookup::range(&self.0.root, low.as_ref(), high.as_ref())
     }
 
-    /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
+    /// Appends some values of a row to `out`, in the order of `columns`. Faster than reading them one by one.
     pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
         crate::scan::row::read(&self.0.root, row, columns, self.schema(), out);
     }
@@ -197,12 +197,12 @@ impl TableSnapshot {
         datum(&self.0.root, row, column, self.schema()[column].ty)
     }
 
-    /// What is wrong with this version as a whole: counts and fences. Nothing, unless there is a defect.
+    /// Flaws of this version as a whole, of counts and fences. There are none unless there is a defect.
     pub fn flaws(&self) -> Vec<Flaw> {
         crate::tree::check::of_root(&self.0.root, &self.0.table.shape)
     }
 
-    /// What is wrong with a row group: counts, ranges, fences, zones, and NULLs in columns that have none.
+    /// Flaws of a row group, of counts, ranges, fences and zones, and NULLs in NOT NULL columns.
     pub fn flaws_of_group(&self, number: usize) -> Vec<Flaw> {
         let (root, shape) = (&self.0.root, &self.0.table.shape);
         let mut found = crate::tree::check::of_group(root, shape, number);

@@ -1,9 +1,9 @@
-//! Summaries: what is known of the columns of a version, found out once.
+//! Summaries of the columns of a version, each computed when it is first asked for.
 
 use crate::value::ColumnSummary;
 use std::sync::OnceLock;
 
-/// What is known of the columns of a version, found out when first asked for.
+/// A summary for each column.
 pub(crate) struct Summaries(Box<[OnceLock<ColumnSummary>]>);
 
 impl Summaries {
@@ -11,7 +11,7 @@ impl Summaries {
         Summaries((0..columns).map(|_| OnceLock::new()).collect())
     }
 
-    /// That of a column, which `find` finds out.
+    /// The summary of a column, which `find` computes.
     pub(super) fn of(&self, column: usize, find: impl FnOnce() -> ColumnSummary) -> ColumnSummary {
         self.0[column].get_or_init(find).clone()
     }

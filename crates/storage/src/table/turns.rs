@@ -1,14 +1,15 @@
 //! Turns: one writer of a table at a time.
 //!
-//! A lock whose holder need not be borrowed from it: a transaction keeps the turns of its tables beside the
-//! tables. Turns of several tables are taken in the order of the tables' ids ([`crate::sync::lock_order`]).
-//! Who must take one out of this order waits only for so long (`WriterTurn::take_within`).
+//! A turn is a lock whose guard need not borrow from it: a transaction keeps the turns of its tables beside
+//! the tables. Turns of several tables are taken in the order of the tables' ids
+//! ([`crate::sync::lock_order`]). The wait for a turn out of this order is limited
+//! (`WriterTurn::take_within`).
 //!
-//! **Waiting.** Who waits says who it is, for how long it waits, and what interrupts it ([`Waiter`]). Whoever
-//! comes by while the turn is free takes it, because handing it to a sleeping thread costs both some ten
-//! microseconds. One of those who wait is woken at a time; one that was woken [`MISSED`] times and found the
-//! turn taken again reserves the next. So a stream of single writes neither pays for each of those who wait
-//! nor starves them.
+//! **Waiting.** A waiter says who it is, how long it waits, and what interrupts it ([`Waiter`]). A thread
+//! that finds the turn free takes it, even if others have waited for longer, because to hand the turn to a
+//! sleeping thread costs some ten microseconds. Waiters are woken one at a time; a waiter that has been woken
+//! [`MISSED`] times and found the turn taken reserves the next one. So a stream of single writes neither pays
+//! for every waiter nor starves them.
 
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
@@ -16,14 +17,15 @@ use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often who is awake looks for a turn, or for another one to take it: some tens of microseconds.
+/// How often a running thread tries again before it sleeps, or waits for a woken one to take the turn: some
+/// tens of microseconds.
 const TRIES: usize = 100;
-/// How often who waits is woken for nothing before the next turn is reserved.
+/// How often a waiter is woken in vain before the next turn is reserved.
 const MISSED: u32 = 4;
-/// How often who waits looks whether it has been interrupted.
+/// How often a waiter checks whether it has been interrupted.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Who waits for a turn. The default waits for as long as it takes.
+/// Waits for a turn. The default waits as long as it takes.
 #[derive(Clone, Default)]
 pub struct Waiter<'a> {
     /// Who it is, for the errors of others.
@@ -34,10 +36,10 @@ pub struct Waiter<'a> {
     pub is_interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
-/// True once whoever asks is to stop: what takes long looks now and then.
+/// True once the caller is to stop. Work that takes long calls it now and then.
 pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Who has a turn.
+/// The holder of a turn.
 #[derive(Debug, Clone, Default)]
 pub struct WriterName {
     /// The number of the connection; 0 for the database itself.
@@ -72,18 +74,18 @@ pub(crate) struct Turns {
 struct State {
     /// Who has the turn.
     writer: Option<WriterName>,
-    /// Threads that wait. A condition variable that is notified asks the kernel, even if nobody waits.
+    /// The number of waiting threads: to notify a condition variable is a system call even if nobody waits.
     waiting: usize,
-    /// One of these was woken, and has not looked yet.
+    /// One of them was woken, and has not looked yet.
     is_woken: bool,
-    /// The next turn is for one of those who wait.
+    /// The next turn is for one of them.
     is_reserved: bool,
-    /// Upkeep wants a turn, and is to be let by once.
+    /// Upkeep wants a turn, and is let in once.
     is_wanted: bool,
 }
 
 impl State {
-    /// Takes the turn, if somebody who comes by may.
+    /// Takes the turn, if it is free and not reserved.
     fn take_by_the_way(&mut self, writer: &WriterName) -> bool {
         let is_free = self.writer.is_none() && !self.is_reserved;
         if is_free {
@@ -102,7 +104,7 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn. `table` is named by errors.
+    /// Waits for a turn. Errors name the `table`.
     ///
     /// # Errors
     /// Interrupted; conflict, if the time is up.
@@ -112,8 +114,8 @@ impl Turns {
         Ok(Turn { turns: self, _held: held })
     }
 
-    /// A turn if it can be had soon, for who works for nobody in particular. Single writes that follow one
-    /// another would leave no time for it, so the next one lets it by.
+    /// A turn for background work, if it can be had soon. Single writes that follow one another would leave
+    /// no gap, so the next one lets it in.
     pub(crate) fn take_soon(&self, patience: Duration) -> Option<Turn<'_>> {
         let held = Held::ordered(Lock::Turn(self.id));
         let writer = WriterName { connection: 0, statement: Some("upkeep".into()) };
@@ -127,11 +129,11 @@ impl Turns {
             self.wait_in_line(self.state(), &waiter).is_ok()
         };
         self.state().is_wanted = false;
-        // Made only if it was taken: a turn that is dropped ends, whoever has it.
+        // Only made if the turn was taken: to drop a `Turn` ends the turn, whoever has it.
         is_taken.then(|| Turn { turns: self, _held: held })
     }
 
-    /// The state, after upkeep was let by that wants a turn, once.
+    /// The state, once upkeep that wants a turn has been let in.
     fn let_by(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         if state.is_wanted && state.writer.is_none() {
@@ -159,8 +161,8 @@ impl Turns {
         })
     }
 
-    /// Waits for a turn among the others. The writer that has it, if the time is up; `None`, if who waits was
-    /// interrupted.
+    /// Waits for a turn among the other waiters. On failure returns the holder if the time is up, or `None`
+    /// if the waiter was interrupted.
     fn wait_in_line(
         &self,
         mut state: MutexGuard<'_, State>,

@@ -1,4 +1,4 @@
-//! Upkeep: what writers leave undone, done in the background now and then.
+//! Upkeep: background work that restores what writes have worn down.
 //!
 //! | what | done |
 //! |---|---|
@@ -6,18 +6,18 @@
 //! | slots that nobody needs | the same, over fewer slices; small row groups are joined |
 //! | bounds that only widened, encodings that only loosened | the slices are encoded again, each row where it is |
 //!
-//! A round looks at the row groups that were written since they were encoded. Writers leave a mark, which the
-//! round takes away: so it finds those that were not written since the round before, and leaves the others
-//! alone. They are about to change, writers help themselves with ripples, and would wait ([decision
-//! 4](../../../docs/decisions/0004-upkeep.md)).
+//! A round looks at the row groups that have been written since they were encoded. Writers set a mark, which
+//! the round clears; so it can tell those that have not been written since the round before, and leaves the
+//! others alone. These are likely to change again, and their writers would have to wait; meanwhile ripples
+//! give them room ([decision 4](../../../docs/decisions/0004-upkeep.md)).
 //!
-//! What is to be done is prepared without a lock, from a snapshot, and put in place with the writers' turn in
-//! hand, a window at a time, so that nobody waits for long. What a writer changed meanwhile stays as it is,
-//! and the work is dropped. Statements that take long are not waited for.
+//! New slices are prepared without a lock, from a snapshot, and put in place while the writers' turn is held,
+//! a window at a time, so that nobody waits for long. If a writer has changed a window meanwhile, the
+//! prepared slices are dropped. Upkeep does not wait for statements that take long.
 //!
-//! Rows stay the same, and may change their places; in debug builds each step is compared with what it was
-//! made of, and the tree is checked at the end of a round. A fork that began before is not fast-forwarded,
-//! then, but replayed, and cannot conflict for it: it tells rows by their layout keys, or by their numbers.
+//! Rows keep their values, but may move. Debug builds compare each step with what it was made of, and check
+//! the tree at the end of a round. A fork that began before is then replayed instead of fast-forwarded, which
+//! cannot conflict, since it identifies rows by their layout keys or row numbers.
 
 use super::head::{Due, Head, Table};
 use crate::sync::Ordering;
@@ -27,33 +27,34 @@ use crate::write::{Writer, has_small};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a turn is waited for.
+/// How long upkeep waits for a turn.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// Blocks that are put in place at once.
+/// The number of blocks that are put in place at once.
 const BLOCKS: usize = 1024;
 
-/// What a table's upkeep came to.
+/// What upkeep of a table has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Upkeep {
     /// Slices that were spread again.
     pub spread: usize,
     /// Slices that were encoded again.
     pub encoded: usize,
-    /// Windows and slices that were changed while they were prepared, so that they stay as they are.
+    /// Windows and slices that were written while new ones were prepared, and so have not been replaced.
     pub overtaken: usize,
-    /// Row groups that are left to later rounds: written since the last one, or not finished.
+    /// Row groups that are left to later rounds, because they have been written since the last one, or are
+    /// not finished.
     pub warm: usize,
     /// The longest time that it kept others waiting.
     pub longest: Duration,
-    /// True if the round has come to its end.
+    /// The round has come to its end.
     pub is_done: bool,
 }
 
 impl Table {
-    /// Does upkeep for about as long as `budget` says. One thread at a time; others return at once.
+    /// Does upkeep for about as long as `budget` says. One thread does so at a time; others return at once.
     ///
-    /// Rows that were written are at rest, and encoded again, if a whole round finds them as the one before
-    /// did. So leave some time between rounds.
+    /// Rows that were written count as idle, and are encoded again, if a whole round has passed without a
+    /// write to their row group. So leave some time between rounds.
     pub fn upkeep(self: &Arc<Table>, budget: Duration) -> Upkeep {
         let end = Instant::now() + budget;
         let mut done = Upkeep::default();
@@ -64,8 +65,8 @@ impl Table {
         let snapshot = {
             let mut head = self.head();
             if due.is_empty() && !has_small(&head.branch.root, &self.shape) {
-                // What the last statement replaced, it still saw itself when it ended. Freed when the lock is
-                // given back.
+                // The last statement still held what it replaced when it ended. Freed after the lock has been
+                // released.
                 let dead = head.branch.take_dead();
                 drop(head);
                 drop(dead);
@@ -103,8 +104,8 @@ impl Table {
         done
     }
 
-    /// The row groups that were written since they were encoded, but not since the last look. And how many
-    /// were written since the last look.
+    /// The row groups that have been written since they were encoded, but not since the last look; and the
+    /// number of those written since the last look.
     fn look(&self) -> (Due, usize) {
         let head = self.head();
         let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| group.is_hot);
@@ -113,7 +114,7 @@ impl Table {
         (due.into_iter().map(|(number, _)| number).collect(), warm.len())
     }
 
-    /// Upkeep of a row group. False if the time is up.
+    /// Upkeep of one row group. False if the time is up.
     fn keep_up(&self, number: usize, node: &RowGroup, end: Instant, done: &mut Upkeep) -> bool {
         let shape = &self.shape;
         let windows = shape.windows(node);
@@ -128,10 +129,10 @@ impl Table {
             *(if is_put { &mut done.spread } else { &mut done.overtaken }) += window.old.len();
         }
         if is_busy {
-            // Once it is as it shall be it is encoded, in the next round.
+            // Once its rows are laid out, it is encoded, in the next round.
             done.warm += 1;
         } else if node.is_hot {
-            // Strings that are in memory fit their blocks.
+            // It cannot fail: strings that are in memory fit into their blocks.
             let Ok(mut encoded) = shape.encode_written(node) else { return true };
             let most = (BLOCKS / shape.schema.len().max(1)).max(1);
             loop {
@@ -149,7 +150,7 @@ impl Table {
         true
     }
 
-    /// Puts something in place. Nothing, if somebody writes for long.
+    /// Puts something in place with the turn held; `None` if somebody else writes for long.
     fn put<R>(&self, done: &mut Upkeep, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
         let _turn = self.turns.take_soon(PATIENCE)?;
         let start = Instant::now();

@@ -1,8 +1,8 @@
-//! Who writes rows: to the head one by one, or to a fork of the table ([`super::fork`]). A writer ends by
-//! being dropped.
+//! Writers of rows, to the head one by one, or to a fork of the table ([`super::fork`]). A writer ends when
+//! it is dropped.
 //!
-//! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came
-//! of it and undoes it ([`TableWriter::atomically`]).
+//! Constraints are not checked here. The caller looks before it writes ([`TableWriter::find`]), or looks at
+//! the result and undoes it ([`TableWriter::atomically`]).
 
 use super::appender::{Added, AppendedRows};
 use super::duplicates::{self, Among};
@@ -24,11 +24,11 @@ use crate::write::Writer;
 use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
 use std::sync::Arc;
 
-/// Writes rows. See the module.
+/// Writes rows.
 pub struct TableWriter<'a> {
     table: &'a Table,
     target: Target<'a>,
-    /// Row groups that rows were deleted from, and whether these were many.
+    /// Row groups from which rows were deleted, and whether these were many.
     thinned: Vec<(u32, bool)>,
     interrupt: Option<&'a Interrupt>,
 }
@@ -38,7 +38,7 @@ enum Target<'a> {
     Fork(&'a mut ForkState),
 }
 
-/// What a fork consists of while it is open.
+/// The parts of a fork that is open.
 pub(super) struct ForkState {
     pub(super) base: TableSnapshot,
     pub(super) branch: Branch,
@@ -47,7 +47,7 @@ pub(super) struct ForkState {
 }
 
 impl ForkState {
-    /// What the fork holds now.
+    /// The present version of the fork.
     pub(super) fn snapshot(&mut self) -> TableSnapshot {
         let (root, stamp) = self.branch.pin();
         let table = self.base.table().clone();
@@ -57,8 +57,8 @@ impl ForkState {
 }
 
 impl Table {
-    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short
-    /// work.
+    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this should be
+    /// short.
     pub fn write(&self) -> TableWriter<'_> {
         let turn = self.turns.take(self.name(), &Waiter::default()).expect("nobody interrupts it");
         TableWriter::of_head(self, Some(turn), self.head())
@@ -69,10 +69,10 @@ impl Table {
         TableWriter::of_head(self, None, self.head())
     }
 
-    /// The same for who does not wait for the writers' turn for ever.
+    /// The same as [`Table::write`], for a waiter that can be interrupted or has a time limit.
     ///
     /// # Errors
-    /// Interrupted; conflict, if the time is up; I/O, if the table is logged and the log refuses all.
+    /// Interrupted; conflict, if the time is up; I/O, if the table is logged and the log refuses everything.
     pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
         if let Some(logged) = self.logged() {
             logged.log.look()?;
@@ -81,14 +81,14 @@ impl Table {
         Ok(TableWriter::of_head(self, Some(turn), self.head()))
     }
 
-    /// Writes what the log says.
+    /// A writer for what the log says, which is not logged again.
     pub(super) fn write_unlogged(&self) -> TableWriter<'_> {
         let mut writer = self.write();
         *writer.trace() = Trace::Nothing;
         writer
     }
 
-    /// What is kept of what somebody does who cannot be overtaken.
+    /// What is kept of changes before which nobody else can commit.
     pub(super) fn new_trace(&self) -> Trace {
         if self.logged().is_some() { Trace::Records(Vec::new()) } else { Trace::Nothing }
     }
@@ -106,7 +106,7 @@ impl<'a> TableWriter<'a> {
         TableWriter { table, target: Target::Fork(fork), thinned: Vec::new(), interrupt: None }
     }
 
-    /// The same, to be interrupted by something.
+    /// The same writer, which `interrupt` may interrupt.
     pub(crate) fn interrupted_by(mut self, interrupt: Option<&'a Interrupt>) -> Self {
         self.interrupt = interrupt;
         self
@@ -171,7 +171,7 @@ impl<'a> TableWriter<'a> {
         self.table.schema()
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.root().rows
     }
@@ -181,28 +181,28 @@ impl<'a> TableWriter<'a> {
         lookup::first(self.root(), &self.table.shape, key)
     }
 
-    /// Calls `each` with every row whose layout key is `key`, until it says no.
+    /// Calls `each` with every row whose layout key is `key`, until it returns false.
     pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
         lookup::find_each(self.root(), &self.table.shape, key, each);
     }
 
-    /// A row whose layout key another row has too, if one of `among` is such a row. For rows that came in
-    /// bulk into a table whose key is unique. Rows with a NULL in their key do not count.
+    /// A row of `among` whose layout key another row has too. For rows that were added in bulk to a table
+    /// whose key is unique. A key with a NULL equals no other.
     pub fn first_duplicate(&self, among: Among<'_>) -> Option<RowId> {
         duplicates::first(self.root(), &self.table.shape, &among)
     }
 
-    /// Row groups.
+    /// The number of row groups.
     pub fn row_groups(&self) -> usize {
         self.root().groups.len()
     }
 
-    /// The row with a number, in a table without a layout key.
+    /// The row with a row number, in a table without a layout key.
     pub(crate) fn find_number(&self, number: u64) -> Option<RowId> {
         lookup::by_number(self.root(), number)
     }
 
-    /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
+    /// Appends some values of a row to `out`, in the order of `columns`. Faster than reading them one by one.
     pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
         row::read(self.root(), row, columns, self.table.schema(), out);
     }
@@ -212,7 +212,7 @@ impl<'a> TableWriter<'a> {
         datum(self.root(), row, column, self.table.schema()[column].ty)
     }
 
-    /// Adds a row: a datum for each column. Other rows of its row group may move; see [`RowId`].
+    /// Inserts a row, with a datum for each column. Other rows of its row group may move; see [`RowId`].
     pub fn insert(&mut self, row: &[Datum<'_>]) -> RowId {
         let shape = &self.table.shape;
         let number = self.root().next_number;
@@ -228,7 +228,7 @@ impl<'a> TableWriter<'a> {
         id
     }
 
-    /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
+    /// Adds the rows that appenders took, as [`Table::commit`] does, and returns their number.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB; interrupted. Then some may have been added.
@@ -241,7 +241,7 @@ impl<'a> TableWriter<'a> {
         Ok(rows)
     }
 
-    /// Adds rows.
+    /// Adds rows that are ready to be added.
     pub(crate) fn hang(&mut self, added: Added) -> Result<()> {
         let (shape, first) = (&self.table.shape, self.root().next_number);
         let Added { pieces, sketches } = added;
@@ -262,7 +262,7 @@ impl<'a> TableWriter<'a> {
         Ok(())
     }
 
-    /// Removes a row. No other row moves before the writer is dropped.
+    /// Deletes a row. No other row moves before the writer is dropped.
     pub fn delete(&mut self, row: RowId) {
         let shape = &self.table.shape;
         if self.log().is_some() {
@@ -278,11 +278,12 @@ impl<'a> TableWriter<'a> {
         Writer { shape, branch: self.branch() }.delete(row);
     }
 
-    /// Changes columns of many rows, none of the layout key: `columns` of the table, and those of the chunk
-    /// that hold their new values. Row r of the chunk is for `ids[r]`. No row moves. Fast if the ids ascend.
+    /// Changes columns of many rows, none of the layout key. `columns` pairs a column of the table with the
+    /// column of the chunk that has its new values; row r of the chunk is for `ids[r]`. No row moves. Fast if
+    /// the ids ascend.
     ///
     /// # Panics
-    /// If a column is of the layout key.
+    /// If a column is part of the layout key.
     pub fn update_chunk(&mut self, ids: &[RowId], columns: &[(usize, usize)], chunk: &Chunk) {
         let shape = &self.table.shape;
         let is_key = |column: usize| shape.key.is_some() && shape.options.layout_key.contains(&column);
@@ -323,7 +324,7 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    /// Removes many rows, each once. No other row moves before the writer is dropped. Fast if the ids ascend.
+    /// Deletes many different rows. No other row moves before the writer is dropped. Fast if the ids ascend.
     pub fn delete_many(&mut self, ids: &[RowId]) {
         let shape = &self.table.shape;
         let mut sorted = Vec::new();
@@ -344,7 +345,7 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    /// What the fork is now, if it has a log.
+    /// The present version of the fork, if it keeps operations.
     fn logged_snapshot(&mut self) -> Option<TableSnapshot> {
         match &mut self.target {
             Target::Fork(fork) if matches!(fork.trace, Trace::Operations(_)) => Some(fork.snapshot()),
@@ -352,8 +353,8 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    /// Removes all rows. Returns how many they were. In a transaction beside others, one that changes rows of
-    /// the table meanwhile is in conflict with this one.
+    /// Deletes all rows, and returns how many there were. In a transaction beside others, this conflicts with
+    /// every concurrent change of the table.
     pub fn clear(&mut self) -> u64 {
         let (shape, rows) = (&self.table.shape, self.root().rows);
         if let Some(log) = self.log() {
@@ -365,8 +366,8 @@ impl<'a> TableWriter<'a> {
         rows
     }
 
-    /// Changes columns of a row. If its layout key changes, it and others of the row group may move. Where it
-    /// is then.
+    /// Changes columns of a row, and returns where it is then. If its layout key changes, it and other rows
+    /// of the row group may move.
     pub fn update(&mut self, row: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
         let shape = &self.table.shape;
         let operation = self.log().is_some().then(|| Operation::update(row, self.root(), changes, shape));
@@ -411,7 +412,7 @@ impl<'a> TableWriter<'a> {
 
 #[cfg(test)]
 impl TableWriter<'_> {
-    /// The first row that `is_it` says yes to, looked for one by one.
+    /// The first row for which `is_it` is true, searched for one by one.
     pub(crate) fn find_slowly(&self, mut is_it: impl FnMut(RowId, &Schema) -> bool) -> Option<RowId> {
         let schema = self.table.schema();
         let rows = self.root().groups.iter().enumerate().flat_map(|(group, node)| {
@@ -423,23 +424,23 @@ impl TableWriter<'_> {
 }
 
 impl TableWriter<'_> {
-    /// Ends. If the table is logged, returns when what was done is as safe as the log was told: whoever only
-    /// drops the writer does not wait for that.
+    /// Ends. If the table is logged, returns when the changes are as durable as the log's settings ask for;
+    /// to drop the writer does not wait for that.
     ///
     /// # Errors
-    /// I/O. What was done is visible then, and may or may not be in the log; all that follows is refused.
+    /// I/O. Then the changes are visible, and may or may not be in the log's file; everything after them is
+    /// refused.
     pub fn commit(mut self) -> Result<()> {
         let appended = self.end();
         drop(self);
         appended?.map_or(Ok(()), Appended::wait)
     }
 
-    /// Puts in order what rows were deleted from, and appends what was done to the log while nobody can see
-    /// it.
+    /// Tidies the row groups from which rows were deleted, and appends the changes to the log before anybody
+    /// can see them.
     fn end(&mut self) -> Result<Option<Appended>> {
         let shape = &self.table.shape;
-        // What is replayed is found faster where it stood, so a fork with a log is tidied by no one; the head
-        // is, in time.
+        // Replay is faster if rows have not moved, so a fork with a log is not tidied; the head will be.
         if !self.thinned.is_empty() && self.log().is_none() {
             let thinned = std::mem::take(&mut self.thinned);
             Writer { shape, branch: self.branch() }.tidy(thinned);
@@ -454,7 +455,7 @@ impl TableWriter<'_> {
 
 impl Drop for TableWriter<'_> {
     fn drop(&mut self) {
-        // If the log refuses it, it refuses all that follows, which has somebody to tell it to.
+        // If the log refuses this, it refuses everything after it too, and the next writer gets the error.
         drop(self.end());
     }
 }

@@ -1,4 +1,4 @@
-//! The turn of a table, for who holds the table as well: see [`super::turns`].
+//! A turn together with the table that it is of; see [`super::turns`].
 
 use super::head::Table;
 use super::turns::Waiter;

@@ -17,6 +17,11 @@ impl Random {
         self.next() % bound
     }
 
+    /// The same as a number with a sign.
+    pub(crate) fn number(&mut self, bound: u64) -> i64 {
+        self.below(bound) as i64
+    }
+
     /// Puts items into another order.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         (1..items.len()).rev().for_each(|i| items.swap(i, self.below(i as u64 + 1) as usize));

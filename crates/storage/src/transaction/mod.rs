@@ -1,42 +1,44 @@
-//! Transactions: what every statement writes through. Snapshot isolation, the first committer wins.
+//! Transactions: what every statement writes through. Snapshot isolation; the first committer wins.
 //!
 //! | | forks | commit |
 //! |---|---|---|
-//! | [`Transaction::begin`]: *beside others* | hold no lock, and log what is done | replays what others were faster than |
-//! | [`Transaction::alone`]: a statement outside any transaction | hold the writers' turns of their tables, no log | cannot conflict |
+//! | [`Transaction::begin`]: a transaction *beside others* | hold no lock, and log what is done | replays its log where others committed first |
+//! | [`Transaction::alone`]: a statement outside any transaction | hold the turns of the tables they write, no log | cannot conflict |
 //!
-//! 1. **Begin** pins all tables at one moment: no commit falls in between, because a commit publishes under
-//!    all its heads' locks, and so does this. A statement pins what it names as it goes along, and asks at
-//!    the end whether that was one moment ([`Transaction::sees_one_moment`]).
-//! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own
-//!    writes. An alone transaction that writes to a table that it does not hold does so beside others.
-//! 3. **Savepoints** cost nothing until a table is written: then its fork is saved once for each of them that
-//!    has it not yet.
-//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock
-//!    ([`crate::sync::lock_order`]). A fork whose table is as it was is ready. Otherwise its log is replayed
-//!    on a fork of the newest version: a row that was changed or removed must still be there as it was, a key
-//!    that was added must still be free in a table whose key is distinct; a table that was cleared must be as
-//!    it was. If not, another transaction was first, and this one fails whole.
-//! 5. If the outcome relies on tables that were only read ([`Transaction::depend_on`]), and one of them has a
-//!    newer version, or something was replayed, the caller judges its constraints once more on the newest
-//!    versions.
-//! 6. **Publish.** All forks become their heads at one moment, under the locks of all heads, at which the
-//!    tables that were relied on are still as they were judged. There the redo records of logged tables are
-//!    appended to the log, as one commit; the disk is waited for when all locks and turns are given back. If
-//!    they are not, 5 comes again; after some rounds with their turns, so that it ends. Nothing is waited for
-//!    here but other threads that hold these locks for as short a time.
+//! 1. **Begin** pins all tables at one moment: it holds the locks of all their heads, under which a commit
+//!    publishes, so no commit falls in between. A statement pins tables as it comes to name them, and asks at
+//!    the end whether they were all seen at one moment ([`Transaction::sees_one_moment`]).
+//! 2. **Writing.** The first write to a table opens a fork of the pinned version. The transaction reads its
+//!    forks, and so its own writes. If an alone transaction writes to a table whose turn it does not hold, it
+//!    does so beside others.
+//! 3. **Savepoints** cost nothing until a table is written: then its fork is saved, once for each savepoint
+//!    that does not have it yet.
+//! 4. **Commit.** It takes the turns of the tables that it wrote, before any other lock
+//!    ([`crate::sync::lock_order`]). A fork whose table has not changed is ready. Otherwise its log is
+//!    replayed on a fork of the newest version. A row that was changed or deleted must still be there with
+//!    the same values; a key that was added to a table whose key is unique must still be free; a table that
+//!    was cleared must not have changed. If one of these does not hold, another transaction was first, and
+//!    this one fails as a whole.
+//! 5. **Validation.** If the outcome depends on tables that were only read ([`Transaction::depend_on`]), and
+//!    one of them has a newer version, or something was replayed, the caller checks its constraints again on
+//!    the newest versions.
+//! 6. **Publish.** All forks become the heads of their tables at one moment, under the locks of all heads,
+//!    provided that the tables it depends on have not changed since they were checked. At that moment the
+//!    redo records of logged tables are appended to the log as one commit; the disk is waited for once all
+//!    locks and turns have been released. If one of these tables has changed, step 5 is repeated; after some
+//!    rounds it takes their turns too, so that this ends. Nothing is waited for here but other threads that
+//!    hold these locks equally briefly.
 //!
-//! Rows are told by their layout key and their values, without a layout key by their number and their values:
-//! a row that has come to hold the same values again is the same row. They may move meanwhile. What two
-//! transactions did to different rows of one table goes together, so write skew is possible, as snapshot
-//! isolation has it, but for what is relied on.
+//! Rows are identified by their layout key and their values; without a layout key, by their row number and
+//! their values. A row that has its old values again counts as the same row, and rows may move meanwhile.
+//! Changes of different rows of one table do not conflict, so write skew is possible, as it is under snapshot
+//! isolation, except in tables that the transaction depends on.
 //!
 //! ```text
 //! mod ──▶ replay ──▶ unmoved ──▶ renumbered     a log on a newer version; faster where rows have kept their
 //!                                                places; numbers of rows that it added
 //! ```
-//! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the
-//! same thread.
+//! A thread that holds a turn, by an alone transaction or [`Table::write`], must not wait for another one.
 
 mod renumbered;
 mod replay;
@@ -52,36 +54,36 @@ use entasis_vector::Result;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rounds of judging tables that others go on writing, before their turns are taken.
+/// How often tables that others go on writing are checked before their turns are taken.
 const ROUNDS: usize = 3;
-/// How long a turn is waited for that the order of turns does not allow to wait for.
+/// How long a turn is waited for against the order of turns.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// See the module. Dropped, it leaves nothing behind.
+/// A transaction. If it is dropped, nothing of it remains.
 #[derive(Default)]
 pub struct Transaction {
-    // Before the turns, so that forks end first.
+    // Declared before the turns, so that forks end first.
     tables: Vec<Touched>,
     turns: Vec<WriterTurn>,
     is_alone: bool,
     savepoints: Vec<Saved>,
-    /// How often it has pinned tables.
+    /// How often tables were pinned.
     moments: u64,
     interrupt: Option<Interrupt>,
 }
 
-/// A table as the transaction began with it, and what it did to it.
+/// A table as the transaction first saw it, and what the transaction did to it.
 struct Touched {
     pinned: TableSnapshot,
-    /// Tables that were pinned at one moment share the number.
+    /// Tables that were pinned at the same moment have the same number.
     moment: u64,
     fork: Option<TableFork>,
     is_relied_on: bool,
-    /// Its turn is taken for the commit, even if it was not written.
+    /// The commit takes its turn, even if the transaction did not write to it.
     needs_turn: bool,
 }
 
-/// What a commit says in the log before it says what was done to rows.
+/// What a commit logs in front of its changes of rows.
 pub struct Prologue {
     /// The log.
     pub log: Arc<Log>,
@@ -89,8 +91,8 @@ pub struct Prologue {
     pub records: Vec<u8>,
 }
 
-/// A savepoint: tables that were written since, by index, with their forks as they were; `None` if there was
-/// none.
+/// A savepoint: the tables that were written since, by index, with their forks at that time; `None` for a
+/// table that had no fork.
 type Saved = Vec<(usize, Option<ForkSavepoint>)>;
 
 impl Touched {
@@ -104,22 +106,22 @@ impl Touched {
 }
 
 impl Transaction {
-    /// A transaction beside others, that sees the newest versions of `tables`. Others may be used as well,
-    /// and are seen as they are when first used: those that were created since.
+    /// A transaction beside others, which sees the newest versions of `tables`. It may use other tables as
+    /// well, such as those created since, and sees them as they are when it first uses them.
     pub fn begin(tables: &[Arc<Table>]) -> Transaction {
         let mut transaction = Transaction::default();
         transaction.pin(tables);
         transaction
     }
 
-    /// A transaction of one statement, which waits for its turn to write to `written`. What it does to them
-    /// is not logged, and cannot conflict. Other tables are seen as they are when first used, or pinned
-    /// together.
+    /// A transaction of one statement, which waits for its turn to write to `written`. Its changes of these
+    /// are not logged for a replay, and cannot conflict. Other tables are seen as they are when they are
+    /// first used, or are pinned together.
     pub fn alone(written: &[Arc<Table>]) -> Transaction {
         Transaction::alone_as(written, &Waiter::default()).expect("nobody interrupts it")
     }
 
-    /// The same for who does not wait for ever.
+    /// The same as [`Transaction::alone`] for a waiter that can be interrupted or has a time limit.
     ///
     /// # Errors
     /// Interrupted; conflict, if the time is up.
@@ -133,12 +135,12 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Says what interrupts changes of many rows.
+    /// Sets what interrupts changes of many rows.
     pub fn interrupted_by(&mut self, interrupt: Interrupt) {
         self.interrupt = Some(interrupt);
     }
 
-    /// Makes the transaction see the newest versions of those of `tables` that it has not seen yet, at one
+    /// Pins the newest versions of those of `tables` that the transaction has not seen yet, all at one
     /// moment.
     pub fn pin(&mut self, tables: &[Arc<Table>]) {
         let mut new = in_order(tables);
@@ -151,7 +153,7 @@ impl Transaction {
         }
     }
 
-    /// A table as it is now: its head is locked.
+    /// A table in its present version, whose head is locked.
     fn touched(&self, table: &Arc<Table>, head: &mut HeadGuard<'_>) -> Touched {
         Touched {
             pinned: table.pin(head),
@@ -162,12 +164,12 @@ impl Transaction {
         }
     }
 
-    /// True if all tables that it sees, and did not write to, are as they were at one moment. If not, it sees
-    /// them as they are now, and whoever has read any of them begins anew: then they are, unless others come
-    /// to them.
+    /// True if there was a moment at which all tables that it sees, and did not write to, had the versions
+    /// that it sees. If not, it pins their present versions, and the caller must read them again. Then they
+    /// are of one moment, unless new tables come in.
     pub fn sees_one_moment(&mut self) -> bool {
         let mut seen: Vec<usize> = (0..self.tables.len())
-            // Those whose turns it holds are as they were, so they are of any moment since.
+            // Tables whose turns it holds have not changed: their versions are those of any moment since.
             .filter(|&index| {
                 self.tables[index].fork.is_none() && !self.holds_turn(self.tables[index].table())
             })
@@ -190,7 +192,7 @@ impl Transaction {
         is_current
     }
 
-    /// The tables that are not as the transaction began with them.
+    /// The tables that the transaction has changed.
     pub fn changed_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.tables.iter().filter(|touched| touched.is_changed()).map(Touched::table)
     }
@@ -215,7 +217,7 @@ impl Transaction {
         self.turns.iter().any(|turn| Arc::ptr_eq(turn.table(), table))
     }
 
-    /// What the transaction sees of a table.
+    /// The version of a table that the transaction sees.
     pub fn snapshot(&mut self, table: &Arc<Table>) -> TableSnapshot {
         let index = self.index_of(table);
         match &mut self.tables[index] {
@@ -224,7 +226,7 @@ impl Transaction {
         }
     }
 
-    /// Writes to a table. What a statement writes can be undone ([`Transaction::savepoint`],
+    /// A writer of a table. What it writes can be undone ([`Transaction::savepoint`],
     /// [`TableWriter::atomically`]).
     pub fn write(&mut self, table: &Arc<Table>) -> TableWriter<'_> {
         let index = self.index_of(table);
@@ -252,20 +254,20 @@ impl Transaction {
         self.write(table).append(appended)
     }
 
-    /// Removes all rows of a table. Returns how many they were.
+    /// Deletes all rows of a table, and returns how many there were.
     pub fn clear(&mut self, table: &Arc<Table>) -> u64 {
         self.write(table).clear()
     }
 
-    /// Says that the outcome relies on what the transaction sees of a table, if it writes to it or not: see
-    /// [`Transaction::commit`].
+    /// Says that the outcome depends on what the transaction sees of a table, whether it writes to it or not:
+    /// see [`Transaction::commit`].
     pub fn depend_on(&mut self, table: &Arc<Table>) {
         let index = self.index_of(table);
         self.tables[index].is_relied_on = true;
     }
 
-    /// The same for a table whose writers should not be in conflict with what this publishes: it waits for
-    /// its turn to commit.
+    /// The same as [`Transaction::depend_on`] for a table whose writers should not conflict with this commit:
+    /// the commit waits for its turn.
     pub fn commit_with_turn(&mut self, table: &Arc<Table>) {
         self.depend_on(table);
         let index = self.index_of(table);
@@ -274,16 +276,16 @@ impl Transaction {
 
     // ---- savepoints ---------------------------------------------------------------------------------------
 
-    /// Sets a savepoint, and says how many there are then: its number.
+    /// Sets a savepoint, and returns its number: how many there are now.
     pub fn savepoint(&mut self) -> usize {
         self.savepoints.push(Saved::new());
         self.savepoints.len()
     }
 
-    /// Saves a table for all savepoints that have it not, before it is written.
+    /// Saves a table for all savepoints that do not have it, before it is written.
     fn save(&mut self, index: usize) {
         let has = |saved: &Saved| saved.iter().any(|(other, _)| *other == index);
-        // Who has it has been there before the others, which is how they nest.
+        // If a savepoint has the table, so do all that were set before it.
         let missing = self.savepoints.iter().rev().take_while(|saved| !has(saved)).count();
         let from = self.savepoints.len() - missing;
         for saved in &mut self.savepoints[from..] {
@@ -291,10 +293,10 @@ impl Transaction {
         }
     }
 
-    /// Goes back to savepoint `number`, which stays; those set after it are gone.
+    /// Goes back to savepoint `number`, which is kept; those set after it are removed.
     ///
     /// # Panics
-    /// If there are not so many savepoints.
+    /// If there are fewer savepoints.
     pub fn roll_back_to(&mut self, number: usize) {
         self.release(number + 1);
         assert!(number == self.savepoints.len(), "there is such a savepoint");
@@ -307,7 +309,7 @@ impl Transaction {
         }
     }
 
-    /// Forgets savepoint `number` and those set after it. What was written stays.
+    /// Removes savepoint `number` and those set after it. What was written stays.
     pub fn release(&mut self, number: usize) {
         while self.savepoints.len() >= number.max(1) {
             for (index, saved) in self.savepoints.pop().into_iter().flatten() {
@@ -330,33 +332,34 @@ impl Transaction {
         result
     }
 
-    /// Bytes of memory that the tables will have more, about.
+    /// About how many bytes more the tables will take.
     pub fn growth(&self) -> usize {
         self.tables.iter().filter_map(|touched| touched.fork.as_ref()).map(TableFork::growth).sum()
     }
 
     // ---- the end ------------------------------------------------------------------------------------------
 
-    /// Publishes everything, or nothing.
+    /// Publishes all changes, or none.
     ///
-    /// `validate` is asked, possibly more than once, if something that was written had to be replayed on a
-    /// newer version, or a table that is relied on has one. It sees the newest version of these tables, and
-    /// may write.
+    /// `validate` is called if something that was written had to be replayed on a newer version, or a table
+    /// that the transaction depends on has a newer one; perhaps more than once. It sees the newest version of
+    /// these tables, and may write.
     ///
     /// # Errors
-    /// Conflict, if another transaction was first; what `validate` says.
+    /// Conflict, if another transaction was first; the errors of `validate`.
     pub fn commit(self, validate: impl FnMut(&mut Transaction) -> Result<()>) -> Result<()> {
         self.commit_as(&Waiter::default(), |_| Ok(None), |rows| Ok(rows()), validate)
     }
 
-    /// The same for who does not wait for ever, and has more to publish than rows. `prepare` is asked,
-    /// possibly more than once, for what the log is to say of that, when all rows are as they will be.
-    /// `publish` is called with what publishes the rows, and says if that did: it does, unless a table that
-    /// is relied on has a newer version than was judged. All turns that are needed are held by then, so it
-    /// takes only locks that come behind them.
+    /// The same as [`Transaction::commit`], for a waiter that can be interrupted or has a time limit, and for
+    /// commits that publish more than rows. `prepare` is called when all rows are final, perhaps more than
+    /// once, and returns what the log is to say of the rest. `publish` is called with a function that
+    /// publishes the rows. That function returns whether it did so; it does unless a table that the
+    /// transaction depends on has changed since it was checked. All turns are held by then, so `publish` must
+    /// only take locks that come after them in the lock order.
     ///
     /// # Errors
-    /// As there; interrupted; conflict, if the time is up; what `publish` says.
+    /// As of [`Transaction::commit`]; interrupted; conflict, if the time is up; the errors of `publish`.
     pub fn commit_as(
         mut self,
         waiter: &Waiter<'_>,
@@ -413,13 +416,13 @@ impl Transaction {
         unreachable!("rounds go on until one returns")
     }
 
-    /// Tables whose turns a commit takes.
+    /// The tables whose turns the commit takes.
     fn need_turns(&self) -> Vec<usize> {
         let needs = |touched: &Touched| touched.is_changed() || touched.needs_turn;
         (0..self.tables.len()).filter(|&index| needs(&self.tables[index])).collect()
     }
 
-    /// Tables with forks that are changed, in the order of their ids.
+    /// The tables whose forks have changes, in the order of their ids.
     fn changed(&self) -> Vec<usize> {
         let mut changed: Vec<usize> =
             (0..self.tables.len()).filter(|&i| self.tables[i].is_changed()).collect();
@@ -427,7 +430,7 @@ impl Transaction {
         changed
     }
 
-    /// Takes those turns of tables that are not held yet, in order as far as possible.
+    /// Takes the turns of tables that are not held yet, in order as far as possible.
     fn take_turns(&mut self, tables: &[usize], waiter: &Waiter<'_>) -> Result<()> {
         let tables: Vec<Arc<Table>> =
             tables.iter().map(|&index| self.tables[index].table().clone()).collect();
@@ -445,7 +448,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// What is appended to the log, if there is a prologue or tables of `changed` are logged.
+    /// What is appended to the log, if there is a prologue or some of the `changed` tables are logged.
     fn framed(&self, prologue: Option<Prologue>, changed: &[usize]) -> Result<Option<Framed>> {
         let (mut log, mut records) =
             prologue.map_or_else(Default::default, |prologue| (Some(prologue.log), prologue.records));
@@ -456,7 +459,7 @@ impl Transaction {
         log.map_or(Ok(None), |log| Framed::of(&records, &log))
     }
 
-    /// What the commit will make the newest version of a table, as far as this transaction knows.
+    /// What will be the newest version of a table after the commit, as far as this transaction knows.
     pub fn outcome(&mut self, table: &Arc<Table>) -> TableSnapshot {
         let known = self.known(table).map(|index| &mut self.tables[index]);
         match known.and_then(|touched| touched.fork.as_mut()) {
@@ -465,8 +468,8 @@ impl Transaction {
         }
     }
 
-    /// Makes the forks of `changed`, whose turns are held, the heads of their tables, and appends to the log
-    /// that they are. `None`, if a table of `relied` has a newer version than was seen.
+    /// Makes the forks of `changed`, whose turns are held, the heads of their tables, and appends the changes
+    /// to the log. `None` if a table of `relied` has a newer version than was seen.
     fn publish(
         &mut self,
         changed: &[usize],
@@ -490,7 +493,7 @@ impl Transaction {
         Ok(Some(appended))
     }
 
-    /// Sees the newest versions of some tables that it did not change, at one moment.
+    /// Pins the newest versions of some tables that it did not change, at one moment.
     fn see_newest(&mut self, tables: &[usize]) {
         let mut indices = tables.to_vec();
         indices.sort_by_key(|&index| self.tables[index].table().id());
@@ -500,7 +503,7 @@ impl Transaction {
         let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
         let touched = tables.iter().zip(&mut heads).map(|(table, head)| self.touched(table, head));
         let touched: Vec<Touched> = touched.collect();
-        // A fork that did nothing ends with its table's head in hand.
+        // A fork without changes locks the head of its table when it ends.
         drop(heads);
         for (index, touched) in indices.into_iter().zip(touched) {
             let needs_turn = self.tables[index].needs_turn;
@@ -509,7 +512,7 @@ impl Transaction {
     }
 }
 
-/// The end of work that is done or undone as a whole.
+/// Undoes work that ends without success.
 struct Undo<'a> {
     transaction: &'a mut Transaction,
     mark: usize,
@@ -531,7 +534,7 @@ impl Drop for Transaction {
     }
 }
 
-/// Each table once, in the order of their ids.
+/// The tables in the order of their ids, each once.
 fn in_order(tables: &[Arc<Table>]) -> Vec<&Arc<Table>> {
     let mut tables: Vec<&Arc<Table>> = tables.iter().collect();
     tables.sort_by_key(|table| table.id());
@@ -539,7 +542,7 @@ fn in_order(tables: &[Arc<Table>]) -> Vec<&Arc<Table>> {
     tables
 }
 
-/// The heads of tables that are in order. No commit falls in between.
+/// Locks the heads of tables, which must be in order. No commit falls in between.
 fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
     tables.iter().map(|table| table.head()).collect()
 }

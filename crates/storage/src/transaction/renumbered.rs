@@ -1,17 +1,17 @@
-//! Numbers of rows that a transaction added, on the version that it is replayed on.
+//! Row numbers that change when a transaction is replayed.
 //!
-//! A fork counts on from where its version ended, and so do others beside it: who comes second counts his
-//! rows anew. They keep their order, and numbers that are not among them are those of rows that were there
-//! before.
+//! A fork numbers its new rows from where its version ended, and so do other forks beside it. The one that
+//! commits second numbers its rows again. They keep their order. All other numbers are those of rows that
+//! were there before, and stay.
 
-/// See the module.
+/// Maps row numbers in a fork to those after its replay.
 #[derive(Default)]
 pub(super) struct Renumbered {
-    /// In the order of their old numbers.
+    /// Sorted by old numbers.
     runs: Vec<Run>,
 }
 
-/// Rows whose numbers follow one another, before and after.
+/// Rows with consecutive numbers, before and after.
 struct Run {
     old: u64,
     new: u64,
@@ -19,7 +19,7 @@ struct Run {
 }
 
 impl Renumbered {
-    /// Says that rows were added once more. Old numbers ascend from call to call.
+    /// Adds rows that were inserted again. Old numbers ascend from call to call.
     pub(super) fn add(&mut self, old: u64, new: u64, rows: u64) {
         match self.runs.last_mut() {
             Some(last) if last.old + last.rows == old && last.new + last.rows == new => last.rows += rows,
@@ -27,7 +27,7 @@ impl Renumbered {
         }
     }
 
-    /// The number of a row.
+    /// The new number of a row.
     pub(super) fn of(&self, number: u64) -> u64 {
         let behind = self.runs.partition_point(|run| run.old <= number);
         let run = behind.checked_sub(1).map(|at| &self.runs[at]);

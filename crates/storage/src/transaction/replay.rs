@@ -1,12 +1,12 @@
-//! Replay: what a fork did is done once more, on the newest version of its table, if that still has what it
-//! was done to.
+//! Replay: the changes of a fork are repeated on the newest version of its table, if that still has the rows
+//! that they apply to.
 //!
-//! Single rows are located one by one. Many rows are replayed in bulk, slice by slice, wherever the newest
-//! version has them as they were ([`super::unmoved`]), and one by one elsewhere. So a commit of a million
-//! rows is not held up by one that changed a few.
+//! Single rows are located one by one. Changes of many rows are replayed in bulk, slice by slice, where the
+//! newest version has the rows unchanged ([`super::unmoved`]), and one by one elsewhere. So a commit that
+//! changes a million rows is not held up by another one that changed a few.
 //!
-//! Whether a key that was added is still free is asked for each row that was added; or, if others have
-//! written fewer rows since the fork began, for each of those ([`Newcomers`]).
+//! Whether an added key is still free is checked for each row that was added. If others have written fewer
+//! rows than that since the fork began, it is checked for each of theirs instead ([`Newcomers`]).
 
 use super::renumbered::Renumbered;
 use super::unmoved::{OfSlice, by_slice};
@@ -18,7 +18,7 @@ use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Does what a fork did once more, on the newest version.
+/// A fork of the newest version with the changes of `old`.
 ///
 /// # Errors
 /// Conflict, if another transaction was first; interrupted.
@@ -29,7 +29,7 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
     let newest = table.snapshot();
     let mut new = TableFork::at(&newest, false);
     let mut numbers = Renumbered::default();
-    // Only rows that were appended ask for them.
+    // Only appended rows need them.
     let mut newcomers: Option<Newcomers<'_>> = None;
     let mut writer = new.write();
     for operation in old.log().expect("a fork that others can overtake has a log") {
@@ -79,7 +79,7 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
                     delete.delete(&mut writer, &rows)?;
                 }
             }
-            // Only upkeep came in between.
+            // Nothing but upkeep came in between.
             Operation::Clear if is_current => {
                 writer.clear();
             }
@@ -94,7 +94,7 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
     Ok(new)
 }
 
-/// Many rows of a version of the fork, that are changed or removed once more.
+/// Many rows of a version of the fork whose change or removal is replayed.
 struct ManyRows<'a> {
     shape: &'a Shape,
     before: &'a TableSnapshot,
@@ -102,12 +102,12 @@ struct ManyRows<'a> {
 }
 
 impl ManyRows<'_> {
-    /// Where rows of a slice stand now, if they can be replayed in bulk.
+    /// Where rows of a slice are now, if they can be replayed in bulk.
     fn unmoved(&self, writer: &TableWriter<'_>, rows: &OfSlice) -> Option<Vec<RowId>> {
         rows.find(self.before, writer, self.shape, self.numbers)
     }
 
-    /// Calls `each` with where a row stood and stands now.
+    /// Calls `each` with the old and the new place of each row.
     fn one_by_one(
         &self,
         writer: &mut TableWriter<'_>,
@@ -136,8 +136,7 @@ impl ManyRows<'_> {
         }
     }
 
-    /// Gives `columns` of the rows the values that they have in `after`, at the places that they have in
-    /// `before`.
+    /// Gives the rows the values of `columns` that they have in `after`; `before` has their old places.
     fn update(
         &self,
         writer: &mut TableWriter<'_>,
@@ -171,7 +170,7 @@ impl ManyRows<'_> {
     }
 }
 
-/// Rows that others have written since a fork began: those of the slices that its version did not have.
+/// The rows that others have written since a fork began: those in slices that its version did not have.
 struct Newcomers<'a> {
     slices: Vec<&'a Slice>,
     rows: u64,
@@ -185,8 +184,8 @@ impl<'a> Newcomers<'a> {
         Newcomers { rows: slices.iter().map(|slice| slice.rows() as u64).sum(), slices }
     }
 
-    /// Refuses rows that were appended to a table whose key is distinct, if another row has the key of one by
-    /// now.
+    /// Refuses rows that were appended to a table whose key is unique, if another row has one of their keys
+    /// by now.
     fn refuse_appended(
         &mut self,
         pieces: &[Arc<Piece>],

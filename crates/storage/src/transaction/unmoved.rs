@@ -1,10 +1,10 @@
-//! Many rows of a version that stand in a newer one as they did, found slice by slice.
+//! Finds, slice by slice, many rows of a version that a newer version still has unchanged.
 //!
-//! What a transaction did to many rows is replayed in bulk where these are just as it saw them, which is so
-//! nearly everywhere if another one has changed a few rows. A slice of the old version is compared with the
-//! slice of the newer one that holds its first row: nothing is compared where both show the same block. Rows
-//! that have numbers, and others around them than they had, are found by these; the rest is for
-//! [`super::replay`] to locate one by one.
+//! Changes of many rows are replayed in bulk where the newer version has these rows as the transaction saw
+//! them. That is so nearly everywhere if another transaction has changed a few rows. A slice of the old
+//! version is compared with the slice of the newer one that holds its first row; nothing is compared where
+//! both have the same block. Rows with row numbers are found by these if they have moved. The rest is located
+//! one by one by [`super::replay`].
 
 use super::renumbered::Renumbered;
 use crate::block::masks::WORDS;
@@ -13,14 +13,14 @@ use crate::tree::{RowGroup, RowId, Run, Shape};
 use crate::value::Datum;
 use entasis_vector::bitmap;
 
-/// Rows of one slice.
+/// Some rows of one slice.
 pub(super) struct OfSlice {
     pub(super) group: u32,
     /// The number of the slice in its row group.
     slice: usize,
     /// The first slot of the slice.
     first: u32,
-    /// Their slots in the slice.
+    /// Their slots in the slice, as bits.
     mask: [u64; WORDS],
 }
 
@@ -30,7 +30,7 @@ impl OfSlice {
         self.first as usize
     }
 
-    /// The rows, as they stood.
+    /// The old row ids.
     pub(super) fn rows(&self) -> impl Iterator<Item = RowId> + '_ {
         self.slots().map(|slot| RowId { group: self.group, slot: self.first + u32::from(slot) })
     }
@@ -47,8 +47,8 @@ impl OfSlice {
         })
     }
 
-    /// Where they stand in the version that is written, if all of them are there as they were: side by side
-    /// as in `before`, or, if they have numbers, wherever they are.
+    /// Where the rows are in the version that is written, if all of them are there unchanged: side by side as
+    /// in `before`, or, if they have row numbers, anywhere.
     pub(super) fn find(
         &self,
         before: &TableSnapshot,
@@ -110,7 +110,7 @@ impl OfSlice {
         are_same.then(|| rows().collect())
     }
 
-    /// True if slice `number` of `new` has all the rows, as slices of `old` have them.
+    /// True if slice `number` of `new` has all the rows as `old` has them.
     fn has_same(&self, old: &RowGroup, new: &RowGroup, number: usize, shape: &Shape) -> bool {
         let (Some(old), Some(new)) = (old.slices.get(self.slice), new.slices.get(number)) else {
             return false;
@@ -124,7 +124,7 @@ impl OfSlice {
     }
 }
 
-/// The rows of some runs, which ascend, by slices of `width` slots.
+/// The rows of some ascending runs, by slices of `width` slots.
 pub(super) fn by_slice(runs: &[Run], width: usize) -> Vec<OfSlice> {
     let mut slices: Vec<OfSlice> = Vec::new();
     for run in runs {

@@ -1,16 +1,17 @@
 //! Branches: versions that are being written. The head of a table is one; a transaction's fork is another.
 //!
-//! **Savepoints.** A savepoint is a snapshot that the branch can go back to: all nodes that bear a younger
-//! stamp are retired, and those that were retired since come back to life if the savepoint shows them.
+//! **Savepoints.** A savepoint is a snapshot that the branch can go back to. Then all nodes with a younger
+//! stamp are retired, and nodes that were retired since are alive again if the savepoint shows them.
 //!
-//! **Forks.** A fork begins at a snapshot of the head, with a stamp of its own, and retires head's nodes on
-//! paper only. If the head is as it was, the fork's root becomes the head's (*fast-forward*): what the fork
-//! replaced dies at that moment. Otherwise, and when it is abandoned, the fork's own nodes are retired.
+//! **Forks.** A fork begins at a snapshot of the head, with a stamp of its own. It notes which of the head's
+//! nodes it replaces, but does not retire them. If the head has not changed when the fork is published, the
+//! fork's root becomes the head's (*fast-forward*), and the replaced nodes are retired at that moment.
+//! Otherwise, or when the fork is abandoned, its own nodes are retired.
 //!
-//! **Bytes** of what the branch shows are counted as slices and blocks come, change and go, since the whole
-//! is asked for after every statement. Dictionaries are counted when the first block with one comes, and by
-//! shares when blocks go, so the count may drift where these are; [`Branch::recount`] puts it right. So are
-//! the bytes of what was retired and is not freed, because a snapshot that is held shows it.
+//! **Bytes.** The memory of what the branch shows is asked for after every statement, and so is counted as
+//! slices and blocks are added, changed and removed. Dictionaries are counted in full with the first block
+//! that has one, and subtracted by shares, so this count may drift; [`Branch::recount`] corrects it. Counted
+//! too are the bytes of retired nodes that a snapshot still shows.
 
 use super::edit::{Dead, Edit, Retired};
 use super::epochs::is_shown;
@@ -20,10 +21,10 @@ use crate::node::{Link, Stamp};
 use crate::sync::{AtomicIsize, Ordering};
 use std::sync::Arc;
 
-/// Retired nodes are looked through when there are so many more of them than at last were left.
+/// Retired nodes are swept when there are so many more of them than the last sweep left.
 const SWEEP_EVERY: usize = 64;
 
-/// See the module.
+/// A version that is being written.
 pub(crate) struct Branch {
     pub(crate) root: Link<Root>,
     pub(crate) edit: Edit,
@@ -61,7 +62,7 @@ impl Branch {
         Branch { root: Link::new(root(stamp)), edit }
     }
 
-    /// Takes a snapshot: root and stamp. The stamp must be given back to [`Epochs::leave`].
+    /// Takes a snapshot: a root and a stamp. The stamp must be given back to [`Epochs::leave`].
     pub(crate) fn pin(&mut self) -> (Link<Root>, Stamp) {
         let stamp = self.edit.stamp;
         self.edit.epochs.enter(stamp);
@@ -69,15 +70,15 @@ impl Branch {
         (self.root, stamp)
     }
 
-    /// Begins a new round of checkpoints, and gives the number of the one that ends. The snapshot that the
-    /// checkpoint is of is taken at the same moment.
+    /// Begins a new round of checkpoints, and returns the number of the one that ends. The checkpoint's
+    /// snapshot is taken at the same moment.
     pub(crate) fn end_round(&mut self) -> u32 {
         let ended = self.edit.round;
         self.edit.round += 1;
         ended
     }
 
-    /// A fork of this branch at a snapshot of it, which is held.
+    /// A fork of this branch at a snapshot, which must be held.
     pub(crate) fn fork_at(&self, root: Link<Root>, stamp: Stamp) -> (Branch, Savepoint) {
         let epochs = self.edit.epochs.clone();
         epochs.enter(stamp);
@@ -102,7 +103,7 @@ impl Branch {
         Savepoint { root, stamp, bytes: self.edit.bytes.load(Ordering::Relaxed) }
     }
 
-    /// Forgets a savepoint.
+    /// Ends a savepoint.
     pub(crate) fn release(&mut self, savepoint: Savepoint) {
         self.edit.epochs.leave(savepoint.stamp);
     }
@@ -120,12 +121,12 @@ impl Branch {
         self.edit.stamp = self.edit.epochs.next();
     }
 
-    /// True if the head is as it was when the fork `from` it began.
+    /// True if the head has not changed since the fork with this `base` began.
     pub(crate) fn is_at(&self, base: &Savepoint) -> bool {
         self.root.is(base.root)
     }
 
-    /// Makes the state of a fork that of this head, which is as it was when the fork began.
+    /// Makes the state of a fork that of this head, which has not changed since the fork began.
     pub(crate) fn fast_forward(&mut self, fork: Branch, base: Savepoint) {
         debug_assert!(self.is_at(&base));
         let death = self.edit.epochs.next();
@@ -145,7 +146,7 @@ impl Branch {
 
     /// Takes over the nodes of a fork that is abandoned.
     pub(crate) fn abandon(&mut self, mut fork: Branch, base: Savepoint) {
-        // Snapshots of the fork may still show its nodes, so they die now and not before.
+        // Snapshots of the fork may still show its nodes, so these die now, not at an earlier stamp.
         fork.edit.stamp = fork.edit.epochs.next();
         fork.edit.retire_younger(fork.root, fork.edit.origin - 1);
         let own = fork.edit.retired.into_iter().filter(|retired| retired.node.birth() >= fork.edit.origin);
@@ -154,7 +155,7 @@ impl Branch {
         self.edit.epochs.leave(base.stamp);
     }
 
-    /// Frees retired nodes that no snapshot shows, if it is worth looking.
+    /// Frees retired nodes that no snapshot shows, if there are enough of them.
     #[inline]
     pub(crate) fn sweep(&mut self) {
         if self.edit.retired.len() >= self.edit.left * 2 + SWEEP_EVERY {
@@ -167,8 +168,8 @@ impl Branch {
         drop(self.take_dead());
     }
 
-    /// Retired nodes that no snapshot shows, which are freed when this is dropped: it may be after the lock
-    /// of the branch is given back.
+    /// Takes out the retired nodes that no snapshot shows. They are freed when the result is dropped, which
+    /// may be after the lock of the branch has been released.
     pub(crate) fn take_dead(&mut self) -> Dead {
         let edit = &mut self.edit;
         let active = edit.epochs.active().clone();
@@ -193,8 +194,8 @@ impl Branch {
         (self.edit.bytes.load(Ordering::Relaxed) + retired).max(0) as usize
     }
 
-    /// Bytes of retired nodes that are not freed. Those of a fork include what it replaced of the version
-    /// that it began with.
+    /// Bytes of retired nodes that have not been freed. Those of a fork include what it replaced of the
+    /// version that it began with.
     pub(crate) fn retired_bytes(&self) -> usize {
         self.edit.retired_bytes
     }
@@ -205,12 +206,12 @@ impl Branch {
         *self.edit.bytes.get_mut() = bytes as isize;
     }
 
-    /// Retired nodes that are not freed.
+    /// The number of retired nodes that have not been freed.
     pub(crate) fn retired(&self) -> usize {
         self.edit.retired.len()
     }
 
-    /// Frees everything: the table is dropped, and no snapshot is left.
+    /// Frees everything, when the table is dropped and no snapshot is left.
     pub(crate) fn free(&mut self) {
         debug_assert!(self.edit.epochs.active().is_empty());
         self.edit.retired.drain(..).for_each(|retired| retired.node.free());

@@ -1,27 +1,27 @@
-//! The invariants of the version tree, for debug builds and tests, and for whoever checks a database: what is
-//! not as it should be, and where.
+//! Checks the invariants of the version tree, in debug builds, in tests, and for those who check a database:
+//! which of them do not hold, and where.
 //!
-//! Looks at every value of a version, and at one row group after the other, so that it can be interrupted.
-//! It tells what it finds as long as there is something to look at: where the slots of a row group are not
-//! what they should be, their values are left alone.
+//! It looks at every value of a version, one row group after the other, so that it can be interrupted. It
+//! goes on after a flaw as far as that makes sense: if the slots of a row group are wrong, its values are not
+//! looked at.
 
 use super::{Node, Root};
 use crate::tree::key::Key;
 use crate::tree::{RowGroup, Shape};
 
-/// Flaws of a row group that are told, at most.
+/// The most flaws that are reported for a row group.
 const MOST: usize = 100;
 
-/// Something that is not as it should be.
+/// An invariant that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flaw {
-    /// What should hold, and does not.
+    /// The invariant.
     pub what: String,
-    /// Where: row group, slice, column, as far as it is known.
+    /// Where it does not hold: row group, slice, column, as far as known.
     pub place: String,
 }
 
-/// Panics if a version is not as it should be: counts, ranges, fences, zones, stamps.
+/// Panics if a version violates an invariant of counts, ranges, fences, zones or stamps.
 pub(crate) fn check(root: &Root, shape: &Shape) {
     let groups = (0..root.groups.len()).flat_map(|number| of_group(root, shape, number));
     if let Some(Flaw { what, place }) = of_root(root, shape).into_iter().chain(groups).next() {
@@ -60,7 +60,7 @@ pub(crate) fn of_group(root: &Root, shape: &Shape, number: usize) -> Vec<Flaw> {
     let mut flaws = Flaws::default();
     flaws.expect(group.stamp <= root.stamp, "no stamp is younger than the root's", || here(number));
     slices(&mut flaws, group, shape, number);
-    // Keys are read of slots that are there.
+    // Keys can only be read if the slots are right.
     if shape.key.is_some() && flaws.found.is_empty() {
         let next = (number + 1 < root.fences.len()).then(|| root.fences.get(number + 1));
         partitions(&mut flaws, group, shape, number, next);
@@ -68,7 +68,7 @@ pub(crate) fn of_group(root: &Root, shape: &Shape, number: usize) -> Vec<Flaw> {
     flaws.found
 }
 
-/// The NULLs of a row group in columns that have none, of which the tree itself knows nothing.
+/// NULLs of a row group in NOT NULL columns, which the tree itself does not check.
 pub(crate) fn unwanted_nulls(root: &Root, shape: &Shape, number: usize) -> Vec<Flaw> {
     let Some(group) = root.groups.get(number) else { return Vec::new() };
     let mut flaws = Flaws::default();
@@ -85,14 +85,14 @@ pub(crate) fn unwanted_nulls(root: &Root, shape: &Shape, number: usize) -> Vec<F
     flaws.found
 }
 
-/// What was found so far.
+/// The flaws found so far.
 #[derive(Default)]
 struct Flaws {
     found: Vec<Flaw>,
 }
 
 impl Flaws {
-    /// Something should hold.
+    /// Notes a flaw unless `holds`.
     fn expect(&mut self, holds: bool, what: &str, place: impl FnOnce() -> String) {
         if !holds && self.found.len() < MOST {
             self.found.push(Flaw { what: what.to_owned(), place: place() });
@@ -149,7 +149,7 @@ fn slices(flaws: &mut Flaws, group: &RowGroup, shape: &Shape, number: usize) {
     }
 }
 
-/// The number of the last row of a row group, if those before end with `last`.
+/// Checks the row numbers of a row group, where those before end with `last`. Returns the last one.
 fn numbers(flaws: &mut Flaws, group: &RowGroup, number: usize, mut last: u64) -> u64 {
     let begins_behind = last < group.numbers.first();
     flaws.expect(begins_behind, "row groups are found by their first numbers", || here(number));

@@ -1,13 +1,14 @@
-//! Digests: what a scan reads of a block that nobody has written since its row group was put together.
+//! Digests: what a scan reads instead of block headers, where no block has been written since its row group
+//! was built.
 //!
-//! A slice and a block's header have half a kilobyte, which a scan would read beside a kilobyte or two of
-//! codes; and to look at one header after the other keeps the processor from reading the codes ahead. A
-//! digest is what a range of integers asks of a block: its bounds, what codes mean, and where they are. Those
-//! of a column stand side by side.
+//! A slice and a block's header take half a kilobyte, which a scan would read beside a kilobyte or two of
+//! codes; and jumping from header to header defeats the processor's prefetcher. A digest has what a range
+//! condition on integers needs to know of a block: its bounds, what codes mean, and where they are. The
+//! digests of a column are stored contiguously.
 //!
-//! A row group of a table without a layout key has digests from the time that it is put together or has been
-//! encoded anew until it is given out for writing ([`crate::tree::Node::open`]). Of blocks that are not
-//! integers without NULLs in plain or packed codes it says nothing. The slow twin is the block itself.
+//! A row group of a table without a layout key has digests from the time when it is built or encoded again
+//! until it is opened for writing ([`crate::tree::Node::open`]). They cover blocks of integers without NULLs
+//! whose codes are plain or packed; other blocks are marked as unknown. The slow twin is the block itself.
 //!
 //! This is a leaf module with `unsafe`: codes are read where a digest says they are.
 #![allow(unsafe_code)]
@@ -19,28 +20,28 @@ use crate::block::{Block, Codes, Fixed, Values, search};
 use crate::node::prefetch;
 use entasis_vector::{Buffer, Native, PhysicalType, Value};
 
-/// The first bytes of codes, which are asked for with the codes of the block before: a kernel has read as
-/// many when those behind arrive.
+/// The first bytes of codes, which are prefetched along with the codes of the block before. While a kernel
+/// reads them, the rest arrives.
 const HEAD: usize = 768;
 
 /// Slots of packed codes from which on a block is read as a whole rather than here and there.
-// PERF: measured with some 20 of 1024 (TPC-H Q6); fewer were not.
+// If so many slots of packed codes are read, or more, the block is unpacked as a whole.
 const MANY: usize = 8;
 /// Cache lines of a block.
 const LINE: usize = 64;
 
-/// How codes stand.
+/// How codes are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum CodeWidth {
-    /// Not known here.
+    /// The digest does not say.
     Other,
-    /// Plain, of so many bytes each.
+    /// Plain codes of so many bytes.
     Plain(u8),
-    /// Packed, of so many bits each.
+    /// Bit-packed codes of so many bits.
     Packed(u8),
 }
 
-/// See the module. A value is `base + factor * code`.
+/// The digest of a block. A value is `base + factor * code`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Digest {
     /// The least and the greatest value.
@@ -61,7 +62,7 @@ unsafe impl Sync for Digest {}
 const _: () = assert!(size_of::<Digest>() == 48);
 
 impl Digest {
-    /// Of a block of a column that is held as `physical`.
+    /// The digest of a block whose column is held as `physical`.
     fn of(block: &Block, physical: PhysicalType) -> Digest {
         let known = || {
             let (Value::Integer(low), Value::Integer(high)) = (&block.zone.min, &block.zone.max) else {
@@ -117,18 +118,19 @@ impl Digest {
         Some(Digest { low, high, base, factor, codes: buffer.as_ptr(), bytes, width })
     }
 
-    /// True if it says what is in the block.
+    /// True if it describes the block.
     pub(crate) fn is_known(&self) -> bool {
         self.width != CodeWidth::Other
     }
 
-    /// The bounds; `None` if they are not known here.
+    /// The bounds; `None` if it does not describe the block.
     pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
         (self.width != CodeWidth::Other).then_some((self.low, self.high))
     }
 
-    /// Narrows `masks`, a bit a slot, to the slots with a value from `low` to `high`; all bits that are left,
-    /// or-ed. `None` if it does not know. The next block, if that is going to be asked, is asked for.
+    /// Narrows `masks`, a bit for each slot, to the slots with a value from `low` to `high`, and returns the
+    /// bitwise OR of what is left. `None` if it does not describe the block. `next` is prefetched: the digest
+    /// of the block that comes next, if that is going to be read.
     #[inline]
     pub(crate) fn narrow(
         &self,
@@ -140,7 +142,7 @@ impl Digest {
         if self.width == CodeWidth::Other {
             return None;
         }
-        // What is between the bounds has a code; dead slots may have any.
+        // Every value between the bounds has a code; dead slots may have any code.
         let (low, high) = (low.max(self.low.into()), high.min(self.high.into()));
         if low > high {
             masks.fill(0);
@@ -177,8 +179,8 @@ impl Digest {
         }
     }
 
-    /// Writes the values in some slots, one for each of `out`. The next block, if that is going to be asked,
-    /// is asked for. It must be known.
+    /// Writes the values of some slots, one for each element of `out`. `next` is prefetched, as by
+    /// [`Digest::narrow`]. The digest must be known.
     pub(crate) fn gather<T: Fixed>(
         &self,
         slots: impl ExactSizeIterator<Item = usize>,
@@ -212,8 +214,8 @@ impl Digest {
         slots.for_each(|slot| each(cells::load::<C>(self.slots(), slot).into()));
     }
 
-    // PERF: asked for one after the other, lines are read ahead as a stream is; in the order of a kernel they
-    // are not. The first ones come with the block before.
+    // PERF: requests for consecutive lines start the processor's stream prefetcher; requests in the order in
+    // which a kernel reads do not. The first lines are requested along with the block before.
     #[inline(always)]
     fn prefetch(&self, next: Option<&Digest>) {
         let bytes = self.bytes as usize;
@@ -225,9 +227,8 @@ impl Digest {
     }
 
     fn slots(&self) -> Slots<'_> {
-        // SAFETY: the block hangs in the row group that this digest is of until the row group is given out
-        // for writing and has no digest any more. Until then live slots are not written; dead ones may be,
-        // which `Slots` are made for.
+        // SAFETY: the block belongs to the digest's row group until that is opened for writing, and then has
+        // no digest any more. Until then live slots are not written; dead ones may be, which `Slots` allow.
         unsafe { Slots::at(self.codes, self.bytes as usize) }
     }
 
@@ -238,12 +239,12 @@ impl Digest {
     }
 }
 
-/// The digests of a row group, by column and block; of columns that have any.
+/// The digests of a row group, by column and block; empty for columns without any.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Digests(Box<[Box<[Digest]>]>);
 
 impl Digests {
-    /// Of columns that are held as these.
+    /// The digests of columns, each given by its physical type and its blocks.
     pub(crate) fn new<'b, B: Iterator<Item = &'b Block>>(
         columns: impl Iterator<Item = (PhysicalType, B)>,
     ) -> Digests {
@@ -260,7 +261,7 @@ impl Digests {
         self.0.iter().map(|column| size_of_val(column) + size_of_val(&**column)).sum()
     }
 
-    /// That of a block.
+    /// The digest of a block.
     #[inline]
     pub(crate) fn of(&self, column: usize, block: usize) -> Option<&Digest> {
         self.0[column].get(block)

@@ -1,9 +1,9 @@
-//! Edits: what writing a node needs to know of its branch, and leaves behind.
+//! Edits: what writing a node needs to know of its branch, and what it leaves to it.
 //!
-//! A node that bears the stamp of the edit is written where it is; one that this branch alone has is
-//! *adopted*; any other is copied, and the old one is *retired* ([`Link::edit`]). Every kind of node says how
-//! it is copied and retired ([`Node`]), and the edit keeps the retired ones of each kind until no snapshot
-//! shows them: so this module and those of the nodes know each other.
+//! A node with the stamp of the edit is written in place. A node that only this branch has is *adopted*. Any
+//! other is copied, and the old one is *retired* ([`Link::edit`]). Every kind of node implements how it is
+//! copied and retired ([`Node`]), and the edit keeps retired nodes of each kind until no snapshot shows them.
+//! This is why this module and those of the nodes depend on each other.
 
 use super::{Epochs, Root, RowGroup, Slice};
 use crate::block::Block;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 pub(crate) trait Node: Linked + Sized {
     /// The stamp under which it was made.
     fn stamp(&self) -> Stamp;
-    /// Where that is.
+    /// The stamp, to be changed when the node is adopted.
     fn stamp_mut(&mut self) -> &mut Stamp;
     /// A copy for the owner of the edit.
     fn copy(&self, edit: &Edit) -> Self;
-    /// Forgets what is only true as long as nobody writes: it is given out for writing.
+    /// Drops what is valid only while nobody writes, because the node is about to be written.
     fn open(&mut self, _edit: &Edit) {}
-    /// Remembers that the branch no longer shows a node of this kind.
+    /// Retires a node of this kind: the branch no longer shows it.
     fn retire(link: Link<Self>, edit: &mut Edit);
 }
 
 impl<T: Node> Link<T> {
-    /// The node for writing: itself if it bears the stamp of the edit or can be adopted, else a copy that
-    /// takes its place.
+    /// The node for writing: itself if it has the stamp of the edit or can be adopted, and otherwise a copy,
+    /// which replaces it.
     #[inline]
     pub(crate) fn edit(&mut self, edit: &mut Edit) -> &mut T {
         if self.stamp() != edit.stamp && edit.alone_has(self.stamp()) {
@@ -43,8 +43,8 @@ impl<T: Node> Link<T> {
     }
 }
 
-/// What an allocator gives beyond what it is asked for, as a part of that: a buffer of 8192 bytes takes
-/// 10,900 of mimalloc's, a slice of 330 takes 420.
+/// Allocators return more memory than they are asked for: a third more is assumed. With mimalloc a buffer of
+/// 8192 bytes takes 10,900, a slice of 330 takes 420.
 const GIVEN_BEYOND: usize = 3;
 
 /// A node that its branch no longer shows.
@@ -65,7 +65,7 @@ impl Corpse {
         }
     }
 
-    /// Bytes of its memory as an allocator gives it, without those of dictionaries.
+    /// Bytes of memory that an allocator gives for it, without those of dictionaries.
     fn bytes(&self) -> usize {
         let asked = match self {
             Corpse::Root(link) => size_of::<Root>() + link.groups.len() * size_of::<Link<RowGroup>>(),
@@ -89,11 +89,11 @@ impl Corpse {
 pub(super) struct Retired {
     pub(super) node: Corpse,
     pub(super) death: Stamp,
-    /// Of its memory, as they were counted.
+    /// Bytes of memory, as they were counted.
     pub(super) bytes: usize,
 }
 
-/// Nodes that nothing shows any more.
+/// Nodes that nothing shows any more. They are freed when this is dropped.
 pub(crate) struct Dead(pub(super) Vec<Retired>);
 
 impl Drop for Dead {
@@ -102,29 +102,30 @@ impl Drop for Dead {
     }
 }
 
-/// What writing needs to know of the branch, and leaves behind.
+/// What writing needs to know of the branch, and what it leaves to it.
 pub(crate) struct Edit {
-    /// Nodes that bear it are written in place.
+    /// Nodes with this stamp are written in place.
     pub(crate) stamp: Stamp,
-    /// Ghost slots of shared blocks may be written: this is the head.
+    /// Ghost slots of shared blocks may be written, because this is the head.
     pub(crate) writes_ghosts: bool,
-    /// Counts the checkpoints that pinned the head: ghosts are stored in the round behind the last one.
+    /// The number of checkpoints that have pinned the head: stores to ghost slots belong to the round after
+    /// the last one.
     pub(super) round: u32,
     /// Slots of a block.
     pub(crate) block_slots: usize,
     /// The first column of the layout key; any, if there is none.
     pub(crate) key: usize,
     pub(super) epochs: Arc<Epochs>,
-    /// No slot is forgotten to be visible while a snapshot is older than this.
+    /// While a snapshot is older than this, no slot loses its visible bit.
     pub(super) visible_since: Stamp,
-    /// Nodes before this stamp are not this branch's to free: it began there.
+    /// The branch began at this stamp; older nodes are not freed by it.
     pub(super) origin: Stamp,
-    /// Bytes that were added since the branch began, less those that are gone.
+    /// Bytes that were added since the branch began, less those that were removed.
     pub(super) bytes: AtomicIsize,
     pub(super) retired: Vec<Retired>,
-    /// Bytes of these.
+    /// Bytes of retired nodes that have not been freed.
     pub(super) retired_bytes: usize,
-    /// How many were left by the last sweep.
+    /// How many retired nodes the last sweep left.
     pub(super) left: usize,
 }
 
@@ -134,8 +135,8 @@ impl Edit {
         self.epochs.oldest() >= birth.max(self.visible_since)
     }
 
-    /// True if no snapshot shows a node of this branch that was made at `birth`: all that could have are
-    /// gone. Forks and savepoints hold the snapshots that they began with.
+    /// True if no snapshot shows a node of this branch that was made at `birth`, because all that could have
+    /// are gone. Forks and savepoints hold the snapshots that they began with.
     #[inline]
     pub(crate) fn alone_has(&self, birth: Stamp) -> bool {
         birth >= self.origin && self.epochs.newest() < birth
@@ -143,7 +144,7 @@ impl Edit {
 
     fn retire(&mut self, node: Corpse) {
         if node.birth() == self.stamp {
-            // No one else has ever seen it.
+            // Nobody else has ever seen it.
             node.free();
         } else {
             let bytes = node.bytes();
@@ -156,12 +157,12 @@ impl Edit {
         self.retire(Corpse::Root(link));
     }
 
-    /// Without what hangs in it.
+    /// Retires a row group, but not its slices.
     pub(crate) fn retire_group(&mut self, link: Link<RowGroup>) {
         self.retire(Corpse::Group(link));
     }
 
-    /// Without what hangs in it.
+    /// Retires a slice, but not its blocks.
     pub(crate) fn retire_slice(&mut self, link: Link<Slice>) {
         self.retire(Corpse::Slice(link));
     }
@@ -170,27 +171,27 @@ impl Edit {
         self.retire(Corpse::Block(link));
     }
 
-    /// Counts bytes of memory that came (or went).
+    /// Counts bytes of memory that were added, or removed if negative.
     #[inline]
     pub(crate) fn count(&self, bytes: isize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// With its blocks.
+    /// Retires a slice and its blocks.
     pub(crate) fn retire_whole_slice(&mut self, link: Link<Slice>) {
         self.count(-(link.bytes() as isize) - link.dictionary_share() as isize);
         link.blocks().iter().for_each(|&block| self.retire_block(block));
         self.retire_slice(link);
     }
 
-    /// With everything that hangs in it.
+    /// Retires a row group and everything in it.
     pub(crate) fn retire_whole_group(&mut self, link: Link<RowGroup>) {
         link.slices.iter().for_each(|&slice| self.retire_whole_slice(slice));
         self.count(-(link.numbers.bytes() as isize));
         Node::retire(link, self);
     }
 
-    /// The nodes below `root` that were made after `stamp`.
+    /// Retires the nodes below `root` that were made after `stamp`.
     pub(super) fn retire_younger(&mut self, root: Link<Root>, stamp: Stamp) {
         if root.stamp <= stamp {
             return;

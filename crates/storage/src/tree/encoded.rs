@@ -1,4 +1,4 @@
-//! Encoded rows that hang in no table yet: slices, and pieces of up to a row group.
+//! Encoded rows that are not part of a table yet: slices, and pieces of up to a row group.
 
 use super::Slices;
 use crate::BLOCK_ROWS;
@@ -6,7 +6,7 @@ use crate::block::Block;
 use crate::block::masks::{WORDS, first_slots};
 use entasis_vector::{Schema, bitmap};
 
-/// Rows that a builder has encoded, and that hang in no table yet.
+/// Up to a row group of rows that a builder has encoded, not part of a table yet.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) block_slots: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Piece {
     pub(crate) rows: usize,
 }
 
-/// Up to 1024 slots of all columns that hang in no table yet.
+/// Up to 1024 slots of all columns, not part of a table yet.
 #[derive(Debug)]
 pub(crate) struct EncodedSlice {
     pub(crate) rows: usize,

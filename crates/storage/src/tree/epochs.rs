@@ -3,15 +3,15 @@
 use crate::node::Stamp;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// See the module.
+/// The clock of a table, and the stamps of snapshots that are held.
 #[derive(Debug)]
 pub(crate) struct Epochs {
     clock: AtomicU64,
-    /// Ascending.
+    /// The stamps of snapshots that are held, ascending.
     active: Mutex<Vec<Stamp>>,
-    /// The first of `active`, or the greatest number.
+    /// The first of `active`, or the greatest number if there is none.
     oldest: AtomicU64,
-    /// The last of `active`, or 0.
+    /// The last of `active`, or 0 if there is none.
     newest: AtomicU64,
 }
 
@@ -27,12 +27,12 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// A stamp younger than all before. Stamps begin at 1.
+    /// A new stamp, greater than all before. Stamps begin at 1.
     pub(crate) fn next(&self) -> Stamp {
         self.clock.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A snapshot was taken at `stamp`.
+    /// Notes that a snapshot was taken at `stamp`.
     pub(crate) fn enter(&self, stamp: Stamp) {
         let mut active = self.active();
         let at = active.partition_point(|&other| other <= stamp);
@@ -40,7 +40,7 @@ impl Epochs {
         self.publish(&active);
     }
 
-    /// The snapshot taken at `stamp` was dropped.
+    /// Notes that the snapshot taken at `stamp` was dropped.
     pub(crate) fn leave(&self, stamp: Stamp) {
         let mut active = self.active();
         let at = active.partition_point(|&other| other < stamp);
@@ -54,14 +54,14 @@ impl Epochs {
         self.newest.store(active.last().copied().unwrap_or(0), Ordering::Release);
     }
 
-    /// The stamp of the oldest snapshot, or the greatest number. Never too young: a snapshot that is being
-    /// taken now is younger than any that the caller, who holds the branch, may ask about.
+    /// The stamp of the oldest snapshot, or the greatest number if there is none. Never too young: a snapshot
+    /// that is being taken now is younger than any that the caller, who holds the branch, may ask about.
     pub(crate) fn oldest(&self) -> Stamp {
         self.oldest.load(Ordering::Acquire)
     }
 
-    /// The stamp of the newest snapshot that is held, or 0. Never too old: a snapshot of a branch is taken by
-    /// who holds it.
+    /// The stamp of the newest snapshot that is held, or 0. Never too old: only the holder of a branch takes
+    /// a snapshot of it.
     pub(crate) fn newest(&self) -> Stamp {
         self.newest.load(Ordering::Acquire)
     }
@@ -77,7 +77,7 @@ impl Epochs {
     }
 }
 
-/// True if a snapshot that is held shows a node that was there from `birth` to `death`.
+/// True if one of the snapshots taken at `active` shows a node that existed from `birth` to `death`.
 pub(crate) fn is_shown(active: &[Stamp], birth: Stamp, death: Stamp) -> bool {
     active.get(active.partition_point(|&stamp| stamp < birth)).is_some_and(|&stamp| stamp < death)
 }

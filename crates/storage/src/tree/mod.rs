@@ -7,29 +7,29 @@
 //! ```
 //! ```text
 //! key        layout keys as words that compare, and fences between partitions of them
-//! row_id     where rows stand              shape      what never changes about a table
-//! numbers    what rows are called by that have no layout key
+//! row_id     the places of rows            shape      what never changes about a table
+//! numbers    hidden row numbers of tables without a layout key
 //! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
 //! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
 //!            edit ◀── branch               check      versions that are written; what holds of each
 //! ```
-//! **Stamps** are numbers of one clock a table, never used twice. A branch has a stamp of its own. Its writer
-//! changes a node *in place* if the node bears it: then no one else can see the node. If no one else can any
-//! more, because all snapshots that were taken since are gone, the node is *adopted*: it gets the stamp, and
-//! is written in place. Otherwise it is copied, the copy bears the stamp, and the old one is *retired*. So
-//! children never bear a younger stamp than their parents.
+//! **Stamps** are times of a table's clock, never used twice. A branch has a stamp of its own. Its writer
+//! changes a node *in place* if the node has that stamp, because then nobody else can see the node. If nobody
+//! else can see it any more, because all snapshots that were taken since are gone, the node is *adopted*: it
+//! gets the stamp, and is written in place. Otherwise it is copied, the copy gets the stamp, and the old node
+//! is *retired*. So no node has a greater stamp than its parent.
 //!
-//! **A snapshot** is the root; the branch goes on under a fresh stamp, so that every node that the snapshot
-//! shows is shared from now on. The snapshot's stamp is entered with [`epochs::Epochs`] until it is dropped.
-//! Readers count nothing.
+//! **A snapshot** is a root and a stamp. The branch goes on under a new stamp, so that every node that the
+//! snapshot shows is shared from now on. [`epochs::Epochs`] knows the snapshot's stamp until it is dropped.
+//! Readers count no references.
 //!
-//! **A retired node** was there from its birth (its stamp) to its death (the branch's stamp when it was
-//! replaced). It is freed once no snapshot was taken within [birth, death). A long reader holds what it sees
-//! and nothing else.
+//! **A retired node** existed from its birth (its stamp) to its death (the branch's stamp when it was
+//! replaced). It is freed once no snapshot is held that was taken within [birth, death). A long reader keeps
+//! what it sees, and nothing else.
 //!
-//! **Ghosts**: a slot that is dead in every version that can be reached may be written in blocks that are
-//! shared; only the slice, whose live bits change, is copied. Each slice knows which dead slots some version
-//! may still show ([`slice::Slice::visible`]). Only the head does so; forks copy.
+//! **Ghosts**: a slot that is dead in every version that can be reached may be written even in a shared
+//! block; only the slice, whose live bits change, is copied. Each slice knows which dead slots some version
+//! may still show ([`slice::Slice::visible`]). Only the head writes ghost slots in this way; forks copy.
 //!
 //! This follows HyPer's and LMDB's copy-on-write without their counters; figures in `docs/design/storage.md`.
 //! What makes it sound is in [`crate::node::Link`].

@@ -1,34 +1,36 @@
-//! Hidden row numbers: what rows of a table without a layout key are called by, wherever they stand.
+//! Hidden row numbers: what identifies rows of a table without a layout key, wherever they are stored.
 //!
-//! A table counts its rows as they come, from 1 on, and uses no number twice ([`super::Root::next_number`]).
-//! Without a layout key rows stand in the order in which they came, so numbers ascend strictly over the slots
-//! of a row group and from one row group to the next. As long as no row has been removed and the rest moved
-//! together, slot *s* of a row group has the number *first + s*: nothing is stored but the first.
+//! A table numbers its rows as they are inserted, from 1 on, and uses no number twice
+//! ([`super::Root::next_number`]). Without a layout key rows are stored in the order of insertion, so numbers
+//! ascend strictly over the slots of a row group and from one row group to the next. Unless rows have been
+//! removed and the rest moved together, slot *s* of a row group has the number *first + s*, and nothing but
+//! the first is stored.
 //!
 //! ```text
 //! slots      0 … 99        100 … 299     300 … 1023
 //! numbers    501 … 600     650 … 849     850 + 7 …         breaks: (100, 650), (300, 857)
 //! ```
-//! A *break* is a slot at which numbers go on elsewhere. Breaks come when a row group is laid over fewer
-//! slices, where two are joined, and where the tail slot of a removed row is used again. A row is found by
-//! its number by halves: row groups by their first numbers, then breaks ([`crate::scan::lookup`]).
+//! A *break* is a slot at which numbers continue elsewhere. Breaks arise when a row group is rewritten to
+//! fewer slices, where two row groups are joined, and where the tail slot of a removed row is used again. A
+//! row is found by its number by binary search: first among the first numbers of row groups, then among the
+//! breaks ([`crate::scan::lookup`]).
 //!
-//! Slots that are not live have numbers as well, which mean nothing. Versions share breaks until one of them
-//! gets another one. Why not a column: docs/decisions/0024-row-numbers.md.
+//! Dead slots have numbers as well, which mean nothing. Versions share their breaks until one of them gets a
+//! new one. Why this is not a column: docs/decisions/0024-row-numbers.md.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The numbers of the slots of a row group. See the module.
+/// The row numbers of the slots of a row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// The number of slot 0.
     first: u64,
-    /// Where numbers go on elsewhere; mostly nowhere.
+    /// The breaks; mostly there are none.
     breaks: Option<Arc<Breaks>>,
 }
 
-/// Slots at which numbers go on elsewhere, and with which. Both ascend.
+/// The slots of breaks and the numbers from there on. Both ascend.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Breaks {
     slots: Vec<u32>,
@@ -36,13 +38,13 @@ struct Breaks {
 }
 
 impl Numbers {
-    /// Those of slots that are numbered from `first` on.
+    /// Consecutive numbers from `first` on, without a break.
     pub(crate) fn from(first: u64) -> Numbers {
         Numbers { first, breaks: None }
     }
 
-    /// Those that some runs say, if slots and numbers ascend and can be counted on from; the first run is
-    /// that of slot 0.
+    /// Numbers given by runs, each a slot and its number; the first run begins at slot 0. `None` unless slots
+    /// and numbers ascend so that they can be counted on.
     pub(crate) fn of_runs(runs: &[(usize, u64)]) -> Option<Numbers> {
         let (&(slot, first), breaks) = runs.split_first()?;
         let ascend = |pair: &[(usize, u64)]| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1;
@@ -68,7 +70,8 @@ impl Numbers {
         number + (slot - start) as u64
     }
 
-    /// The slot that has a number, if one of those before the next break has; it may be behind the last one.
+    /// The slot with a number, unless the number falls into the gap of a break; it may be beyond the last
+    /// slot.
     pub(crate) fn slot_of(&self, number: u64) -> Option<usize> {
         let Some(breaks) = &self.breaks else {
             return usize::try_from(number.checked_sub(self.first)?).ok();
@@ -80,14 +83,15 @@ impl Numbers {
         (slot < end).then_some(slot as usize)
     }
 
-    /// Slots from which on numbers go on without a gap, and their numbers; the first is slot 0.
+    /// The runs of consecutive numbers: the first slot of each, and its number. The first run begins at slot
+    /// 0.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let breaks = self.breaks.iter().flat_map(|breaks| breaks.slots.iter().zip(&breaks.numbers));
         std::iter::once((0, self.first)).chain(breaks.map(|(&slot, &number)| (slot as usize, number)))
     }
 
-    /// Gives a slot a number greater than those of all rows before it. Slots behind it, of which none is a
-    /// row, go on from there.
+    /// Gives a slot a number, which is greater than those of all rows before it. There are no rows beyond the
+    /// slot; numbers go on from there.
     #[inline]
     pub(crate) fn put(&mut self, slot: usize, number: u64) {
         if self.breaks.is_some() {
@@ -98,7 +102,7 @@ impl Numbers {
         }
     }
 
-    /// Forgets the breaks behind which there is no row.
+    /// Drops the breaks beyond which there is no row.
     #[cold]
     fn forget_from(&mut self, slot: usize, number: u64) {
         let Some(breaks) = &mut self.breaks else { return };
@@ -124,9 +128,8 @@ impl Numbers {
         breaks.numbers.push(number);
     }
 
-    /// The numbers after the rows of some slots, `rows`, were laid one behind the other over as many as
-    /// `slots`, at least one, in the place of `window`. Behind that, slots go on as they did, up to the end
-    /// of the row group.
+    /// The numbers after the `rows` in the slots of `window` were moved together into `slots` slots, at least
+    /// one, which replace the window. Slots beyond it keep their numbers.
     pub(crate) fn relaid(
         &self,
         window: Range<usize>,
@@ -146,12 +149,12 @@ impl Numbers {
         new
     }
 
-    /// Adds those of a row group whose slots come behind the first `slots`.
+    /// Appends the numbers of a row group whose slots follow the first `slots`.
     pub(crate) fn append(&mut self, slots: usize, behind: &Numbers) {
         behind.runs().for_each(|(slot, number)| self.put(slots + slot, number));
     }
 
-    /// Bytes of memory beside its own.
+    /// Bytes of memory of the breaks.
     pub(crate) fn bytes(&self) -> usize {
         const EACH: usize = size_of::<u32>() + size_of::<u64>();
         self.breaks.as_ref().map_or(0, |breaks| size_of::<Breaks>() + breaks.slots.len() * EACH)
@@ -159,7 +162,7 @@ impl Numbers {
 }
 
 impl Breaks {
-    /// The first slot of a run, and its number. Run 0 is before the first break.
+    /// The first slot of a run, and its number. Run 0 ends at the first break.
     fn run(&self, run: usize, first: u64) -> (usize, u64) {
         match run.checked_sub(1) {
             None => (0, first),

@@ -8,7 +8,7 @@ use crate::tree::{RowGroup, RowId};
 /// The row groups of a table, in the order of their slots, and of the layout key if there is one.
 pub(crate) struct Root {
     pub(crate) stamp: Stamp,
-    /// Rows.
+    /// The number of rows.
     pub(crate) rows: u64,
     pub(crate) groups: Vec<Link<RowGroup>>,
     /// The least key that may be in each group; the first is the least of all keys.
@@ -18,7 +18,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// What a row is called by, in a table without a layout key.
+    /// The row number of a row, in a table without a layout key.
     pub(crate) fn number_of(&self, row: RowId) -> u64 {
         self.groups[row.group as usize].numbers.of(row.slot as usize)
     }

@@ -1,8 +1,8 @@
-//! Where rows stand.
+//! The places of rows.
 
 use std::cmp::Ordering;
 
-/// Where a row stands in one version of a table.
+/// The place of a row in one version of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowId {
     /// Index of the row group.
@@ -17,7 +17,7 @@ impl RowId {
     pub fn to_u64(self) -> u64 {
         u64::from(self.group) << 32 | u64::from(self.slot)
     }
-    /// What [`RowId::to_u64`] was made of.
+    /// The row id that [`RowId::to_u64`] converted.
     #[inline]
     pub fn from_u64(id: u64) -> RowId {
         RowId { group: (id >> 32) as u32, slot: id as u32 }
@@ -39,7 +39,7 @@ impl PartialOrd for RowId {
     }
 }
 
-/// Rows that stand one behind the other.
+/// Rows in consecutive slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: RowId,
@@ -47,7 +47,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Adds a row to the last of some runs, or as a new one.
+    /// Adds a row to the last of some runs, or as a new run.
     pub(crate) fn push(runs: &mut Vec<Run>, row: RowId) {
         match runs.last_mut() {
             Some(run) if run.first.group == row.group && run.first.slot + run.rows == row.slot => {
@@ -58,7 +58,7 @@ impl Run {
     }
 }
 
-/// Rows in ascending order as runs.
+/// Rows, which ascend, as runs.
 pub(crate) fn runs_of(ids: &[RowId]) -> Vec<Run> {
     let mut runs = Vec::new();
     ids.iter().for_each(|&id| Run::push(&mut runs, id));

@@ -11,7 +11,7 @@ pub(crate) struct Shape {
     pub(crate) name: String,
     pub(crate) schema: Schema,
     pub(crate) options: TableOptions,
-    /// None for tables in the order of insertion.
+    /// `None` for tables in the order of insertion.
     pub(crate) key: Option<LayoutKey>,
 }
 
@@ -22,10 +22,10 @@ impl Shape {
         Shape { name, schema, options, key }
     }
 
-    /// What builders make blocks of a column for.
+    /// What builders make the blocks of a column for.
     pub(crate) fn form(&self, column: usize) -> Form {
         match self.options.compression_of(column) {
-            // Symbols are not for single rows.
+            // Symbols make reading single rows slow.
             compression @ (Compression::Auto | Compression::Fsst | Compression::Strings)
                 if self.key.is_some() =>
             {

@@ -10,31 +10,32 @@ use crate::value::{Datum, Zone};
 use entasis_vector::{Schema, bitmap};
 use std::sync::Arc;
 
-/// Links that a point query asks for, at most.
+/// The most links that a point query prefetches.
 const MOST_LINKS: usize = 32;
 
-/// Slots from which on a whole block is encoded anew rather than they one by one.
+/// If so many slots of a block are written, or more, it is encoded as a whole rather than written slot by
+/// slot.
 const SCATTERED_MIN: usize = 24;
 
-/// See the module.
+/// A node of the tree: a block for each column, and the live bits.
 pub(crate) struct Slice {
     stamp: Stamp,
-    /// The slots that are rows.
+    /// The slots that are rows, as bits.
     live: [u64; WORDS],
     /// Slots that older versions may show: the live bits of those that can still be reached.
     visible: [u64; WORDS],
-    /// Rows.
+    /// The number of rows.
     rows: usize,
-    /// True if the zones may be wider than the values, and the encoding than need be: written since it was
-    /// encoded.
+    /// It has been written since it was encoded, so that zones may be wider than the values, and encodings
+    /// than necessary.
     is_hot: bool,
     /// The first column of the layout key.
     key: usize,
-    /// By column.
+    /// A block for each column.
     blocks: Box<[Link<Block>]>,
 }
 
-/// What readers of a slice go to next.
+/// What readers of a slice read next, to be prefetched.
 #[derive(Clone, Copy)]
 pub(crate) struct SliceAhead {
     links: Ahead,
@@ -61,7 +62,7 @@ impl Node for Slice {
     }
 
     fn copy(&self, edit: &Edit) -> Slice {
-        // What made a slot visible before this version was made is gone if no snapshot is as old as that.
+        // Visible bits are of versions before this one, and may go if no snapshot is so old.
         let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
         visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
         let Slice { live, rows, is_hot, key, .. } = *self;
@@ -74,7 +75,7 @@ impl Node for Slice {
 }
 
 impl Link<Slice> {
-    /// Asks for the slice and its links to `columns`.
+    /// Prefetches the slice and its links to `columns`.
     #[inline]
     pub(crate) fn prefetch_with(self, columns: impl Iterator<Item = usize>) {
         self.prefetch();
@@ -82,8 +83,7 @@ impl Link<Slice> {
         columns.for_each(|column| prefetch::prefetch(links.wrapping_add(column * size_of::<Link<Block>>())));
     }
 
-    /// Asks for all that a point query reads, and for the links to what is read of the row that it finds, of
-    /// `columns`.
+    /// Prefetches all that a point query reads to find a row, and the links to the blocks of `columns`.
     #[inline]
     pub(crate) fn prefetch_key(self, columns: usize) {
         let SliceAhead { links, key: (block, slots) } = self.ahead();
@@ -94,7 +94,7 @@ impl Link<Slice> {
     }
 }
 
-/// A block that hangs in no tree yet, as one of an edit.
+/// Gives a block, which is in no tree yet, the stamp of an edit.
 fn hung(block: Block, edit: &Edit) -> Link<Block> {
     Link::new(Block { stamp: edit.stamp, ..block })
 }
@@ -105,10 +105,9 @@ impl Slice {
         Slice::of_links(live, blocks.into_iter().map(|block| hung(block, edit)).collect(), edit)
     }
 
-    /// Slices of the same columns, one behind the other.
-    // PERF: the blocks of a column are made one after the other, so that the allocator puts them side by
-    // side. A scan that jumps from header to header makes the processor lose the values that it reads ahead:
-    // 8 GB/s instead of 13.
+    /// Slices of the same columns that follow one another.
+    // PERF: the blocks of a column are allocated one after the other, so that the allocator puts them side by
+    // side. A scan that jumps from header to header defeats the processor's prefetcher: 8 GB/s instead of 13.
     pub(crate) fn side_by_side(slices: Vec<EncodedSlice>, edit: &Edit) -> Vec<Slice> {
         let columns = slices.first().map_or(0, |slice| slice.blocks.len());
         debug_assert!(slices.iter().all(|slice| slice.blocks.len() == columns));
@@ -123,7 +122,7 @@ impl Slice {
     }
 
     fn of_links(live: [u64; WORDS], blocks: Vec<Link<Block>>, edit: &Edit) -> Slice {
-        // Views are for strings that are written.
+        // Only blocks that are written have views.
         let is_hot = blocks.iter().any(|block| matches!(block.values, Values::Views(_)));
         let blocks = blocks.into_boxed_slice();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
@@ -139,7 +138,7 @@ impl Slice {
         blocks + size_of::<Slice>() + self.blocks.len() * size_of::<Link<Block>>()
     }
 
-    /// Bytes of the dictionaries, shared out among the blocks that have them now.
+    /// The share of its blocks in the memory of their dictionaries, which other blocks may have as well.
     pub(crate) fn dictionary_share(&self) -> usize {
         self.blocks.iter().map(|block| block.dictionary_share()).sum()
     }
@@ -178,20 +177,20 @@ impl Slice {
         &self.blocks
     }
 
-    /// Asks for what reading `slot` of a column takes.
+    /// Prefetches what reading `slot` of a column takes.
     #[inline]
     pub(crate) fn prefetch(&self, column: usize, slot: usize) {
         self.blocks[column].prefetch_slot(slot);
     }
 
-    /// Asks for what writing `slot` of a column takes.
+    /// Prefetches what writing `slot` of a column takes.
     #[inline]
     pub(crate) fn prefetch_write(&self, column: usize, slot: usize) {
         self.blocks[column].prefetch();
         prefetch::prefetch(self.blocks[column].ahead().slot(slot));
     }
 
-    /// Asks for a block; with its slots, which are read from the first on, if `slots`.
+    /// Prefetches a block; if `slots`, with its slots, which are going to be read from the first on.
     #[inline]
     pub(crate) fn prefetch_stream(&self, column: usize, slots: bool) {
         self.blocks[column].prefetch();
@@ -200,7 +199,7 @@ impl Slice {
         }
     }
 
-    /// Asks for a block with the first `bytes` of its slots, if it is known where they are.
+    /// Prefetches a block and the first `bytes` of its slots, if it is known where they are.
     #[inline]
     pub(crate) fn prefetch_slots(&self, column: usize, bytes: usize) {
         self.blocks[column].prefetch();
@@ -269,19 +268,19 @@ impl Slice {
         }
     }
 
-    /// Says that it was written since it was encoded.
+    /// Marks the slice as written since it was encoded.
     pub(crate) fn heat(&mut self) {
         self.is_hot = true;
     }
 
-    /// Makes rows ghosts. Those of `mask` are live.
+    /// Makes the rows of `mask`, which are live, ghosts.
     pub(crate) fn bury_many(&mut self, mask: &[u64; WORDS]) {
         self.is_hot = true;
         self.live.iter_mut().zip(mask).for_each(|(live, mask)| *live &= !mask);
         self.rows = bitmap::count_ones(&self.live, BLOCK_ROWS);
     }
 
-    /// Makes a slot a row: all of its values have been written.
+    /// Makes a slot a row; all of its values have been written.
     pub(crate) fn revive(&mut self, slot: usize) {
         debug_assert!(!self.is_live(slot));
         bitmap::set(&mut self.live, slot, true);
@@ -296,7 +295,7 @@ impl Slice {
         self.rows -= 1;
     }
 
-    /// Gives the memory of the values back, if there is no row.
+    /// Frees the memory of the values, if there is no row.
     pub(crate) fn shed(&mut self, edit: &mut Edit) {
         debug_assert!(self.rows == 0);
         for link in &mut self.blocks {
@@ -309,7 +308,7 @@ impl Slice {
     }
 }
 
-/// The zones of slices together.
+/// The zones of several slices together.
 pub(crate) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
     let mut zones = vec![Zone::EMPTY; columns];
     for slice in slices.iter().filter(|slice| slice.rows() > 0) {

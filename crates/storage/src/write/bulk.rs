@@ -1,8 +1,8 @@
-//! Many rows at once that are there already: changed or removed block by block.
+//! Changes or deletes many rows at once, block by block.
 //!
-//! Rows come in ascending order, so that all of one slice follow one another. For each column of a slice that
-//! is changed, its block is decoded once, the new values are put in, and it is encoded anew with exact
-//! bounds. Rows are removed by mask.
+//! Row ids come in ascending order, so that those of one slice are consecutive. For each column of a slice
+//! that changes, the block is decoded once, the new values are put in, and it is encoded again with exact
+//! bounds. Rows are deleted by mask.
 
 use super::Writer;
 use crate::block::Scattered;
@@ -13,8 +13,9 @@ use entasis_vector::{Chunk, bitmap};
 use std::sync::Arc;
 
 impl Writer<'_> {
-    /// Changes columns of rows that stay where they are: `columns` of the table and those of the chunk that
-    /// hold their new values; row `rows[i]` of the chunk is for `ids[i]`. The ids ascend.
+    /// Changes columns of rows that stay where they are. `columns` pairs a column of the table with the
+    /// column of the chunk that has its new values; row `rows[i]` of the chunk is for `ids[i]`. The ids
+    /// ascend.
     pub(crate) fn overwrite_many(
         &mut self,
         ids: &[RowId],
@@ -33,7 +34,7 @@ impl Writer<'_> {
             let number = first.slot as usize / width;
             let start = (number * width) as u32;
             let (group, end) = (first.group, start + width as u32);
-            // PERF: no division a row.
+            // PERF: without a division for each row.
             let count = left.iter().take_while(|id| id.group == group && id.slot < end).count();
             let (own, rest) = left.split_at(count);
             let rows = &rows[ids.len() - left.len()..][..count];
@@ -59,8 +60,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes rows, whose ids ascend. Returns the row groups that they were removed from, and how many rows
-    /// of each.
+    /// Deletes rows, whose ids ascend. Returns the row groups that had them, with the number of rows deleted
+    /// from each.
     pub(crate) fn delete_many(&mut self, ids: &[RowId]) -> Vec<(u32, usize)> {
         debug_assert!(ids.is_sorted());
         let width = self.shape.options.block_slots;

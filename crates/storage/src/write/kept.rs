@@ -1,13 +1,13 @@
-//! Rows are kept: in debug builds, what lays rows anew or encodes them again is compared with what it was
-//! made of.
+//! Checks, in debug builds, that rows are kept: whatever moves rows or encodes them again is compared with
+//! what it was made of.
 //!
-//! Every row of the slices is read twice, as a scan reads it (runs of live slots one behind the other, column
-//! by column) and one value after the other, and must be the same both times. A hash of each whole row is
-//! kept with its slot. The new slices are then read in the same way: rows that may move must be the same rows
-//! in any order, rows that were encoded again must be the same at the same slots. Only the slices that change
-//! are read, so the comparison costs about as much as the change itself.
+//! Every row of the slices is read in two ways, as a scan reads it (run by run of live slots, column by
+//! column) and value by value, and must be the same both times. A hash of each row is kept with its slot. The
+//! new slices are then read in the same way. Rows that may move must be the same rows in any order; rows that
+//! were encoded again must be the same at the same slots. Only slices that change are read, so the comparison
+//! costs about as much as the change itself.
 //!
-//! In release builds nothing is read and nothing is compared.
+//! Release builds read and compare nothing.
 
 use crate::block::Block;
 use crate::block::masks::WORDS;
@@ -21,11 +21,11 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// The rows of some slices: the slot of each, counted through the slices, and a hash of all its values. Empty
+/// The rows of some slices: the slot of each, counted through all slices, and a hash of all its values. Empty
 /// in release builds.
 pub(super) struct Kept(Vec<(usize, u64)>);
 
-/// Slices side by side, wherever they hang.
+/// Consecutive slices, in a tree or not.
 struct SideBySide<'a> {
     block_slots: usize,
     slices: &'a [Link<Slice>],
@@ -80,7 +80,7 @@ impl Kept {
     }
 }
 
-/// Says which row was not there before.
+/// Panics with the row that was not there before.
 fn fail(slices: &[Link<Slice>], shape: &Shape, (before, after): (usize, usize), slot: Option<usize>) -> ! {
     let width = shape.options.block_slots;
     let row = slot.map(|slot| {

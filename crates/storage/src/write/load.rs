@@ -1,13 +1,13 @@
-//! Laying out very many rows that come in any order.
+//! Lays out very many rows that come in any order.
 //!
-//! Sorting all rows and gathering each value from wherever it stands takes a cache miss a value. So rows are
-//! first dealt out to buckets of about a row group each, by bounds that a sample gives: every part is read
-//! once, in its order, and values are written to as many ends as there are buckets. A bucket's column fits
-//! the cache, where its values are picked up in the order of the keys. Columns are shared out among workers,
-//! each of which has one column twice at a time.
+//! To sort all rows, and then gather each value from wherever it is, takes a cache miss for each value. So
+//! rows are first distributed to buckets of about a row group each, by bounds that a sample gives. Every part
+//! is read once, sequentially, and values are written to the ends of as many sequences as there are buckets.
+//! A bucket's column fits into the cache, where its values are gathered in the order of keys. Workers share
+//! out the columns, and each has one column twice at a time.
 //!
-//! For keys of one word. [`super::spread::lay`] is the slow twin, and what strings and columns with NULLs are
-//! gathered like.
+//! This is for keys of one word. [`super::spread::lay`] is the slow twin; strings and columns with NULLs are
+//! gathered as it does.
 
 use super::Writer;
 use super::spread::{Laid, SourceSlice, plan};
@@ -23,15 +23,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-/// Keys that a bound is chosen from.
+/// The number of sampled keys for each bound.
 const SAMPLED: usize = 64;
-/// No row.
+/// Stands for no row.
 const NONE: u32 = u32::MAX;
 
-/// A row group to be: rows of a bucket, and what slots they go to.
+/// A row group that is going to be built: rows of a bucket, and the slots that they go to.
 struct Planned {
     bucket: usize,
-    /// By slot, the number in the bucket, or none.
+    /// For each slot the row's index in the bucket, or none.
     rows: Vec<u32>,
     laid: Laid,
     blocks: Vec<Vec<Block>>,
@@ -170,7 +170,7 @@ impl SourceSlice<'_> {
     }
 }
 
-/// The least keys of buckets, ascending, about as many as wanted; the first is the least of all.
+/// The least keys of buckets, ascending; about as many as wanted. The first is the least of all keys.
 fn bounds_of(keys: &[u64], wanted: usize) -> Vec<u64> {
     let wanted = wanted.clamp(1, usize::from(u16::MAX));
     let step = (keys.len() / (wanted * SAMPLED)).max(1);
@@ -182,8 +182,8 @@ fn bounds_of(keys: &[u64], wanted: usize) -> Vec<u64> {
     bounds
 }
 
-/// Which bucket each row goes to, in the order of parts and slots, and where the rows of each begin if they
-/// stand one bucket behind the other.
+/// The bucket of each row, in the order of parts and slots, and the offset of each bucket if all buckets are
+/// stored one after the other.
 struct Buckets {
     of_rows: Vec<u16>,
     starts: Vec<u32>,
@@ -208,7 +208,7 @@ impl Buckets {
     }
 }
 
-/// Where rows come from, one bucket behind the other: part and slot.
+/// The part and slot of each row, bucket after bucket.
 fn places_of(parts: &[SourceSlice<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
     let mut places = vec![(0, 0); buckets.of_rows.len()];
     let mut ends = buckets.starts.clone();
@@ -223,7 +223,7 @@ fn places_of(parts: &[SourceSlice<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
     places
 }
 
-/// The blocks of a column of fixed width without NULLs, of all slices. `dealt` has room for all of its
+/// The blocks of a column of fixed width without NULLs, for all slices. `dealt` has room for all of its
 /// values.
 fn fill<T: Fixed>(
     parts: &[SourceSlice<'_>],
@@ -249,7 +249,7 @@ fn fill<T: Fixed>(
             *end += 1;
         };
         if *part.live == first_slots(rows) {
-            // PERF: the usual case of rows that were appended.
+            // PERF: the usual case, where rows were appended.
             own.iter().zip(&values).for_each(|(&bucket, &value)| deal(bucket, value));
         } else {
             let mut own = own.iter();
@@ -265,7 +265,7 @@ fn fill<T: Fixed>(
     blocks
 }
 
-/// The blocks of any column. `places` are those of all rows, one bucket behind the other.
+/// The blocks of any column. `places` has those of all rows, bucket after bucket.
 fn gather(
     parts: &[SourceSlice<'_>],
     (column, ty): (usize, DataType),
@@ -291,7 +291,8 @@ fn gather(
     blocks
 }
 
-/// What `work` makes of the numbers below `tasks`, in their order. Each of the workers has a state.
+/// The results of `work` for the numbers below `tasks`, in order, computed by several workers. Each worker
+/// has a state.
 fn share<S, R: Send>(
     workers: usize,
     tasks: usize,
@@ -311,7 +312,7 @@ fn share<S, R: Send>(
         }
     };
     let mut done = thread::scope(|scope| {
-        // Where no thread can be started, the others do its part.
+        // If a thread cannot be started, the others do its work.
         let start = |_| thread::Builder::new().name("entasis-load".into()).spawn_scoped(scope, run).ok();
         let others: Vec<_> = (1..workers.min(tasks)).filter_map(start).collect();
         let mut done = run();

@@ -6,21 +6,21 @@
 //! | point query, range query | [`crate::scan::lookup`], for readers as well |
 //! | insert | [`Writer::insert`]: into a ghost slot of the key's partition; [`room`] makes one if there is none |
 //! | delete | [`Writer::delete`]: the slot becomes a ghost where it is |
-//! | update | [`Writer::update`]: in place; a row whose partition changes goes from slot to slot, and the slot that it leaves is the first to be rippled towards where it goes |
+//! | update | [`Writer::update`]: in place; a row whose partition changes moves there, and the slot that it leaves is the first that ripples towards its new partition |
 //!
-//! An operation names rows by [`RowId`], which a change may make stale: `insert` moves rows of the row group
-//! (ripple, spread) or renumbers all; `delete` and `update` in place move nothing. So a statement deletes
-//! first, inserts last, and calls [`Writer::tidy`] at its end.
+//! An operation identifies rows by [`RowId`], which changes may invalidate: `insert` may move rows of its row
+//! group (ripple, spread) and renumber row groups; `delete`, and `update` in place, move nothing. So a
+//! statement deletes first, inserts last, and calls [`Writer::tidy`] at its end.
 //!
-//! Nothing here fails, so a statement validates first and then writes.
+//! Nothing here fails: a statement validates first, and then writes.
 //!
 //! ```text
 //! one row      mod ──▶ owned_row ◀── room    the operations; a row on its way; ghosts by ripple
-//!              spread ──▶ kept               slices laid anew; a check that rows are kept
-//! many rows    bulk                          changed and removed
-//!              pieces ──▶ spread ◀── load    hung into the tree; or laid out anew, through buckets if very many
-//! afterwards   tidy                          memory of rows that are gone, at the end of a statement
-//!              upkeep ──▶ spread, kept       slices laid or encoded anew, in the background
+//!              spread ──▶ kept               rows laid out again; a check that none is lost
+//! many rows    bulk                          changed and deleted
+//!              pieces ──▶ spread ◀── load    added as slices, or laid out again; through buckets if many
+//! afterwards   tidy                          frees memory of deleted rows, at the end of a statement
+//!              upkeep ──▶ spread, kept       slices laid out or encoded again, in the background
 //! ```
 
 mod bulk;
@@ -43,7 +43,7 @@ use crate::value::{Datum, Zone};
 use entasis_vector::DataType;
 use std::sync::Arc;
 
-/// Writes to a branch. See the module.
+/// Writes to a branch.
 pub(crate) struct Writer<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) branch: &'a mut Branch,
@@ -64,7 +64,7 @@ impl Writer<'_> {
         self.in_order(id)
     }
 
-    /// Removes a row.
+    /// Deletes a row.
     pub(crate) fn delete(&mut self, id: RowId) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
@@ -79,7 +79,7 @@ impl Writer<'_> {
         group.slices[slot / group.block_slots].edit(edit).bury(slot % group.block_slots);
     }
 
-    /// Removes all rows, and the memory that they had.
+    /// Deletes all rows, and frees their memory.
     pub(crate) fn clear(&mut self) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
@@ -90,7 +90,7 @@ impl Writer<'_> {
         root.fences = self.shape.no_fences();
     }
 
-    /// Changes columns of a row. Where the row is afterwards.
+    /// Changes columns of a row. Returns where the row is afterwards.
     pub(crate) fn update(&mut self, id: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
         let changed =
             |column: usize| changes.iter().rev().find(|(c, _)| *c == column).map(|(_, datum)| *datum);
@@ -141,7 +141,7 @@ impl Writer<'_> {
         self.in_order(to)
     }
 
-    /// One value.
+    /// One value of a row.
     pub(crate) fn datum(&self, id: RowId, column: usize) -> Datum<'_> {
         datum(&self.branch.root, id, column, self.shape.schema[column].ty)
     }
@@ -174,7 +174,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Row group and partition of a new row with `key`.
+    /// The row group and partition of a new row with `key`.
     fn place_of(&self, key: &Key) -> (usize, usize) {
         let root = &*self.branch.root;
         let group = root.fences.part_for(key);
@@ -182,8 +182,8 @@ impl Writer<'_> {
         (group, root.groups[group].fences.part_near(key, guess))
     }
 
-    /// A slot for a new row with `key`. If that row comes from a slot that it has left, `from` is where room
-    /// is looked for first.
+    /// A slot for a new row with `key`. If the row moves, `from` is the slot that it has left, from which
+    /// room is taken first.
     fn slot_for(&mut self, key: &Key, mut from: Option<RowId>) -> RowId {
         if self.branch.root.groups.is_empty() {
             self.add_group();
@@ -219,7 +219,7 @@ pub(crate) fn widen_zone(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_
     }
 }
 
-/// The edit and the row group, both to be written.
+/// The row group for writing, and the edit.
 pub(crate) fn edit_group(branch: &mut Branch, group: usize) -> (&mut RowGroup, &mut Edit) {
     let Branch { root, edit } = branch;
     let group = root.edit(edit).groups[group].edit(edit);

@@ -1,11 +1,11 @@
-//! A row on its own, that is on its way from one slot to another.
+//! A copy of a row, on its way from one slot to another.
 
 use crate::scan::row::datum;
 use crate::tree::{Root, RowId};
 use crate::value::Datum;
 use entasis_vector::{Schema, StringHeap, StringView};
 
-/// See the module.
+/// A row that owns its values.
 #[derive(Default)]
 pub(crate) struct OwnedRow {
     values: Vec<OwnedDatum>,

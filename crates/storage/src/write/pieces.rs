@@ -1,12 +1,12 @@
-//! Many rows at once: what appenders encoded, hung into the tree; and the tail of tables in the order of
-//! insertion.
+//! Adds many rows at once: pieces that appenders have encoded become part of the tree. Also the tail of
+//! tables in the order of insertion.
 //!
-//! - *In the order of insertion*: a small piece goes row by row to the tail, whose slots are taken one after
-//!   the other; a larger one becomes slices or a row group as it is. A row group that has filled up at the
-//!   tail is encoded once more as a whole.
-//! - *By key*: many rows that come in order, and behind all that are there, become slices as they are, since
-//!   appenders leave the ghosts free. Other rows, if they are many compared with those that are there, are
-//!   sorted together with them and laid out anew. Few are inserted one by one.
+//! - *In the order of insertion*: the rows of a small piece are written one by one to the slots at the tail;
+//!   a larger piece becomes slices or a row group as it is. A row group that has filled up at the tail is
+//!   encoded again as a whole.
+//! - *By key*: many rows that come in order, and after all rows of the table, become slices as they are,
+//!   since appenders leave the ghost slots free. Other rows are sorted together with those of the table and
+//!   laid out again, if they are many compared with these; otherwise they are inserted one by one.
 
 use super::kept::Kept;
 use super::spread::{Laid, Source, SourceSlice, lay, links};
@@ -20,18 +20,18 @@ use crate::value::Datum;
 use entasis_vector::Result;
 use std::sync::Arc;
 
-/// By key: rows are laid out anew if so many times their number are not there yet.
+/// By key: rows are laid out again if the table has fewer than so many times their number.
 const FEW: u64 = 2;
-/// Row groups from which on rows are dealt out to buckets before they are sorted.
+/// Rows are distributed to buckets before they are sorted if there are so many row groups, or more.
 const BUCKETS_MIN: usize = 3;
 
 impl Writer<'_> {
-    /// Adds the rows of some pieces, in their order; without a layout key, they get numbers that follow one
-    /// another. Pieces that somebody else holds are copied. If very many are laid out anew, `workers` threads
-    /// do it. Looks now and then whether it is to go on.
+    /// Adds the rows of some pieces, in their order; without a layout key, they get consecutive row numbers.
+    /// Pieces that somebody else holds are copied. If very many rows are laid out, `workers` threads do it.
+    /// `look` is called now and then and may end it.
     ///
     /// # Errors
-    /// Resource, if 1024 adjacent strings exceed 4 GiB; those of `look`.
+    /// Resource, if 1024 adjacent strings exceed 4 GiB; the errors of `look`.
     pub(crate) fn hang(
         &mut self,
         pieces: Vec<Arc<Piece>>,
@@ -112,7 +112,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The slot behind all others.
+    /// The slot after all others.
     pub(super) fn tail_slot(&mut self) -> RowId {
         if self.branch.root.groups.is_empty() {
             self.add_group();
@@ -140,8 +140,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Encodes the last row group with full effort, if it was written since that was done and has no empty
-    /// slot.
+    /// Encodes the last row group with full effort, if it has been written since that was done and has no
+    /// empty slot.
     fn settle(&mut self) -> Result<()> {
         let Some((last, group)) = self.branch.root.groups.iter().enumerate().next_back() else {
             return Ok(());
@@ -155,7 +155,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What rows that rest are encoded with.
+    /// A builder that encodes idle rows.
     pub(super) fn builder(&self) -> GroupBuilder {
         let options = &self.shape.options;
         let effort = Effort {
@@ -167,7 +167,7 @@ impl Writer<'_> {
         GroupBuilder::new(self.shape, effort)
     }
 
-    /// Puts a piece that holds the rows of a row group, without partitions, in the place of its slices.
+    /// Replaces the slices of a row group without partitions by a piece with the same rows.
     pub(super) fn replace_slices(&mut self, group: usize, piece: Piece) {
         let columns = self.shape.schema.len();
         let (group, edit) = edit_group(self.branch, group);
@@ -181,7 +181,7 @@ impl Writer<'_> {
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
     }
 
-    /// Adds a row group of one empty slice. By key, it is the first.
+    /// Adds a row group of one empty slice. In a table with a key it is the first.
     pub(super) fn add_group(&mut self) {
         let slices = vec![EncodedSlice::empty(self.shape.schema.len())];
         let least = self.shape.key.as_ref().map(|key| key.least());
@@ -197,8 +197,8 @@ impl Writer<'_> {
 
     // ---- by key -------------------------------------------------------------------------------------------
 
-    /// True if the rows of some pieces stand in order, behind all that are there, in slices that make whole
-    /// partitions.
+    /// True if the rows of some pieces are in order, come after all rows of the table, and fill slices that
+    /// make whole partitions.
     fn is_behind(&self, pieces: &[Arc<Piece>]) -> bool {
         let (shape, key) = (self.shape, self.shape.key.as_ref().expect("the table has a layout key"));
         let (options, root) = (&shape.options, &self.branch.root);
@@ -226,7 +226,7 @@ impl Writer<'_> {
             follows
         };
         pieces.iter().flat_map(|piece| &piece.slices).all(|slice| match &key.columns[..] {
-            // What ascends strictly is known of a block.
+            // The block knows whether it ascends strictly.
             &[column] if slice.blocks[column].ascending => {
                 follows(slice, 0) && follows(slice, slice.rows - 1)
             }
@@ -234,7 +234,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Hangs pieces behind all rows that are there, a partition for each slice or some.
+    /// Adds pieces after all rows of the table, with a partition for each slice or for several.
     fn hang_behind(&mut self, pieces: Vec<Arc<Piece>>) {
         let (shape, options) = (self.shape, &self.shape.options);
         let width = options.block_slots;
@@ -269,8 +269,8 @@ impl Writer<'_> {
                         laid.fences.push(if is_first { key.least() } else { first });
                     }
                 }
-                // Rows will come between these, and a ghost slot takes none while the block is known to
-                // ascend.
+                // Rows will be inserted between these, and no ghost slot of a block is written while the
+                // block is known to ascend.
                 slice.blocks.iter_mut().for_each(|block| block.ascending = false);
                 laid.slices.push(slice);
             }
@@ -283,11 +283,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Lays out all rows anew, those of the table and those of the pieces.
+    /// Lays out all rows again: those of the table and those of the pieces.
     fn lay_all(&mut self, pieces: &[Arc<Piece>], workers: usize) {
         let (shape, old) = (self.shape, self.branch.root.groups.clone());
         let key = shape.key.as_ref().expect("the table has a layout key");
-        // Parts: the slices that there are, then those of the pieces.
+        // The parts are the slices of the table, then those of the pieces.
         let mut parts: Vec<SourceSlice<'_>> = Vec::new();
         for slice in old.iter().flat_map(|group| &group.slices) {
             parts.push(SourceSlice {
@@ -320,7 +320,7 @@ impl Writer<'_> {
         self.replace_groups(groups);
     }
 
-    /// Puts new row groups in the place of all.
+    /// Replaces all row groups by new ones.
     pub(super) fn replace_groups(&mut self, groups: Vec<RowGroup>) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);

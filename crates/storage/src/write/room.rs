@@ -1,16 +1,17 @@
-//! Room in a full partition: ghost slots of its neighbours come by ripple, or the rows around are spread
-//! anew.
+//! Makes room in a full partition: ghost slots come from neighbouring partitions by ripple, or the rows
+//! around it are spread out again.
 //!
-//! **Ripple** (the paper's figure 4): a ghost slot of partition d travels to partition t by moving, in each
-//! partition on the way, one row from one end to the ghost, which then is at the border and changes sides.
-//! Several ghosts travel at once, up to half of what the donor has, so that the next inserts find them there.
-//! They stay when the transaction that wanted one rolls back, as far as its fork outlives it: nothing depends
-//! on it.
+//! **Ripple** (figure 4 of the paper that [`super`] names): a ghost slot of partition d travels to partition
+//! t. In each partition on the way, one row moves from one end to the ghost slot, so that the ghost is then
+//! at the border and changes sides. Several ghosts travel at once, up to half of what the donor has, so that
+//! the next inserts find them there. They stay even if the transaction that wanted one rolls back, as far as
+//! its fork lives on, since nothing depends on them.
 //!
-//! **Which**: a donor within [`TableOptions::reach`] partitions; else the slices of the partition are spread
-//! over one slice more ([`super::spread`]), which costs two moves for each insert to come, however large the
-//! row group is. `equi` has its ghosts at the end of the row group and ripples from wherever that is; at the
-//! end a slice is added. `sorted` and `delta` never ripple, which would put rows out of order.
+//! **Which**: a donor within [`TableOptions::reach`] partitions. If there is none, the slices of the
+//! partition are spread over one slice more ([`super::spread`]), which costs two moves for each insert to
+//! come, however large the row group is. The layout `equi` has its ghosts at the end of the row group, and
+//! ripples from there at any distance; when they are used up, it adds a slice. `sorted` and `delta` never
+//! ripple, which would put rows out of order.
 //!
 //! [`TableOptions::reach`]: crate::definition::TableOptions::reach
 
@@ -20,12 +21,12 @@ use crate::definition::Layout;
 use crate::node::Link;
 use crate::tree::{RowId, Slice};
 
-/// Ghost slots that travel together, at most.
+/// The most ghost slots that travel together.
 const FETCH_MAX: usize = 8;
 
 impl Writer<'_> {
-    /// Gives a full partition a ghost slot; it may be another partition that the row then belongs to. A
-    /// `donor` has one for certain.
+    /// Gives a full partition a ghost slot. Afterwards the row may belong to another partition. A `donor`, if
+    /// given, surely has a ghost slot.
     pub(super) fn make_room(&mut self, group: usize, partition: usize, donor: Option<usize>) {
         let options = &self.shape.options;
         let is_equi = options.layout == Layout::Equi;
@@ -47,7 +48,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a slice of ghosts to the last partition of a row group; one that is full is split.
+    /// Adds a slice of ghosts to the last partition of a row group; a row group that has no room for it is
+    /// split.
     fn expand(&mut self, group: usize) {
         if self.branch.root.groups[group].slots() + self.shape.options.block_slots
             > self.shape.options.group_slots
@@ -81,7 +83,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes `slot` a ghost: its row moves to a ghost slot of the partition.
+    /// Makes `slot` a ghost: its row moves to another ghost slot of the partition.
     fn vacate(&mut self, group: usize, partition: usize, slot: usize) {
         let node = &self.branch.root.groups[group];
         if !node.is_live(slot) {

@@ -1,9 +1,9 @@
-//! Spreading rows anew over slots: when ghosts run out, when a row group is split, when most slots are empty,
+//! Spreads rows over slots again: when ghosts run out, when a row group is split, when most slots are empty,
 //! and when many rows come at once.
 //!
 //! Rows are sorted by key, cut into partitions of equal width, and copied column by column to new hot blocks,
-//! with the ghost slots where the layout wants them. The window is as small as may be: the slices of one
-//! partition.
+//! with ghost slots where the layout wants them. The window of slots is as small as possible: the slices of
+//! one partition.
 
 use super::kept::Kept;
 use super::{Writer, edit_group};
@@ -17,16 +17,16 @@ use crate::tree::{Branch, Edit, EncodedSlice, Numbers, Partition, RowGroup, RowI
 use entasis_vector::bitmap;
 use std::ops::Range;
 
-/// Where a row is taken from: what it is sorted by, the part that it stands in, and the slot there.
+/// A row to be laid out: its sort key, its part, and its slot there.
 pub(super) type Source<K> = (K, u32, u32);
 
-/// A slice of rows that are laid out.
+/// A slice whose rows are laid out.
 pub(super) struct SourceSlice<'a> {
     pub(super) live: &'a [u64; WORDS],
     pub(super) blocks: Vec<&'a Block>,
 }
 
-/// Slices with partitions over them, which begin at slot 0.
+/// New slices, with partitions that begin at slot 0.
 pub(crate) struct Laid {
     pub(super) slices: Vec<EncodedSlice>,
     pub(super) partitions: Vec<Partition>,
@@ -45,8 +45,8 @@ impl Writer<'_> {
         self.spread(group, window, slices);
     }
 
-    /// Puts a row that was just written in its place, if the partitions of the table are in order inside.
-    /// Where it is then.
+    /// Moves a row that was just written to its place, if the table keeps partitions sorted. Returns where it
+    /// is then.
     #[inline]
     pub(super) fn in_order(&mut self, id: RowId) -> RowId {
         if self.shape.options.layout == Layout::Sorted { self.shift(id) } else { id }
@@ -65,7 +65,7 @@ impl Writer<'_> {
         if before.is_none_or(|before| key(before) <= own) && after.is_none_or(|after| own <= key(after)) {
             return id;
         }
-        // Rows are laid in the order of their keys and places, one partition behind the other.
+        // Rows are laid out in the order of their keys and places, partition by partition.
         let window = node.aligned_slices(partition..partition + 1);
         let slots = window.start * width..window.end * width;
         let mut rank = 0;
@@ -80,14 +80,14 @@ impl Writer<'_> {
         RowId { slot: live[rank] as u32, ..id }
     }
 
-    /// Spreads the rows of some slices, which no partition crosses the ends of, over `slices` slices.
+    /// Spreads the rows of some slices over `slices` slices. No partition may cross the ends of the window.
     pub(super) fn spread(&mut self, group: usize, window: Range<usize>, slices: usize) {
         let node = self.branch.root.groups[group];
         let laid = self.shape.relay(&node, &window, slices);
         self.put(group, window, laid);
     }
 
-    /// Puts the rows of some slices, laid out anew, in the place of these.
+    /// Replaces some slices by their rows, laid out again.
     pub(super) fn put(&mut self, group: usize, window: Range<usize>, laid: Laid) {
         let (width, columns, slices) =
             (self.shape.options.block_slots, self.shape.schema.len(), laid.slices.len());
@@ -136,14 +136,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Splits a row group in two, if that takes no row to be copied.
+    /// Splits a row group in two, if that copies no row.
     pub(super) fn split_at_border(&mut self, group: usize) {
         if let Some(slot) = self.branch.root.groups[group].middle() {
             self.split_at(group, slot);
         }
     }
 
-    /// Makes two row groups of one, with half of the rows each.
+    /// Replaces a row group by two, with half of the rows each.
     fn halve(&mut self, group: usize) {
         let node = self.branch.root.groups[group];
         let window = 0..node.slices.len();
@@ -285,7 +285,7 @@ fn word_of(key: Key) -> u64 {
     }
 }
 
-/// The partitions of so many rows over some slices: rows and slots.
+/// The partitions of so many rows over some slices: the rows and the slots of each.
 pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usize>, Range<usize>)> {
     let options = &shape.options;
     let slots = slices * options.block_slots;
@@ -309,7 +309,7 @@ pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usiz
     (0..count).map(partition).collect()
 }
 
-/// Lays rows, which stand in order, over `slices` new slices. `least` is the first fence, `key` gives the
+/// Lays out rows, which come in order, over `slices` new slices. `least` is the first fence; `key` gives the
 /// others.
 pub(super) fn lay<'b, K>(
     rows: &[Source<K>],
@@ -350,8 +350,8 @@ pub(super) fn lay<'b, K>(
     Laid { slices: sources.chunks(width).map(new_slice).collect(), partitions, fences }
 }
 
-/// Slices that hang in the tree. The blocks of a column stand side by side where rows are read one after the
-/// other, and those of a slice where they are found by their key.
+/// Makes slices part of the tree. The blocks of a column are allocated side by side in a table whose rows are
+/// read one after the other, and the blocks of a slice in one whose rows are found by key.
 // PERF: by key, an insert takes a tenth longer with columns side by side, and an update a seventh.
 pub(super) fn links(slices: Vec<EncodedSlice>, shape: &Shape, edit: &Edit) -> Vec<Link<Slice>> {
     match shape.key {

@@ -1,19 +1,19 @@
-//! Memory of rows that are gone: row groups that are mostly empty are spread over fewer slices, small
-//! neighbours are joined, empty ones are dropped. At the end of a statement, because rows change their place.
+//! Frees memory of deleted rows at the end of a statement: row groups that are mostly empty are spread over
+//! fewer slices, small neighbours are joined, empty ones are dropped. Not before the end, because rows move.
 //!
-//! Mostly means half of the slots; three quarters, if many rows of the row group were removed at once. In the
-//! order of insertion, what is left is encoded with full effort.
+//! Mostly means half of the slots, or three quarters if many rows of the row group were deleted at once. In
+//! the order of insertion, what is left is encoded with full effort.
 
 use super::{Writer, edit_group};
 use crate::tree::{Branch, Node};
 use entasis_vector::Result;
 
 impl Writer<'_> {
-    /// Tidies the row groups that rows were deleted from, in any order, and whether they were many. Some may
-    /// be gone since, with what a statement undid.
+    /// Tidies the row groups that rows were deleted from, in any order; the flag says whether many were. Some
+    /// may no longer exist, because a statement undid what made them.
     pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>) {
         touched.sort_unstable();
-        // From behind, so that what is before keeps its place; the last of a group says if they were many.
+        // From the end, so that row groups before keep their index; the last flag of a row group counts.
         let mut last = u32::MAX;
         for (group, many) in touched.into_iter().rev() {
             if group != last && (group as usize) < self.branch.root.groups.len() {
@@ -68,7 +68,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Encodes the rows of a row group anew, one behind the other.
+    /// Encodes the rows of a row group again, without gaps.
     fn compact(&mut self, group: usize) -> Result<()> {
         let mut builder = self.builder();
         let node = self.branch.root.groups[group];
@@ -80,7 +80,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Drops a row group without rows; it is not the only one.
+    /// Drops a row group without rows, which must not be the only one.
     pub(super) fn drop_group(&mut self, group: usize) {
         let least = self.shape.key.as_ref().map(|key| key.least());
         let Branch { root, edit } = &mut *self.branch;

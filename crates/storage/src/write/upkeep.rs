@@ -1,9 +1,9 @@
-//! What upkeep does to a row group: it is prepared aside, from a version that is held, and put in the place
-//! of what it was made of, if that is still the same. See [`crate::table::Table::upkeep`].
+//! What upkeep does to a row group. New slices are prepared aside, from a version that is held, and replace
+//! those that they were made of, if these have not changed. See [`crate::table::Table::upkeep`].
 //!
-//! A slice that was written since the version was taken is another node, because taking it gave the branch a
-//! new stamp. So a window is as it was iff its slices are the same nodes, and its partitions end where they
-//! did.
+//! A slice that was written since the version was taken is another node, because taking the version gave the
+//! branch a new stamp. So a window is unchanged if and only if its slices are the same nodes and its
+//! partitions have the same ends.
 
 use super::kept::Kept;
 use super::spread::{Laid, links, plan};
@@ -15,17 +15,17 @@ use crate::tree::{EncodedSlice, Piece, Root, RowGroup, Shape, Slice, zones_of};
 use entasis_vector::Result;
 use std::ops::Range;
 
-/// Slices that are spread together.
+/// The number of slices that are spread together.
 const WINDOW: usize = 8;
-/// A partition is low on ghosts if they are fewer than this part of its slots, or half of what the layout
-/// wants.
+/// A partition is low on ghosts if they are less than one in so many slots, or less than half of what the
+/// layout wants.
 const LOW: usize = 64;
-/// Of so many slots that are spread again, one is a ghost, or more if the layout wants it.
+/// When slots are spread again, one in so many is a ghost, or more if the layout wants that.
 const GHOST_EVERY: usize = 8;
-/// A window is sparse if no more of its slots, in eighths, are rows.
+/// A window is sparse if at most so many eighths of its slots are rows.
 const SPARSE: usize = 5;
 
-/// A window of slices that are to be laid anew, over as many as `slices`.
+/// A window of slices that is to be laid out again over `slices` slices.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     pub(crate) old: Range<usize>,
@@ -45,7 +45,7 @@ impl Encoded {
 }
 
 impl Shape {
-    /// The windows of a row group that were written and are low on ghosts, or that are sparse. None in a
+    /// The windows of a row group that have been written and are low on ghosts, or that are sparse. None in a
     /// layout that has its ghosts elsewhere.
     pub(crate) fn windows(&self, node: &RowGroup) -> Vec<Window> {
         let mut windows = Vec::new();
@@ -58,7 +58,7 @@ impl Shape {
         windows
     }
 
-    /// Where a window ends that begins with a slice: no partition crosses it.
+    /// The end of a window that begins with a slice, such that no partition crosses it.
     fn window_end(&self, node: &RowGroup, start: usize) -> usize {
         let (width, last) = (node.block_slots, node.slices.len());
         let is_border = |slice: &usize| {
@@ -86,7 +86,7 @@ impl Shape {
         let slices = rows.div_ceil(filled).max(1);
         let grows = slices > old.len() && node.slots() + (slices - old.len()) * width > options.group_slots;
         if grows && node.middle().is_none() {
-            // It is for a writer to make two of the row group.
+            // Splitting the row group is left to a writer.
             return None;
         }
         let is_sparse = rows * 8 <= old.len() * width * SPARSE && slices < old.len();
@@ -110,8 +110,8 @@ impl Shape {
         self.relay(node, &window.old, window.slices)
     }
 
-    /// The slices of a row group that were written, encoded again with all rows at their places. All slices,
-    /// if they share dictionaries and many were written.
+    /// The slices of a row group that have been written, encoded again with all rows in their places. If they
+    /// share dictionaries and many have been written, all slices.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
@@ -150,7 +150,7 @@ impl Shape {
                         .enumerate()
                         .map(|(word, live)| (live & !block.valid_word(word)).count_ones());
                     block.zone.nulls = nulls.sum();
-                    // A ghost slot takes no row while the block is known to ascend.
+                    // No ghost slot of a block is written while the block is known to ascend.
                     block.ascending &= self.key.is_none();
                 }
                 (number, EncodedSlice::of(live, blocks))
@@ -159,8 +159,9 @@ impl Shape {
         Ok(Encoded { slices, dictionary_bytes })
     }
 
-    /// For each slot of a slice, the nearest live slot before it, or the first one: what a dead slot is
-    /// filled with widens nothing. Without a layout key, those behind the last row get no memory.
+    /// For each slot of a slice, the nearest live slot before it, or else the first live one: dead slots are
+    /// filled with these values, so that they widen no bounds. Without a layout key, slots beyond the last
+    /// row get no memory.
     fn filled(&self, node: &RowGroup, number: usize) -> Vec<u16> {
         let slice = &*node.slices[number];
         let is_last = number + 1 == node.slices.len() && self.key.is_none();
@@ -190,7 +191,7 @@ pub(crate) fn has_small(root: &Root, shape: &Shape) -> bool {
 }
 
 impl Writer<'_> {
-    /// Where a slice is now: its row group and its number there. `near` is where it was.
+    /// Where a slice is now: its row group and its index there. `near` is where it was.
     fn place_of_slice(&self, slice: Link<Slice>, near: (usize, usize)) -> Option<(usize, usize)> {
         let groups = &self.branch.root.groups;
         let is_there =
@@ -205,8 +206,8 @@ impl Writer<'_> {
         })
     }
 
-    /// Puts a window that was laid out anew in the place of what it was made of: slices of row group `group`,
-    /// which was `old`. False if these were changed since.
+    /// Replaces the slices of row group `group`, which was `old`, by a window that was laid out again. False
+    /// if they have changed since.
     pub(crate) fn put_window(&mut self, group: usize, old: &RowGroup, window: &Window, laid: Laid) -> bool {
         let (width, count) = (old.block_slots, window.old.len());
         let slices = &old.slices[window.old.clone()];
@@ -223,7 +224,7 @@ impl Writer<'_> {
         if node.slots() + window.slices * width > self.shape.options.group_slots + count * width {
             let before = node.slices.len();
             self.split_at_border(group);
-            // Half of it has room, unless there was no border.
+            // Each half has room, unless there was no border.
             let is_split = self.branch.root.groups[group].slices.len() < before;
             return is_split && self.put_window(group, old, window, laid);
         }
@@ -236,8 +237,8 @@ impl Writer<'_> {
         true
     }
 
-    /// Puts slices that were encoded again, as many as `most`, in the place of those of row group `group`
-    /// that they were made of, unless they were written since. How many were put.
+    /// Replaces slices of row group `group`, at most `most` of them, by those that were encoded again, unless
+    /// they have been written since. Returns how many were replaced.
     pub(crate) fn put_encoded(
         &mut self,
         group: usize,
@@ -265,7 +266,7 @@ impl Writer<'_> {
         put
     }
 
-    /// Tells of a row group what its slices tell: exact bounds, and whether any was written.
+    /// Updates a row group by its slices: exact bounds, and whether any has been written.
     fn cool(&mut self, group: usize) {
         let columns = self.shape.schema.len();
         if group < self.branch.root.groups.len() {

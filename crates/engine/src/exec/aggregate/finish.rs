@@ -1,4 +1,4 @@
-//! The end of an aggregation: partials of all workers become parts whose groups are each other's strangers.
+//! The end of an aggregation: the partials of all workers become parts, such that no group is in two parts.
 //!
 //! Few groups, groups that are found without hashing, and states that only merge whole are merged into the
 //! largest partial, one after another. A single partial is a part as it is, unless rows wait

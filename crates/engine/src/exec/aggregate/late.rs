@@ -1,4 +1,4 @@
-//! The end of an aggregation with many groups: partition by partition, each when its rows are asked for.
+//! The end of an aggregation with many groups: partitions are merged one by one, when their rows are read.
 //!
 //! 1. All partials are sealed: their groups are known by partition, by the same bits as rows that wait
 //!    ([`super::spill`]), if some do.

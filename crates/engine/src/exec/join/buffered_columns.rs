@@ -1,21 +1,21 @@
-//! Probe rows that wait: which of their columns are kept, and chunks of what was kept.
+//! The columns of probe rows that are held back, and chunks of such rows.
 
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result, Selection, Value, Vector};
 
-/// Which columns of a side's chunks are kept: those that somebody reads.
+/// The columns of a side's chunks that are kept, because they are read later.
 pub(crate) struct BufferedColumns {
-    /// Where they stand in a chunk.
+    /// Their positions in a chunk.
     pub places: Vec<usize>,
     /// A NULL of the type of each of the chunk's columns.
     nulls: Vec<Vector>,
 }
 
 impl BufferedColumns {
-    /// Of chunks with these columns, those that `is_read` is true of.
+    /// Those columns of chunks for which `is_read` is true.
     ///
     /// # Errors
-    /// None that is expected: NULL is of every type.
+    /// None is expected: NULL is of every type.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         is_read: impl Fn(&ColumnMeta) -> bool,
@@ -25,13 +25,12 @@ impl BufferedColumns {
         Ok(BufferedColumns { places, nulls: columns.iter().map(null).collect::<Result<_>>()? })
     }
 
-    /// Of the chunk's columns, those.
+    /// The kept ones of a chunk's columns.
     pub(crate) fn of(&self, columns: &[ColumnMeta]) -> Vec<ColumnMeta> {
         self.places.iter().map(|&place| columns[place].clone()).collect()
     }
 
-    /// Makes a chunk with all columns of `rows` rows: those that were kept as they are given, the others
-    /// NULL.
+    /// Fills a chunk with all columns of `rows` rows: the kept columns as given, the others NULL.
     pub(crate) fn fill<'v>(&self, chunk: &mut Chunk, rows: usize, kept: impl Iterator<Item = &'v Vector>) {
         chunk.reset(rows);
         let group = chunk.push_group(Selection::ALL);

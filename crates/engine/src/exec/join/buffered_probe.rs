@@ -1,10 +1,11 @@
 //! A buffered probe: probe rows that are held back until there are many, and then come to the table in the
 //! order of their hashes.
 //!
-//! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each
-//! payload column. Rows whose hashes begin alike find theirs near each other, so a worker [holds them
-//! back](super::probe_buffer) by the first bits of their hashes. Part after part goes on to the probe, which
-//! is the same as ever. The table is read once a stride, from its beginning to its end.
+//! If a table is larger than the caches, a probe row costs a cache miss for the directory, one for the key
+//! and one for each payload column. Rows whose hashes begin with the same bits find their matches near each
+//! other, so a worker [holds rows back](super::probe_buffer) by the first bits of their hashes. The buffered
+//! rows are then pushed to the ordinary probe part by part, so that the table is read once, from its
+//! beginning to its end, for each buffer that fills up.
 //!
 //! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014,
 //! section 3.2, but for one thing: rows are not put back into the order in which they came
@@ -31,15 +32,15 @@ pub(crate) struct BufferedProbe {
     pub keys: Computed,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: Vec<bool>,
-    /// Which columns of the probe side are held back.
+    /// The columns of the probe side that are buffered.
     pub kept: Arc<BufferedColumns>,
-    /// What they are.
+    /// What is known of these columns.
     pub stored: Vec<ColumnMeta>,
-    /// Where the build side is.
+    /// The build side.
     pub built: BuiltSlot,
-    /// The profile knows.
+    /// The profile has been told.
     pub is_told: Arc<AtomicBool>,
-    /// The join's.
+    /// The recorder of the join.
     pub recorder: Arc<Recorder>,
     /// Settings.
     pub context: QueryContext,
@@ -61,7 +62,7 @@ impl OperatorFactory for BufferedProbe {
     }
 
     fn programs(&self) -> Vec<&Program> {
-        // Those of the keys, which the probe shows.
+        // Its programs are those of the keys, which the probe shows.
         Vec::new()
     }
 
@@ -71,7 +72,7 @@ impl OperatorFactory for BufferedProbe {
 }
 
 impl BufferedProbe {
-    /// Bytes of a worker's stride; `None` if there is none.
+    /// The bytes that a worker buffers; `None` if it buffers nothing.
     fn most_bytes(&self, built: &Built) -> Option<usize> {
         let most = self.context.settings.join_stride;
         // Partitions that are joined later have tables of their own.
@@ -107,11 +108,11 @@ impl Operator for Worker {
 }
 
 impl Worker {
-    /// Holds back the rows of a chunk. True if the stride ends.
+    /// Buffers the rows of a chunk. True if the buffer is full.
     fn hold_back(&mut self, chunk: &Chunk) -> Result<bool> {
         let (keys, positions) = self.keys.compute(chunk)?;
         self.probe_keys.begin(keys, positions, &self.null_equals_null);
-        // Tables have rows in the order of the first bits. A key with a NULL has some hash.
+        // Tables have rows in the order of the first bits of their hashes. A key with a NULL has some hash.
         let (_, hashes) = self.probe_keys.hashes();
         self.held.parts().extend(hashes.iter().map(|&hash| part_of_hash(hash)));
         let is_full = self.held.add(chunk, &self.kept.places);
@@ -120,7 +121,7 @@ impl Worker {
         Ok(is_full)
     }
 
-    /// Pushes the stride.
+    /// Pushes the buffered rows.
     fn give(&mut self, next: &mut dyn Push) -> Result<Flow> {
         let (kept, chunk) = (&self.kept, &mut self.chunk);
         self.held.give(|vectors, rows| {

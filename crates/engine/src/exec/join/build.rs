@@ -1,6 +1,6 @@
 //! The build side of a join: a sink that keeps rows and, when all are there, makes the table.
 //!
-//! Rows that there is no memory for go to temporary files ([`partitioned`](super::partitioned)).
+//! Rows that do not fit into memory go to temporary files ([`partitioned`](super::partitioned)).
 
 use super::build_spec::BuildSpec;
 use super::partitioned::{Partitioning, SplitRows};
@@ -20,29 +20,29 @@ use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::sync::Arc;
 
-/// What a build side is made of.
+/// The sink of a build side.
 pub(crate) struct BuildSink {
-    /// Keys, then payload.
+    /// Keys, then payload, computed from the input's columns.
     pub columns: Computed,
-    /// The columns as they are kept; wide where the probe side's keys are.
+    /// The columns as they are kept; widened if the probe side's keys are wider.
     pub kept: Vec<ColumnMeta>,
-    /// What is made of them.
+    /// How the table is made of the rows.
     pub spec: BuildSpec,
-    /// Told which keys there are, for the probe side's scans.
+    /// Where the join filter for the probe side is published.
     pub filter: Option<Arc<FilterSlot>>,
-    /// Where the result goes.
+    /// Where the finished build side goes.
     pub built: BuiltSlot,
     /// What the workers have kept.
     pub parts: Arc<Mutex<Vec<Kept>>>,
-    /// What a first reading has counted; absent: there was none.
+    /// What a first reading has counted, if there was one.
     pub two_pass: Option<Arc<TwoPass>>,
-    /// Where rows go that there is no memory for; absent: nowhere.
+    /// The partitions, if rows may be partitioned.
     pub partitioning: Option<Arc<Partitioning>>,
-    /// Whether the rows become tuples.
+    /// Decides whether the rows become tuples.
     pub choice: Arc<Choice>,
-    /// Which of the join's sides this is, if they may be swapped.
+    /// Which of the two ways of the join this belongs to, if its sides may be swapped.
     pub way: Option<Way>,
-    /// For the reasons of choices.
+    /// Notes the reasons of decisions.
     pub recorder: Arc<Recorder>,
     /// Settings and memory.
     pub context: QueryContext,
@@ -65,7 +65,7 @@ impl Sink for BuildSink {
             Some(partitioning) if partitioning.is_forced() => Kept::Split(partitioning.build_rows()),
             _ => Kept::Whole(Materialized::new(&self.kept), Reservation::new(&self.context.memory)),
         };
-        // What is free is looked at before a row is kept.
+        // Free memory is measured before the first row is kept.
         if let Some(partitioning) = &self.partitioning {
             partitioning.set_memory_aside();
         }
@@ -89,7 +89,7 @@ impl Sink for BuildSink {
 }
 
 impl BuildSink {
-    /// Makes the table of what the workers have kept, and what goes with it.
+    /// Makes the table of the rows that the workers have kept.
     fn complete(&self, tasks: &dyn Tasks) -> Result<()> {
         if let Some(Way::Swapped(swap)) = &self.way
             && !swap.switch().is_turned()
@@ -108,7 +108,7 @@ impl BuildSink {
             return self.finish_split(partitioning, parts, self.filter.as_deref(), tasks);
         }
         let mut rows = Materialized::new(&self.kept);
-        // The workers' reservations stand until the whole is reserved again.
+        // The workers' reservations are held until the whole has been reserved.
         let mut reservations = Vec::new();
         for part in parts {
             if let Kept::Whole(part, memory) = part {
@@ -148,7 +148,7 @@ impl BuildSink {
             && partitioning.choose(&mut facts, &rows, &mut memory, tasks)?
         {
             let parts = partitioning.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
-            // The filter is there.
+            // The filter has been published.
             return self.finish_split(partitioning, parts, None, tasks);
         }
         if let Some(partitioning) = &self.partitioning
@@ -198,8 +198,7 @@ impl BuildSink {
     }
 }
 
-/// `error`, which names the setting that keeps joins from writing what does not fit into memory, if it is
-/// that.
+/// `error`, with a hint if a setting keeps joins from writing what does not fit into memory.
 fn with_way_out(error: Error, spec: &BuildSpec) -> Error {
     match error.kind() {
         ErrorKind::Resource if spec.lookup.is_some_and(|lookup| lookup.nearest) => {

@@ -1,5 +1,5 @@
-//! What a build side becomes: everything that is known of a join's table before there are rows, and how the
-//! table is made of them.
+//! The specification of a build side: everything that is known of a join's table before there are rows; and
+//! how the table is made of the rows.
 
 use super::table::ordered::{self, Ingredients};
 use super::table::{

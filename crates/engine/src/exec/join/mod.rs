@@ -7,31 +7,31 @@
 //!                                                         ↓ marks of matched build rows
 //!                          later: [unmatched::BuildRows], the build rows that matched, or did not
 //! ```
-//! The build side's columns are kept in a [`Materialized`], where those that are no keys may become
-//! [tuples](super::tuple); a [`table::JoinTable`] knows only its row ids. Which table it is, is decided once
-//! all build rows are there and their number and bounds are known; it may ask for them in another order.
+//! The build side's columns are kept in a [`Materialized`], where those that are not keys may become
+//! [tuples](super::tuple); a [`table::JoinTable`] knows only row ids. The table is chosen once all build rows
+//! have come, and their number and bounds are known; it may need the rows in another order.
 //!
-//! Probing is a handful of passes over a chunk instead of a loop over rows. The table names a candidate for
-//! each row, the candidates' keys are compared column by column, the residual conditions run on the pairs
+//! Probing takes a handful of passes over a chunk instead of a loop over rows. The table names a candidate
+//! for each row, the candidates' keys are compared column by column, the residual conditions run on the pairs
 //! that are left, and the table moves every pair to its next candidate, until none is left. Pairs are
 //! collected to a full chunk before any payload is touched: the probe side's columns stay where they are
 //! under a composed selection, the build side's are gathered as a group of their own (logical compaction;
 //! Qiao and Zhang, *Data Chunk Compaction*, SIGMOD 2025).
 //!
-//! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A
+//! Every kind of join is one [`Shape`]: what the probe outputs, and what the build side outputs afterwards. A
 //! join without keys is the same operator over a table in which every row is a candidate.
 //!
-//! The input of the build side may be read [`two_pass`], so that its rows are there once and find their
-//! places while they are in the caches.
+//! Which [`strategy`] is taken depends on sizes. The input of the build side may be read in [two
+//! passes](two_pass), so that its rows are stored once, in their final places. If the build side does not fit
+//! into memory, or its table not into a cache, the join is [`partitioned`], and goes partition by partition.
 //!
-//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes, if
-//! that is asked for ([`buffered_probe`]).
+//! If a table is far larger than the caches, probe rows may be looked up in the order of their hashes, if a
+//! setting asks for that ([`buffered_probe`]).
 //!
 //! If far more build rows come than were expected, the sides may be [swapped](swap) before there is a table.
 //!
-//! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build
-//! side does not fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of
-//! the rows after the other.
+//! What a finished build side tells scans and operators below its probe side is a [`key
+//! filter`](crate::exec::key_filter).
 
 pub(crate) mod buffered_columns;
 pub(crate) mod buffered_probe;

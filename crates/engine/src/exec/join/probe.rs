@@ -15,16 +15,16 @@ use entasis_vector::simd::widest;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, PhysicalType, Result, Selection, Vector};
 use std::sync::Arc;
 
-/// What a probe is made of.
+/// The probe side of a join: the operator.
 #[derive(Clone)]
 pub(crate) struct Probe {
-    /// What comes out.
+    /// What the join outputs.
     pub shape: Shape,
     /// The keys over the probe side's columns.
     pub keys: Computed,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: Vec<bool>,
-    /// What bounds the rows of the table, if it is [in order](super::table::ordered).
+    /// The bounds of rows, if the table is [ordered](super::table::ordered).
     pub bounds: Option<Computed>,
     /// Conditions on pairs.
     pub residual: Option<Residual>,
@@ -38,10 +38,10 @@ pub(crate) struct Probe {
     pub context: QueryContext,
 }
 
-/// Conditions on pairs, over some columns of both sides.
+/// Residual conditions on pairs, over some columns of both sides.
 #[derive(Clone)]
 pub(crate) struct Residual {
-    /// Over the columns below, the probe side's first.
+    /// The conditions over the columns below, those of the probe side first.
     pub program: Arc<Program>,
     /// Columns of the probe side.
     pub probe_columns: Vec<usize>,
@@ -99,7 +99,7 @@ fn column_type(rows: &Materialized, column: usize) -> PhysicalType {
 /// What is known of a probe row.
 const UNMATCHED: u8 = 0;
 const MATCHED: u8 = 1;
-/// No match, but a comparison with a NULL.
+/// A probe row without a match, but with a comparison with a NULL.
 const UNKNOWN: u8 = 2;
 
 /// See [`Probe::block_worker`].
@@ -113,11 +113,11 @@ pub(crate) struct Worker {
     cursor: Cursor,
     /// The current candidates.
     candidates: Pairs,
-    /// Those of them that match.
+    /// The candidates that match.
     hits: Pairs,
-    /// Pairs to be given.
+    /// Pairs that have not been pushed yet.
     out: Pairs,
-    /// Of each probe row of the chunk.
+    /// The state of each probe row of the chunk.
     state: Vec<u8>,
     picks: Vec<u16>,
     spares: Vec<Arc<Buffer>>,
@@ -138,8 +138,9 @@ impl Operator for Worker {
 }
 
 impl Worker {
-    /// Probes one of several blocks of build rows. `states` has what earlier blocks found of these rows, 0
-    /// before the first one, and gets what is known then. Rows whose state decides come with the last block.
+    /// Probes one of several blocks of build rows. `states` has what earlier blocks found for these rows, 0
+    /// before the first block, and is updated. Rows whose output depends on their state are pushed with the
+    /// last block.
     pub(crate) fn push_block(
         &mut self,
         chunk: &mut Chunk,
@@ -173,7 +174,7 @@ impl Worker {
         if is_last { self.finish_rows(chunk, next) } else { Ok(Flow::Continue) }
     }
 
-    /// Finds all matches of the chunk's rows; gives pairs, or leaves the rows' state in `self.state`.
+    /// Finds all matches of the chunk's rows, and pushes pairs or sets the rows' state in `self.state`.
     fn match_rows(
         &mut self,
         built: &Built,
@@ -211,7 +212,7 @@ impl Worker {
                 return Ok(Flow::Stop);
             }
             built.table.next(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
-            // Long chains and large cross products: the statement can be stopped in the middle of a chunk.
+            // With long chains and large cross products, the statement must be stoppable within a chunk.
             self.join.context.check()?;
         }
         match self.join.shape.probe {
@@ -235,7 +236,7 @@ impl Worker {
         }
     }
 
-    /// Accounts for the hits. Stop: nothing that follows can change what comes out.
+    /// Accounts for the hits. `Stop` if nothing that follows can change the output.
     fn account(&mut self, unmatched: &mut usize) -> Result<Flow> {
         let shape = self.join.shape;
         if shape.probe == ProbeOutput::Pairs {
@@ -260,7 +261,7 @@ impl Worker {
             self.out.extend(&self.hits);
             return Ok(Flow::Continue);
         }
-        // One match is enough: rows that have it look no further.
+        // One match is enough: rows with a match have no further candidates.
         let mut kept = 0;
         for i in 0..self.candidates.len() {
             let row = self.candidates.rows[i];
@@ -272,7 +273,7 @@ impl Worker {
         Ok(if *unmatched == 0 { Flow::Stop } else { Flow::Continue })
     }
 
-    /// Makes rows UNKNOWN that have no match but might have one if a NULL were known: candidates are all
+    /// Sets rows to UNKNOWN that have no match but might have one if a NULL were known. Candidates are all
     /// build rows for a row with a NULL key, and the build rows with a NULL key for the others.
     fn find_unknown(&mut self, built: &Built, chunk: &Chunk) -> Result<()> {
         let simple = self.residual.is_none() && self.join.null_equals_null.len() == 1;
@@ -308,7 +309,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Gives pairs as chunks: full ones, and with `all` the rest.
+    /// Pushes pairs as chunks: full ones, and if `all` also the last one.
     fn give(&mut self, built: &Built, chunk: &Chunk, next: &mut dyn Push, all: bool) -> Result<Flow> {
         let chunk_rows = self.join.context.settings.chunk_rows;
         let mut from = 0;
@@ -329,7 +330,7 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Gives what the state of the rows asks for.
+    /// Pushes the rows that their state asks for.
     fn finish_rows(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
         let wanted = match self.join.shape.probe {
             ProbeOutput::Matched => MATCHED,
@@ -400,7 +401,7 @@ fn maybe_matches(
     };
     for ids in ids.chunks(CHUNK_ROWS) {
         pairs.clear();
-        // With one key, every id that is asked for has a NULL on one side.
+        // With one key, each of these pairs has a NULL on one side.
         pairs.ids.extend(ids.iter().filter(|&&id| count == 1 || may_equal(id)));
         pairs.rows.resize(pairs.ids.len(), row as u16);
         if let Some(residual) = residual {
@@ -434,8 +435,8 @@ impl ResidualWorker {
 
 /// True if `rows` are 0, 1, 2, ….
 ///
-/// PERF: looks at all, which is vector code, unless the ends tell; a loop that stops at the first other row
-/// takes as long as the lookup in a small bitmap.
+/// PERF: compares all of them in vector code, unless the ends differ; a loop that stops at the first
+/// difference takes as long as the lookup in a small bitmap.
 fn are_in_order(rows: &[u16]) -> bool {
     let ends_elsewhere = rows.last().is_some_and(|&last| last as usize != rows.len() - 1);
     !ends_elsewhere
@@ -481,7 +482,7 @@ impl Composer {
             let group = *slot.get_or_insert_with(|| output.push_group(chunk.groups()[column.group].clone()));
             output.push_column(column.vector.clone(), group);
         }
-        // A foreign key finds each row's one partner: nothing to compose.
+        // Each row has exactly one match, as with a foreign key: there is nothing to compose.
         if !(rows.len() == chunk.len() && are_in_order(rows)) {
             output.select(rows, &mut self.spares);
         }

@@ -1,21 +1,21 @@
-//! Rows that one worker holds back until they are many, and then gives in the order of a table.
+//! Rows that one worker holds back until there are many, and then passes on in the order of a table.
 //!
-//! A table that no cache holds costs each row that goes to it some misses. Rows that go near each other share
-//! them: so a worker keeps its rows in 256 parts, by what begins the number of their place in the table. When
-//! they are as many as a *stride* may have (`join_stride`), or there is no memory for more, they are given,
-//! part after part, and of the table a 256th at a time is touched.
+//! If a table is larger than the caches, each row that is looked up there costs some cache misses. Rows that
+//! are looked up near each other share them: so a worker keeps its rows in 256 parts, by the leading bits of
+//! their place in the table. When there are as many as `join_stride` says, or no memory for more, they are
+//! passed on part by part, and a 256th of the table is touched at a time.
 //!
-//! Nothing is held back unless it is asked for: misses that [are asked for ahead](crate::exec::prefetch) cost
-//! less than strides (docs/decisions/0015-no-strides-unless-asked.md).
+//! Nothing is held back unless a setting asks for it: cache misses that are
+//! [prefetched](crate::exec::prefetch) cost less (docs/decisions/0015-no-strides-unless-asked.md).
 //!
 //! ```text
 //! rows → waiting, up to a batch → hand_out: each to its part → give: part after part, chunk by chunk
 //! ```
 //!
-//! Probe rows are held back before they are looked up ([`strides`](super::buffered_probe)). Rows of one part
-//! stay in the order in which they came.
+//! The rows are probe rows, held back before they are looked up ([`buffered_probe`](super::buffered_probe)).
+//! Rows of one part stay in the order in which they came.
 
-use super::partitioned::choice::width;
+use super::strategy::partitions::width;
 use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Flow;
@@ -24,12 +24,12 @@ use crate::memory::Reservation;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Vector};
 
-/// Parts of a stride.
+/// The number of parts.
 const PARTS: usize = 256;
-/// The bits of a number that say which.
+/// The leading bits of a hash that choose the part.
 const PART_BITS: u32 = PARTS.ilog2();
-/// Rows that go to their parts at once.
-// PERF: some 64 to each, since each run of rows has its price.
+/// Rows that are moved to their parts together.
+// PERF: some 64 to each, since each run of rows has a cost.
 pub(super) const BATCH: usize = 8 * CHUNK_ROWS;
 /// The part of a row with this hash.
 #[inline(always)]
@@ -37,10 +37,10 @@ pub(super) fn part_of_hash(hash: u64) -> u8 {
     (hash >> (u64::BITS - PART_BITS)) as u8
 }
 
-/// See the module.
+/// Buffered rows of one worker.
 pub(super) struct ProbeBuffer {
     columns: Vec<ColumnMeta>,
-    /// The stride, by part.
+    /// The buffered rows of each part.
     parts: Vec<Materialized>,
     /// Rows that have not gone to their parts yet; where they go is in `spread`.
     waiting: Materialized,
@@ -48,19 +48,19 @@ pub(super) struct ProbeBuffer {
     vectors: Vec<Vector>,
     /// Bytes of a row.
     row: usize,
-    /// Bytes of the stride's rows.
+    /// Bytes of the buffered rows.
     held: usize,
-    /// Bytes that the parts have: the room of the last stride's rows is the next one's.
+    /// Bytes of the parts: their memory is kept when the buffer has been emptied.
     bytes: usize,
     most: usize,
     memory: Reservation,
-    /// There was no memory for more: room is given back with the rows.
+    /// There was no memory for more: memory is released with the rows.
     is_short: bool,
     context: QueryContext,
 }
 
 impl ProbeBuffer {
-    /// No rows yet, of these columns, of which a stride may have `most` bytes.
+    /// An empty buffer for rows with these columns, of at most `most` bytes.
     pub(super) fn new(columns: &[ColumnMeta], most: usize, context: &QueryContext) -> ProbeBuffer {
         let row = ProbeBuffer::row_bytes(columns);
         ProbeBuffer {
@@ -84,12 +84,12 @@ impl ProbeBuffer {
         columns.iter().map(|meta| width(meta.physical)).sum()
     }
 
-    /// Where the parts of the next chunk's rows are to be appended.
+    /// The vector to which the parts of the next chunk's rows are appended.
     pub(super) fn parts(&mut self) -> &mut Vec<u8> {
         self.spread.more()
     }
 
-    /// Holds back the rows of a chunk, whose columns stand at `places`. True if the stride ends.
+    /// Buffers the rows of a chunk, whose columns are at `places`. True if the buffer is full.
     pub(super) fn add(&mut self, chunk: &Chunk, places: &[usize]) -> bool {
         self.waiting.append(chunk, places, None);
         let (rows, heap) = (self.waiting.rows(), self.waiting.heap_bytes());
@@ -97,18 +97,18 @@ impl ProbeBuffer {
             return false;
         }
         self.hand_out();
-        // Without memory the stride ends here; as much is left to others.
+        // If memory is short, the buffer is full now; as much as it has is left to others.
         let bytes = self.own_bytes();
         self.is_short = self.memory.resize(bytes).is_err() || self.memory.free() < bytes;
         self.held >= self.most || self.is_short
     }
 
-    /// Bytes of the parts, and of two times the rows of a batch: as they wait and as they are handed out.
+    /// Bytes of the parts, and twice the rows of a batch: once as they wait, once as they are moved.
     fn own_bytes(&self) -> usize {
         self.bytes + 2 * self.waiting.bytes()
     }
 
-    /// Brings the rows that wait to their parts.
+    /// Moves the waiting rows to their parts.
     fn hand_out(&mut self) {
         let rows = self.waiting.rows();
         if rows == 0 {
@@ -130,7 +130,7 @@ impl ProbeBuffer {
             }
         }
         self.spread.begin();
-        // Strings have been copied to the parts, and the next ones are to have a heap of their own.
+        // Strings have been copied to the parts; the next ones get a heap of their own.
         self.vectors.iter_mut().for_each(|vector| vector.begin(0));
         match self.waiting.heap_bytes() {
             0 => self.waiting.restart(),
@@ -138,7 +138,8 @@ impl ProbeBuffer {
         }
     }
 
-    /// Gives all rows, part by part, up to a chunk of them at a time: their columns and how many they are.
+    /// Passes all rows to `take`, part by part, at most a chunk of them at a time: their columns and their
+    /// number.
     ///
     /// # Errors
     /// Those of `take`; cancelled.

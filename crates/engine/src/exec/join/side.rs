@@ -16,7 +16,7 @@ use crate::plan::{self, Columns, JoinKind, Node};
 use entasis_vector::expr::{ColumnMeta, Expr};
 use std::sync::Arc;
 
-/// Both inputs of a join, weighed.
+/// A join with the estimated costs of building on either side.
 pub(crate) struct Weighed {
     costs: Arc<Costs>,
     join: WeighedJoin,
@@ -42,12 +42,12 @@ impl Weighed {
         Weighed { costs, join }
     }
 
-    /// The input to keep.
+    /// The side to build on.
     pub(crate) fn choose(&self) -> JoinCost {
         self.costs.join(&self.join)
     }
 
-    /// Rows that are expected of that.
+    /// The expected number of build rows.
     pub(crate) fn kept_rows(&self) -> f64 {
         if self.choose().keeps_left { self.join.left.rows } else { self.join.right.rows }
     }
@@ -71,7 +71,7 @@ fn weigh(
         let mut own = reads_all(keys.iter().copied());
         own.add(&residual);
         let mut side = width::side(node, estimate.rows, (&own, above), columns, costs);
-        // A key that is computed is kept beside the columns that it is computed of.
+        // A computed key is kept beside the columns of which it is computed.
         let computed = keys
             .iter()
             .filter(|key| !matches!(key, Expr::Column { .. }) && reads_all([**key]).is_subset(above));
@@ -97,8 +97,8 @@ fn weigh(
     }
 }
 
-/// What is expected of the probe side: how many rows, which share has a match by the keys, and with how many
-/// rows.
+/// What is expected of the probe side: the number of rows, the share with a match by the keys, and the number
+/// of matches.
 pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -> Expected {
     let (mut probe, mut build, mut on) = (&join.left, &join.right, join.on.clone());
     if keeps_left {
@@ -113,7 +113,7 @@ pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -
     Expected { rows, matching, per_key, build_rows, is_filtered: false }
 }
 
-/// What was chosen and why, for the profile; `None` if there was nothing to choose.
+/// The chosen side and the reason, for the profile; `None` if there was no choice.
 pub(crate) fn reason(chosen: &JoinCost) -> Option<String> {
     let (kept, other) = if chosen.keeps_left { ("left", "right") } else { ("right", "left") };
     let milliseconds = |cost: f64| cost / 1e6;

@@ -1,17 +1,17 @@
-//! Sides that are swapped: rows were to be kept, far more came than the plan expected, and the other side is
-//! kept instead.
+//! Swapped sides: if far more build rows come than the plan expected, the other side may become the build
+//! side instead.
 //!
-//! Which side is kept is decided by estimates. Those of filters, joins and groups may be wrong by orders of
-//! magnitude, and a table of many rows that few look into costs more than one of few rows that many look
-//! into: it is built with a miss a row, and no cache holds it. So, where far more rows may come than are
-//! expected:
+//! The build side is chosen by estimates. Those of filters, joins and groups may be wrong by orders of
+//! magnitude, and a table of many rows that is probed by few costs more than one of few rows that is probed
+//! by many: it is larger than the caches, and takes a cache miss for each row to build. So, where far more
+//! rows may come than are expected:
 //!
-//! 1. The rows of the build side come and are kept, as ever, each worker's by itself.
-//! 2. All are there: before anything is made of them, it is reckoned once more what the join costs from here
-//!    on, with the table of them and with a table of the other side
+//! 1. The rows of the build side come and are kept, as always, by each worker for itself.
+//! 2. When all have come, and before a table is made of them, the rest of the join is costed again, with a
+//!    table of these rows and with a table of the other side
 //!    ([`Costs::left_to_do`](crate::cost::Costs::left_to_do)).
-//! 3. If the other way is cheaper by far, the [`Switch`] is turned: the probe side runs into a build sink of
-//!    its own, and the rows that are there are the source of the probe ([`KeptRows`]). Nothing is read twice,
+//! 3. If the other way is far cheaper, the [`Switch`] is turned: the probe side runs into a build sink of its
+//!    own, and the rows that were kept are the source of the probe ([`KeptRows`]). Nothing is read twice, and
 //!    no row is lost.
 //!
 //! How both ways are planned is in [`crate::exec::physical`]. Hybrid hash joins reverse roles for a partition
@@ -21,9 +21,9 @@
 //! Invariants: the switch is turned once, before either probe side starts. The output has the same rows and
 //! columns either way.
 //!
-//! Not here: rows that had to be written to files, build sides that are read twice (their rows are known to
-//! be worth two readings), joins whose probe side comes in an order that counts, a probe side that turns out
-//! to be larger than expected.
+//! Not here: rows that had to be written to files; build sides that are read twice (for these the number of
+//! rows is known well); joins whose probe side comes in an order that matters; a probe side that turns out to
+//! be larger than expected.
 
 #[cfg(test)]
 mod tests;
@@ -46,19 +46,19 @@ use std::sync::Arc;
 pub(crate) struct Swap {
     setting: Swapping,
     weighed: Weighed,
-    /// The other way is planned as well.
+    /// The other way has been planned as well.
     is_planned: AtomicBool,
     switch: Arc<Switch>,
-    /// The rows that were kept, once the sides are swapped.
+    /// The rows that were kept, once the sides have been swapped.
     kept: OnceLock<(Materialized, Reservation)>,
 }
 
-/// Which of the two ways of such a join something belongs to.
+/// One of the two ways in which such a join is planned.
 #[derive(Clone)]
 pub(crate) enum Way {
-    /// That of the plan.
+    /// The way of the plan.
     AsPlanned(Arc<Swap>),
-    /// The other one.
+    /// The way with the sides swapped.
     Swapped(Arc<Swap>),
 }
 

@@ -62,7 +62,7 @@ pub(crate) const REPEATED_KEYS: Gates =
 pub(crate) const RADIX_ROWS: usize = 24 << 20;
 /// The largest exponent of Zipf's law by which keys of the probe side may be: beyond, one worker has too much
 /// of the work. Measured.
-// PERF: 10 million build and 40 million probe rows of 16 bytes: see `is_skewed` in `partitioned/choice.rs`.
+// PERF: 10 million build and 40 million probe rows of 16 bytes: see `is_skewed` in `strategy/partitions.rs`.
 pub(crate) const MOST_SKEW: f64 = 1.35;
 /// Bytes of payload of a probe row from which on a second pass may leave it where it is. Bytes; measured: see
 /// `leaves_payload`.

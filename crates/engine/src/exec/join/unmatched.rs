@@ -1,4 +1,4 @@
-//! What a join gives after its probe side has ended: build rows that matched, or that did not.
+//! The build tail: build rows that matched, or that did not, which a join outputs after its probe side.
 
 use super::{Built, BuiltSlot};
 use crate::exec::materialized::Materialized;
@@ -8,18 +8,18 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Error, Result, Selection, Value, Vector};
 use std::sync::Arc;
 
-/// The source of these rows. Its morsels are the segments of the build side.
+/// The source of the build tail. Its morsels are the segments of the build side.
 #[derive(Clone)]
 pub(crate) struct BuildRows {
     /// The build side.
     pub built: BuiltSlot,
-    /// True: rows with a match. False: rows without.
+    /// True: rows with a match. False: rows without one.
     pub matched: bool,
-    /// Columns of the probe side, all NULL, that come first.
+    /// Columns of the probe side, which come first and are all NULL.
     pub nulls: Vec<ColumnMeta>,
-    /// Columns of the kept rows that follow.
+    /// Columns of the build rows, which follow.
     pub columns: Vec<usize>,
-    /// Most rows of a chunk.
+    /// The most rows of a chunk.
     pub chunk_rows: usize,
     /// The next segment.
     pub next: Arc<AtomicUsize>,

@@ -1,13 +1,12 @@
 //! The filters of several joins, tested before the first of them is probed.
 //!
-//! Where rows come from a table, its scan tests the filters of all joins that the rows are on their way to.
-//! Rows from elsewhere (a file, an aggregate, a computed column, the two sides of another join) come by this
-//! operator instead: a row that any of the later joins would drop never comes to the first one's table. So
-//! the order of the joins counts for less (Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section
-//! 3.1).
+//! A scan of a table tests the filters of all joins that its rows go to. Rows from elsewhere (a file, an
+//! aggregate, a computed column, the two sides of another join) pass this operator instead: a row that any of
+//! the later joins would drop is never looked up in the first one's table. So the order of the joins matters
+//! less (Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.1).
 //!
-//! The filters run in the order of what they are measured to do ([`Order`]), and one that most rows pass
-//! rests ([`FilterWorker`]).
+//! The filters run in the order of their measured ranks ([`Order`]), and one that most rows pass is suspended
+//! ([`FilterWorker`]).
 
 use super::filter::{FilterSlot, FilterWorker};
 use super::order::Order;

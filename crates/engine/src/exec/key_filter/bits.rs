@@ -1,5 +1,6 @@
-//! Which keys there are, and nothing else: a bit for each place. The filter for the probe side's scans
-//! ([`super::filter`]), and the table of joins that ask only that (`bitmap` in [`crate::exec::join::table`]).
+//! A bitmap of keys: a bit for each place says whether the key exists. It is a filter for the probe side's
+//! scans ([`super::filter`]), and the table of joins that need no more (`bitmap` in
+//! [`crate::exec::join::table`]).
 
 use super::build_keys::for_each_batch;
 use super::places::{NOWHERE, Packing};

@@ -1,4 +1,4 @@
-//! Keys that are integers: those that may have a place.
+//! Integer keys, which may have a place.
 
 use entasis_vector::PhysicalType;
 

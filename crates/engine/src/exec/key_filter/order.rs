@@ -1,19 +1,19 @@
-//! The order of conjuncts, by what they were measured to do.
+//! The order of conjuncts, by measurement.
 //!
 //! A conjunct that leaves a share `s` of the rows and costs `c` a row ranks by `(1 - s) / c`: rows that are
 //! ruled out in a nanosecond. If conjuncts do not depend on each other, no order is cheaper than that of
 //! descending ranks (Hellerstein and Stonebraker, *Predicate Migration*).
 //!
 //! 1. Now and then ([`EVERY`]) a stretch is a sample: one conjunct, each in turn, runs before all others and
-//!    is measured. Only so are figures about the same rows, and those of a dear conjunct not about the few
-//!    rows that others leave it.
-//! 2. One that was found to be far behind is left out of most rounds: running it first costs more than can
-//!    come of it.
-//! 3. Figures of older samples count for half each time, and ranks are compared after each sample. What was
-//!    never measured stays behind, in the order in which it was given.
+//!    is measured. So all figures are of comparable rows, and those of an expensive conjunct not of the few
+//!    rows that others leave.
+//! 2. A conjunct with a far lower rank is measured in few rounds only: to run it first costs more than can be
+//!    gained.
+//! 3. The figures of older samples are halved with each new one, and ranks are compared after each sample.
+//!    Conjuncts that were never measured come last, in the order in which they were given.
 //!
-//! Only the first few conjuncts are free to move; the caller puts those that may fail, and all behind them,
-//! at the end. The caller runs them and has the clock: here are only numbers, so that tests need no time.
+//! Only the first few conjuncts are free to move; the caller puts those that may fail, and all after them, at
+//! the end. The caller runs them and has the clock: here are only numbers, so that tests need no time.
 
 /// A stretch in so many is a sample …
 const EVERY: usize = 64;

@@ -1,11 +1,11 @@
-//! The way of join filters down a plan: how far each may go, and where one that can go no further is tested.
+//! Pushes join filters down a plan: how far each may go, and where one that can go no further is tested.
 //!
-//! A join whose probe rows without match leave no trace makes a filter over its probe side's key columns
-//! ([`super::filter`]). It goes down through all nodes that would only drop such rows later. One that comes
-//! to the scan of a table is tested there. One that stays above (the key is computed there, or comes from a
-//! file, an aggregate or both sides of another join) is tested by an operator where it stays, if anything
-//! dear lies between that place and its own join: another join, an aggregation, a sort. Right before its own
-//! join it would bring nothing that the table does not.
+//! A join that drops probe rows without a match makes a filter over its probe side's key columns
+//! ([`super::filter`]). The filter is pushed through all nodes that would only drop such rows later. If it
+//! reaches the scan of a table, it is tested there. Otherwise (the key is computed, or comes from a file, an
+//! aggregate or both sides of another join) it is tested by an operator where it stops, if there is anything
+//! expensive between that place and its own join: another join, an aggregation, a sort. Right before its own
+//! join it would gain nothing.
 
 use super::before_join::{FiltersBeforeJoin, PlacedFilter};
 use super::filter::{Expected, FilterSlot};

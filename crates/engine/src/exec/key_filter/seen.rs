@@ -1,7 +1,7 @@
-//! Which keys have come, where a build side is not in memory as a whole: for a join filter.
+//! Collects the keys of a build side that is not in memory as a whole, for a join filter.
 //!
-//! Bits need bounds before the first key comes, so there are some only if the plan knows that the keys lie in
-//! a narrow range. Otherwise there are the least and the greatest key.
+//! Bits need bounds before the first key comes, so they are used only if the plan knows that the keys lie in
+//! a narrow range. Otherwise the least and the greatest key are kept.
 
 use super::bits::Bits;
 use super::build_keys::{for_each_batch, segment_bounds};

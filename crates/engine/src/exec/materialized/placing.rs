@@ -1,9 +1,8 @@
-//! Rows that are put in place: how many there will be is known, and there is room for just these.
+//! Rows that are written to given places: their number is known, and there is room for just these.
 //!
-//! All workers write at once, a worker's few rows column by column, in runs of neighbouring places. Then some
-//! neighbours at a time may [finalize](Placing::finalize) in another order among themselves. So the rows are
-//! never there twice. If they are more than the nearer caches hold, narrow columns share
-//! [words](super::words).
+//! All workers write at the same time, each a few rows column by column, in runs of neighbouring places. Then
+//! each part may be [finalized](Placing::finalize), which permutes its rows. So the rows never exist twice.
+//! If they are more than the nearer caches hold, narrow columns share [words](super::words).
 
 use super::words::{Number, Pack, Packed, WordField, WordPlan, Words, by_width, segments};
 use super::{Materialized, SEGMENT_ROWS};

@@ -1,7 +1,7 @@
 //! Words: columns of a row whose values lie in known ranges, side by side in one number of up to 64 bits.
 //!
-//! Whoever looks up rows here and there waits for a line of memory for each column. If a key and a payload of
-//! 28 bits each stand in one word they come with one line, and take 8 bytes instead of 16.
+//! Random access to rows takes a cache miss for each column. If a key and a payload of 28 bits each share a
+//! word, they come with one cache line, and take 8 bytes instead of 16.
 //!
 //! ```text
 //! | column 0: distance from its least value | column 2: the same | … |   one word of 1, 2, 4 or 8 bytes a row

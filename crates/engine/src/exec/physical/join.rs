@@ -1,18 +1,18 @@
 //! Physical planning of joins.
 //!
-//! The input that is cheaper to keep by the optimizer's estimate ([`crate::cost::join`]) ends in a
-//! [`BuildSink`], the other one is the join's stream and passes its operators. Joins that give build rows at
-//! the end, or partitions later, have a part of the stream for each.
+//! The input that is estimated to be cheaper as the build side ([`crate::cost::join`]) ends in a
+//! [`BuildSink`]; the other one is the join's stream and passes its operators. Joins with a build tail or a
+//! join phase have another part of the stream for each.
 //!
-//! Where it is no more than an estimate how many rows are kept, the join is planned [the other way
-//! round](crate::exec::join::swap) as well:
+//! If the number of build rows is no more than an estimate, the join is also planned [with its sides
+//! swapped](crate::exec::join::swap):
 //!
 //! ```text
 //! build side → [BuildSink] ─┬─ table                      probe side → [Probe] → …
 //!                           └─ far more than expected:    probe side → [BuildSink] → table;  rows that were kept → [Probe] → …
 //! ```
-//! Pipelines of the way that is not taken are left out when they would run. The probe side is planned once:
-//! its operators are shared by both ways, and one of them runs.
+//! Pipelines of the way that is not taken are skipped when they would run. The probe side is planned once:
+//! its operators are shared by both ways, of which only one runs.
 
 use super::{Builder, Needed, Stream, align, with};
 use crate::bounds::{Bounds, Searched};
@@ -321,8 +321,10 @@ impl Builder<'_> {
             .flatten();
         let slot = slot.map(|pushed| &pushed.slot);
         let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
-        let two_pass =
-            open.two_passes.then(|| TwoPass::of(&read, &spec, slot, partitioning.as_ref())).flatten();
+        let two_pass = open
+            .two_passes
+            .then(|| TwoPass::of(&read, &spec, slot, partitioning.as_ref(), recorder))
+            .flatten();
         if let Some(two_pass) = &two_pass {
             self.count(node, &keys, two_pass, recorder)?;
         }

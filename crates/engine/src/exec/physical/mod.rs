@@ -1,10 +1,9 @@
 //! Physical planning: from the tree of an optimized plan to pipelines in the order in which they can run.
 //!
-//! A node becomes a [`Stream`]: sources, the operators that their rows pass, and what is known of the columns
-//! that come out, at the position where they stand. Streaming nodes append an operator. A node that must see
-//! all rows ends the stream in a sink, which makes pipelines, and starts a new one. Most streams have one
-//! part; `UNION ALL` and joins that give build rows at the end have several, which run one after the other
-//! into the same sink.
+//! A node becomes a [`Stream`]: sources, the operators that their rows pass, and what is known of each output
+//! column. Streaming nodes append an operator. A node that must see all rows ends the stream in a sink, which
+//! makes pipelines, and starts a new one. Most streams have one part; `UNION ALL` and joins with a build tail
+//! have several, which run one after the other into the same sink.
 //!
 //! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. A
 //! stored column that only programs and sums read comes in the narrowest physical type that holds its range;

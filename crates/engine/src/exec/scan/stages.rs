@@ -1,9 +1,9 @@
 //! Filters that run on the expression machine, in stages.
 //!
-//! A stage is the conjuncts that read the same columns: these are decoded together, for the rows that are
-//! still in question. Stages that cannot fail come first, cheap kinds before others, until they are measured
-//! ([`crate::exec::key_filter::order`]); those that may fail stand behind them in the order in which they
-//! were given.
+//! A stage consists of the conjuncts that read the same columns, which are decoded for the rows that are
+//! still candidates. Stages that cannot fail come first, cheap kinds before others until they have been
+//! measured ([`crate::exec::key_filter::order`]); those that may fail come after them, in the order in which
+//! they were given.
 
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
 use entasis_vector::{DataType, PhysicalType, Result};

@@ -1,4 +1,4 @@
-//! Rows of one row group that stay where they are stored, for a consumer that only folds columns.
+//! Stored rows: rows of one row group that stay in their blocks, for a consumer that only folds columns.
 
 use entasis_storage::{RowGroup, TableSnapshot};
 use entasis_vector::{PhysicalType, Stored};

@@ -6,9 +6,10 @@
 //! of the dictionary and over NULL, and the storage narrows the rows by the codes of the blocks as they are
 //! ([`CodeSet`]). No view is made of any string.
 //!
-//! 1. A table is made as soon as half as many rows came with the dictionary as it has entries. Until then,
-//!    and where blocks have other strings, the stage runs over rows.
-//! 2. If an entry raises an error, which may belong to no row, so it does for this dictionary.
+//! 1. A table is made once half as many rows have come with the dictionary as it has entries. Until then, and
+//!    where blocks have other strings, the stage runs over rows.
+//! 2. If an entry raises an error (it may belong to no row), the stage runs over rows for this dictionary
+//!    too.
 //!
 //! A dictionary is mostly that of a row group, which one worker reads from its first slot to its last: so
 //! each worker keeps one table. Slices that upkeep has encoded anew have a dictionary of their own; where one

@@ -1,17 +1,17 @@
-//! The walk of a scan over the slots of the table: which of them are looked at together.
+//! The walk of a scan over the slots of the table: which of them are processed together.
 //!
-//! A morsel is a row group, or what of it is in reach ([`crate::reach`]). When one is opened, the bounds of
-//! its blocks are looked at, and those that no row can be in are not wanted. What is left is given out in
-//! stretches, each of one row group:
+//! A morsel is a row group, or the part of it that is in reach ([`crate::reach`]). When one is opened, the
+//! bounds of its blocks are tested, and blocks that cannot have a matching row are skipped. The rest is given
+//! out in stretches, each of one row group:
 //!
-//! 1. Everywhere, or in reach by the layout key: slots of wanted blocks, up to a chunk's rows. Where rows
-//!    stand in long runs, these are the stretch; otherwise all slots of a window are, and the reader leaves
-//!    out those that are no rows. Where few rows will be left, several chunks' slots are taken at once.
-//! 2. Rows that an index names: those that stand near one another in one block.
-//! 3. Rows that may stay where they are stored: all up to the end of what is in reach, or up to a block that
-//!    is not wanted.
+//! 1. Without a reach, or with one by the layout key: slots of blocks that are not skipped, up to the rows of
+//!    a chunk. Where rows are in long runs, these are the stretch; otherwise all slots of a window are, and
+//!    the reader leaves out dead slots. Where few rows will be left, the slots of several chunks are taken at
+//!    once.
+//! 2. Rows that an index names: those that are near one another in one block.
+//! 3. Rows that may stay in their blocks: all up to the end of the reach, or up to a block that is skipped.
 //!
-//! The walk ends where the parts do, which the workers share. What the slots hold is not its affair.
+//! The walk ends when all parts, which the workers share, have been taken. It does not look at values.
 
 use super::TableScan;
 use crate::reach::Reach;

@@ -1,15 +1,14 @@
-//! The first rows of each group: for a window that gives no others.
+//! Keeps only the first rows of each group, for a window of which no others are needed.
 //!
-//! Rows that agree in the first keys of the order are a group. A worker that has kept some rows puts them in
-//! order, keeps those that are among the first of their groups, in the order in which they came, and goes on.
-//! What it keeps is a superset of what is wanted: who reads the order takes the first ones of all workers'.
+//! Rows that agree in the first keys of the order are a group. A worker that has kept some rows sorts them,
+//! keeps those that are among the first of their groups, in the order in which they came, and goes on. What
+//! all workers keep is a superset of what is needed: the reader of the order takes the first rows of it.
 //!
-//! From then on it knows of each group a *limit*, the first key of the order in the last row that was kept.
-//! Rows beyond it are not kept at all; rows of groups without a limit are. Only keys that are numbers have
-//! limits.
+//! From then on the worker knows a *limit* for each group: the first key of the order in the last row that
+//! was kept. Rows beyond it are not kept; rows of groups without a limit are. Only numeric keys have limits.
 //!
-//! It asks again when its rows have doubled. Where that has hardly saved any, groups are many and small, or
-//! rows come in the order of the groups, and nobody asks again.
+//! The worker repeats this when its rows have doubled. If that has dropped hardly any rows, groups are many
+//! and small, or rows come in the order of the groups, and it is not repeated.
 
 use super::order;
 use crate::exec::group_table::GroupTable;

@@ -1,5 +1,5 @@
-//! What a sort's runs have in common: a worker that writes one, a pass that merges some, and the last merge
-//! all go by it.
+//! What the runs of a sort have in common: used by workers that write runs, by passes that merge some, and by
+//! the last merge.
 
 use super::codes::OrderKey;
 use crate::context::QueryContext;

@@ -1,8 +1,8 @@
-//! Temporary files: where rows go that there is no memory for.
+//! Temporary files, for rows that do not fit into memory.
 //!
-//! A [`file::TempFile`] takes pieces of bytes and says where they are; [`rows::RowFormat`] makes such pieces
-//! of rows, as [tuples](super::tuple) that stand alone, and reads them again. What a piece is, and which are
-//! read when, is the matter of the operator: joins and aggregations keep a list of them for each partition
+//! A [`file::TempFile`] takes pieces of bytes and returns where they are; [`rows::RowFormat`] makes such
+//! pieces of rows, as self-contained [tuples](super::tuple), and reads them again. The operator decides what
+//! makes a piece and when it is read: joins and aggregations keep a list of pieces for each partition
 //! ([`store`]), sorts one for each sorted run.
 //!
 //! Invariants: a file has no name from the moment it was made (where the system allows that), so nothing

@@ -1,8 +1,8 @@
-//! Rows by partition that wait, those of one side of a join or those of an aggregation: in memory, in a
-//! temporary file, or in both.
+//! Stores rows by partition until they are needed, those of one side of a join or those of an aggregation: in
+//! memory, in a temporary file, or in both.
 //!
-//! Rows in memory are columns, as whoever split them had them ([`Materialized`]); rows in the file are blocks
-//! of [tuples](crate::exec::spill::rows). Who reads a partition gets the ones, then the others, in the same
+//! Rows in memory are columns ([`Materialized`]); rows in the file are blocks of
+//! [tuples](crate::exec::spill::rows). Reading a partition gives the former, then the latter, in the same
 //! order each time.
 
 use crate::context::QueryContext;

@@ -1,4 +1,4 @@
-//! Lines of a file: how many there are, and those before its first row.
+//! Counts lines of a file, and skips those before its first row.
 
 /// Bytes and lines before the first row: the byte order mark and the lines that are skipped.
 pub(super) fn preamble(bytes: &[u8], skip: usize) -> (usize, usize) {

@@ -1,4 +1,4 @@
-//! Texts of the common types to values, fast: what is written as nearly all write it, and nothing else.
+//! Fast conversion of texts of the common types to values, for the usual notations only.
 
 use entasis_vector::types::MICROS_PER_DAY;
 use entasis_vector::value::days_from_civil;

@@ -1,5 +1,5 @@
-//! Rows that were left out, kept to be looked at: `read_csv('f', store_rejects => true)`, then
-//! `FROM reject_errors`.
+//! Rejected rows, which are kept to be looked at: `read_csv('f', store_rejects => true)`, then `FROM
+//! reject_errors`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! Unpacking with vectors of 64 and of 32 bytes: to memory, or straight into a comparison.
 //!
-//! A row is two or four vectors. For each: what a word has of it is shifted down, what the next word has is
-//! shifted up, and the rest is cut off. What comes out is stored, or compared with a range as it stands in
-//! the register, which leaves a bit a code. Rows are unrolled, and kernels compiled for every width, so that
-//! the compiler knows all shift counts and masks.
+//! A row is two or four vectors. For each of them, the bits in one word are shifted down, those in the next
+//! word are shifted up, and the rest is masked off. The result is stored, or compared with a range while it
+//! is in the register, which gives a bit for each code. Rows are unrolled, and kernels compiled for every
+//! width, so that the compiler knows all shift counts and masks.
 //!
 //! This is a leaf module with `unsafe`: vector instructions. The slow twins are [`super::unpack_rows`] and
 //! comparing what it gives.

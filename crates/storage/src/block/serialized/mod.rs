@@ -8,16 +8,16 @@
 //! | module | |
 //! |---|---|
 //! | `write` | a block to bytes. Slots that are not live are blanked where they may be written meanwhile |
-//! | `read` | bytes to a block, of which nothing is believed |
+//! | `read` | bytes, which are not trusted, to a block |
 //! | `texts` | strings, compressed where that saves much |
 //! | `shared`, `read_shared` | dictionaries and symbols |
 //!
-//! Reading never panics, whatever the bytes are, nor does reading the values of the block that comes of it:
-//! lengths, codes, ends and patches are within what there is, texts are UTF-8, and no number leaves its
-//! type's range. Memory that is taken is no more than a small multiple of the bytes. What is not found out
-//! here is that a value is another one: the checksum of whoever stores the bytes says that.
+//! Reading never panics, whatever the bytes are, nor does reading the values of the resulting block: lengths,
+//! codes, ends and patches are within their bounds, texts are UTF-8, and no number leaves its type's range.
+//! The memory that is taken is at most a small multiple of the bytes. A changed value is not noticed here:
+//! the caller, who stores the bytes, has a checksum.
 //!
-//! A block of views is compact when it is read; it has lost what its strings were before.
+//! A block of views is compact when it is read: overwritten strings are gone.
 
 mod read;
 mod read_shared;
@@ -61,8 +61,8 @@ impl Column {
     }
 }
 
-/// The numbers of physical types in files, which stay.
-pub(crate) const PHYSICAL: [PhysicalType; 14] = [
+/// The physical types by their numbers in files, which stay.
+pub const PHYSICAL: [PhysicalType; 14] = [
     PhysicalType::Bool,
     PhysicalType::I8,
     PhysicalType::I16,

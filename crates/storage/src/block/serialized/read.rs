@@ -1,4 +1,5 @@
-//! Bytes to a block: whatever they are, the answer is a block whose values can be read, or what is wrong.
+//! Bytes to a block: whatever the bytes are, the result is a block whose values can be read, or what is
+//! wrong.
 
 use super::{Column, HAS_VALIDITY, IS_ASCENDING, PACKED, PHYSICAL, Shared, VERSION};
 use crate::BLOCK_ROWS;

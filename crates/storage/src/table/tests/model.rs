@@ -64,7 +64,8 @@ fn random_row(schema: &Schema, random: &mut Random) -> Row {
     schema.iter().map(|field| random_value(field.ty, random, field.nullable)).collect()
 }
 
-fn datums<'a>(row: &'a [Value], schema: &Schema) -> Vec<Datum<'a>> {
+/// The values of a row as columns hold them.
+pub(crate) fn datums<'a>(row: &'a [Value], schema: &Schema) -> Vec<Datum<'a>> {
     row.iter().zip(schema).map(|(value, field)| Datum::of_value(value, field.ty)).collect()
 }
 

@@ -1,9 +1,10 @@
 //! Tables without a layout key: sessions against a list of committed rows, while upkeep and others move rows
 //! under their snapshots and forks.
 
+use crate::table::tests::rows::column_chunk;
 use crate::tests::random::Random;
 use crate::{Datum, RowId, Table, TableOptions, TableSnapshot, TableWriter, Transaction};
-use entasis_vector::{Chunk, DataType, ErrorKind, Field, PhysicalType, Selection, Value, Vector};
+use entasis_vector::{Chunk, DataType, ErrorKind, Field, Schema, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +14,21 @@ type Rows = BTreeMap<i64, i64>;
 /// Row numbers by the ids of rows.
 type Numbers = BTreeMap<i64, u64>;
 
+fn schema() -> Schema {
+    let field = |name: &str, ty| Field::new(name, ty);
+    vec![field("id", DataType::Int64), field("v", DataType::Int64), field("t", DataType::Varchar)]
+}
+
 fn table() -> Arc<Table> {
-    let schema = vec![
-        Field::new("id", DataType::Int64),
-        Field::new("v", DataType::Int64),
-        Field::new("t", DataType::Varchar),
-    ];
     let options = TableOptions { block_slots: 8, group_slots: 64, ..TableOptions::default() };
-    Table::with_options("log", schema, options)
+    Table::with_options("log", schema(), options)
 }
 
 fn chunk_of(rows: &[(i64, i64)]) -> Chunk {
-    let mut chunk = Chunk::new();
-    chunk.reset(rows.len());
-    let group = chunk.push_group(Selection::ALL);
-    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.0).collect::<Vec<_>>()), group);
-    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.1).collect::<Vec<_>>()), group);
-    let texts: Vec<Value> = rows.iter().map(|row| Value::Text(row.1.to_string().into())).collect();
-    chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
-    chunk
+    let row = |&(id, value): &(i64, i64)| {
+        vec![Value::Integer(id.into()), Value::Integer(value.into()), Value::Text(value.to_string().into())]
+    };
+    column_chunk(&rows.iter().map(row).collect::<Vec<_>>(), &schema(), false)
 }
 
 fn id_of(datum: Datum<'_>) -> i64 {

@@ -4,6 +4,7 @@
 use crate::backend::{Backend, FaultyDisk, MemoryBackend};
 use crate::file::{DatabaseId, State};
 use crate::record::Records;
+use crate::table::tests::model::datums;
 use crate::table::tests::rows::column_chunk;
 use crate::tests::random::Random;
 use crate::wal::{Log, LogReader, SegmentBytes};
@@ -58,10 +59,6 @@ fn random_row(schema: &Schema, random: &mut Random) -> Row {
         or_null(Value::Interval(Interval { months: raw as i32 % 3, days: 30, micros: 5 }), random),
         or_null(Value::Integer(raw << 100), random),
     ]
-}
-
-fn datums<'a>(row: &'a [Value], schema: &Schema) -> Vec<Datum<'a>> {
-    row.iter().zip(schema).map(|(value, field)| Datum::of_value(value, field.ty)).collect()
 }
 
 fn table(layout: Layout, key: Key) -> Arc<Table> {

@@ -1,23 +1,12 @@
 //! Transactions: several sessions against a list of committed rows, and who wins.
 
+use crate::table::tests::rows::column_chunk;
+use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{Among, AppendedRows, Layout, Table, TableOptions, TableSnapshot, Transaction};
-use entasis_vector::{
-    Chunk, DataType, Error, ErrorKind, Field, PhysicalType, Schema, Selection, Value, Vector,
-};
+use entasis_vector::{Chunk, DataType, Error, ErrorKind, Field, Schema, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound) as i64
-    }
-}
 
 fn schema() -> Schema {
     let key = Field { nullable: false, ..Field::new("k", DataType::Int64) };
@@ -94,14 +83,10 @@ fn appended(table: &Arc<Table>, rows: &[(i64, i64)]) -> Vec<AppendedRows> {
 }
 
 fn chunk_of(rows: &[(i64, i64)]) -> Chunk {
-    let mut chunk = Chunk::new();
-    chunk.reset(rows.len());
-    let group = chunk.push_group(Selection::ALL);
-    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.0).collect::<Vec<_>>()), group);
-    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.1).collect::<Vec<_>>()), group);
-    let texts: Vec<Value> = rows.iter().map(|row| Value::Text(text(row.1).into())).collect();
-    chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
-    chunk
+    let row = |&(key, value): &(i64, i64)| {
+        vec![Value::Integer(key.into()), Value::Integer(value.into()), Value::Text(text(value).into())]
+    };
+    column_chunk(&rows.iter().map(row).collect::<Vec<_>>(), &schema(), false)
 }
 
 struct Session {
@@ -135,14 +120,14 @@ impl Done {
         let (table, rows) = (&tables[at], &mut self.rows[at]);
         match random.below(34) {
             0..=15 => {
-                let (key, value) = (random.below(200), step);
+                let (key, value) = (random.number(200), step);
                 put(transaction, table, key, value);
                 rows.insert(key, value);
                 self.touched[at].push(key);
                 self.wrote[at] = true;
             }
             16..=25 => {
-                let key = random.below(200);
+                let key = random.number(200);
                 remove(transaction, table, key);
                 if rows.remove(&key).is_some() {
                     self.touched[at].push(key);
@@ -151,7 +136,7 @@ impl Done {
             }
             26..=28 => {
                 let mut added: Vec<(i64, i64)> =
-                    (0..random.below(40)).map(|_| (random.below(200), step)).collect();
+                    (0..random.below(40)).map(|_| (random.number(200), step)).collect();
                 added.sort_unstable();
                 added.dedup();
                 added.retain(|(key, _)| !rows.contains_key(key));
@@ -163,7 +148,7 @@ impl Done {
             }
             29..=32 => {
                 // Some rows at once.
-                let mut keys: Vec<i64> = (0..random.below(60)).map(|_| random.below(200)).collect();
+                let mut keys: Vec<i64> = (0..random.below(60)).map(|_| random.number(200)).collect();
                 keys.sort_unstable();
                 keys.dedup();
                 keys.retain(|key| rows.contains_key(key));
@@ -315,7 +300,7 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
             }
             _ => {
                 // A single row.
-                let (key, value) = (random.below(200), step);
+                let (key, value) = (random.number(200), step);
                 let mut writer = tables[at].write();
                 if let Some(row) = writer.find(&[Datum::Integer(key.into())]) {
                     let text = text(value);
@@ -358,7 +343,7 @@ fn what_is_relied_on_holds_when_it_is_committed() {
                         "a child without a parent"
                     );
                     drop(seen);
-                    let key = random.below(6);
+                    let key = random.number(6);
                     let adds = random.below(2) == 0;
                     let writes_child = random.below(2) == 0;
                     let (written, other) =
@@ -577,7 +562,7 @@ fn duplicates_are_found_wherever_they_stand() {
         let table = Table::with_options("t", schema, options);
         let distinct = [5, 100, 20_000][random.below(3) as usize];
         let mut keys: Vec<Option<i64>> =
-            (0..random.below(160)).map(|_| Some(random.below(distinct))).collect();
+            (0..random.below(160)).map(|_| Some(random.number(distinct))).collect();
         (0..random.below(3)).for_each(|_| keys.push(None));
         let mut writer = table.write();
         for key in &keys {

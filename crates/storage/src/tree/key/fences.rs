@@ -1,16 +1,16 @@
-//! Fences: for each part of something ordered, the least key that may be in it. The partition index of the
-//! paper.
+//! Fences: for each part of an ordered sequence, the least key that may be in it. This is the partition index
+//! of *Optimal Column Layout for Hybrid Workloads*.
 //!
 //! Part i holds keys from fence i to fence i + 1, *both included*: rows with equal keys may fill several
-//! parts, and then fences are equal to each other. A key so may be in the parts from the last whose fence is
-//! below it to the last whose fence is not above it; a new row goes to the latter.
+//! parts, whose fences are then equal. So a key may be in the parts from the last one whose fence is below it
+//! to the last one whose fence is not above it. A new row goes to the latter.
 
 use super::Key;
 use super::search::{count_below, count_not_above, count_not_above_near};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// See the module. Ascending; equal fences are possible.
+/// Ascending fences, some of which may be equal.
 #[derive(Debug, Clone)]
 pub(crate) enum Fences {
     Words(Vec<u64>),
@@ -43,7 +43,7 @@ impl Fences {
         not_above.saturating_sub(1)
     }
 
-    /// [`Fences::part_for`], if it is probably near `guess`.
+    /// The same as [`Fences::part_for`], faster if the part is near `guess`.
     #[inline]
     pub(crate) fn part_near(&self, key: &Key, guess: usize) -> usize {
         match (self, key) {
@@ -71,7 +71,7 @@ impl Fences {
         self.parts_to(key, self.part_for(key))
     }
 
-    /// [`Fences::parts_of`], if they are probably near `guess`.
+    /// The same as [`Fences::parts_of`], faster if they are near `guess`.
     #[inline]
     pub(crate) fn parts_near(&self, key: &Key, guess: usize) -> RangeInclusive<usize> {
         self.parts_to(key, self.part_near(key, guess))
@@ -80,7 +80,7 @@ impl Fences {
     /// The parts that may hold `key`, of which `last` is the last.
     #[inline]
     fn parts_to(&self, key: &Key, last: usize) -> RangeInclusive<usize> {
-        // Only a fence that is equal to the key lets it stand in the part before as well.
+        // The key may be in the part before only if the fence equals it.
         let equal = match (self, key) {
             (Fences::Words(words), Key::Word(key)) => words[last] == *key,
             (Fences::Bytes(keys), Key::Bytes(key)) => keys[last] == *key,
@@ -89,7 +89,7 @@ impl Fences {
         if equal { self.first_part_of(key)..=last } else { last..=last }
     }
 
-    /// Puts `new` in the place of the fences of `parts`.
+    /// Replaces the fences of `parts` by `new`.
     pub(crate) fn splice(&mut self, parts: Range<usize>, new: Vec<Key>) {
         match self {
             Fences::Words(words) => {
@@ -113,7 +113,7 @@ impl Fences {
         }
     }
 
-    /// The fences from `at` on, which are taken away.
+    /// Removes the fences from `at` on, and returns them.
     pub(crate) fn split_off(&mut self, at: usize) -> Fences {
         match self {
             Fences::Words(words) => Fences::Words(words.split_off(at)),
@@ -121,7 +121,7 @@ impl Fences {
         }
     }
 
-    /// Adds the fences of `other` behind.
+    /// Appends the fences of `other`.
     pub(crate) fn append(&mut self, other: &Fences) {
         match (self, other) {
             (Fences::Words(words), Fences::Words(others)) => words.extend(others),

@@ -1,14 +1,15 @@
-//! Layout keys in normal form: one word, or a string of bytes, whose order is that of the rows.
+//! Normalized layout keys: one word, or a string of bytes, whose order is that of the rows.
 //!
-//! A key of one column that fits is a *word*: its integer with the sign bit flipped, a float's bits made to
-//! order, NULL as the greatest where there is room above. All other keys are *bytes*: column after column a
-//! marker (0 for a value, 1 for NULL, which so is greatest), then big-endian bytes; strings end with two
-//! zeroes and have their own zeroes escaped, so that none is a prefix of another.
+//! A key of one column that fits is a *word*: an integer with its sign bit flipped, or a float's bits,
+//! transformed so that they compare like the numbers; NULL is the greatest word, if there is one to spare.
+//! All other keys are *bytes*. Each column has a marker (0 for a value, 1 for NULL, which is so the
+//! greatest), then big-endian bytes; strings end with two zeroes and have their own zeroes escaped, so that
+//! none is a prefix of another.
 //!
-//! Fences stand in files in this form, so that it never becomes another one.
+//! Files have fences in this form, so it must not change.
 //!
-//! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of one length), so a key says where a row
-//! may stand, and [`crate::write`] compares the columns.
+//! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of equal length). A key only says where a
+//! row may be; [`crate::write`] compares the columns.
 
 mod fences;
 mod search;
@@ -44,7 +45,7 @@ impl LayoutKey {
         let is_word = match (columns, types.as_slice()) {
             (&[column], [ty]) => match ty.physical() {
                 PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => false,
-                // No word is left above the greatest.
+                // There is no word above the greatest.
                 PhysicalType::I64 | PhysicalType::U64 => !schema[column].nullable,
                 _ => true,
             },
@@ -53,17 +54,17 @@ impl LayoutKey {
         LayoutKey { columns: columns.to_vec(), types, is_word }
     }
 
-    /// A key below all keys of rows, or equal to the least.
+    /// A key that is not greater than any key of a row.
     pub(crate) fn least(&self) -> Key {
         if self.is_word { Key::Word(0) } else { Key::Bytes(Arc::from([])) }
     }
 
-    /// No fences, of this kind.
+    /// An empty list of fences for keys of this kind.
     pub(crate) fn no_fences(&self) -> Fences {
         if self.is_word { Fences::Words(Vec::new()) } else { Fences::Bytes(Vec::new()) }
     }
 
-    /// The key of the row whose columns `get` gives.
+    /// The key of a row; `get` gives its columns.
     #[inline]
     pub(crate) fn of_row<'a>(&self, get: impl Fn(usize) -> Datum<'a>) -> Key {
         if self.is_word {
@@ -76,7 +77,8 @@ impl LayoutKey {
         Key::Bytes(bytes.into())
     }
 
-    /// The key whose columns are `datums`. If these are fewer than the key's, the least key that begins so.
+    /// The key with the columns `datums`. If these are fewer than the key's columns, the least key that
+    /// begins with them.
     pub(crate) fn of_datums(&self, datums: &[Datum<'_>]) -> Key {
         if self.is_word {
             return datums.first().map_or(Key::Word(0), |&datum| Key::Word(word(datum, self.types[0])));
@@ -86,8 +88,8 @@ impl LayoutKey {
         Key::Bytes(bytes.into())
     }
 
-    /// The key whose columns are `datums`. If these are fewer than the key's, one above all keys that begin
-    /// so.
+    /// The key with the columns `datums`. If these are fewer than the key's columns, one above all keys that
+    /// begin with them.
     pub(crate) fn last_of(&self, datums: &[Datum<'_>]) -> Key {
         match self.of_datums(datums) {
             Key::Bytes(bytes) if datums.len() < self.columns.len() => {
@@ -111,7 +113,7 @@ fn word(datum: Datum<'_>, ty: DataType) -> u64 {
     }
 }
 
-/// A word that orders floats: NaN is greatest.
+/// A word that compares like the float; NaN is greatest.
 fn float_word(v: f64) -> u64 {
     let bits = canonical_bits(v);
     if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }

@@ -1,7 +1,7 @@
-//! How many words of an ascending list are below a word: a 9-ary search, eight separators in one comparison.
+//! How many words of an ascending list are below a word: a 9-ary search with eight separators a comparison.
 //!
-//! Each step compares eight words that cut what is left into nine parts; the last steps count in one or two
-//! loads. A list of 128 fences takes two steps, one of 10,000 four.
+//! Each step compares eight words that divide the rest of the list into nine parts; the last step counts in
+//! one or two vectors. A list of 128 fences takes two steps, one of 10,000 takes four.
 //!
 //! This is a leaf module with `unsafe`: AVX-512 gathers and comparisons. The slow twin is `partition_point`.
 #![allow(unsafe_code)]
@@ -9,10 +9,10 @@
 #[cfg(target_arch = "x86_64")]
 use entasis_vector::simd::AVX512;
 
-/// Words that are near a guess: as many as are compared without a search.
+/// Words around a guess that are compared without a search.
 pub(crate) const NEAR: usize = 16;
 
-/// Words of `words`, which ascend, that are below `word`.
+/// The number of words that are below `word`. The words ascend.
 #[inline]
 pub(crate) fn count_below(words: &[u64], word: u64) -> usize {
     match word.checked_sub(1) {
@@ -21,7 +21,7 @@ pub(crate) fn count_below(words: &[u64], word: u64) -> usize {
     }
 }
 
-/// Words of `words`, which ascend, that are not above `word`.
+/// The number of words that are not above `word`. The words ascend.
 #[inline]
 pub(crate) fn count_not_above(words: &[u64], word: u64) -> usize {
     #[cfg(target_arch = "x86_64")]
@@ -32,7 +32,7 @@ pub(crate) fn count_not_above(words: &[u64], word: u64) -> usize {
     words.partition_point(|&other| other <= word)
 }
 
-/// [`count_not_above`], if it is probably near `guess`: then it is one look at the words around.
+/// The same as [`count_not_above`], in one comparison with the words around `guess` if the result is near it.
 #[inline]
 pub(crate) fn count_not_above_near(words: &[u64], word: u64, guess: usize) -> usize {
     let from = guess.saturating_sub(NEAR / 2).min(words.len().saturating_sub(NEAR));

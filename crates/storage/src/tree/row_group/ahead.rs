@@ -1,4 +1,4 @@
-//! What readers of a row group go to next, asked for before they come there.
+//! Prefetches what readers of a row group read next.
 
 use super::{Partition, RowGroup};
 use crate::BLOCK_ROWS;
@@ -7,16 +7,16 @@ use crate::tree::Slice;
 use crate::tree::key::{Fences, Key, NEAR};
 use entasis_vector::CHUNK_ROWS;
 
-/// What readers of a row group that look for a key go to next.
+/// What readers that look for a key need of a row group.
 #[derive(Clone, Copy)]
 pub(crate) struct GroupAhead {
     fences: Ahead,
     partitions: Ahead,
     slices: Ahead,
-    /// Partitions.
+    /// The number of partitions.
     parts: u32,
     slice_count: u32,
-    /// The second fence (the first may be below all keys) and the last.
+    /// The second fence (the first may be below all keys) and the last one.
     bounds: (u64, u64),
 }
 
@@ -41,8 +41,9 @@ impl Linked for RowGroup {
 }
 
 impl Link<RowGroup> {
-    /// Guesses the partition of a key, as if keys were spread evenly, and asks for what leads from there to a
-    /// slice: fences, partitions and links to slices are read one after the other.
+    /// Guesses the partition of a key, as if keys were distributed evenly, and prefetches what leads from
+    /// there to a slice: the fences, the partition and the link to the slice, which would be read one after
+    /// the other.
     #[inline]
     pub(crate) fn prefetch_part(self, key: &Key) -> usize {
         self.prefetch();
@@ -52,7 +53,7 @@ impl Link<RowGroup> {
             return 0;
         }
         let share = key.saturating_sub(low) as f64 / (high - low) as f64;
-        // A key that is far above all fences gives the greatest number, which is cut off.
+        // For a key far above all fences the conversion saturates, and the guess is clamped.
         let guess =
             ((share * f64::from(parts.saturating_sub(2))) as usize).saturating_add(1).min(parts as usize - 1);
         let slice = guess * slice_count as usize / parts as usize;
@@ -74,10 +75,10 @@ impl Link<RowGroup> {
 }
 
 impl RowGroup {
-    /// Asks for the memory of `columns` in the blocks that a scan will come to after the one of `slot`, those
-    /// that are `wanted`. What leads to a block is asked for earlier, as each step needs the memory of the
-    /// one before.
-    // PERF: a scan reads a block in the time of one or two misses, and comes to it by four.
+    /// Prefetches the blocks of those `columns` that are `wanted`, after the one of `slot`, in the order in
+    /// which a scan reads them. The nodes that lead to a block are prefetched earlier, as each step needs the
+    /// memory of the one before.
+    // PERF: a scan reads a block in the time of one or two cache misses, and gets to it by four.
     pub fn prefetch(&self, slot: usize, columns: &[usize], wanted: &[bool]) {
         const LEAD: usize = CHUNK_ROWS / BLOCK_ROWS;
         let next = slot / self.block_slots;
@@ -93,8 +94,9 @@ impl RowGroup {
         ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_stream(column, true)));
     }
 
-    /// Asks for the bounds of `columns` in a block that is looked at soon after `block`, which was asked for
-    /// before, and for what leads to those of a later one. To be called for one block after the other.
+    /// Prefetches the bounds of `columns` in a block that is read soon after `block`, whose header was
+    /// prefetched by an earlier call, and the nodes that lead to a later one. To be called for block after
+    /// block.
     pub fn prefetch_zones(&self, block: usize, columns: &[usize]) {
         const LEAD: usize = 4;
         let ahead = |steps: usize| self.slices.get(block + steps * LEAD).into_iter();

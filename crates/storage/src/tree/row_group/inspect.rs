@@ -1,4 +1,4 @@
-//! What blocks and dictionaries look like, for whoever wants to know where a table's memory goes.
+//! Describes blocks and dictionaries, for users who want to know where a table's memory goes.
 
 use crate::block::Values;
 use crate::tree::RowGroup;
@@ -6,7 +6,7 @@ use crate::value::Zone;
 use entasis_vector::Dictionary;
 use std::sync::Arc;
 
-/// A block, seen from outside.
+/// A description of a block.
 #[derive(Debug)]
 pub struct BlockInfo<'a> {
     /// The encoding, as the table in [`crate::block`] calls it.
@@ -15,7 +15,7 @@ pub struct BlockInfo<'a> {
     pub rows: usize,
     /// Slots that it has memory for.
     pub slots: usize,
-    /// Bits that a slot takes: codes, values, or views and bytes of strings; without validity.
+    /// Bits a slot: of codes, values, or views with the bytes of strings; without validity.
     pub bits_per_value: f64,
     /// All of its memory in bytes, but for dictionaries.
     pub bytes: usize,
@@ -23,14 +23,14 @@ pub struct BlockInfo<'a> {
     pub zone: &'a Zone,
     /// True if its slice was written since it was encoded.
     pub is_hot: bool,
-    /// The partition that its first slot is of; `None` without a layout key.
+    /// The partition of its first slot; `None` without a layout key.
     pub partition: Option<usize>,
 }
 
-/// A dictionary, seen from outside.
+/// A description of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DictionaryInfo {
-    /// Values.
+    /// The number of values.
     pub entries: usize,
     /// Bytes of memory.
     pub bytes: usize,

@@ -10,7 +10,7 @@ impl RowGroup {
         self.slices[slot / self.block_slots].is_live(slot % self.block_slots)
     }
 
-    /// Live slots within some.
+    /// The number of live slots in a range.
     pub fn live_rows(&self, slots: Range<usize>) -> usize {
         if slots == (0..self.slots()) {
             return self.rows;
@@ -26,7 +26,7 @@ impl RowGroup {
             || self.live_rows(slots.clone()) == slots.len()
     }
 
-    /// Calls `each` with the position in the window, from its start, of every live slot.
+    /// Calls `each` with every live slot of the window, counted from the window's start.
     pub fn each_live(&self, window: Range<usize>, mut each: impl FnMut(usize)) {
         let start = window.start;
         for (first, mut word) in self.live_words(window) {
@@ -37,14 +37,14 @@ impl RowGroup {
         }
     }
 
-    /// The numbers of rows after those of some slots were laid one behind the other over so many.
+    /// The row numbers after the rows of a window were moved together into so many slots.
     pub(crate) fn relaid_numbers(&self, window: Range<usize>, slots: usize) -> Numbers {
         let mut rows = Vec::new();
         self.each_live(window.clone(), |position| rows.push(window.start + position));
         self.numbers.relaid(window, rows.into_iter(), slots, self.slots())
     }
 
-    /// The first run of live slots among some, as long as may be.
+    /// The first run of live slots in a range, as long as possible.
     pub fn next_run(&self, slots: Range<usize>) -> Option<Range<usize>> {
         let width = self.block_slots;
         let mut run: Option<usize> = None;
@@ -86,8 +86,8 @@ impl RowGroup {
         run.map(|first| first..slots.end)
     }
 
-    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its
-    /// start. Runs are as long as may be, but for the ends of blocks.
+    /// Calls `each` with every run of consecutive live slots, counted from the window's start. Runs are as
+    /// long as possible, but end where blocks end.
     pub fn each_run(&self, window: Range<usize>, mut each: impl FnMut(Range<usize>)) {
         let start = window.start;
         let mut run = 0..0;
@@ -111,7 +111,7 @@ impl RowGroup {
         }
     }
 
-    /// The live bits of a window, in words: the slot of bit 0, and the bits of those in the window.
+    /// The live bits of a window, word by word: the slot of bit 0, and the bits of slots within the window.
     pub(crate) fn live_words(&self, window: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         let width = self.block_slots;
         let slices = window.start / width..window.end.div_ceil(width);

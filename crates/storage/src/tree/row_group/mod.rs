@@ -14,8 +14,8 @@
 //! mod          the node, and what is known of it
 //! live         which slots are rows
 //! partitions   which slots hold which part of the layout key
-//! ahead        what readers go to next
-//! inspect      what its blocks look like, for users
+//! ahead        prefetches what readers read next
+//! inspect      describes its blocks, for users
 //! ```
 //! How it is read is in [`crate::scan`].
 
@@ -37,29 +37,29 @@ use crate::value::Zone;
 use entasis_vector::Schema;
 use std::sync::Arc;
 
-/// Bytes of the next block's slots that a reader asks for, at most: those of a block of 8-byte numbers.
+/// The most bytes of the next block's slots that a reader prefetches: those of a block of 8-byte numbers.
 const BEHIND_BYTES: usize = 8192;
 
-/// See the module.
+/// Up to 131,072 slots of all columns, in slices.
 pub struct RowGroup {
     pub(crate) stamp: Stamp,
     pub(crate) block_slots: usize,
     pub(crate) slices: Vec<Link<Slice>>,
     /// Live slots.
     pub(crate) rows: usize,
-    /// By column.
+    /// A zone for each column.
     pub(crate) zones: Arc<[Zone]>,
-    /// In the order of slots, which they cover.
+    /// The partitions, in the order of slots, all of which they cover.
     pub(crate) partitions: Vec<Partition>,
     /// The fences of the partitions.
     pub(crate) fences: Fences,
-    /// What its rows are called by, in a table without a layout key.
+    /// The row numbers, in a table without a layout key.
     pub(crate) numbers: Numbers,
-    /// What scans read of its blocks, as long as nobody writes them.
+    /// What scans read instead of block headers, while nobody writes.
     pub(crate) digests: Option<Digests>,
-    /// True if some of it was written since it was encoded.
+    /// Some of it has been written since it was encoded.
     pub(crate) is_hot: bool,
-    /// True if some of it was written since upkeep last looked.
+    /// Some of it has been written since upkeep last looked.
     pub(crate) is_touched: AtomicBool,
 }
 
@@ -106,8 +106,8 @@ impl Slices for RowGroup {
         let slice = &*self.slices[slice];
         (slice.block(column), slice.live())
     }
-    // PERF: the values of the next block, and what leads to those of a later one. Asked for values further
-    // on, the processor no longer goes on by itself.
+    // PERF: the values of the next block, and the nodes that lead to those of a later one. If values further
+    // on are requested, the processor's own prefetcher stops.
     fn prefetch_behind(&self, slice: usize, column: usize) {
         let ahead = |steps: usize| self.slices.get(slice + steps).into_iter();
         let bytes = self.slices[slice].block(column).values.bytes().min(BEHIND_BYTES);
@@ -117,7 +117,7 @@ impl Slices for RowGroup {
 }
 
 impl RowGroup {
-    /// Makes the digests of its blocks, which nobody writes until it is given out again.
+    /// Makes the digests of its blocks, which nobody writes until the row group is opened again.
     pub(crate) fn digest(&mut self, schema: &Schema, edit: &Edit) {
         self.open(edit);
         let digests = self.new_digests(schema);
@@ -136,7 +136,7 @@ impl RowGroup {
         Digests::new(columns.map(|(column, field)| (field.ty.physical(), blocks(column))))
     }
 
-    /// Gives a row that is written to a slot its number. The slots behind it are no rows.
+    /// Gives the row that is written to a slot its number. There are no rows beyond the slot.
     #[inline]
     pub(crate) fn number(&mut self, slot: usize, number: u64, edit: &Edit) {
         let bytes = self.numbers.bytes();
@@ -146,29 +146,29 @@ impl RowGroup {
         }
     }
 
-    /// Gives its rows their numbers after they were laid anew.
+    /// Gives rows that were moved together their numbers.
     pub(crate) fn renumber(&mut self, numbers: Numbers, edit: &Edit) {
         edit.count(numbers.bytes() as isize - self.numbers.bytes() as isize);
         self.numbers = numbers;
     }
 
-    /// Says that it is written.
+    /// Marks it as written.
     pub(crate) fn touch(&mut self) {
         self.is_hot = true;
         *self.is_touched.get_mut() = true;
     }
 
-    /// Rows: slots that are live.
+    /// The number of rows, which are the live slots.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Slots, live or not.
+    /// The number of slots, live or not.
     pub fn slots(&self) -> usize {
         self.slices.len() * self.block_slots
     }
 
-    /// Blocks of each column.
+    /// The number of blocks of each column.
     pub fn blocks(&self) -> usize {
         self.slices.len()
     }
@@ -188,7 +188,7 @@ impl RowGroup {
         &self.slices[block].block(column).zone
     }
 
-    /// What a scan reads of a block, if its row group has digests.
+    /// The digest of a block, if the row group has digests.
     #[inline]
     pub(crate) fn digest_of(&self, column: usize, block: usize) -> Option<&Digest> {
         self.digests.as_ref()?.of(column, block)
@@ -199,7 +199,7 @@ impl RowGroup {
         &self.zones[column]
     }
 
-    /// Bytes of memory; those of dictionaries only where the slice before does not have the same.
+    /// Bytes of memory. A dictionary is counted once for consecutive slices that share it.
     pub fn bytes(&self) -> usize {
         let columns = self.zones.len();
         let of_block = |slice: usize, column: usize| {
@@ -222,7 +222,7 @@ impl RowGroup {
         })
     }
 
-    /// Rows that are NULL in a column.
+    /// The number of rows that are NULL in a column.
     pub(crate) fn nulls(&self, column: usize) -> u64 {
         if self.zones[column].nulls == 0 {
             return 0;

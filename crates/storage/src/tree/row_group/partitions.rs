@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) struct Partition {
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// Live slots.
+    /// The number of live slots.
     pub(crate) rows: u32,
 }
 
@@ -18,17 +18,17 @@ impl Partition {
         self.start as usize..self.end as usize
     }
 
-    /// Slots that are not live.
+    /// The number of slots that are not live.
     pub(crate) fn ghosts(&self) -> usize {
         (self.end - self.start - self.rows) as usize
     }
 }
 
 impl RowGroup {
-    /// The partition of a slot; none in a table without a layout key.
+    /// The partition of a slot; `None` in a table without a layout key.
     #[inline]
     pub(crate) fn partition_of(&self, slot: usize) -> Option<usize> {
-        // PERF: where partitions are about as long as each other, one entry is read and not seven.
+        // PERF: where partitions have about the same length, one entry is read instead of seven.
         let guess = slot * self.partitions.len() / self.slots().max(1);
         if self.partitions.get(guess).is_some_and(|partition| partition.slots().contains(&slot)) {
             return Some(guess);
@@ -36,7 +36,7 @@ impl RowGroup {
         self.partitions.partition_point(|partition| partition.start as usize <= slot).checked_sub(1)
     }
 
-    /// A slot of a partition that is not live, if there is one: rather one that no version shows.
+    /// A ghost slot of a partition, if there is one: preferably one that no version shows.
     pub(crate) fn ghost_slot(&self, partition: usize) -> Option<usize> {
         let partition = &self.partitions[partition];
         if partition.ghosts() == 0 {
@@ -65,7 +65,7 @@ impl RowGroup {
         dead
     }
 
-    /// The partition with a ghost slot that is nearest to `partition`, if it is within reach.
+    /// The partition with a ghost slot that is nearest to `partition`, if there is one within `reach`.
     pub(crate) fn nearest_ghost(&self, partition: usize, reach: usize) -> Option<usize> {
         let last = self.partitions.len() - 1;
         (1..=reach.min(last)).find_map(|distance| {

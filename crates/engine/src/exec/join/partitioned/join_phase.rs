@@ -1,4 +1,4 @@
-//! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
+//! The join phase: what a join outputs after its probe side has ended, of partitions in files or in memory.
 //!
 //! [`PartitionSource`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that
 //! pushes
@@ -29,11 +29,11 @@ use std::time::Duration;
 /// Rows by which blocks grow.
 const STEP_ROWS: usize = 256;
 
-/// The source of the partitions' numbers.
+/// The source: numbers of partitions.
 pub(crate) struct PartitionSource {
     /// What is in files.
     pub partitioning: Arc<Partitioning>,
-    /// The next one to look at.
+    /// The next number.
     pub next: Arc<AtomicUsize>,
 }
 
@@ -89,9 +89,9 @@ impl SourceWorker for Numbers {
 pub(crate) struct JoinPhase {
     /// The partitions.
     pub partitioning: Arc<Partitioning>,
-    /// How rows are probed; where the build side is does not count.
+    /// How rows are probed; its build side is not used.
     pub probe: Probe,
-    /// Which build rows come afterwards; the same.
+    /// The build tail; its build side is not used either.
     pub rest: Option<BuildRows>,
 }
 
@@ -105,14 +105,14 @@ impl OperatorFactory for JoinPhase {
     }
 }
 
-/// Who has memory for a partition; the others wait.
+/// Hands out the memory for partitions; workers wait for each other.
 #[derive(Default)]
 pub(crate) struct Turns {
     running: Mutex<usize>,
     ended: Condvar,
 }
 
-/// The right to have memory for a partition. To be dropped behind what has been made with it.
+/// The right to have memory for a partition. It must be dropped after everything that is in this memory.
 struct Turn<'a> {
     turns: &'a Turns,
     memory: Reservation,
@@ -120,7 +120,7 @@ struct Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // The memory first, so that who is woken finds it.
+        // The memory is released first, so that the worker that is woken finds it.
         self.memory = Reservation::default();
         *self.turns.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.turns.ended.notify_all();
@@ -128,7 +128,8 @@ impl Drop for Turn<'_> {
 }
 
 impl Turns {
-    /// Reserves so many bytes, waiting for others; `None` if there is not enough when nobody else has any.
+    /// Reserves so many bytes, waiting for others; `None` if there is not enough even when nobody else has
+    /// any.
     fn take(&self, bytes: usize, context: &QueryContext) -> Result<Option<Turn<'_>>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -158,7 +159,7 @@ impl Turns {
         Ok(Turn { turns: self, memory })
     }
 
-    /// Waits for somebody to end. Not for ever: the statement may be cancelled.
+    /// Waits for another worker to end; not for ever, as the statement may be cancelled.
     fn wait<'a>(&self, running: MutexGuard<'a, usize>) -> MutexGuard<'a, usize> {
         self.ended.wait_timeout(running, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
     }
@@ -168,15 +169,15 @@ impl Turns {
 struct Piece<'a> {
     build: (&'a Store, Stored),
     probe: (&'a Store, Stored),
-    /// What the probe rows have ids of in place of it, and where.
+    /// The payload that probe rows refer to by ids, and its place.
     payload: Option<(&'a Payload, &'a LatePayload)>,
     depth: u32,
-    /// It is not to be split again.
+    /// It must not be split again.
     is_last: bool,
 }
 
-/// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL, those that are
-/// apart are ids.
+/// Reads probe rows as chunks with all columns of the probe side. Columns that are not read are NULL; payload
+/// that stays behind is represented by ids.
 struct ProbeReader<'a> {
     reader: Reader<'a>,
     apart: Option<&'a LatePayload>,
@@ -249,7 +250,7 @@ impl Worker {
             partitioning.statistics.note_second_pass(parts);
             return self.split_for_cache(piece, parts, next);
         }
-        // Rows that are kept one chunk after the other have room for more.
+        // Rows that are kept chunk by chunk have spare room.
         let fits = !partitioning.policy.is_overfull(build.rows);
         if fits
             && let Some(turn) = partitioning
@@ -266,7 +267,7 @@ impl Worker {
         self.split(piece, &mut |chunk| reader.next(chunk), (PARTITIONS, Medium::File), next)
     }
 
-    /// All build rows are in memory at once.
+    /// Joins a partition whose build rows are all in memory at once.
     fn join_whole(&mut self, piece: &Piece<'_>, mut turn: Turn<'_>, next: &mut dyn Push) -> Result<Flow> {
         let (store, stored) = &piece.build;
         let mut rows = Materialized::expecting(store.columns(), stored.rows);
@@ -295,7 +296,8 @@ impl Worker {
         self.give_rest(slot, next)
     }
 
-    /// As many build rows as fit are in memory at once; all probe rows are read for each of these blocks.
+    /// Joins a partition in blocks: as many build rows as fit are in memory at once, and all probe rows are
+    /// read for each block.
     fn join_blocks(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
         let partitioning = self.late.partitioning.clone();
         let (store, stored) = &piece.build;
@@ -364,7 +366,7 @@ impl Worker {
         Ok(slot)
     }
 
-    /// Pushes the build rows that are left.
+    /// Pushes the build tail.
     fn give_rest(&self, slot: BuiltSlot, next: &mut dyn Push) -> Result<Flow> {
         let Some(rest) = &self.late.rest else { return Ok(Flow::Continue) };
         let source = BuildRows { built: slot, next: Arc::default(), ..rest.clone() };
@@ -381,8 +383,8 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Splits a partition of the first pass into so many that stay in memory and joins these. Payload stays
-    /// behind, if that pays.
+    /// Splits a partition of the first pass into so many partitions that stay in memory, and joins these.
+    /// Payload stays behind if that pays.
     fn split_for_cache(&mut self, piece: &mut Piece<'_>, parts: usize, next: &mut dyn Push) -> Result<Flow> {
         let partitioning = self.late.partitioning.clone();
         let side = partitioning.probe();
@@ -459,7 +461,7 @@ impl Worker {
         Ok(flow)
     }
 
-    /// Puts the rows of one side of a partition, of which those `columns` are kept, into the partitions of
+    /// Splits the rows of one side of a partition, of which the `columns` are kept, into the partitions of
     /// the next depth.
     fn split_side(
         &self,

@@ -1,8 +1,8 @@
-//! Payload that a second pass leaves where the first one has put it: late materialization.
+//! Late materialization: payload that a second pass leaves where the first one has put it.
 //!
-//! The table of a partition sees keys; the other columns of a probe row, its *payload*, are asked for if the
-//! row comes out. So a second pass may split keys, what conditions on pairs read, and a row id in place of
-//! the payload:
+//! The table of a partition needs keys only; the other columns of a probe row, its *payload*, are needed if
+//! the row comes out. So a second pass may split only the keys, the columns that conditions on pairs read,
+//! and a row id in place of the payload:
 //!
 //! ```text
 //! first pass → a partition's probe rows, put together: [Payload]
@@ -20,17 +20,17 @@
 //! all of the first one is joined, as it is without this.
 //!
 //! Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, sections 4.2 and 5.4.3,
-//! leave the payload where it was scanned. Here it has been copied once: what it costs to keep rows at all is
-//! the memory that they are written to, in whatever order, and what is gathered from a 64th of them comes out
-//! of a cache more often (`docs/design/joins-measured.md`).
+//! leave the payload where it was scanned. Here it has been copied once: keeping rows costs memory in any
+//! case, whatever their order, and gathering from a 64th of the rows hits a cache more often
+//! (`docs/design/joins-measured.md`).
 //!
-//! Not here: the build side, whose rows become a table's.
+//! Not here: the build side, whose rows belong to a table.
 
 use super::Partitioning;
-use super::choice::{leaves_payload, width};
 use crate::exec::join::ProbeOutput;
 use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::probe::Probe;
+use crate::exec::join::strategy::partitions::{leaves_payload, width};
 use crate::exec::materialized::{Materialized, column_of};
 use crate::exec::operator::{Flow, Push};
 use crate::memory::Reservation;
@@ -40,17 +40,17 @@ use entasis_vector::{Chunk, DataType, PhysicalType, Result, Selection, Vector};
 
 /// Which of the kept columns of probe rows are payload.
 pub(crate) struct LatePayload {
-    /// For each of the kept columns, which one a row without payload has for it.
+    /// For each kept column its index in a row without payload.
     pub from: Vec<usize>,
-    /// The columns of a row without payload: the others of the kept ones, and the id.
+    /// The columns of a row without payload: the other kept columns, and the id.
     pub columns: Vec<ColumnMeta>,
-    /// Where these stand in chunks of the probe side.
+    /// Their positions in chunks of the probe side.
     pub places: Vec<usize>,
     /// Bytes of a row's payload.
     pub bytes: usize,
     /// Pairs must satisfy conditions beside the keys.
     has_conditions: bool,
-    /// Which of the kept columns are payload, and where these stand in what the probe gives.
+    /// The kept columns that are payload, and their positions in the output of the probe.
     payload: Vec<usize>,
     out: Vec<usize>,
 }
@@ -100,7 +100,7 @@ impl LatePayload {
 }
 
 impl Partitioning {
-    /// What is payload, if it is to stay behind when partitions are split for a cache.
+    /// The payload, if it is to stay behind when partitions are split for a cache.
     pub(super) fn apart(&self) -> Option<&LatePayload> {
         let apart = self.probe().apart.as_ref()?;
         let stays = match self.context.settings.join_late {
@@ -111,14 +111,14 @@ impl Partitioning {
         stays.then_some(apart)
     }
 
-    /// Rows that are expected to come out for each probe row that is kept, if there are so many build rows.
-    /// `is_filtered`: hardly any without match is kept.
+    /// The expected number of output rows for each kept probe row, with so many build rows. `is_filtered`:
+    /// hardly any row without a match is kept.
     pub(super) fn share_that_comes_out(&self, build_rows: usize, is_filtered: bool) -> f64 {
         let expected = self.spec.expected.given(build_rows);
         let matching = if is_filtered { 1.0 } else { expected.matching };
         let has_conditions = self.probe().apart.as_ref().is_none_or(|apart| apart.has_conditions);
         match self.spec.shape.probe {
-            // Payload is fetched for each pair.
+            // Payload is gathered for each pair.
             ProbeOutput::Pairs => matching * expected.per_key.max(1.0),
             ProbeOutput::Matched => matching,
             // Conditions beside the keys may rule out any number of matches.
@@ -142,7 +142,7 @@ pub(crate) struct IdReader<'a> {
     apart: &'a LatePayload,
     kept: &'a BufferedColumns,
     chunk_rows: usize,
-    /// The segment, and how many of its rows have been read.
+    /// The present segment, and how many of its rows have been read.
     at: (usize, usize),
     ids: Vec<u32>,
     /// By column of a row without payload.
@@ -163,7 +163,7 @@ impl<'a> IdReader<'a> {
 
     /// Fills `chunk` with the next rows; false at the end.
     pub(crate) fn next(&mut self, chunk: &mut Chunk) -> bool {
-        // Lets go of the vectors, so that they may be written again.
+        // Releases the vectors, so that they may be written again.
         chunk.reset(0);
         let (mut segment, mut first) = self.at;
         while segment < self.rows.segments() && first == self.rows.segment_rows(segment) {
@@ -189,7 +189,7 @@ impl<'a> IdReader<'a> {
     }
 }
 
-/// What rows go through that leave the join: those that come with ids get their payload.
+/// Gathers the payload of rows that leave the join with ids.
 pub(crate) struct Fetch<'a> {
     from: Option<(&'a Payload, &'a LatePayload)>,
     ids: Vector,

@@ -2,7 +2,7 @@
 //! table of a partition fits into a cache.
 //!
 //! ```text
-//! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that there is no memory for → [Store]
+//! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that do not fit into memory → [Store]
 //!                    ↓ partitions in memory: one table, as ever
 //! probe side → [route::Route] ── rows of partitions in files ─────────────────────────────────────────→ [Store]
 //!                    ↓ the others
@@ -13,51 +13,49 @@
 //! Partition*, SIGMOD 2021), written as [tuples](crate::exec::spill::rows).
 //!
 //! 1. *Build.* A worker whose rows do not fit splits them by the hash of their keys and writes the largest
-//!    partition, until they fit. A quarter of the memory that was free is left to others.
+//!    partitions, until the rest fits. A quarter of the memory that was free is left to others.
 //! 2. *Table.* When all rows have come, more partitions are written if there is no memory for the table. The
-//!    rest gets the table that it would get alone.
-//! 3. *Probe.* Rows whose partition is in the file go to another file, as they are. Others are joined at
-//!    once.
-//! 4. *Join phase.* A part of the join's stream takes partitions, one each worker: its build rows are loaded
-//!    and get their own table, its probe rows are pushed through the same probe, then the build rows that are
-//!    left come.
-//! 5. A partition that does not fit is split again, by other bits. One that gets hardly smaller so has one
-//!    key that is very frequent: its build rows are taken in *blocks* that fit, and for each block all its
-//!    probe rows are read. What earlier blocks found is remembered, a byte for each probe row ([`states`]).
+//!    partitions in memory get one table, chosen as if there were no others.
+//! 3. *Probe.* Rows whose partition is in the file go to another file, unchanged. Others are joined at once.
+//! 4. *Join phase.* At the end of the join's stream, each worker takes a partition at a time: its build rows
+//!    are loaded and get their own table, its probe rows are pushed through the same probe, then the build
+//!    tail comes.
+//! 5. A partition that does not fit is split again, by other bits. If that makes it hardly smaller, one key
+//!    has most of the rows: then its build rows are taken in *blocks* that fit, and all its probe rows are
+//!    read for each block. What earlier blocks found is remembered, a byte for each probe row ([`states`]).
 //!
-//! Without keys there is one partition. So it is where a NULL may equal every key and other conditions decide
-//! (null-aware joins with several keys or with conditions): each probe row must see all build rows. With one
-//! key and no conditions it is enough to know whether there is a NULL anywhere.
+//! Without keys there is one partition. The same holds if a NULL may match every key and other conditions
+//! decide (null-aware joins with several keys or with conditions), as each probe row must see all build rows.
+//! With one key and no conditions it is enough to know whether there is a NULL anywhere.
 //!
-//! The keys of all build rows are still told to the probe side's scans ([`Seen`](super::table::Seen)).
+//! The scans of the probe side still learn the keys of all build rows ([`Seen`](super::table::Seen)).
 //!
 //! # In memory
 //!
-//! A *radix join* is the same with another place for the partitions: rows of both sides stay in memory, as
-//! columns, and all partitions are joined late. So the second medium of a [`Store`] is all that it needs. It
-//! is forced, or chosen when all build rows are there ([`choice`]), which are split then.
+//! A *radix join* only differs in where partitions wait: rows of both sides stay in memory, as columns, and
+//! all partitions are joined in the join phase. This is the second medium of a [`Store`]. It is forced, or
+//! chosen when all build rows have come, which are split then ([`strategy`](super::strategy)).
 //!
 //! 1. *First pass.* Workers split the rows as they come, each into partitions of its own: nothing is shared,
 //!    nothing locked. When the build side has ended, the workers' partitions are put together, without
 //!    copying, and the filter for the probe side is made of all of them.
-//! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, who takes
-//!    the partition splits both sides again, into as many as make them small enough.
-//! 3. If memory is short, partitions of a side go to the file, as ever; one may be in both.
+//! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, the worker
+//!    that takes the partition splits both sides again, into as many as make them small enough.
+//! 3. If memory is short, partitions of a side go to the file; one partition may be partly in memory.
 //!
 //! With `bloom_radix`, a Bloom filter of all build keys is tested before a probe row is kept, unless a scan
-//! tests the same keys anyway, and as long as it is worth it ([`FilterWorker`]). Where a row without match
-//! leaves a trace, a row that does not pass goes to the probe at once, whose table is empty. This is Bandle,
-//! Giceva and Neumann's radix join with these differences: rows are columns, not tuples; hashes are computed
-//! again and not kept; the number of partitions in the second pass is known from the first one, so there is
-//! no exact histogram; stores are ordinary ones (decision 13).
+//! tests the same keys anyway, and while it rules out enough rows ([`FilterWorker`]). If the join outputs
+//! rows without a match, a row that does not pass goes to the probe at once, whose table is empty. This is
+//! Bandle, Giceva and Neumann's radix join with these differences: rows are columns, not tuples; hashes are
+//! computed again and not kept; the number of partitions in the second pass is known from the first one, so
+//! there is no exact histogram; stores are ordinary ones (decision 13).
 //!
 //! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one
 //! partition, and in it all build rows that may match. Partitions that were not put into the store are probed
 //! at once, so a partition there has build rows.
 //!
-//! Not here: writing while others read.
+//! Not here: writing and reading at the same time.
 
-pub(crate) mod choice;
 pub(crate) mod join_phase;
 mod late_payload;
 mod policy;
@@ -75,6 +73,7 @@ use super::probe::Probe;
 use super::table::{BuildStats, ProbeKeys};
 use crate::context::QueryContext;
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::strategy::partitions;
 use crate::exec::key_filter::{BuildInput, Expected, FilterSlot, FilterWorker, Seen};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -92,30 +91,30 @@ use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use statistics::PartitionStatistics;
 use std::sync::Arc;
 
-/// What the parts of one join share that may write partitions.
+/// The partitions of one join, shared by its operators.
 pub(crate) struct Partitioning {
     policy: SpillPolicy,
-    /// Partitions stay in memory and are all joined late: why.
+    /// Set if partitions stay in memory and are all joined in the join phase: the reason.
     radix: OnceLock<String>,
     expected: Expected,
-    /// A filter of all build keys, for the rows on their way to the partitions.
+    /// A filter of all build keys, tested before probe rows go to the partitions.
     bloom: Option<(Arc<FilterSlot>, Arc<PassRate>)>,
     /// How the build side becomes what is probed.
     spec: BuildSpec,
     build: Arc<Store>,
-    /// Known when the probe side is planned.
+    /// Set when the probe side is planned.
     probe: OnceLock<ProbeSide>,
-    /// Partitions that are joined late: they are in files, or are going to be, or all stay in memory until
-    /// then.
+    /// The partitions that are joined in the join phase: they are in files, or are going to be, or all stay
+    /// in memory until then.
     marks: Marks,
-    /// Some are.
+    /// There are such partitions.
     is_active: AtomicBool,
     /// Some build row has a NULL in a key that NULL does not equal.
     has_null_keys: AtomicBool,
-    /// The keys of build rows that were split, if somebody is to be told.
+    /// The keys of split build rows, if a filter is wanted.
     seen: Option<Arc<Seen>>,
     turns: join_phase::Turns,
-    /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are
+    /// The share of the kept probe rows that is expected to come out of the join; set if all build rows are
     /// in memory.
     comes_out: OnceLock<f64>,
     statistics: PartitionStatistics,
@@ -125,8 +124,8 @@ pub(crate) struct Partitioning {
 
 impl Partitioning {
     /// For a join whose build side has these columns, keys first; `None` if nothing may be written and
-    /// nothing is to be partitioned in memory. `filtered`: the keys are to be told to scans. `apart`: rows
-    /// with different keys need not meet.
+    /// nothing is to be partitioned in memory. `filtered`: a filter of the keys is wanted. `apart`: rows with
+    /// different keys need not meet.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         mut spec: BuildSpec,
@@ -150,7 +149,7 @@ impl Partitioning {
             (Arc::new(FilterSlot::new(expected)), rate)
         });
         if is_radix {
-            // A partition has the table that suits it.
+            // Each partition chooses its table.
             spec.table = TableKind::Auto;
         }
         let medium = if is_radix { Medium::Memory } else { Medium::File };
@@ -180,9 +179,9 @@ impl Partitioning {
         }))
     }
 
-    /// Says what columns chunks of the probe side have, and which of them are kept; the others need not have
-    /// been filled. `is_payload` is true of those that are read of what `probe` gives and nowhere before;
-    /// `stored` is where the keys come from.
+    /// Sets the columns of the probe side's chunks, and which of them are kept; the others need not have been
+    /// filled. `is_payload` is true of columns that are read after the probe and nowhere before; `stored` is
+    /// where the keys come from.
     pub(crate) fn set_probe(
         &self,
         columns: &[ColumnMeta],
@@ -206,13 +205,13 @@ impl Partitioning {
         self.policy.is_forced() || self.is_radix()
     }
 
-    /// True if partitions stay in memory and are all joined late.
+    /// True if partitions stay in memory and are all joined in the join phase.
     pub(crate) fn is_radix(&self) -> bool {
         self.radix.get().is_some()
     }
 
-    /// Decides whether `rows`, all build rows, are joined by partitions in memory, though they could have one
-    /// table.
+    /// Decides whether the join of `rows`, which are all build rows and could have one table, is partitioned
+    /// in memory.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -224,20 +223,21 @@ impl Partitioning {
         tasks: &dyn Tasks,
     ) -> Result<bool> {
         let Some(sides) = self.sides((rows.rows(), rows.bytes()), memory.free()) else { return Ok(false) };
-        if !choice::may_pay(&sides) {
+        if !partitions::may_pay(&sides) {
             return Ok(false);
         }
         facts.repetition = self.spec.repetition_by_hash(facts, rows, memory, tasks)?;
         let workers = self.context.settings.threads;
         let Some(repetition) = facts.repetition else { return Ok(false) };
-        let Some(mut reason) = choice::reason(&sides, repetition, workers) else { return Ok(false) };
+        let Some(why) = partitions::reason(&sides, repetition, workers) else { return Ok(false) };
+        let mut reason = why.to_string();
         if let Some(keys) = &self.probe().stored {
             let spec = &self.spec;
             let nulls_count =
                 !spec.shape.drops_unmatched_probe_rows() || spec.null_equals_null.contains(&true);
             let distinct = rows.rows() as f64 / repetition.per_key.max(1.0);
             let skew = keys.skew(distinct as usize, nulls_count);
-            if choice::is_skewed(skew.exponent, skew.most, workers) {
+            if partitions::is_skewed(skew.exponent, skew.most, workers) {
                 self.recorder.note(format!("no radix join: {skew}"));
                 return Ok(false);
             }
@@ -247,19 +247,20 @@ impl Partitioning {
         Ok(self.radix.set(reason).is_ok())
     }
 
-    /// True if so many rows of distinct keys, which could be read twice, are taken to gain more by partitions
-    /// in memory, of which so many bytes are free.
+    /// True if the join of so many rows with distinct keys, which could be read twice, is expected to be
+    /// faster by partitions in memory, of which so many bytes are free.
     pub(crate) fn may_pay(&self, rows: usize, free: usize) -> bool {
         let width: usize = self.build.columns().iter().map(|meta| meta.physical.width()).sum();
         let sides = self.sides((rows, rows * width), free);
-        sides.is_some_and(|sides| choice::pays_beside_two_readings(&sides, self.context.settings.threads))
+        sides.is_some_and(|sides| partitions::pays_beside_two_readings(&sides, self.context.settings.threads))
     }
 
-    /// Both sides, of which the build side has so many rows and bytes; `None` if the join is not to be
+    /// The numbers of both sides, with so many build rows and bytes; `None` if the join is not to be
     /// partitioned in memory.
-    fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<choice::Sides> {
-        let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| choice::width(meta.physical)).sum();
-        (self.spec.table == TableKind::Auto && self.marks.len() > 1).then(|| choice::Sides {
+    fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<partitions::Sides> {
+        let width =
+            |columns: &[ColumnMeta]| columns.iter().map(|meta| partitions::width(meta.physical)).sum();
+        (self.spec.table == TableKind::Auto && self.marks.len() > 1).then(|| partitions::Sides {
             build: (rows, width(self.build.columns()), bytes + self.table_bytes(rows)),
             probe: (self.expected.rows, width(self.probe().store.columns())),
             matching: self.expected.given(rows).matching,
@@ -291,7 +292,7 @@ impl Partitioning {
         Ok(splits.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// True once partitions are to be joined late. Known when the build side is complete.
+    /// True if there are partitions for the join phase. Known when the build side is complete.
     pub(crate) fn is_active(&self) -> bool {
         self.is_active.load(Ordering::Relaxed)
     }
@@ -320,8 +321,8 @@ impl Partitioning {
         SplitRows { split, keys: Box::new(self.spec.keys()), partitioning: self.clone() }
     }
 
-    /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of
-    /// all keys in `slot`.
+    /// Completes the build side: writes what must be written, and returns the other rows and their memory.
+    /// Publishes a filter of all keys in `slot`.
     ///
     /// # Errors
     /// Those of writing; resource.
@@ -367,7 +368,7 @@ impl Partitioning {
         let (parts, reservations): (Vec<_>, Vec<_>) =
             splits.into_iter().map(|split| split.into_parts(true)).unzip();
         self.publish_seen(slot);
-        // Tables may have an entry for each id, so ids are dense whoever had the rows.
+        // Tables may have an entry for each id, so ids must be dense.
         let rows = Materialized::dense(self.build.columns(), parts.into_iter().flatten().collect());
         drop(reservations);
         let mut memory = Reservation::new(&self.context.memory);
@@ -375,14 +376,14 @@ impl Partitioning {
         Ok((rows, memory))
     }
 
-    /// Joins those partitions late that have rows in the store.
+    /// Leaves partitions with rows in the store to the join phase.
     fn mark_stored(&self) {
         let count = self.marks.len();
         (0..count).for_each(|p| self.marks[p].store(self.build.rows(p) > 0, Ordering::Relaxed));
         self.is_active.store((0..count).any(|p| self.is_marked(p)), Ordering::Relaxed);
     }
 
-    /// Leaves a filter of the keys that were seen in `slot`.
+    /// Publishes a filter of the seen keys in `slot`.
     fn publish_seen(&self, slot: Option<&FilterSlot>) {
         if let (Some(slot), Some(seen)) = (slot, &self.seen) {
             slot.publish(seen.filter(Reservation::new(&self.context.memory)));
@@ -390,7 +391,7 @@ impl Partitioning {
     }
 
     /// Keeps all build rows in memory, by partition, and makes filters of their keys; if some had to be
-    /// written, writes the rest.
+    /// written, writes the others too.
     fn keep_build(&self, mut splits: Vec<Split>, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
         if self.build.has_written() {
             self.marks.iter().for_each(|mark| mark.store(true, Ordering::Relaxed));
@@ -434,8 +435,8 @@ impl Partitioning {
         Ok(())
     }
 
-    /// Makes filters of the keys of `rows`, all build rows: for the probe side's scans and, if these test
-    /// none, for the rows on their way to the partitions.
+    /// Makes filters of the keys of `rows`, which are all build rows: for the probe side's scans and, if
+    /// these test none, for probe rows before they go to the partitions.
     fn fill(&self, rows: &Materialized, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
         let null_equals_null = &self.spec.null_equals_null;
         let hash_collisions = self.context.settings.hash_collisions;
@@ -462,15 +463,15 @@ impl Partitioning {
         Ok(())
     }
 
-    /// One worker's test of the filter for rows on their way to the partitions.
+    /// One worker's test of probe rows before they go to the partitions.
     fn bloom_worker(&self) -> Option<FilterWorker> {
         let (slot, rate) = self.bloom.as_ref()?;
         slot.get()?;
         Some(FilterWorker::new(slot, rate, self.spec.null_equals_null.len(), &self.context.settings))
     }
 
-    /// Into how many a partition is split again so that each with its table fits into a cache; 1: it does, or
-    /// there is no memory for both sides twice.
+    /// The number of partitions into which a partition is split again, so that each fits into a cache with
+    /// its table; 1 if it fits, or if there is no memory for both sides twice.
     fn second_pass(&self, build: &Stored, probe: &Stored) -> usize {
         if !self.is_radix() {
             return 1;
@@ -497,14 +498,14 @@ impl Partitioning {
 
     // ---- what becomes of it -------------------------------------------------------------------------------
 
-    /// All partitions have been joined: notes what was written and why, if some were joined late.
+    /// Called when all partitions have been joined: notes what was written and why.
     fn note_end(&self) {
         if self.is_active() {
             self.recorder.note(self.report());
         }
     }
 
-    /// What was written and why, once all is done.
+    /// What was written and why.
     fn report(&self) -> String {
         let count = self.marks.len();
         let late = (0..count).filter(|&p| self.is_marked(p)).count();
@@ -538,7 +539,7 @@ impl Partitioning {
         text
     }
 
-    /// The same of partitions in memory.
+    /// The same for partitions in memory.
     fn report_radix(&self, late: usize) -> String {
         let probe = self.probe.get().map_or(0, |probe| probe.store.kept_bytes());
         let [build, probe] = [self.build.kept_bytes(), probe].map(|bytes| bytes as f64 / 1e6);
@@ -564,7 +565,7 @@ impl Partitioning {
     }
 }
 
-/// Rows of the probe side that wait for their partition.
+/// Probe rows that wait for the join phase.
 struct ProbeSide {
     store: Arc<Store>,
     kept: Arc<BufferedColumns>,
@@ -634,7 +635,7 @@ impl BuildSpec {
         ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions)
     }
 
-    /// True if build rows that can match nothing are asked for later.
+    /// True if build rows that can match nothing are needed later.
     fn keeps_unmatchable(&self) -> bool {
         self.shape.tail == BuildTail::Unmatched || self.null_aware
     }

@@ -1,7 +1,8 @@
-//! When partitions of a join go to temporary files, and how much memory is left to others.
+//! How much memory the partitions of one join leave to others, and which of them go to temporary files: the
+//! numbers that [`strategy::files`](files) is asked with.
 
 use crate::context::QueryContext;
-use crate::exec::join::tuning::{DEEP_ROWS, LEAST_PART, LEFT_PART, MOST_LEAST};
+use crate::exec::join::strategy::files;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::JoinSpill;
 use crate::sync::OnceLock;
@@ -30,17 +31,17 @@ impl SpillPolicy {
 
     /// Bytes of memory that are left to others.
     pub(super) fn left(&self) -> usize {
-        *self.left.get_or_init(|| self.memory.free() / LEFT_PART)
+        *self.left.get_or_init(|| files::left(self.memory.free()))
     }
 
     /// Bytes that the build rows of a worker may have, whatever is left to others.
     pub(super) fn least(&self) -> usize {
-        (self.left() / LEAST_PART).min(MOST_LEAST)
+        files::least(self.left())
     }
 
     /// True if rows of so many bytes are too many for one worker, `memory` being theirs.
     pub(super) fn is_short(&self, bytes: usize, memory: &Reservation) -> bool {
-        bytes > self.least() && memory.free() < self.left()
+        files::is_short(bytes, memory.free(), self.left())
     }
 
     /// True if the setting names partitions, so that rows are split from the first one on.
@@ -50,28 +51,21 @@ impl SpillPolicy {
 
     /// True if the setting wants `partition` of so many to be written.
     pub(super) fn wants(&self, partition: usize, count: usize) -> bool {
-        match self.setting {
-            JoinSpill::Auto => false,
-            JoinSpill::Half => partition % 2 == 1 || count == 1,
-            JoinSpill::All | JoinSpill::Deep => true,
-        }
+        files::wants(self.setting, partition, count)
     }
 
     /// True if so many build rows are taken to fill the memory, though they may not.
     pub(super) fn is_full(&self, rows: usize) -> bool {
-        self.setting == JoinSpill::Deep && rows >= DEEP_ROWS
+        files::is_full(self.setting, rows)
     }
 
     /// True if so many are taken to be more than fit.
     pub(super) fn is_overfull(&self, rows: usize) -> bool {
-        self.setting == JoinSpill::Deep && rows > DEEP_ROWS
+        files::is_overfull(self.setting, rows)
     }
 
     /// Why partitions are written.
-    pub(super) fn why(&self) -> String {
-        match self.setting {
-            JoinSpill::Auto => "there was no memory for them".to_string(),
-            forced => format!("join_spill = {forced}"),
-        }
+    pub(super) fn why(&self) -> files::Why {
+        files::Why(self.setting)
     }
 }

@@ -1,8 +1,8 @@
-//! The way of probe rows: those whose partition is joined later are kept, as it is, the others go on to the
+//! Routes probe rows: those whose partition is joined later are kept in the store, the others go on to the
 //! probe.
 //!
-//! Rows of which a Bloom filter says that they match nothing are not kept: they go on to the probe, which
-//! finds nothing, if that leaves a trace, else nowhere.
+//! Rows that a Bloom filter rules out are not kept. If the join outputs rows without a match they go on to
+//! the probe, which finds none; otherwise they are dropped.
 
 use super::Partitioning;
 use super::split::{Room, Split, Taken};

@@ -1,20 +1,20 @@
-//! Whether some keys of the probe side are far more frequent than others: that is asked of a sample of the
-//! table that they come from.
+//! Skew: whether some keys of the probe side are far more frequent than others, estimated from a sample of
+//! the table that they come from.
 //!
-//! The more frequent few keys are, the more often a table that no cache holds finds them in one, and the less
-//! is left for partitions to save (Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD
-//! 2021, section 5.4.5 and table 4).
+//! The more frequent a few keys are, the more lookups in a large table are cache hits, and the less is left
+//! for partitions to save (Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021,
+//! section 5.4.5 and table 4).
 //!
 //! 1. *Where keys come from.* If they are plain columns of a stored table, below filters and projections at
 //!    most, that is their table ([`StoredKeys`]). Filters are not regarded.
-//! 2. *Sample.* The table is cut into as many stretches as rows are wanted, and of each one slot is taken by
-//!    chance: stretches, so that equal keys that stand side by side count once, chance, so that keys that
-//!    come in turns do not all meet themselves.
-//! 3. *Exponent.* How many keys of the sample are repeated says by which Zipf's law they might be, the number
-//!    of keys being that of the build side: the exponent with which as many are expected. So skew of any kind
-//!    has the exponent that it acts like.
+//! 2. *Sample.* The table is cut into as many stretches as rows are wanted, and one slot of each is chosen at
+//!    random: stretches, so that equal keys side by side count once; random slots, so that periodic keys do
+//!    not all hit the same value.
+//! 3. *Exponent.* From the number of repeated keys in the sample follows the exponent of the Zipf
+//!    distribution that would give as many, over as many keys as the build side has. So any kind of skew gets
+//!    the exponent that it behaves like.
 //!
-//! Not here: probe sides that are computed, come from files or from other joins. They are taken to have no
+//! Not here: probe sides that are computed, or come from files or other joins. They are assumed to have no
 //! skew.
 
 use crate::plan::Node;

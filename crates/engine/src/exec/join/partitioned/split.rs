@@ -1,8 +1,8 @@
-//! Rows of one side of a join, by partition: in memory as long as there is any, then in a file.
+//! Splits rows of one side of a join by partition: in memory while there is any left, then in a file.
 //!
-//! The partition of a row is a few bits of the hash of its keys. Tables look rows up by the same hash, so the
-//! bits are taken of a hash of it: within a partition the hashes are as different as before. Each depth takes
-//! others.
+//! The partition of a row is given by a few bits derived from the hash of its keys. Tables look rows up by
+//! the same hash, so these bits are taken from a hash of the hash: within a partition the hashes are as
+//! different as before. Each depth takes other bits.
 //!
 //! A chunk's rows are put in the order of their partitions first ([`Scatter`]); radix joins have a *software
 //! write-combining buffer* for each partition to the same end (Bandle et al., section 3.3).

@@ -1,11 +1,11 @@
-//! What is known of the probe rows of a partition whose build rows are taken in blocks: a byte for each,
+//! The states of probe rows in a partition whose build rows are taken in blocks: a byte for each probe row,
 //! which every block reads and changes, in the order of the rows.
 //!
-//! The bytes are in memory if there is room for twice as many. Else they are in temporary files, a piece
-//! after the other: while a block runs, pieces are read from what the block before has left, and written to a
-//! file of its own. Only one piece is in memory, which is not reserved.
+//! The bytes are in memory if there is room for twice as many. Otherwise they are in temporary files, piece
+//! by piece: while a block runs, pieces are read from the file of the block before, and written to a file of
+//! its own. Only one piece is in memory, which is not reserved.
 //!
-//! Every block must take the same numbers of rows one after the other: then none takes rows of two pieces.
+//! Every block must take the rows in the same steps, so that no step crosses the end of a piece.
 
 use crate::context::QueryContext;
 use crate::exec::spill::file::{Extent, TempFile};

@@ -1,4 +1,4 @@
-//! What became of the partitions of a join, for the profile.
+//! Counts what became of the partitions of a join, for the profile.
 
 use crate::exec::spill::store::Store;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

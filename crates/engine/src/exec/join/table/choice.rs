@@ -1,10 +1,11 @@
-//! Which table a join gets: forced by a setting, or chosen by what is known of the finished build side.
+//! Chooses the table of a join: a setting forces one, or it follows from what is known of the finished build
+//! side.
 //!
-//! Bits only, where nothing else is asked. Otherwise, of the tables that the keys allow and that there is
-//! memory for, the one with which the join takes the least time by estimate ([`super::cost`]); where chains
-//! would take a large part of the memory, a concise hash table comes before them. The reason names the next
-//! best ones with their times (`docs/design/joins.md`). A kind that is forced and cannot be is replaced by
-//! what `auto` takes, and the reason says so.
+//! If only the existence of keys matters, the table is a bitmap. Otherwise, of the tables that the keys and
+//! the memory allow, the one with which the join is estimated to take the least time ([`super::cost`]); but a
+//! concise hash table comes before chains that would take a large part of the memory. The reason names the
+//! next best tables with their times (`docs/design/joins.md`). If a forced kind is impossible, the table is
+//! the one that `auto` takes, and the reason says so.
 
 use super::cat::Cat;
 use super::chained::Chained;

@@ -1,11 +1,11 @@
-//! Which build sides may be read twice, and by what their keys are counted.
+//! Which build sides can be read twice, what that takes, and by what their keys are counted.
 
 use super::{By, MOST_ROWS};
 use crate::context::QueryContext;
 use crate::estimate::ColumnEstimate;
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::strategy::passes::{Reading, once};
 use crate::exec::join::table::{BitCount, LookupKind, Numbering, RangeCount, countable_places};
-use crate::exec::join::tuning::{DISTINCT_PER_KEY, LOOKED_AT, TWO_PASS_ROWS};
 use crate::exec::join::{BuildTail, Computed};
 use crate::exec::key_filter::{Packing, is_integer};
 use crate::plan::Node;
@@ -15,8 +15,8 @@ use entasis_vector::{DataType, PhysicalType};
 
 /// Bytes of a place of a CAT: a bit, and one of its word's rank.
 const PLACE_BYTES: f64 = 0.25;
-/// Bytes of a row's number until its part is finalized: more than a CHT's buckets for it, which come when it
-/// goes.
+/// Bytes of a row's number until its part is finalized; more than the row's buckets of a CHT, which take its
+/// place.
 const NUMBER_BYTES: f64 = 4.0;
 
 /// A build side, as the plan knows it.
@@ -27,7 +27,7 @@ pub(crate) struct Input<'a> {
     pub keys: &'a [Expr],
     /// Rows that are expected.
     pub rows: f64,
-    /// Join filters go into it.
+    /// Join filters are tested on the input.
     pub is_filtered: bool,
     /// Its columns as they come, keys first.
     pub columns: &'a Computed,
@@ -36,8 +36,8 @@ pub(crate) struct Input<'a> {
 }
 
 impl By {
-    /// What the keys are counted by; `None` if the join wants a table that is not made so, or rows whose keys
-    /// nothing equals.
+    /// What the keys are counted by; `None` if the join needs a table that cannot be made by counting, or
+    /// rows whose keys equal nothing.
     pub(super) fn of(input: &Input<'_>, spec: &BuildSpec) -> Option<By> {
         let keys = spec.null_equals_null.len();
         let metas = &input.columns.metas()[..keys];
@@ -59,7 +59,7 @@ impl By {
                 By::Bits(packing)
             });
         }
-        // PERF: what else is by hash takes 1.1 to 1.6 times as long where keys are distinct
+        // PERF: other tables by hash take 1.1 to 1.6 times as long where keys are distinct
         // (docs/decisions/0016-parts-that-settle.md).
         let is_wanted = matches!(spec.table, TableKind::Cht | TableKind::Auto);
         is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
@@ -73,7 +73,7 @@ impl By {
         }
     }
 
-    /// The bytes in which a worker counts.
+    /// Bytes of the counters of one worker.
     pub(super) fn bytes(&self) -> usize {
         match self {
             By::Bits(packing) => BitCount::bytes_for(packing.places()),
@@ -87,7 +87,7 @@ pub(super) fn shares_words(settings: &Settings) -> bool {
     settings.temp_compression != TempCompression::Off
 }
 
-/// Bounds of keys that are integers of 64 bits with a sign, if the plan knows them.
+/// Bounds of signed integer keys of up to 64 bits, if the plan knows them.
 fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
     let bounds = keys.iter().map(|meta| {
         let is_integer =
@@ -99,7 +99,7 @@ fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
     bounds.collect()
 }
 
-/// True if the rows of `node`, and their `keys`, are the same each time, and no sink is part of it.
+/// True if the rows of `node`, and their `keys`, are the same each time, and `node` contains no sink.
 pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
     !keys.iter().any(Expr::is_volatile)
         && match node {
@@ -116,7 +116,7 @@ pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
         }
 }
 
-/// True if none of them calls a function or reads texts, but to hand them on.
+/// True if none of them calls a function or reads texts other than passing them on.
 fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     exprs.into_iter().filter(|expr| !matches!(expr, Expr::Column { .. })).all(|expr| {
         let mut is_cheap = true;
@@ -127,12 +127,13 @@ fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     })
 }
 
-/// True if so many rows, and so many of a key, are taken to gain by another reading.
-pub(super) fn pays(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> bool {
-    rows >= TWO_PASS_ROWS && per_key <= DISTINCT_PER_KEY && are_cheap(keys) && finds_cheaply(node, rows)
+/// What reading such an input takes, with the expected rows and rows for each key.
+pub(super) fn reading(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> Reading {
+    let found = finding(node);
+    Reading { rows, per_key, looked_at: found.looked_at, is_cheap: found.is_cheap && are_cheap(keys) }
 }
 
-/// True if rows of these columns can be put in place, and the settings want nothing else.
+/// True if rows with these columns can be written to given places, and no setting prevents that.
 pub(super) fn is_possible<'m>(
     settings: &Settings,
     kept: impl IntoIterator<Item = &'m ColumnMeta>,
@@ -144,10 +145,9 @@ pub(super) fn is_possible<'m>(
         && kept.into_iter().all(|meta| meta.physical != PhysicalType::Str)
 }
 
-/// Bytes of the table and of kept keys for each row of `node`, if it is taken to be read twice: `rows` rows
-/// with the columns `kept` beside the keys, and the keys, so many bytes of which are no column of these. What
-/// else is asked of the join is not looked at: rows with a NULL key that come out, or filters that go into
-/// this side.
+/// Bytes of the table and of kept keys for each row of `node`, if it is expected to be read twice. `rows` and
+/// `key_bytes` are the number of rows and the bytes of a row's keys that are not columns in `kept`. Other
+/// conditions of two passes are not tested: rows with a NULL key that come out, or filters on this side.
 pub(crate) fn counted_bytes(
     node: &Node,
     keys: &[(&Expr, ColumnEstimate)],
@@ -160,8 +160,9 @@ pub(crate) fn counted_bytes(
         keys.iter().map(|(expr, column)| ((*expr).clone(), column)).unzip();
     let distinct: f64 = columns.iter().map(|column| column.distinct).product();
     let per_key = rows / distinct.clamp(1.0, rows.max(1.0));
-    if settings.join_build == Readings::Once
-        || !pays(node, &exprs, (rows, per_key))
+    // `join_build = twice` does not change plans.
+    let setting = if settings.join_build == Readings::Once { Readings::Once } else { Readings::Auto };
+    if once(setting, &reading(node, &exprs, (rows, per_key))).is_some()
         || !is_repeatable(node, &exprs)
         || !is_possible(settings, kept, false)
         || !exprs.iter().all(|key| is_integer(key.ty().physical()))
@@ -178,16 +179,26 @@ pub(crate) fn counted_bytes(
     is_cht.then_some(NUMBER_BYTES + key_bytes)
 }
 
-fn finds_cheaply(node: &Node, rows: f64) -> bool {
+/// The effort of finding the rows of an input.
+struct Finding {
+    looked_at: f64,
+    is_cheap: bool,
+}
+
+fn finding(node: &Node) -> Finding {
+    let beside = |input: &Node, is_cheap: bool| {
+        let found = finding(input);
+        Finding { is_cheap: found.is_cheap && is_cheap, ..found }
+    };
     match node {
-        Node::Scan(scan) => {
-            let looked_at = scan.relation.statistics().rows.map_or(f64::INFINITY, |rows| rows as f64);
-            looked_at <= LOOKED_AT * rows && are_cheap(&scan.filters)
-        }
-        Node::Filter(filter) => are_cheap(&filter.predicates) && finds_cheaply(&filter.input, rows),
+        Node::Scan(scan) => Finding {
+            looked_at: scan.relation.rows().map_or(f64::INFINITY, |rows| rows as f64),
+            is_cheap: are_cheap(&scan.filters),
+        },
+        Node::Filter(filter) => beside(&filter.input, are_cheap(&filter.predicates)),
         Node::Project(project) => {
-            are_cheap(project.exprs.iter().map(|(_, expr)| expr)) && finds_cheaply(&project.input, rows)
+            beside(&project.input, are_cheap(project.exprs.iter().map(|(_, expr)| expr)))
         }
-        _ => true,
+        _ => Finding { looked_at: 0.0, is_cheap: true },
     }
 }

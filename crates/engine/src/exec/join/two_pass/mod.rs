@@ -1,9 +1,9 @@
-//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, of which
-//! each row is put where its table wants it at once.
+//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, whose
+//! rows are then written to their final places in the table.
 //!
-//! What is kept while it comes and then moved is there twice, and has been written three times. Where the
-//! input of a join is the scan of a table, or what a few stateless operators make of one, it can as well be
-//! read again: the rows of a snapshot do not change. So (Barber et al., section 2.3):
+//! Rows that are kept as they come and then moved exist twice for a while, and are written three times. If
+//! the input of a join is the scan of a table, perhaps with a few stateless operators, it can be read again
+//! instead, as the rows of a snapshot do not change. So (Barber et al., section 2.3):
 //!
 //! ```text
 //! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → room for so many rows, in parts
@@ -12,16 +12,16 @@
 //!
 //! What is counted, and how rows find their places: [`table::precounted`](super::table).
 //!
-//! The first reading may find that there can be no such table: a key is not where the plan expected it, or
-//! there is no memory. Then the second one keeps rows as ever. Where a join asks for no rows
-//! ([`LookupKind`](super::table::LookupKind)), it ends at the first chunk.
+//! The first reading may find that such a table is impossible: a key is outside the bounds that the plan
+//! expected, or there is no memory. Then the second one keeps rows as in a single reading. If a join needs no
+//! rows ([`LookupKind`](super::table::LookupKind)), the second reading ends at the first chunk.
 //!
-//! Invariants: both readings give the same rows, in any order. No input with join filters is read twice,
-//! since whoever tests one may cease to at any time, nor one with a function that gives something else each
-//! time. Each place is given once.
+//! Invariants: both readings give the same rows, in any order. So an input with join filters is not read
+//! twice, since an adaptive filter may stop testing at any time, nor one with a volatile function. Each place
+//! is given out once.
 //!
 //! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL
-//! in a key, if these are asked for.
+//! in a key, if the join needs these.
 
 mod input;
 #[cfg(test)]
@@ -38,7 +38,8 @@ use super::table::{
 };
 use super::{Built, Computed};
 use crate::exec::join::build_spec::BuildSpec;
-use crate::exec::join::tuning::{COUNTED_BYTES, DISTINCT_PER_KEY, FEW_COUNTED_BYTES, LEFT_PART};
+use crate::exec::join::strategy::passes::{Counted, Once, once, once_beside_counters, once_counted};
+use crate::exec::join::tuning::LEFT_PART;
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::operator::{SinkWorker, Tasks};
@@ -49,7 +50,7 @@ use crate::settings::{Readings, TableKind};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
-use input::{is_possible, is_repeatable, pays, shares_words};
+use input::{is_possible, is_repeatable, reading, shares_words};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -61,35 +62,35 @@ const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
 /// What both readings of a build side share.
 pub(crate) struct TwoPass {
     by: By,
-    /// Rows that are expected.
+    /// The expected number of rows.
     expected: f64,
     kept: Vec<ColumnMeta>,
-    /// By column, whether the rows have it: it is read, or compared.
+    /// For each column whether rows keep it, because it is read or compared.
     stays: Vec<bool>,
     spec: BuildSpec,
     filter: Option<Arc<FilterSlot>>,
     partitioning: Option<Arc<Partitioning>>,
+    recorder: Arc<Recorder>,
     state: Mutex<State>,
 }
 
 /// What keys are counted by.
 enum By {
-    /// A bit for each place: no row is asked for.
+    /// A bit for each place; the join needs no rows.
     Bits(Packing),
     /// Ranges of places or buckets.
     Numbers(Numbering),
 }
 
-/// How far the build side is.
+/// The progress of the build side.
 enum State {
     Counting {
-        /// By worker that has ended, what it has counted; absent once one has found that it is of no use, or
-        /// has no memory.
+        /// What each finished worker has counted; `None` once one has given up, or had no memory.
         counted: Option<Vec<(Counting, Reservation)>>,
         /// When the first worker began.
         start: Option<Instant>,
     },
-    /// Rows are put where they belong; absent: they are kept as ever.
+    /// Rows are put in place; `None` if they are kept as in a single reading.
     Counted(Option<Arc<Second>>),
 }
 
@@ -100,7 +101,7 @@ enum Counting {
 }
 
 impl Counting {
-    /// Adds the keys of a chunk. False: it is of no use to go on.
+    /// Adds the keys of a chunk. False if counting should end because it does not help.
     fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         match self {
             Counting::Bits(count) => count.add(keys),
@@ -119,7 +120,7 @@ impl Counting {
     }
 }
 
-/// What the first reading has left to the second one.
+/// What the second reading needs of the first.
 struct Second {
     found: Found,
     memory: Reservation,
@@ -133,29 +134,33 @@ enum Found {
     Rows(PrecountedRows),
 }
 
+/// Notes why an input is read once that could be read twice.
+fn note(once: Once, recorder: &Recorder) {
+    if once.is_noted() {
+        recorder.note(once.to_string());
+    }
+}
+
 impl TwoPass {
-    /// For a build side that may be read twice and is taken to gain by it; else `None`.
+    /// For a build side that can be read twice and is expected to gain by it; otherwise `None`. If it could
+    /// be read twice, the profile says why it is not.
     pub(crate) fn of(
         input: &Input<'_>,
         spec: &BuildSpec,
         filter: Option<&Arc<FilterSlot>>,
         partitioning: Option<&Arc<Partitioning>>,
+        recorder: &Arc<Recorder>,
     ) -> Option<Arc<TwoPass>> {
         let settings = &spec.context.settings;
-        let is_forced = match settings.join_build {
-            Readings::Auto => false,
-            Readings::Once => return None,
-            Readings::Twice => true,
-        };
-        let pays = || pays(input.node, input.keys, (input.rows, spec.expected.per_key));
-        if input.is_filtered || !is_repeatable(input.node, input.keys) || !(is_forced || pays()) {
+        if input.is_filtered || !is_repeatable(input.node, input.keys) {
+            return None;
+        }
+        let reading = reading(input.node, input.keys, (input.rows, spec.expected.per_key));
+        let planned = once(settings.join_build, &reading);
+        if planned.is_some_and(|once| !once.is_noted()) {
             return None;
         }
         let by = By::of(input, spec).filter(By::is_possible)?;
-        let counted = by.bytes() as f64 * settings.threads as f64;
-        if !is_forced && counted > (input.rows * COUNTED_BYTES).max(FEW_COUNTED_BYTES) {
-            return None;
-        }
         let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
         let keys = spec.null_equals_null.len();
         let stays: Vec<bool> =
@@ -163,26 +168,33 @@ impl TwoPass {
         let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
         let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &spec.context).is_some();
-        let is_possible = is_possible(settings, kept(), become_tuples);
-        is_possible.then(|| {
-            Arc::new(TwoPass {
-                by,
-                expected: input.rows,
-                kept: input.kept.to_vec(),
-                stays,
-                spec: spec.clone(),
-                filter: filter.cloned(),
-                partitioning: partitioning.cloned(),
-                state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
-            })
-        })
+        if !is_possible(settings, kept(), become_tuples) {
+            return None;
+        }
+        let counters = by.bytes() as f64 * settings.threads as f64;
+        let beside_counters = || once_beside_counters(settings.join_build, input.rows, counters);
+        if let Some(once) = planned.or_else(beside_counters) {
+            note(once, recorder);
+            return None;
+        }
+        Some(Arc::new(TwoPass {
+            by,
+            expected: input.rows,
+            kept: input.kept.to_vec(),
+            stays,
+            spec: spec.clone(),
+            filter: filter.cloned(),
+            partitioning: partitioning.cloned(),
+            recorder: recorder.clone(),
+            state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
+        }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What one worker counts by; `None` if there is no memory for it.
+    /// The counters of one worker; `None` if there is no memory for them.
     fn counting(&self) -> Option<(Counting, Reservation)> {
         if let State::Counting { start, .. } = &mut *self.state() {
             start.get_or_insert_with(Instant::now);
@@ -196,7 +208,7 @@ impl TwoPass {
         Some((counting, memory))
     }
 
-    /// Takes what a worker has counted; `None` if that is of no use.
+    /// Takes what a worker has counted; `None` if it gave up.
     fn end_counting(&self, counting: Option<(Counting, Reservation)>) {
         if let State::Counting { counted, .. } = &mut *self.state() {
             *counted = counted.take().zip(counting).map(|(mut all, own)| {
@@ -225,34 +237,33 @@ impl TwoPass {
         Ok(())
     }
 
-    /// Bytes of so many rows, and of the marks of those that have matched.
+    /// Bytes of so many rows, and of their match marks.
     fn bytes_of(&self, rows: usize) -> usize {
         let marks = if self.spec.marks { rows.div_ceil(64) * 8 } else { 0 };
         Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.spec.context.settings)) + marks
     }
 
-    /// Reserves `bytes` beside what `memory` has, if enough is left to others then.
+    /// Reserves `bytes` in addition to what `memory` has, if that leaves enough to others.
     fn reserve(&self, memory: &mut Reservation, bytes: usize) -> bool {
         let others = memory.free() / LEFT_PART;
         bytes <= memory.free() - others && memory.resize(memory.bytes() + bytes).is_ok()
     }
 
-    /// What is found where keys are bits; `None` if there is no memory for it, or keys are repeated and their
-    /// number is asked for.
+    /// The result of counting by bits; `None` if there is no memory for it, or if keys are repeated and their
+    /// number is needed.
     fn with_bits(&self, count: BitCount, mut memory: Reservation) -> Result<Option<(Found, Reservation)>> {
-        // Where bounds are narrower than the plan knew, the bits are there twice for a moment.
+        // If bounds are narrower than the plan knew, the bits exist twice for a moment.
         if memory.resize(2 * memory.bytes()).is_err() {
             return Ok(None);
         }
         let Some(counted) = count.finish() else { return Ok(None) };
         memory.resize(counted.bytes())?;
-        // The filter may have the same bits.
+        // The filter may have a copy of the bits.
         let is_possible = self.reserve(&mut memory, counted.bytes());
         Ok(is_possible.then_some((Found::Bits(counted), memory)))
     }
 
-    /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as
-    /// ever.
+    /// True if the join of so many rows should be partitioned in memory instead.
     fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
         let is_forced = self.spec.context.settings.join_build == Readings::Twice;
         !is_forced
@@ -262,18 +273,25 @@ impl TwoPass {
                 .is_some_and(|partitioning| partitioning.may_pay(rows, memory.free()))
     }
 
-    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far
-    /// more rows came than were expected, or partitions in memory are better.
+    /// The result of counting by ranges; `None` if there is no memory for it, keys are repeated, far more
+    /// rows came than were expected, or partitions in memory are better.
     fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
-        let is_repeated = count.rows_per_key() > DISTINCT_PER_KEY;
+        let per_key = count.rows_per_key();
         let parts = count.finish();
         let rows = parts.all_rows();
         let overflow = match (parts.numbering(), self.spec.table) {
-            // Any rows may overflow.
+            // Any number of rows may overflow.
             (Numbering::Buckets(_), TableKind::Cht) => Chained::bytes_for(rows),
-            _ if is_repeated || parts.is_crowded() => return None,
-            (Numbering::Buckets(_), _) if self.gains_by_partitions(rows, &memory) => return None,
-            _ => 0,
+            (numbering, _) => {
+                let by_hash = matches!(numbering, Numbering::Buckets(_));
+                let partitions_pay = by_hash && self.gains_by_partitions(rows, &memory);
+                let counted = Counted { per_key, is_crowded: parts.is_crowded(), partitions_pay };
+                if let Some(once) = once_counted(&counted) {
+                    note(once, &self.recorder);
+                    return None;
+                }
+                0
+            }
         };
         let metas = || self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width = metas().map(|meta| meta.physical.width()).sum();
@@ -288,13 +306,14 @@ impl TwoPass {
         Some((Found::Rows(PrecountedRows::new(parts, placing)), memory))
     }
 
-    /// What the second reading does with rows; `None` if they are kept as ever.
+    /// A worker of the second reading that puts rows in place; `None` if they are kept as in a single
+    /// reading.
     pub(crate) fn worker(&self, columns: &Computed) -> Option<Box<dyn SinkWorker>> {
         let State::Counted(Some(second)) = &*self.state() else { return None };
         Some(Box::new(PlacingWorker::new(self, second, columns)))
     }
 
-    /// What is probed, after the second reading; `None` if rows were kept as ever.
+    /// The finished build side, after the second reading; `None` if rows were kept as in a single reading.
     ///
     /// # Errors
     /// Those of the tasks; resource.
@@ -387,14 +406,14 @@ impl TwoPass {
 struct Made {
     rows: Materialized,
     table: Box<dyn JoinTable>,
-    /// Rows that have come.
+    /// The number of rows.
     count: usize,
     reason: String,
-    /// What the probe side's scans are filtered by.
+    /// The keys for the join filter.
     filter: Option<(Packing, Arc<Bits>)>,
 }
 
-/// What keys were found: so many rows, of so many distinct ones.
+/// Describes the keys: the numbers of rows and of distinct keys.
 fn keys_found(packing: &Packing, rows: usize, keys: usize) -> String {
     let bounds = match packing.bounds()[..] {
         [(min, max)] => format!("keys from {min} to {max}"),

@@ -1,4 +1,4 @@
-//! What workers do in both readings: count keys, put rows.
+//! The workers of both readings: one counts keys, the other puts rows in place.
 
 use super::{Counting, Found, Second, TwoPass};
 use crate::exec::join::table::{Batch, ProbeKeys};
@@ -9,7 +9,7 @@ use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
-/// The end of the first reading.
+/// The sink of the first reading.
 pub(crate) struct KeysSink {
     /// The keys.
     pub keys: Computed,
@@ -43,7 +43,7 @@ struct KeysWorker {
     columns: ComputedWorker,
     keys: ProbeKeys,
     null_equals_null: Vec<bool>,
-    /// Absent: it is of no use.
+    /// Absent if counting does not help.
     counting: Option<(Counting, Reservation)>,
     two_pass: Arc<TwoPass>,
 }

@@ -1,15 +1,23 @@
-//! Which strategies are open to a join when it is planned.
+//! Which strategy a join takes, and why.
 //!
-//! | strategy | what is done | decided when |
-//! |---|---|---|
-//! | in memory, one pass | rows are kept as they come, then get their table | nothing else is taken |
-//! | in memory, two passes | keys are counted, then rows put in place | it is planned, keys are counted |
-//! | partitioned in memory | both sides are split, a table for each partition | all build rows are there |
-//! | partitioned in files | the same of what there is no memory for | memory is short |
+//! | strategy | what is done | taken if | decided when |
+//! |---|---|---|---|
+//! | in memory, one pass | rows are kept as they come, then get their table | nothing else is | |
+//! | in memory, two passes | keys are counted, then rows put in place | [`passes`] says so | it is planned, keys are counted |
+//! | partitioned in memory | both sides are split, a table for each partition | [`partitions`] says so | all build rows are there |
+//! | partitioned in files | the same of what there is no memory for | [`files`] says so | memory is short |
 //!
-//! Here is what a join's kind, its keys and the settings rule out. What pays of the rest depends on rows: by
-//! estimate in [`two_pass::input`](super::two_pass), by those that have come in
-//! [`partitioned::choice`](super::partitioned::choice). Both give their reasons to the profile.
+//! Here is what a join's kind, its keys and the settings rule out. What pays of the rest depends on numbers
+//! of rows and bytes, expected ones or counted ones, and is decided by functions of these numbers in the
+//! modules below, which give the reason too. Whoever asks them gathers the numbers, does what they say, and
+//! notes the reason in the profile. All thresholds are in [`tuning`](super::tuning).
+//!
+//! Not here: which table the rows get ([`super::table::choose`]), and whether sides are swapped
+//! ([`super::swap`]).
+
+pub(crate) mod files;
+pub(crate) mod partitions;
+pub(crate) mod passes;
 
 use super::build_spec::BuildSpec;
 use crate::settings::TableKind;
@@ -29,7 +37,7 @@ pub(crate) struct Planned {
     pub probes_join: bool,
 }
 
-/// See the module.
+/// The strategies that are open to a join when it is planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Open {
     /// Rows may be partitioned at all.

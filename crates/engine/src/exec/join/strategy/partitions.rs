@@ -13,6 +13,7 @@ use crate::exec::join::tuning::{
     REPEATED_KEYS, WIDE_PAYLOAD,
 };
 use entasis_vector::PhysicalType;
+use std::fmt;
 
 /// Bytes of a value that is copied; a text is not narrow, however short: its bytes may have to be copied too.
 pub(crate) fn width(physical: PhysicalType) -> usize {
@@ -75,8 +76,32 @@ pub(crate) fn may_pay(sides: &Sides) -> bool {
     DISTINCT_KEYS.are_passed(sides) || REPEATED_KEYS.are_passed(sides)
 }
 
+/// Why a join is by partitions in memory: how large its sides are, and how often build keys are repeated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Why {
+    sides: Sides,
+    /// Rows of a key, if that is more than one or so.
+    per_key: Option<f64>,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rows, width, bytes) = self.sides.build;
+        let (probe_rows, probe_width) = self.sides.probe;
+        write!(f, "{rows} rows")?;
+        if let Some(per_key) = self.per_key {
+            write!(f, ", {per_key:.1} of a key,")?;
+        }
+        let matching = 100.0 * self.sides.matching;
+        write!(
+            f,
+            " with a table by hash have {bytes} bytes, {probe_rows:.0} probe rows are expected, {matching:.0} % to match, of {width} and {probe_width} bytes"
+        )
+    }
+}
+
 /// Why the join is by partitions, the build rows' keys being repeated like this; `None` if it is not.
-pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<String> {
+pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<Why> {
     let is_repeated = keys.per_key > DISTINCT_PER_KEY;
     let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
     if keys.per_key < gates.per_key
@@ -85,13 +110,7 @@ pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<
     {
         return None;
     }
-    let (rows, width, bytes) = sides.build;
-    let (probe_rows, probe_width) = sides.probe;
-    let repeated = if is_repeated { format!(", {:.1} of a key,", keys.per_key) } else { String::new() };
-    Some(format!(
-        "{rows} rows{repeated} with a table by hash have {bytes} bytes, {probe_rows:.0} probe rows are expected, {:.0} % to match, of {width} and {probe_width} bytes",
-        100.0 * sides.matching
-    ))
+    Some(Why { sides: *sides, per_key: is_repeated.then_some(keys.per_key) })
 }
 
 /// True if partitions in memory pay where the build side has distinct keys and could be read twice instead.
@@ -140,7 +159,7 @@ mod tests {
         };
         let distinct = Repetition { per_key: 1.0, most: 0.001 };
         let reason = |sides: &Sides| reason(sides, distinct, 2);
-        assert!(reason(&good).unwrap().starts_with("10000000 rows with a table by hash have"));
+        assert!(reason(&good).unwrap().to_string().starts_with("10000000 rows with a table by hash have"));
         assert!(reason(&Sides { probe: (40e6, 12), ..good }).is_some());
         for bad in [
             Sides { build: (10_000_000, 8, 100 << 20), ..good },
@@ -152,7 +171,7 @@ mod tests {
             Sides { partition: 4 << 20, ..good },
             Sides { free: 1 << 30, ..good },
         ] {
-            assert_eq!(reason(&bad), None, "{bad:?}");
+            assert!(reason(&bad).is_none(), "{bad:?}");
         }
     }
 
@@ -191,13 +210,14 @@ mod tests {
         assert!(
             reason(&good, ten_times, 2)
                 .unwrap()
+                .to_string()
                 .starts_with("2000000 rows, 10.0 of a key, with a table by hash have")
         );
         assert!(may_pay(&good));
         for per_key in [1.0, 4.0] {
-            assert_eq!(reason(&good, Repetition { per_key, ..ten_times }, 2), None);
+            assert!(reason(&good, Repetition { per_key, ..ten_times }, 2).is_none());
         }
-        assert_eq!(reason(&good, ten_times, 3), None, "one key has more than a worker's share");
+        assert!(reason(&good, ten_times, 3).is_none(), "one key has more than a worker's share");
         for bad in [
             Sides { build: (2_000_000, 16, 15 << 20), ..good },
             Sides { build: (2_000_000, 24, 48 << 20), ..good },
