@@ -218,7 +218,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of their files.
-    pub(crate) fn refresh(&self) -> Result<()> {
+    pub(crate) fn refresh(&self) -> entasis_vector::Result<()> {
         self.own.shared.refresh()?;
         let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
         attached.iter().try_for_each(|other| other.shared.refresh())

@@ -58,7 +58,9 @@ fn keyed_statements_do_what_long_ones_do() {
             let mut random = Random(77 + number as u64);
             for step in 0..400 {
                 if step % 50 == 10 {
-                    [&keyed, &long].map(|connection| connection.execute("BEGIN").expect("it begins"));
+                    for connection in [&keyed, &long] {
+                        connection.execute("BEGIN").expect("it begins");
+                    }
                 }
                 let mut of =
                     |columns: &[usize]| columns.iter().map(|&c| value(&mut random, c)).collect::<Vec<_>>();
@@ -78,7 +80,9 @@ fn keyed_statements_do_what_long_ones_do() {
                 assert_eq!(found, wanted, "{table}; {index}: {short} {values:?}");
                 if step % 50 == 40 {
                     let end = if step % 100 == 40 { "COMMIT" } else { "ROLLBACK" };
-                    [&keyed, &long].map(|connection| connection.execute(end).expect("it ends"));
+                    for connection in [&keyed, &long] {
+                        connection.execute(end).expect("it ends");
+                    }
                 }
                 if step % 20 == 0 {
                     let all = "SELECT * FROM t ORDER BY ALL";

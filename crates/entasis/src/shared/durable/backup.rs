@@ -7,7 +7,7 @@ use crate::shared::opening::{SEGMENT_BYTES, new_id};
 use crate::shared::watched::{Bytes, Watched, WatchedFile};
 use entasis_engine::exec::{CancelFlag, Progress};
 use entasis_storage::Catalog;
-use entasis_storage::backend::{FileBackend, Lock, put_file};
+use entasis_storage::backend::{Backend, FileBackend, Lock, put_file};
 use entasis_storage::checkpoint::{self, Checkpointed, Images, Moment};
 use entasis_storage::file::{DataFile, State};
 use entasis_vector::{Error, ErrorKind, Result};
