@@ -119,7 +119,7 @@ fuzz:
 
 ## The same under libFuzzer (nightly and cargo-fuzz; see fuzz/README.md): make fuzz-coverage SECONDS=600 FUZZ="file wal block"
 fuzz-coverage: SECONDS = 60
-fuzz-coverage: FUZZ = file wal block
+fuzz-coverage: FUZZ = file wal recover block
 fuzz-coverage:
 	cd fuzz && cargo run --quiet --release --bin mutate -- all --seeds corpus
 	for target in $(FUZZ); do \

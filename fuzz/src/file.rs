@@ -48,7 +48,7 @@ fn open(bytes: Vec<u8>) -> Result<String> {
 }
 
 /// Reads rows by their places, by their keys, and as columns.
-fn read(table: &Arc<Table>, encodings: &mut Vec<&'static str>) {
+pub(crate) fn read(table: &Arc<Table>, encodings: &mut Vec<&'static str>) {
     let snapshot = table.snapshot();
     let columns: Vec<usize> = (0..snapshot.schema().len()).collect();
     let key = table.options().layout_key.clone();

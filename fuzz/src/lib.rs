@@ -8,10 +8,11 @@
 //! |---|---|---|
 //! | [`file`] | a data file | opened, and all rows read |
 //! | [`wal`] | a log beside a small data file | read, ended, and gone on with |
+//! | [`recover`] | a log beside a data file of everything | recovered, and all rows read |
 //! | [`block`] | a block, with what it shares | read, and written again |
 //!
 //! Everything in a file is under a checksum, so that bytes changed at random get no further than the first of
-//! them. So [`file`] and [`wal`] read their bytes twice: as they are, and with the checksums put right
+//! them. So [`file`], [`wal`] and [`recover`] read their bytes twice: as they are, and with the checksums put right
 //! ([`seal`]), as a program with a defect would write them.
 //!
 //! Two programs run the targets: `cargo fuzz`, which looks for bytes that reach new code, and `mutate`
@@ -20,6 +21,7 @@
 pub mod block;
 pub mod file;
 pub mod mutate;
+pub mod recover;
 pub mod samples;
 pub mod seal;
 pub mod wal;
@@ -35,9 +37,10 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 4] = [
     Target { name: "file", run: file::run, seeds: file::seeds },
     Target { name: "wal", run: wal::run, seeds: wal::seeds },
+    Target { name: "recover", run: recover::run, seeds: recover::seeds },
     Target { name: "block", run: block::run, seeds: block::seeds },
 ];
 

@@ -45,7 +45,7 @@ struct Arguments {
 impl Arguments {
     fn read() -> Result<Arguments, String> {
         let mut words = std::env::args().skip(1);
-        let target = words.next().ok_or("which target? file, wal, block or all")?;
+        let target = words.next().ok_or("which target? file, wal, recover, block or all")?;
         let mut read = Arguments {
             target,
             seconds: 60,

@@ -154,7 +154,7 @@ fn types(table: Arc<Table>) -> Arc<Table> {
 }
 
 /// Tables by key and in the order of insertion, an index, a view, a sequence, a schema.
-fn everything() -> Sample {
+pub fn everything() -> Sample {
     let key =
         |name: &str, columns: &[usize], kind| Key { name: name.into(), columns: columns.to_vec(), kind };
     let definition = Definition {
