@@ -69,7 +69,7 @@ pub(crate) struct Current {
 /// clone.
 #[derive(Clone)]
 pub(crate) struct Session {
-    known: Arc<Known>,
+    known: Arc<SessionState>,
     /// The home.
     pub(crate) shared: Arc<Shared>,
     /// Its number there.
@@ -79,7 +79,7 @@ pub(crate) struct Session {
 }
 
 /// What a session knows, whatever the home.
-pub(crate) struct Known {
+pub(crate) struct SessionState {
     /// The database that the connection was made for, which has its temporary objects.
     own: Attached,
     /// The others that it sees.
@@ -119,17 +119,17 @@ pub(crate) struct Known {
 }
 
 impl Deref for Session {
-    type Target = Known;
+    type Target = SessionState;
 
-    fn deref(&self) -> &Known {
+    fn deref(&self) -> &SessionState {
         &self.known
     }
 }
 
-impl Known {
-    fn new(own: Attached) -> Known {
+impl SessionState {
+    fn new(own: Attached) -> SessionState {
         let settings = Settings { threads: own.shared.config.threads, ..Settings::default() };
-        Known {
+        SessionState {
             own,
             attached: RwLock::default(),
             current: Mutex::default(),
@@ -155,10 +155,10 @@ impl Known {
 impl Session {
     /// A new one, with the settings that a connection begins with.
     pub(crate) fn new(shared: Arc<Shared>) -> Session {
-        Session::with(Known::new(Attached::own(shared)))
+        Session::with(SessionState::new(Attached::own(shared)))
     }
 
-    fn with(known: Known) -> Session {
+    fn with(known: SessionState) -> Session {
         let Attached { name, shared, owner, .. } = known.own.clone();
         Session { known: Arc::new(known), shared, id: owner, database: name }
     }
@@ -167,11 +167,14 @@ impl Session {
     /// mean to a new connection, and clocks are where they begin. It is cancelled with this one, and is as
     /// far as it.
     pub(crate) fn plain(&self) -> Session {
-        Session::with(Known {
+        Session::with(SessionState {
             settings: Mutex::new(self.settings()),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
-            ..Known::new(Attached { name: self.database.clone(), ..Attached::own(self.shared.clone()) })
+            ..SessionState::new(Attached {
+                name: self.database.clone(),
+                ..Attached::own(self.shared.clone())
+            })
         })
     }
 
