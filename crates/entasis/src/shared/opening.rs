@@ -92,9 +92,7 @@ pub(super) fn open_file(path: &Path) -> Result<(DataFile, FileId)> {
     refuse_directory(path)?;
     let made = match path.try_exists().map_err(failed)? {
         true => None,
-        false => {
-            create_file(path, |file| new_database(file).map_err(std::io::Error::other)).map_err(failed)?
-        }
+        false => create_file(path, |file| new_database(file).map_err(io::Error::other)).map_err(failed)?,
     };
     let file = match made {
         Some(file) => file,
