@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 
 /// How long a database that was just closed may have its file open still: until upkeep lets go of it.
 const CLOSING: Duration = Duration::from_secs(2);
-/// Between two looks whether it has.
+/// How long it may seem to be used still, as upkeep takes hold of it.
+const SEEMING: Duration = Duration::from_millis(50);
+/// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
 static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
@@ -28,19 +30,24 @@ static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 /// # Errors
 /// As [`Shared::open`].
 pub(super) fn open(path: &Path, config: &Config) -> Result<Arc<Shared>> {
-    let patience = Instant::now() + CLOSING;
+    let began = Instant::now();
     loop {
         let id = FileId::of(path).ok().flatten();
         let open = upgraded(&table());
         let found = find(&open, id);
         // Whoever is the last one to hold a database closes it, which takes its time.
         drop(open);
-        if let Some(shared) = found {
-            return agreed(shared, path, config);
+        match found.map(|shared| agreed(shared, path, config)) {
+            Some(Err(_)) if began.elapsed() < SEEMING => {
+                thread::sleep(PAUSE);
+                continue;
+            }
+            Some(agreed) => return agreed,
+            None => {}
         }
         match Shared::open_anew(path, config.clone()) {
             Ok(shared) => return add(Arc::new(shared), path, config),
-            Err(error) if is_in_use_here(&error) && Instant::now() < patience => thread::sleep(PAUSE),
+            Err(error) if is_in_use_here(&error) && began.elapsed() < CLOSING => thread::sleep(PAUSE),
             Err(error) if is_in_use_here(&error) => {
                 return Err(error.with_hint("it is being closed, or opened, in this process: try again"));
             }

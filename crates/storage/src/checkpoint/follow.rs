@@ -176,8 +176,7 @@ impl Follower {
         self.looked = id.map_err(|error| Error::io(self.files.name(Part::Data), &error))?;
         if self.looked != Some(self.data) {
             let (data, file) = open_data(&*self.files)?;
-            let header = file.header();
-            let read = read_checkpoint(&*self.files, &file, &header, &BTreeMap::new())?;
+            let (header, read) = read_newest(&*self.files, data, &file)?;
             self.begin_anew(&header, read, catalog, news)?;
             (self.data, self.file) = (data, file);
             return Ok(false);
@@ -325,6 +324,19 @@ fn read_all_of(files: &dyn Files, file: &DataFile) -> Result<(Read, Known, u64)>
     }
     let Replay { names, known, .. } = replay;
     Ok((Read { names, loaded, log }, known, position))
+}
+
+/// Reads the newest checkpoint of a file that has just taken the name, and its header.
+fn read_newest(files: &dyn Files, data: FileId, file: &DataFile) -> Result<(Header, Read)> {
+    for _ in 0..TRIES {
+        let header = file.header();
+        match read_checkpoint(files, file, &header, &BTreeMap::new()) {
+            Ok(read) => return Ok((header, read)),
+            Err(error) if !is_overtaken(files, Some(data), file, &header)? => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Err(restless(files))
 }
 
 /// True if something that could not be read may have been written over since a header was the newest one of a
