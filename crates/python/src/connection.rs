@@ -10,8 +10,8 @@ use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Opens a database: a file, or `:memory:`. Options are `threads` and `memory_limit`, as SQL's `SET` has them,
-/// and `read_only=True`, which opens a file that another process may be writing to.
+/// Opens a database: a file, or `:memory:`. Options are `threads` and `memory_limit`, as SQL's `SET` has
+/// them, and `read_only=True`, which opens a file that another process may be writing to.
 #[pyfunction]
 #[pyo3(signature = (database=None, **config))]
 pub fn connect(

@@ -3,7 +3,7 @@
 //!
 //! Whoever begins a transaction, or runs a statement by itself, first asks for what was committed since
 //! ([`Shared::refresh`]), which becomes visible here as a commit does: transactions and cursors that are open
-//! go on to see what they saw. Where nothing is new that takes a microsecond or two.
+//! go on to see what they saw. Where nothing is new that takes three short calls of the system.
 //!
 //! What outlives a connection is not changed: such a change is refused where it is made, and at the latest
 //! where it would be published. Temporary objects are nobody else's business, and work.
