@@ -93,10 +93,7 @@ fn check_integers(values: impl Fn(&[i128]) -> Values, physical: PhysicalType, ra
 
 #[test]
 fn live_slots_of_integers_are_read_while_ghosts_are_written() {
-    fn flat<T: Native>(rows: &[i128]) -> Values
-    where
-        T: Fixed,
-    {
+    fn flat<T: Fixed + Native>(rows: &[i128]) -> Values {
         let values: Vec<T> = rows.iter().map(|&v| T::of_datum(Datum::Integer(v))).collect();
         Values::Flat(Buffer::from_slice(&values))
     }
