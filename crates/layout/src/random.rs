@@ -27,7 +27,7 @@ impl Random {
 
     /// A number below `end`, which is not 0. The bias of a division is below 2^-32 for ends below 2^32.
     pub fn below(&mut self, end: usize) -> usize {
-        (u128::from(self.bits()) * end as u128 >> 64) as usize
+        ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 }
 

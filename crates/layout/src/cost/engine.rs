@@ -164,7 +164,7 @@ mod tests {
         let mut frequency = Frequency::new(128);
         frequency.of_mut(Kind::PointQuery)[96..].fill(1000.0);
         frequency.of_mut(Kind::Insert)[96..].fill(10.0);
-        frequency.of_mut(Kind::PointQuery)[..96].fill(0.1);
+        frequency.of_mut(Kind::PointQuery)[..96].fill(0.01);
         let model = Engine { byte: 1.0, ..Engine::default() };
         let terms = model.terms(&frequency);
         let best = solve(&Prices::of(&terms).expect("in range"), &Limits::default()).expect("no limits");

@@ -79,7 +79,7 @@ mod tests {
         // Low blocks are hot.
         let mut block = || random.below(8) * random.below(8) / 8;
         let (a, b) = (block(), block());
-        match a + b & 3 {
+        match (a + b) & 3 {
             0 => Operation::Point(a),
             1 => Operation::Insert(a),
             2 => Operation::Range(a.min(b), a.max(b)),

@@ -91,10 +91,10 @@ fn costs_are_convex_in_the_number_of_partitions() {
     let mut random = Random::new(24);
     for _ in 0..60 {
         let instance = Instance::random(30, 20, &mut random);
-        let width = Some(4 + random.below(30));
-        let least: Vec<i128> = (30usize.div_ceil(width.unwrap_or(30))..=30)
+        let width = 4 + random.below(30);
+        let least: Vec<i128> = (30usize.div_ceil(width)..=30)
             .map(|partitions| {
-                let limits = Limits { width, partitions: Some(partitions), ..Limits::default() };
+                let limits = Limits { width: Some(width), partitions: Some(partitions), ..Limits::default() };
                 let twin = recurrence(&instance, &limits);
                 assert_solved(&instance, &limits, twin);
                 twin.expect("so many partitions are enough")
