@@ -1,6 +1,7 @@
 """Disks that are full, by a limit of the process and by a small file system where one can be mounted."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,9 @@ SMALL = "24m"
 def filled(path, limit, prefix=()):
     """Runs the process; how many transactions were answered, and what it said at the end."""
     command = [*prefix, sys.executable, str(Path(full.__file__)), str(path), limit]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    # Another namespace has another working directory, so a relative path says nothing there.
+    env = {**os.environ, "PYTHONPATH": str(Path(full.entasis.__file__).resolve().parents[1])}
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
     assert run.returncode == 0, run.stderr
     *answered, last = run.stdout.splitlines()
     return [int(n) for n in answered], json.loads(last)

@@ -1,5 +1,6 @@
 //! Keyed statements: a row that is named by a unique layout key is read or changed, or a row is added, by a
-//! short program, run inline on the calling thread, without binding, plan and pipelines (design.md, section 4).
+//! short program, run inline on the calling thread, without binding, plan and pipelines (design.md, section
+//! 4).
 //!
 //! The program ([`crate::program`]) is compiled for one state of the catalog and anew for the next. Outside a
 //! transaction it works on the newest version of the table in place; within one, on the transaction's. If the

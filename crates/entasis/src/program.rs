@@ -1,8 +1,8 @@
-//! The program of a keyed statement, which identifies a row by its unique layout key or adds one: what it does,
-//! not how.
+//! The program of a keyed statement, which identifies a row by its unique layout key or adds one: what it
+//! does, not how.
 //!
-//! It is compiled for one state of the catalog. It computes nothing (checks, defaults, conversions), and looks
-//! at no other table than indexes of its own (no foreign keys). How it is run: `keyed`.
+//! It is compiled for one state of the catalog. It computes nothing (checks, defaults, conversions), and
+//! looks at no other table than indexes of its own (no foreign keys). How it is run: `keyed`.
 
 use crate::search_path::SearchPath;
 use entasis_engine::relation::{ColumnDefault, OnCommit};

@@ -1,5 +1,5 @@
-//! What reading and joining cost here, by which plans are chosen: measured by `CALIBRATE`, or by upkeep when the
-//! file has become large, and kept in the file for the machine that they were measured on.
+//! What reading and joining cost here, by which plans are chosen: measured by `CALIBRATE`, or by upkeep when
+//! the file has become large, and kept in the file for the machine that they were measured on.
 //!
 //! | a database | begins with |
 //! |---|---|

@@ -124,8 +124,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Durable {
-    /// The database in a file, which is made if there is none or it is empty, and its catalog. `progress` is told
-    /// of how much has been read.
+    /// The database in a file, which is made if there is none or it is empty, and its catalog. `progress` is
+    /// told of how much has been read.
     ///
     /// # Errors
     /// I/O; input, if it is no database, or another process has it open; corruption, with the place.

@@ -2,7 +2,7 @@
 
 use super::watched::{Bytes, Watched, WatchedFile};
 use entasis_storage::backend::{Backend, FileBackend, FileId, MemoryBackend, create_file, sync_directory};
-use entasis_storage::checkpoint::{Files, Part};
+use entasis_storage::checkpoint::{FilePart, Files};
 use entasis_storage::file::{Access, DataFile, DatabaseId};
 use entasis_vector::{Error, ErrorKind, Result};
 use std::hash::{BuildHasher, RandomState};
@@ -66,24 +66,24 @@ impl FilesByName {
         Ok(FilesByName { data: path.to_owned(), log: log_path(path) })
     }
 
-    fn path(&self, part: Part) -> &Path {
+    fn path(&self, part: FilePart) -> &Path {
         match part {
-            Part::Data => &self.data,
-            Part::Log => &self.log,
+            FilePart::Data => &self.data,
+            FilePart::Log => &self.log,
         }
     }
 }
 
 impl Files for FilesByName {
-    fn name(&self, part: Part) -> String {
+    fn name(&self, part: FilePart) -> String {
         self.path(part).display().to_string()
     }
 
-    fn id(&self, part: Part) -> io::Result<Option<FileId>> {
+    fn id(&self, part: FilePart) -> io::Result<Option<FileId>> {
         FileId::of(self.path(part))
     }
 
-    fn open(&self, part: Part) -> io::Result<Option<(FileId, Arc<dyn Backend>)>> {
+    fn open(&self, part: FilePart) -> io::Result<Option<(FileId, Arc<dyn Backend>)>> {
         match FileBackend::open(self.path(part), false) {
             Ok(file) => Ok(Some((file.id()?, Arc::new(file)))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

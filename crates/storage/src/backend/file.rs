@@ -1,8 +1,8 @@
 //! A file of the operating system.
 //!
 //! The lock is that of the open file (`flock`): it ends with whoever has it open, and so with its process,
-//! however that ends. Which file it is says its [`FileId`], whatever becomes of its name. A file that is to be
-//! there whole or not at all is made under another name first ([`create_file`], [`put_file`]).
+//! however that ends. Which file it is says its [`FileId`], whatever becomes of its name. A file that is to
+//! be there whole or not at all is made under another name first ([`create_file`], [`put_file`]).
 
 use super::{Backend, Lock};
 use std::fs::{File, OpenOptions, TryLockError};

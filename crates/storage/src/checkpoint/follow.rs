@@ -31,7 +31,7 @@
 use super::objects::{Relation, lasting, tables_of};
 use super::read_all;
 use super::record::Checkpointed;
-use super::replay::{Known, Replay, at, redo};
+use super::replay::{KnownObjects, Replay, at, redo};
 use crate::backend::{Backend, FileId};
 use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::definition::ObjectId;
@@ -53,7 +53,7 @@ const BATCH: usize = 8 << 20;
 
 /// Which file of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum FilePart {
     /// The data file.
     Data,
     /// The log.
@@ -63,19 +63,19 @@ pub enum Part {
 /// The files of a database, by their names: whoever writes may put other files in their places.
 pub trait Files: Debug + Send {
     /// What errors call one.
-    fn name(&self, part: Part) -> String;
+    fn name(&self, part: FilePart) -> String;
 
     /// Which file it is now, if it is there.
     ///
     /// # Errors
     /// Whatever the medium says.
-    fn id(&self, part: Part) -> io::Result<Option<FileId>>;
+    fn id(&self, part: FilePart) -> io::Result<Option<FileId>>;
 
     /// Opens it to be read, if it is there.
     ///
     /// # Errors
     /// Whatever the medium says.
-    fn open(&self, part: Part) -> io::Result<Option<(FileId, Arc<dyn Backend>)>>;
+    fn open(&self, part: FilePart) -> io::Result<Option<(FileId, Arc<dyn Backend>)>>;
 }
 
 /// What [`Follower::follow`] has changed.
@@ -103,7 +103,7 @@ pub struct Follower {
     position: u64,
     /// What was read and is not published yet.
     pending: Vec<Commit>,
-    known: Known,
+    known: KnownObjects,
     loaded: BTreeMap<ObjectId, Loaded>,
 }
 
@@ -172,8 +172,8 @@ impl Follower {
 
     /// Publishes what is new. True if that is all.
     fn step(&mut self, catalog: &Catalog, news: &mut News) -> Result<bool> {
-        let id = self.files.id(Part::Data);
-        self.looked = id.map_err(|error| Error::io(self.files.name(Part::Data), &error))?;
+        let id = self.files.id(FilePart::Data);
+        self.looked = id.map_err(|error| Error::io(self.files.name(FilePart::Data), &error))?;
         if self.looked != Some(self.data) {
             let (data, file) = open_data(&*self.files)?;
             let (header, read) = read_newest(&*self.files, data, &file)?;
@@ -200,8 +200,8 @@ impl Follower {
         }
         went_on?;
         if header.state == State::Open {
-            let id = self.files.id(Part::Log);
-            let id = id.map_err(|error| Error::io(self.files.name(Part::Log), &error))?;
+            let id = self.files.id(FilePart::Log);
+            let id = id.map_err(|error| Error::io(self.files.name(FilePart::Log), &error))?;
             if id.is_none() || id != self.log.as_ref().map(|(id, _)| *id) {
                 self.log = Some(open_log(&*self.files, &self.file, &header, self.position)?);
             }
@@ -244,7 +244,7 @@ impl Follower {
         }
     }
 
-    fn try_publish(&self, catalog: &Catalog) -> Result<Known> {
+    fn try_publish(&self, catalog: &Catalog) -> Result<KnownObjects> {
         let Some((_, log)) = &self.log else { return Ok(self.known.clone()) };
         let base = catalog.version();
         let mut written = HashSet::new();
@@ -261,7 +261,7 @@ impl Follower {
         let mut rows = Transaction::alone(&shared);
         let mut replay = Replay::knowing(&self.file, base.clone(), self.known.clone());
         for commit in &self.pending {
-            let mut each = |mut record: Record<'_>, known: &Known| {
+            let mut each = |mut record: Record<'_>, known: &KnownObjects| {
                 let id = record.table()?;
                 let table = known.tables.get(&id).ok_or_else(|| damaged("its table is not there"))?;
                 if shared_ids.contains(&id) { rows.redo(table, record) } else { table.redo_rows(record) }
@@ -275,7 +275,7 @@ impl Follower {
     }
 
     /// Takes what was published for what there is.
-    fn knows(&mut self, known: Known, news: &mut News) {
+    fn knows(&mut self, known: KnownObjects, news: &mut News) {
         news.are_there = true;
         if !Arc::ptr_eq(&known.tables, &self.known.tables) {
             let is_left = |(id, table): &(&u64, &Arc<Table>)| {
@@ -302,7 +302,7 @@ impl Follower {
                 published => break published.map(drop)?,
             }
         }
-        self.knows(Known::of(&names), news);
+        self.knows(KnownObjects::of(&names), news);
         (self.loaded, self.log, self.header, self.position) = (loaded, log, *header, header.log_position);
         self.pending.clear();
         Ok(())
@@ -311,7 +311,7 @@ impl Follower {
 
 /// Reads the newest checkpoint and all of the log: nobody knows any of the tables yet. Also what there is by
 /// id, and the position behind the last commit.
-fn read_all_of(files: &dyn Files, file: &DataFile) -> Result<(Read, Known, u64)> {
+fn read_all_of(files: &dyn Files, file: &DataFile) -> Result<(Read, KnownObjects, u64)> {
     let header = file.header();
     let Read { names, loaded, mut log } = read_checkpoint(files, file, &header, &BTreeMap::new())?;
     let mut replay = Replay::of(file, names);
@@ -342,7 +342,7 @@ fn read_newest(files: &dyn Files, data: FileId, file: &DataFile) -> Result<(Head
 /// True if something that could not be read may have been written over since a header was the newest one of a
 /// file: there is another one, or another file has the name that was one's when it was `looked` at.
 fn is_overtaken(files: &dyn Files, looked: Option<FileId>, file: &DataFile, header: &Header) -> Result<bool> {
-    Ok(files.id(Part::Data).ok().flatten() != looked || file.refresh()?.number != header.number)
+    Ok(files.id(FilePart::Data).ok().flatten() != looked || file.refresh()?.number != header.number)
 }
 
 /// Reads a state of the data file, but for tables that are as they were `loaded` before, and opens its log.
@@ -383,7 +383,7 @@ fn read_checkpoint(
 
 /// Opens the data file that has the name now.
 fn open_data(files: &dyn Files) -> Result<(FileId, DataFile)> {
-    let opened = files.open(Part::Data).map_err(|error| Error::io(files.name(Part::Data), &error))?;
+    let opened = files.open(FilePart::Data).map_err(|error| Error::io(files.name(FilePart::Data), &error))?;
     let (id, backend) = opened.ok_or_else(|| missing(files))?;
     Ok((id, DataFile::open(backend, Access::Read)?))
 }
@@ -395,9 +395,9 @@ fn open_log(
     header: &Header,
     position: u64,
 ) -> Result<(FileId, LogReader)> {
-    let opened = files.open(Part::Log).map_err(|error| Error::io(files.name(Part::Log), &error))?;
+    let opened = files.open(FilePart::Log).map_err(|error| Error::io(files.name(FilePart::Log), &error))?;
     let (id, backend) = opened.ok_or_else(|| {
-        let (data, log) = (files.name(Part::Data), files.name(Part::Log));
+        let (data, log) = (files.name(FilePart::Data), files.name(FilePart::Log));
         let message = format!("{log} is missing, and {data} was not closed: the last commits are in the log");
         Error::new(ErrorKind::Corruption, message)
     })?;
@@ -407,14 +407,14 @@ fn open_log(
 }
 
 fn missing(files: &dyn Files) -> Error {
-    Error::new(ErrorKind::Io, format!("{} is not there", files.name(Part::Data)))
+    Error::new(ErrorKind::Io, format!("{} is not there", files.name(FilePart::Data)))
 }
 
 /// Whoever writes has always been faster.
 fn restless(files: &dyn Files) -> Error {
     let message = format!(
         "{} cannot be read: its writer has replaced what was being read {TRIES} times",
-        files.name(Part::Data)
+        files.name(FilePart::Data)
     );
     Error::new(ErrorKind::Io, message).with_hint("let it make fewer checkpoints: SET wal_autocheckpoint")
 }

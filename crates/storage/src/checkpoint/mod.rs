@@ -31,8 +31,8 @@
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
 //! | `source` | a cursor over bytes that are not trusted |
 //!
-//! Not here: when checkpoints are made, how the log is kept ([`crate::wal`]). Checkpoints of one file must not
-//! overlap.
+//! Not here: when checkpoints are made, how the log is kept ([`crate::wal`]). Checkpoints of one file must
+//! not overlap.
 
 mod costs;
 mod data;
@@ -58,7 +58,7 @@ mod write;
 mod tests;
 
 pub use costs::MachineCosts;
-pub use follow::{Files, Follower, News, Part};
+pub use follow::{FilePart, Files, Follower, News};
 pub use images::Images;
 pub use moment::Moment;
 pub use names::{NameChanges, log_all};

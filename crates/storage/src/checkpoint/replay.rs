@@ -23,18 +23,18 @@ pub(super) struct Replay<'a> {
     pub(super) claims: bool,
     /// What the next checkpoint is to know.
     pub(super) written: Checkpointed,
-    pub(super) known: Known,
+    pub(super) known: KnownObjects,
 }
 
 /// Tables, indexes and sequences by their ids. Copies share what they have, until one of them changes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known {
+pub(super) struct KnownObjects {
     /// Those that have names, or had them before the commit.
     pub(super) tables: Arc<HashMap<u64, Arc<Table>>>,
     sequences: Arc<HashMap<u64, Arc<Sequence>>>,
 }
 
-impl Known {
+impl KnownObjects {
     /// Knows those of an entry.
     fn add(&mut self, entry: &Entry) {
         match entry {
@@ -50,8 +50,8 @@ impl Known {
     }
 
     /// Those of all objects that outlive their connections.
-    pub(super) fn of(names: &CatalogVersion) -> Known {
-        let mut known = Known::default();
+    pub(super) fn of(names: &CatalogVersion) -> KnownObjects {
+        let mut known = KnownObjects::default();
         lasting(names).for_each(|entry| known.add(entry));
         known
     }
@@ -59,7 +59,7 @@ impl Known {
 
 /// Does what a record of rows says, in the place of [`Replay::commit`]'s `rows`, where nobody else knows the
 /// tables.
-pub(super) fn redo(record: Record<'_>, known: &Known) -> Result<()> {
+pub(super) fn redo(record: Record<'_>, known: &KnownObjects) -> Result<()> {
     Table::redo_one(record, &|id| known.tables.get(&id).cloned())
 }
 
@@ -72,12 +72,12 @@ pub(super) fn at(log: &LogReader, commit: &Commit, error: &Error) -> Error {
 impl<'a> Replay<'a> {
     /// Begins with some names.
     pub(super) fn of(file: &'a DataFile, names: CatalogVersion) -> Replay<'a> {
-        let known = Known::of(&names);
+        let known = KnownObjects::of(&names);
         Replay::knowing(file, names, known)
     }
 
     /// The same, for who knows already what there is.
-    pub(super) fn knowing(file: &'a DataFile, names: CatalogVersion, known: Known) -> Replay<'a> {
+    pub(super) fn knowing(file: &'a DataFile, names: CatalogVersion, known: KnownObjects) -> Replay<'a> {
         Replay { file, names, claims: false, written: Checkpointed::default(), known }
     }
 
@@ -85,7 +85,7 @@ impl<'a> Replay<'a> {
     pub(super) fn commit(
         &mut self,
         records: &[u8],
-        rows: &mut dyn FnMut(Record<'_>, &Known) -> Result<()>,
+        rows: &mut dyn FnMut(Record<'_>, &KnownObjects) -> Result<()>,
     ) -> Result<()> {
         let mut are_names_changed = false;
         for record in Records::new(records) {

@@ -1,9 +1,9 @@
 //! Blocks as bytes, and back: the form in which a checkpoint stores them (docs/design/file-format.md,
 //! "Blocks").
 //!
-//! The bytes are those of memory but for long strings, which are compressed (`texts`): so a block that was read
-//! has the encoding and the size of the one that was written. What blocks of a row group share, a dictionary
-//! or a table of symbols, is written once beside them ([`Shared`]).
+//! The bytes are those of memory but for long strings, which are compressed (`texts`): so a block that was
+//! read has the encoding and the size of the one that was written. What blocks of a row group share, a
+//! dictionary or a table of symbols, is written once beside them ([`Shared`]).
 //!
 //! | module | |
 //! |---|---|

@@ -1,6 +1,7 @@
-//! Strings as bytes in a file: end to end, or compressed with LZ4 where that saves a fifth. In memory, strings
-//! are read again and again and so stay as they are; in a file they are most of what many tables take, and are
-//! read once. What is shared, codes of symbols and short strings is not compressed a second time.
+//! Strings as bytes in a file: end to end, or compressed with LZ4 where that saves a fifth. In memory,
+//! strings are read again and again and so stay as they are; in a file they are most of what many tables
+//! take, and are read once. What is shared, codes of symbols and short strings is not compressed a second
+//! time.
 //!
 //! Why LZ4: it has no state beside a block, so that each is read by itself; symbols (FSST) save a little less
 //! and would have to be learned for each row group.

@@ -9,7 +9,7 @@ use super::{ID, create};
 use crate::backend::{Backend, FileId, Lock, MemoryBackend};
 use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry};
 use crate::checkpoint::{
-    Checkpointed, Files, Follower, Images, Moment, NameChanges, News, Part, checkpoint, log_all, recover,
+    Checkpointed, FilePart, Files, Follower, Images, Moment, NameChanges, News, checkpoint, log_all, recover,
 };
 use crate::file::{Access, Contents, DataFile, State};
 use crate::table::{Table, Waiter};
@@ -102,7 +102,7 @@ struct Names {
 
 impl Directory {
     /// Gives a name to a new file.
-    fn put(&self, part: Part, bytes: Vec<u8>) -> MemoryBackend {
+    fn put(&self, part: FilePart, bytes: Vec<u8>) -> MemoryBackend {
         let mut names = lock(&self.0);
         names.made += 1;
         let file = MemoryBackend::of(["my.db", "my.db.wal"][part as usize], bytes);
@@ -110,11 +110,11 @@ impl Directory {
         file
     }
 
-    fn remove(&self, part: Part) {
+    fn remove(&self, part: FilePart) {
         lock(&self.0).files[part as usize] = None;
     }
 
-    fn get(&self, part: Part) -> Option<(FileId, MemoryBackend)> {
+    fn get(&self, part: FilePart) -> Option<(FileId, MemoryBackend)> {
         lock(&self.0).files[part as usize].clone()
     }
 }
@@ -132,16 +132,16 @@ impl fmt::Debug for Seen {
 }
 
 impl Files for Seen {
-    fn name(&self, part: Part) -> String {
+    fn name(&self, part: FilePart) -> String {
         ["my.db", "my.db.wal"][part as usize].to_owned()
     }
 
-    fn id(&self, part: Part) -> io::Result<Option<FileId>> {
+    fn id(&self, part: FilePart) -> io::Result<Option<FileId>> {
         (self.hook)();
         Ok(self.directory.get(part).map(|(id, _)| id))
     }
 
-    fn open(&self, part: Part) -> io::Result<Option<(FileId, Arc<dyn Backend>)>> {
+    fn open(&self, part: FilePart) -> io::Result<Option<(FileId, Arc<dyn Backend>)>> {
         (self.hook)();
         let left = Arc::new(AtomicU64::new(0));
         let open =
@@ -206,11 +206,11 @@ struct Writer {
 impl Writer {
     fn new(seed: u64, hook: Hook) -> Writer {
         let directory = Directory::default();
-        let data = directory.put(Part::Data, Vec::new());
+        let data = directory.put(FilePart::Data, Vec::new());
         let file = create(&data);
         let bytes = data.bytes();
         drop(file);
-        directory.put(Part::Data, bytes);
+        directory.put(FilePart::Data, bytes);
         let states = Arc::new(Mutex::new(States { all: vec![Model::new()], safe: 0 }));
         let left = Arc::new(AtomicU64::new(u64::MAX));
         let (files, last, catalog) = opened(&directory, &hook, &left);
@@ -363,11 +363,11 @@ impl Writer {
     /// The process ends, and another one begins; now and then a copy of the file takes its name meanwhile.
     fn close(&mut self) -> Result<()> {
         self.checkpoint(State::Closed)?;
-        self.directory.remove(Part::Log);
+        self.directory.remove(FilePart::Log);
         (self.hook)();
         if self.random.below(3) == 0 {
-            let bytes = self.directory.get(Part::Data).expect("it is there").1.bytes();
-            self.directory.put(Part::Data, bytes);
+            let bytes = self.directory.get(FilePart::Data).expect("it is there").1.bytes();
+            self.directory.put(FilePart::Data, bytes);
             (self.hook)();
         }
         self.open();
@@ -382,10 +382,11 @@ fn opened(
     left: &Arc<AtomicU64>,
 ) -> ((Arc<DataFile>, Arc<Log>), Checkpointed, Catalog) {
     let with = |bytes| Arc::new(Opened { bytes, hook: hook.clone(), left: left.clone() });
-    let (_, data) = directory.get(Part::Data).expect("it is there");
+    let (_, data) = directory.get(FilePart::Data).expect("it is there");
     let file = DataFile::open(with(data), Access::Write).expect("it is whole");
     let header = file.header();
-    let log = directory.get(Part::Log).map_or_else(|| directory.put(Part::Log, Vec::new()), |(_, log)| log);
+    let log =
+        directory.get(FilePart::Log).map_or_else(|| directory.put(FilePart::Log, Vec::new()), |(_, log)| log);
     let log: Arc<dyn Backend> = with(log);
     let reader = LogReader::open(log.clone(), ID, segment(), header.log_position, header.state);
     let found = recover(&file, reader.expect("it is its log"), &mut |_| Ok(())).expect("it is whole");
@@ -525,7 +526,7 @@ fn what_is_missing_or_damaged_is_told() {
         |directory: &Directory| open(directory).err().expect("it cannot be read").message().to_owned();
     let copy = || {
         let directory = Directory::default();
-        for part in [Part::Data, Part::Log] {
+        for part in [FilePart::Data, FilePart::Log] {
             directory.put(part, writer.directory.get(part).expect("it is there").1.bytes());
         }
         directory
@@ -533,7 +534,7 @@ fn what_is_missing_or_damaged_is_told() {
     assert!(open(&copy()).is_ok());
     assert_eq!(error(&Directory::default()), "my.db is not there");
     let no_log = copy();
-    no_log.remove(Part::Log);
+    no_log.remove(FilePart::Log);
     assert!(
         error(&no_log).starts_with("my.db.wal is missing, and my.db was not closed"),
         "{}",
@@ -541,13 +542,13 @@ fn what_is_missing_or_damaged_is_told() {
     );
     let gone = copy();
     let mut reader = open(&gone).expect("it is there");
-    gone.remove(Part::Data);
+    gone.remove(FilePart::Data);
     let followed = reader.follower.follow(&reader.catalog, &mut News::default());
     assert_eq!(followed.expect_err("it is gone").message(), "my.db is not there");
     // A commit that does not apply is damage, each time, and nothing of it is seen.
     let rotten = copy();
     let mut reader = open(&rotten).expect("it is there");
-    let (_, log) = rotten.get(Part::Log).expect("it is there");
+    let (_, log) = rotten.get(FilePart::Log).expect("it is there");
     let header = writer.files.0.header();
     let at = LogReader::open(Arc::new(log.clone()), ID, segment(), header.log_position, State::Open);
     let found = at.expect("it is its log").end().expect("it is whole");

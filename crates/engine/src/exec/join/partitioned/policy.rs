@@ -65,7 +65,7 @@ impl SpillPolicy {
     }
 
     /// Why partitions are written.
-    pub(super) fn why(&self) -> files::Why {
-        files::Why(self.setting)
+    pub(super) fn why(&self) -> files::SpillReason {
+        files::SpillReason(self.setting)
     }
 }

@@ -40,9 +40,9 @@ pub(crate) fn is_overfull(setting: JoinSpill, rows: usize) -> bool {
 }
 
 /// Why partitions are written, by the setting.
-pub(crate) struct Why(pub JoinSpill);
+pub(crate) struct SpillReason(pub JoinSpill);
 
-impl fmt::Display for Why {
+impl fmt::Display for SpillReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             JoinSpill::Auto => write!(f, "there was no memory for them"),
@@ -72,6 +72,6 @@ mod tests {
         assert!(wants(JoinSpill::Half, 0, 1), "of one partition, that one");
         assert!(is_full(JoinSpill::Deep, DEEP_ROWS) && !is_overfull(JoinSpill::Deep, DEEP_ROWS));
         assert!(!is_full(JoinSpill::All, 1 << 30));
-        assert_eq!(Why(JoinSpill::Half).to_string(), "join_spill = half");
+        assert_eq!(SpillReason(JoinSpill::Half).to_string(), "join_spill = half");
     }
 }

@@ -78,13 +78,13 @@ pub(crate) fn may_pay(sides: &Sides) -> bool {
 
 /// Why a join is by partitions in memory: how large its sides are, and how often build keys are repeated.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Why {
+pub(crate) struct PartitionReason {
     sides: Sides,
     /// Rows of a key, if that is more than one or so.
     per_key: Option<f64>,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for PartitionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, width, bytes) = self.sides.build;
         let (probe_rows, probe_width) = self.sides.probe;
@@ -101,7 +101,7 @@ impl fmt::Display for Why {
 }
 
 /// Why the join is by partitions, the build rows' keys being repeated like this; `None` if it is not.
-pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<Why> {
+pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<PartitionReason> {
     let is_repeated = keys.per_key > DISTINCT_PER_KEY;
     let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
     if keys.per_key < gates.per_key
@@ -110,7 +110,7 @@ pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<
     {
         return None;
     }
-    Some(Why { sides: *sides, per_key: is_repeated.then_some(keys.per_key) })
+    Some(PartitionReason { sides: *sides, per_key: is_repeated.then_some(keys.per_key) })
 }
 
 /// True if partitions in memory pay where the build side has distinct keys and could be read twice instead.

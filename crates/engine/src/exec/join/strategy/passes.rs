@@ -95,7 +95,7 @@ pub(crate) fn once_beside_counters(setting: Readings, rows: f64, counters: f64) 
 
 /// What counting has found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counted {
+pub(crate) struct CountedKeys {
     /// How many rows have one key.
     pub per_key: f64,
     /// There are more rows than the places can take.
@@ -106,7 +106,7 @@ pub(crate) struct Counted {
 
 /// Why rows whose keys have been counted are kept as they come all the same; `None` if each is put into its
 /// place.
-pub(crate) fn once_counted(counted: &Counted) -> Option<Once> {
+pub(crate) fn once_counted(counted: &CountedKeys) -> Option<Once> {
     first_that_fails([
         (counted.per_key <= DISTINCT_PER_KEY, Once::FoundRepeated(counted.per_key)),
         (!counted.is_crowded, Once::Crowded),
@@ -155,11 +155,11 @@ mod tests {
 
     #[test]
     fn what_was_counted_may_end_it() {
-        let good = Counted { per_key: 1.0, is_crowded: false, partitions_pay: false };
+        let good = CountedKeys { per_key: 1.0, is_crowded: false, partitions_pay: false };
         assert_eq!(once_counted(&good), None);
-        assert_eq!(once_counted(&Counted { per_key: 2.0, ..good }), Some(Once::FoundRepeated(2.0)));
-        assert_eq!(once_counted(&Counted { is_crowded: true, ..good }), Some(Once::Crowded));
-        assert_eq!(once_counted(&Counted { partitions_pay: true, ..good }), Some(Once::Partitions));
+        assert_eq!(once_counted(&CountedKeys { per_key: 2.0, ..good }), Some(Once::FoundRepeated(2.0)));
+        assert_eq!(once_counted(&CountedKeys { is_crowded: true, ..good }), Some(Once::Crowded));
+        assert_eq!(once_counted(&CountedKeys { partitions_pay: true, ..good }), Some(Once::Partitions));
         let text = Once::FoundRepeated(2.0).to_string();
         assert_eq!(text, "build side read once: 2.0 rows of a key were counted");
     }

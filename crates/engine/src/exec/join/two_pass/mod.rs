@@ -38,7 +38,7 @@ use super::table::{
 };
 use super::{Built, Computed};
 use crate::exec::join::build_spec::BuildSpec;
-use crate::exec::join::strategy::passes::{Counted, Once, once, once_beside_counters, once_counted};
+use crate::exec::join::strategy::passes::{CountedKeys, Once, once, once_beside_counters, once_counted};
 use crate::exec::join::tuning::LEFT_PART;
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
@@ -285,7 +285,7 @@ impl TwoPass {
             (numbering, _) => {
                 let by_hash = matches!(numbering, Numbering::Buckets(_));
                 let partitions_pay = by_hash && self.gains_by_partitions(rows, &memory);
-                let counted = Counted { per_key, is_crowded: parts.is_crowded(), partitions_pay };
+                let counted = CountedKeys { per_key, is_crowded: parts.is_crowded(), partitions_pay };
                 if let Some(once) = once_counted(&counted) {
                     note(once, &self.recorder);
                     return None;
