@@ -12,8 +12,8 @@
 //! | [`block`] | a block, with what it shares | read, and written again |
 //!
 //! Everything in a file is under a checksum, so that bytes changed at random get no further than the first of
-//! them. So [`file`], [`wal`] and [`recover`] read their bytes twice: as they are, and with the checksums put right
-//! ([`seal`]), as a program with a defect would write them.
+//! them. So [`file`], [`wal`] and [`recover`] read their bytes twice: as they are, and with the checksums put
+//! right ([`seal`]), as a program with a defect would write them.
 //!
 //! Two programs run the targets: `cargo fuzz`, which looks for bytes that reach new code, and `mutate`
 //! (`main.rs`), which needs nothing but Rust and a seed. What both begin with is in [`samples`].
