@@ -19,7 +19,7 @@ TABLE = "CREATE TABLE IF NOT EXISTS t (n BIGINT, i BIGINT, s VARCHAR, PRIMARY KE
 #: Rows of a transaction, in turns: what goes through the log row by row, and what fills it at once.
 ROWS = [1, 100, 30_000]
 #: Bytes of a file under RLIMIT_FSIZE.
-MOST = 24 << 20
+MOST = 9 << 20
 ADD = "INSERT INTO t SELECT {n}, i, 'a text of row ' || i || ' of transaction {n}' FROM range({rows}) r(i)"
 
 
