@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 
 #: No file is longer, so that they may be many.
-MOST = 100_000
+MOST = 128 << 10
 #: What files end in.
 DATA, LOG, TEXT = ".entasis", ".wal", ".txt"
 
