@@ -66,7 +66,7 @@ def test_a_disk_without_room(tmp_path):
         copy = tmp_path / "copy"
         subprocess.run([*inside, "cp", "-r", str(mount), str(copy)], check=True)
         judge(copy / "full.db", answered, end)
-        subprocess.run([*inside, "mount", "-o", "remount,size=12m", str(mount)], check=True)
+        subprocess.run([*inside, "mount", "-o", "remount,size=24m", str(mount)], check=True)
         more, end = filled(path, "disk", inside)
         assert more and more[0] in (answered[-1] + 1, answered[-1] + 2) and "space" in end["refused"]
         shutil.rmtree(copy)
