@@ -67,6 +67,7 @@ impl Program {
             }
         }
         let written = self.write(&mut work.write(entry, &entry.table), key, parameters)?;
+        // One row asks far too seldom to be interrupted, so it is never left half written.
         let mut interrupt = work.interrupt();
         for (indexed, change) in &changes {
             let index = entry.indexes[indexed.number].as_ref().expect("it is of keys that have one");

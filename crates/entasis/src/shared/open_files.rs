@@ -86,7 +86,7 @@ fn add(shared: Arc<Shared>, path: &Path, config: &Config) -> Result<Arc<Shared>>
     other.map_or(Ok(shared), |other| agreed(other, path, config))
 }
 
-/// A database that is open, if it is open for what it is opened for now.
+/// The open database, provided that it was opened in the mode that is asked for: for writing, or read-only.
 fn agreed(shared: Arc<Shared>, path: &Path, config: &Config) -> Result<Arc<Shared>> {
     if shared.is_read_only() == config.read_only {
         return Ok(shared);
