@@ -9,7 +9,7 @@ SCALE  ?= 0.125
 ORDER  ?= sorted
 
 .PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
-	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
+	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -198,6 +198,21 @@ bench-join-radix: bench-build
 ## Every join of TPC-H with every table, beside DuckDB: make bench-join-tpch SF=1
 bench-join-tpch: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_tpch.py --scale $(SF)
+	rm -f $(EXTENSION)
+
+## Strategies of chunk compaction, and the paper's simulation of them: make bench-compaction ROWS=4000000 THREADS=1
+bench-compaction: ROWS = 4000000
+bench-compaction: THREADS = 1
+bench-compaction: bench-build
+	$(TARGET)/release/entasis-bench compaction-sim
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/compaction.py --rows $(ROWS) --threads $(THREADS)
+	rm -f $(EXTENSION)
+
+## Thirty queries with many joins under each strategy, beside DuckDB and Hyper: make bench-imdb IMDB=0.1 THREADS=1
+bench-imdb: IMDB = 0.1
+bench-imdb: THREADS = 1
+bench-imdb: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/imdb.py --scale $(IMDB) --threads $(THREADS)
 	rm -f $(EXTENSION)
 
 ## Joins whose build side has far more rows than expected, sides swapped and not, beside DuckDB: make bench-join-swap ROWS=10000000

@@ -2,6 +2,7 @@
 //! Python.
 
 mod binding;
+mod compaction_sim;
 mod hap;
 mod random;
 mod threads;
@@ -49,6 +50,8 @@ enum Command {
     },
     /// What parsing, binding and optimizing take: a line of JSON for each of five queries, in microseconds.
     Binding,
+    /// What strategies of chunk compaction cost by the model of the paper: its Figure 5.
+    CompactionSim,
     /// Writers in several threads on one database: a line of JSON for each measurement.
     Threads {
         /// Rows of each table.
@@ -72,6 +75,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         Command::TpchData { scale, out } => tpch_data(scale, &out),
         Command::Hap { rows, random, file } => hap::run(rows, random, file.as_deref()),
         Command::Binding => binding::run(),
+        Command::CompactionSim => {
+            compaction_sim::run();
+            Ok(())
+        }
         Command::Threads { rows, threads, rounds, seconds } => {
             threads::run(rows, &threads, rounds, Duration::try_from_secs_f64(seconds)?)
         }

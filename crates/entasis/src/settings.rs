@@ -7,8 +7,8 @@ use crate::search_path::SearchPath;
 use crate::session::Session;
 use crate::shared::AutoCheckpoint;
 use entasis_engine::exec::{
-    FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression, parse_wanted,
-    show_wanted,
+    Compaction, FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression,
+    parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
 use entasis_sql::TimeZone;
@@ -223,6 +223,12 @@ const SETTINGS: &[Setting] = &[
         "whether joins find rows by the bounds of inequalities in an order: auto (where that pays), off, or always",
         join_bounds,
         |text| one_of("join_bounds", Searching::NAMES, text)
+    ),
+    engine_setting!(
+        "compaction",
+        "how small chunks become larger ones: auto, none, full, binary, dynamic, learning, logical, or smart",
+        compaction,
+        |text| one_of("compaction", Compaction::NAMES, text)
     ),
     engine_setting!(
         "temp_directory",

@@ -4,10 +4,12 @@
 //! # What this configuration looks for, in a sentence.
 //! set chunk_size = 3
 //! reopen
+//! only slt/joins slt/queries: what else reads no join
 //! skip slt/plan/explain.slt: plans name the number of chunks
 //! ```
 //! `reopen`: the database has a file, and is closed and opened again after every statement
-//! ([`crate::text_test`]).
+//! ([`crate::text_test`]). `only`: text tests outside these directories are left out, since they would repeat
+//! what other configurations show.
 //!
 //! A configuration must not change a result, only the way to it. So every exception is a line with its
 //! reason.
@@ -25,6 +27,8 @@ pub struct Configuration {
     pub settings: Vec<String>,
     /// True if the database is in a file that is opened again and again.
     pub reopens: bool,
+    /// Directories below `tests/`; text tests elsewhere are left out. Empty if all are run.
+    pub only: Vec<String>,
     /// Paths below `tests/` that are left out, with reasons.
     pub skips: Vec<(String, String)>,
 }
@@ -43,7 +47,7 @@ impl Configuration {
 
     fn parse(name: &str, text: &str) -> Result<Configuration, String> {
         let (mut purpose, mut settings, mut skips) = (String::new(), Vec::new(), Vec::new());
-        let mut reopens = false;
+        let (mut reopens, mut only) = (false, Vec::new());
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             if let Some(comment) = line.strip_prefix('#') {
                 if purpose.is_empty() {
@@ -53,6 +57,10 @@ impl Configuration {
                 reopens = true;
             } else if line.starts_with("set ") {
                 settings.push(line.to_string());
+            } else if let Some((directories, _)) =
+                line.strip_prefix("only ").and_then(|rest| rest.split_once(": "))
+            {
+                only.extend(directories.split(' ').map(str::to_string));
             } else if let Some((path, reason)) =
                 line.strip_prefix("skip ").and_then(|rest| rest.split_once(": "))
             {
@@ -61,7 +69,7 @@ impl Configuration {
                 return Err(line.to_string());
             }
         }
-        Ok(Configuration { name: name.to_string(), purpose, settings, reopens, skips })
+        Ok(Configuration { name: name.to_string(), purpose, settings, reopens, only, skips })
     }
 
     /// A new database in memory with a connection that has these settings.
@@ -77,9 +85,11 @@ impl Configuration {
         Ok((database, connection))
     }
 
-    /// The reason why `path`, below `tests/`, is left out, if it is.
-    pub fn skips(&self, path: &str) -> Option<&str> {
-        self.skips.iter().find(|(skip, _)| skip == path).map(|(_, reason)| reason.as_str())
+    /// True if the text test `path`, below `tests/`, is run.
+    pub fn runs(&self, path: &str) -> bool {
+        let is_below = |directory: &String| Path::new(path).starts_with(directory);
+        (self.only.is_empty() || self.only.iter().any(is_below))
+            && !self.skips.iter().any(|(skip, _)| skip == path)
     }
 }
 
@@ -128,8 +138,16 @@ mod tests {
         let read = Configuration::parse("x", "# Why.\nset threads = 1\nskip slt/a.slt: it counts chunks\n");
         let read = read.expect("well formed");
         assert_eq!((read.purpose.as_str(), read.settings.len()), ("Why.", 1));
-        assert_eq!(read.skips("slt/a.slt"), Some("it counts chunks"));
-        assert_eq!(read.skips("slt/b.slt"), None);
+        assert_eq!((read.runs("slt/a.slt"), read.runs("slt/b.slt")), (false, true));
         assert!(Configuration::parse("x", "skip slt/a.slt").is_err());
+        assert!(Configuration::parse("x", "only slt/a").is_err());
+    }
+
+    #[test]
+    fn others_directories_are_left_out() {
+        let read = Configuration::parse("x", "only slt/a slt/b: no other reads it\nskip slt/b/2.slt: long");
+        let read = read.expect("well formed");
+        let runs = ["slt/a/1.slt", "slt/b/1.slt", "slt/b/2.slt", "slt/ab/1.slt"].map(|path| read.runs(path));
+        assert_eq!(runs, [true, true, false, false]);
     }
 }

@@ -33,7 +33,7 @@ pub fn run_all(configuration: &Configuration) -> Result<(), String> {
     for file in directories.into_iter().flatten() {
         let name =
             file.strip_prefix(&root).map_or_else(|_| file.display().to_string(), |p| p.display().to_string());
-        if !name.contains(&wanted) || configuration.skips(&name).is_some() {
+        if !name.contains(&wanted) || !configuration.runs(&name) {
             continue;
         }
         files += 1;

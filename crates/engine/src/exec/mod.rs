@@ -2,7 +2,7 @@
 
 pub mod aggregate;
 mod align;
-mod compact;
+mod compaction;
 mod execute;
 mod filter;
 mod gather;
@@ -35,9 +35,10 @@ mod window;
 pub use crate::context::{CancelFlag, Progress, QueryContext, TempSpace, WorkerPool};
 pub use crate::memory::{MemoryBudget, Reservation};
 pub use crate::settings::{
-    FilterKind, JoinLate, JoinSpill, Readings, Searching, Settings, Spilling, Swapping, TableKind,
-    TempCompression, parse_wanted, show_wanted,
+    Compaction, FilterKind, JoinLate, JoinSpill, Readings, Searching, Settings, Spilling, Swapping,
+    TableKind, TempCompression, parse_wanted, show_wanted,
 };
+pub use compaction::costs::{Behind, Costs};
 pub use execute::{execute, programs};
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};

@@ -1,7 +1,8 @@
 //! Copies the rows of many chunks together into flat vectors.
 //!
 //! A result that leaves the engine must not refer to a snapshot or to an operator's memory, so it owns its
-//! strings. Within a statement, stable strings are shared.
+//! strings. Within a statement, stable strings are shared, and a column whose chunks all have the same
+//! dictionary keeps its codes.
 
 use entasis_vector::bitmap;
 use entasis_vector::{
@@ -37,28 +38,30 @@ impl RowCopier {
     pub(crate) fn append(&mut self, chunk: &Chunk, from: usize) -> usize {
         let count = (chunk.len() - from).min(CHUNK_ROWS - self.rows);
         for (i, own) in self.columns.iter_mut().enumerate() {
-            let shared = !self.owning && chunk.vector(i).strings_are_stable();
-            if self.rows == 0 {
-                own.begin(CHUNK_ROWS);
-                own.set_strings_stable(shared);
-            }
-            let range =
-                Range { vector: chunk.vector(i), positions: chunk.positions(i), from, count, to: self.rows };
-            match own.physical() {
-                PhysicalType::Str if shared => range.copy::<StringView>(own.values_mut()),
-                PhysicalType::Str => {
-                    own.set_strings_stable(false);
-                    range.copy_strings(own);
+            let vector = chunk.vector(i);
+            let range = Range { vector, positions: chunk.positions(i), from, count, to: self.rows };
+            let dictionary = vector.dictionary().filter(|_| !self.owning);
+            match (self.rows, dictionary) {
+                (0, Some(dictionary)) => {
+                    own.begin_codes(dictionary, CHUNK_ROWS);
                 }
-                ty => match ty.width() {
-                    1 => range.copy::<u8>(own.values_mut()),
-                    2 => range.copy::<u16>(own.values_mut()),
-                    4 => range.copy::<u32>(own.values_mut()),
-                    8 => range.copy::<u64>(own.values_mut()),
-                    _ => range.copy::<i128>(own.values_mut()),
-                },
+                (0, None) => {
+                    own.begin(CHUNK_ROWS);
+                    own.set_strings_stable(!self.owning && vector.strings_are_stable());
+                }
+                (rows, other) => {
+                    if own.dictionary().is_some_and(|own| other.is_none_or(|other| !Arc::ptr_eq(own, other)))
+                    {
+                        flatten(own, rows);
+                    }
+                }
             }
-            range.copy_validity(own);
+            if own.dictionary().is_some() {
+                range.copy_codes(own.values_mut());
+                range.copy_validity(own);
+            } else {
+                range.copy_to(own, !self.owning && vector.strings_are_stable());
+            }
         }
         self.rows += count;
         count
@@ -93,6 +96,15 @@ impl RowCopier {
         }
         (chunk, bytes)
     }
+}
+
+/// Gives the first `rows` rows of a dictionary vector their values, with room for a chunk.
+fn flatten(own: &mut Vector, rows: usize) {
+    let coded = std::mem::replace(own, Vector::new(own.physical()));
+    own.begin(CHUNK_ROWS);
+    own.set_strings_stable(coded.strings_are_stable());
+    let range = Range { vector: &coded, positions: None, from: 0, count: rows, to: 0 };
+    range.copy_to(own, coded.strings_are_stable());
 }
 
 /// A flat vector cut to its first `rows` positions.
@@ -130,6 +142,33 @@ struct Range<'a> {
 impl Range<'_> {
     fn position(&self, i: usize) -> usize {
         self.positions.map_or(self.from + i, |at| at[self.from + i] as usize)
+    }
+
+    /// Copies the rows to a flat vector. `shared`: strings need not be copied.
+    fn copy_to(&self, own: &mut Vector, shared: bool) {
+        match own.physical() {
+            PhysicalType::Str if shared => self.copy::<StringView>(own.values_mut()),
+            PhysicalType::Str => {
+                own.set_strings_stable(false);
+                self.copy_strings(own);
+            }
+            ty => match ty.width() {
+                1 => self.copy::<u8>(own.values_mut()),
+                2 => self.copy::<u16>(own.values_mut()),
+                4 => self.copy::<u32>(own.values_mut()),
+                8 => self.copy::<u64>(own.values_mut()),
+                _ => self.copy::<i128>(own.values_mut()),
+            },
+        }
+        self.copy_validity(own);
+    }
+
+    /// Copies the rows' codes.
+    fn copy_codes(&self, out: &mut [u32]) {
+        let codes = self.vector.codes();
+        for (i, out) in out[self.to..self.to + self.count].iter_mut().enumerate() {
+            *out = codes[self.position(i)];
+        }
     }
 
     fn copy<T: Native>(&self, out: &mut [T]) {
@@ -208,5 +247,41 @@ mod tests {
         assert_eq!(column(0, DataType::Varchar), [text(long), Value::Null, Value::Null]);
         assert_eq!(column(1, DataType::Varchar), [text("x"), text(long), text(long)]);
         assert_eq!(column(2, DataType::Int64), [Value::Integer(7), Value::Integer(7), Value::Integer(7)]);
+    }
+
+    #[test]
+    fn codes_are_kept_as_long_as_their_dictionary_is_the_same() {
+        let text = |s: &str| Value::Text(s.into());
+        let dictionary = |words: [&str; 2]| {
+            Dictionary::new(Vector::from_values(PhysicalType::Str, &words.map(text)).unwrap(), 2)
+        };
+        let (one, other) = (dictionary(["a long string of the first", "b"]), dictionary(["c", "b"]));
+        let coded = |dictionary: &Arc<Dictionary>, codes: [u32; 3]| {
+            let mut vector = Vector::new(PhysicalType::Str);
+            vector.begin_codes(dictionary, 3)[..3].copy_from_slice(&codes);
+            vector.set_null(2);
+            let mut chunk = Chunk::new();
+            chunk.reset(3);
+            let group = chunk.push_group(Selection::from_indices(&[1, 0, 2]));
+            chunk.push_column(vector, group);
+            chunk
+        };
+        let chunks = [coded(&one, [0, 1, 0]), coded(&one, [1, 1, 1]), coded(&other, [0, 1, 0])];
+        let expected = ["b", "a long string of the first", "", "b", "b", "", "b", "c", ""];
+        for count in 1..=3 {
+            for owning in [false, true] {
+                let types = [PhysicalType::Str];
+                let mut rows = if owning { RowCopier::owning(&types) } else { RowCopier::sharing(&types) };
+                chunks[..count].iter().for_each(|chunk| assert_eq!(rows.append(chunk, 0), 3));
+                let mut out = Chunk::new();
+                rows.lend(&mut out);
+                let is_coded = out.vector(0).encoding() == Encoding::Dictionary;
+                assert_eq!(is_coded, !owning && count < 3);
+                for (row, expected) in expected[..3 * count].iter().enumerate() {
+                    let expected = if expected.is_empty() { Value::Null } else { text(expected) };
+                    assert_eq!(out.value(row, 0, DataType::Varchar), expected);
+                }
+            }
+        }
     }
 }

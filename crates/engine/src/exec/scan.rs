@@ -12,7 +12,8 @@
 //! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own
 //!    columns for the candidates, and narrows these. Filters on the layout key alone are skipped where all
 //!    rows are within its range.
-//! 4. The other columns are decoded, if a row is left: at the rows' positions, or all where that is faster.
+//! 4. Rows of a stretch of which few are left are held back ([`kept`]), until there are enough for a chunk.
+//! 5. The other columns are decoded, if a row is left: at the rows' positions, or all where that is faster.
 //!
 //! The index after the table's last column stands for the row id ([`RowId`]).
 //!
@@ -27,6 +28,7 @@
 //! ([`crate::exec::key_filter::order`]). A stage that cannot fail never runs after one that can, and join
 //! filters run after both if there is one that can.
 
+mod kept;
 pub(crate) mod prune;
 mod ranges;
 mod stages;
@@ -41,12 +43,13 @@ use crate::exec::profile::Recorder;
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
-use crate::settings::Settings;
+use crate::settings::{Compaction, Settings};
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
+use kept::Kept;
 use prune::Test;
 use stages::{Stage, stages};
 use std::ops::Range;
@@ -98,6 +101,8 @@ pub(crate) struct TableScan {
     on_codes: bool,
     /// Conjuncts are ordered by measurements.
     is_adaptive: bool,
+    /// Rows may be held back.
+    may_keep: bool,
     /// Rows that no filter looks at stay in their blocks.
     leaves_stored: bool,
     /// The next part.
@@ -191,7 +196,6 @@ impl TableScan {
         Ok(TableScan {
             row_id,
             parts: parts.into(),
-            reach: Arc::new(found.reach),
             tests,
             bounded,
             ranges,
@@ -207,6 +211,10 @@ impl TableScan {
             settings: context.settings.clone(),
             on_codes,
             is_adaptive: context.settings.adaptive,
+            // Rows that an index names are wanted at once.
+            may_keep: context.settings.compaction == Compaction::Auto
+                && !matches!(found.reach, Reach::Rows(_)),
+            reach: Arc::new(found.reach),
             leaves_stored: false,
             next_part: Arc::default(),
             snapshot,
@@ -287,6 +295,10 @@ impl Source for TableScan {
             order: self.order(),
             found: Vec::new(),
             gathered: 0..0,
+            kept: Kept::default(),
+            ahead: None,
+            waiting: None,
+            number: 0,
             is_implied: false,
             input: Chunk::new(),
             rows: Vec::with_capacity(self.chunk_rows),
@@ -400,6 +412,15 @@ struct Reading {
     /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where
     /// they stand.
     gathered: Range<usize>,
+    /// Rows that are held back.
+    kept: Kept,
+    /// A stretch that comes after rows that were held back.
+    ahead: Option<Stretch>,
+    /// How many positions the chunk is about whose rows have been found, and come after rows that were held
+    /// back.
+    waiting: Option<usize>,
+    /// The row group of the last chunk.
+    number: usize,
     /// True if the first stages hold for all rows of the current stretch.
     is_implied: bool,
     /// Positions that are left, unless all are.
@@ -416,7 +437,7 @@ impl SourceWorker for Worker {
     }
 
     fn morsel(&self) -> u64 {
-        self.reading.walk.number as u64
+        self.reading.number as u64
     }
 }
 
@@ -425,18 +446,38 @@ impl Reading {
     fn next(&mut self, snapshot: &TableSnapshot, chunk: &mut Chunk) -> Result<bool> {
         // What the chunk shares with this worker is written again.
         chunk.reset(0);
+        if let Some(count) = self.waiting.take() {
+            self.number = self.walk.number;
+            self.give(snapshot, count, chunk);
+            return Ok(true);
+        }
         let count;
         if self.gathered.end < self.found.len() {
             count = self.gather_next();
         } else {
-            let chunks = self.passed.chunks(self.scan.chunk_rows);
-            let Some(stretch) = self.walk.next(&self.scan, chunks) else { return Ok(false) };
+            let stretch = match self.ahead.take() {
+                Some(stretch) => stretch,
+                None => {
+                    let chunks = self.passed.chunks(self.scan.chunk_rows);
+                    match self.walk.next(&self.scan, chunks) {
+                        Some(stretch) => stretch,
+                        None => return Ok(self.give_kept(snapshot, chunk)),
+                    }
+                }
+            };
+            let group = snapshot.row_group(self.walk.number).expect("the row group is open");
+            let end = self.walk.runs.last().map_or(0, |run| run.end);
+            let has_room = self.kept.has_room(self.walk.number, end, group.block_slots());
+            if self.kept.len() > 0 && (stretch.is_stored || !has_room) {
+                self.ahead = Some(stretch);
+                return Ok(self.give_kept(snapshot, chunk));
+            }
+            self.number = self.walk.number;
             if stretch.is_stored {
                 chunk.reset(stretch.count);
                 chunk.push_stored(self.stored());
                 return Ok(true);
             }
-            let group = snapshot.row_group(self.walk.number).expect("the row group is open");
             if !matches!(&*self.scan.reach, Reach::Rows(_)) {
                 let first = &self.scan.first;
                 // Who compares by digests asks for what comes next himself.
@@ -455,9 +496,27 @@ impl Reading {
         let none = !self.all && self.rows.is_empty();
         if none || !self.run_conjuncts(group, count)? {
             // Empty, so that the pipeline can look at the time.
-            chunk.reset(0);
             return Ok(true);
         }
+        let rows = if self.all { count } else { self.rows.len() };
+        if self.scan.may_keep && rows * SPARSE <= self.scan.chunk_rows {
+            self.keep(count);
+            // The next ones might not fit.
+            if self.kept.len() + rows > self.scan.chunk_rows {
+                self.give_kept(snapshot, chunk);
+            }
+        } else if self.kept.len() > 0 {
+            self.waiting = Some(count);
+            self.give_kept(snapshot, chunk);
+        } else {
+            self.give(snapshot, count, chunk);
+        }
+        Ok(true)
+    }
+
+    /// Decodes the rows that are left of `count` positions.
+    fn give(&mut self, snapshot: &TableSnapshot, count: usize, chunk: &mut Chunk) {
+        let group = snapshot.row_group(self.walk.number).expect("the row group is open");
         for column in 0..self.decoded.len() {
             match self.scan.outputs[column] {
                 true => self.decode(group, column),
@@ -465,13 +524,62 @@ impl Reading {
                 false => self.blank(column),
             }
         }
-        chunk.reset(if self.all { count } else { self.rows.len() });
         let selection = self.selection();
+        self.push_columns(if self.all { count } else { self.rows.len() }, selection, chunk);
+    }
+
+    /// Holds back the rows that are left of `count` positions.
+    fn keep(&mut self, count: usize) {
+        let (all, rows) =
+            (0..if self.all { count } else { 0 }, self.rows.iter().map(|&row| usize::from(row)));
+        let left = all.chain(rows);
+        let (number, runs) = (self.walk.number, &self.walk.runs);
+        if self.gathered.is_empty() {
+            self.kept.keep(number, runs, left);
+        } else {
+            let found = &self.found[self.gathered.clone()];
+            self.kept.keep(number, runs, left.map(|row| usize::from(found[row])));
+        }
+    }
+
+    /// Decodes rows that were held back. False if there are none.
+    fn give_kept(&mut self, snapshot: &TableSnapshot, chunk: &mut Chunk) -> bool {
+        if self.kept.len() == 0 {
+            return false;
+        }
+        self.number = self.kept.number;
+        let group = snapshot.row_group(self.number).expect("it is a row group");
+        let rows = self.kept.take(self.scan.chunk_rows, group.block_slots(), group.slots());
+        for column in 0..self.vectors.len() {
+            if !self.scan.outputs[column] {
+                self.blank(column);
+                continue;
+            }
+            let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
+            if index == self.scan.row_id {
+                let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
+                for (id, &slot) in ids.iter_mut().zip(self.kept.current()) {
+                    *id = RowId { group: self.number as u32, slot }.to_u64();
+                }
+            } else {
+                let held = self.scan.metas[column].ty.physical();
+                group.gather_runs(index, held, &self.kept.runs, &self.kept.positions, vector);
+            }
+        }
+        self.kept.forget();
+        // The rows that are waiting are decoded into the same memory.
+        self.decoded.fill(false);
+        self.push_columns(rows, Selection::ALL, chunk);
+        true
+    }
+
+    /// Makes the vectors the chunk's columns.
+    fn push_columns(&mut self, rows: usize, selection: Selection, chunk: &mut Chunk) {
+        chunk.reset(rows);
         let to = chunk.push_group(selection);
         for vector in &self.vectors {
             chunk.push_column(vector.clone(), to);
         }
-        Ok(true)
     }
 
     /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is

@@ -69,6 +69,8 @@ pub struct Settings {
     pub join_swap: Swapping,
     /// Whether joins search the bounds of inequalities in an order.
     pub join_bounds: Searching,
+    /// When small chunks are copied together.
+    pub compaction: Compaction,
     /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
@@ -103,6 +105,7 @@ impl Default for Settings {
             join_build: Readings::Auto,
             join_swap: Swapping::Auto,
             join_bounds: Searching::Auto,
+            compaction: Compaction::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
             adaptive: true,
@@ -252,6 +255,37 @@ pub enum Swapping {
 }
 
 named!(Swapping: Auto = "auto", Off = "off", Always = "always");
+
+/// When small chunks are made larger. The setting `compaction`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compaction {
+    /// Binary and logical, and scans hold back rows of stretches of which filters leave few.
+    #[default]
+    Auto,
+    /// Never.
+    None,
+    /// All chunks that are not full are copied together.
+    Full,
+    /// Those of at most a sixteenth of a full one.
+    Binary,
+    /// Those up to a threshold by the cost model.
+    Dynamic,
+    /// Those up to a threshold that is learned.
+    Learning,
+    /// None are copied, but probes collect the matches of a chunk.
+    Logical,
+    /// Learning and logical.
+    Smart,
+}
+
+named!(Compaction: Auto = "auto", None = "none", Full = "full", Binary = "binary", Dynamic = "dynamic", Learning = "learning", Logical = "logical", Smart = "smart");
+
+impl Compaction {
+    /// True if probes collect the matches of a chunk over all steps of their chains.
+    pub fn is_logical(self) -> bool {
+        matches!(self, Compaction::Auto | Compaction::Logical | Compaction::Smart)
+    }
+}
 
 /// Whether joins search the bounds of inequalities in an order. The setting `join_bounds`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -24,6 +24,10 @@ configurations!(
     aggregate_spill,
     aggregate_spill_deep,
     chunks_of_3,
+    compaction_dynamic,
+    compaction_full,
+    compaction_none,
+    compaction_smart,
     fsst,
     hash_collisions,
     join_array,
@@ -75,8 +79,12 @@ fn every_configuration_is_run() {
 #[test]
 fn skip_lists_name_files_that_exist() {
     for name in ALL {
-        for (path, _) in Configuration::load(name).skips {
-            assert!(configuration::tests_directory().join(&path).exists(), "{name}: no such file: {path}");
+        let Configuration { skips, only, .. } = Configuration::load(name);
+        for path in skips.into_iter().map(|(path, _)| path).chain(only) {
+            assert!(
+                configuration::tests_directory().join(&path).exists(),
+                "{name}: no such file or directory: {path}"
+            );
         }
     }
 }

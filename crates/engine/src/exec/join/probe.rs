@@ -205,9 +205,11 @@ impl Worker {
             if self.account(&mut unmatched)? == Flow::Stop {
                 break;
             }
+            // Without logical compaction, each step of the chains gives a chunk.
+            let at_once = !self.join.context.settings.compaction.is_logical();
             if self.join.shape.gives_pairs()
-                && self.out.len() >= self.join.context.settings.chunk_rows
-                && self.give(built, chunk, next, false)? == Flow::Stop
+                && (at_once || self.out.len() >= self.join.context.settings.chunk_rows)
+                && self.give(built, chunk, next, at_once)? == Flow::Stop
             {
                 return Ok(Flow::Stop);
             }

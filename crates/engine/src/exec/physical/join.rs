@@ -237,7 +237,7 @@ impl Builder<'_> {
         let read_of_build = build_keys.iter().chain(joined.searched(Side::Build));
         let build_needed = with(&Needed::kept(joined.both.ids()), read_of_build);
         let build_filters = joined.passing(filters, Side::Build);
-        let build = self.node(joined.input(Side::Build), &build_needed, &build_filters)?;
+        let build = self.input(joined.input(Side::Build), 0, &build_needed, &build_filters)?;
         let build_recorder = build.recorder.clone();
         let expected = side::expected(join, self.columns, keeps_left);
         let slot = match joined.shape.drops_unmatched_probe_rows() {
@@ -255,11 +255,12 @@ impl Builder<'_> {
         probe_filters.extend(slot);
         let read_of_probe = || probe_keys.iter().chain(joined.searched(Side::Probe));
         let probe_needed = with(&joined.both, read_of_probe());
-        let stream = self.node(joined.input(Side::Probe), &probe_needed, &probe_filters)?;
+        let operators = self.behind + 1;
+        let stream = self.input(joined.input(Side::Probe), operators, &probe_needed, &probe_filters)?;
         let children = [&stream.recorder, &build_recorder];
         let (left, right) = if keeps_left { (children[1], children[0]) } else { (children[0], children[1]) };
         [left, right].into_iter().for_each(|child| joined.recorder.add_child(child));
-        let stream = self.compacted(stream, &joined.recorder);
+        let stream = self.compacted(stream, operators, &joined.recorder);
         let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
         let other = other_way.zip(swap).filter(|_| may_swap);
         let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));
@@ -356,7 +357,7 @@ impl Builder<'_> {
         recorder: &Arc<Recorder>,
     ) -> Result<()> {
         let needed = with(&Needed::default(), keys);
-        let stream = self.node(node, &needed, &[])?;
+        let stream = self.input(node, 0, &needed, &[])?;
         let keys = Computed::new(keys, &stream.columns)?;
         self.end(stream, Arc::new(KeysSink { keys, two_pass: two_pass.clone() }), recorder);
         Ok(())

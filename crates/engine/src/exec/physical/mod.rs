@@ -19,7 +19,7 @@ use crate::estimate::estimate_rows;
 use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
-use crate::exec::compact::Compact;
+use crate::exec::compaction::{Compact, Factory, Standing};
 use crate::exec::filter::Filter;
 use crate::exec::join::swap::Swap;
 use crate::exec::key_filter::pushed;
@@ -110,6 +110,8 @@ pub(crate) struct Builder<'a> {
     columns: &'a Columns,
     /// All joins, as `EXPLAIN` prints them.
     joins: Vec<&'a plan::Join>,
+    /// Probes and aggregations to which the rows of the node go that is being built, before they are kept.
+    behind: usize,
     pipelines: Vec<Pipeline<'a>>,
 }
 
@@ -125,7 +127,8 @@ impl<'a> Builder<'a> {
     ) -> Result<(Vec<Pipeline<'a>>, Arc<Recorder>)> {
         let mut joins = Vec::new();
         collect_joins(&plan.root, &mut joins);
-        let mut builder = Builder { context, columns: &plan.columns, joins, pipelines: Vec::new() };
+        let mut builder =
+            Builder { context, columns: &plan.columns, joins, behind: 0, pipelines: Vec::new() };
         let needed = Needed::kept(plan.output.iter().map(|output| output.column));
         let stream = builder.node(&plan.root, &needed, &[])?;
         let root = stream.recorder.clone();
@@ -235,14 +238,32 @@ impl<'a> Builder<'a> {
         Stream { parts: vec![Part { ordered, ..part }], columns: blocking.output, recorder }
     }
 
-    /// The stream with small chunks copied together, where they may be.
-    fn compacted(&self, mut stream: Stream, recorder: &Arc<Recorder>) -> Stream {
-        let types = || stream.columns.iter().map(|meta| meta.physical).collect();
-        if stream.parts.iter().any(|part| part.sparse && !part.ordered) {
-            let chunk_rows = self.context.settings.chunk_rows;
-            let operator: Arc<dyn OperatorFactory> = Arc::new(Compact { types: types(), chunk_rows });
-            for part in stream.parts.iter_mut().filter(|part| part.sparse && !part.ordered) {
-                part.operators.push((operator.clone(), recorder.clone()));
+    /// The rows of `node`, which go to `operators` probes and aggregations before they are kept.
+    fn input(
+        &mut self,
+        node: &Node,
+        operators: usize,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
+        let behind = std::mem::replace(&mut self.behind, operators);
+        let stream = self.node(node, needed, filters);
+        self.behind = behind;
+        stream
+    }
+
+    /// The stream with small chunks copied together, where they may be, on the way to `operators` probes and
+    /// aggregations.
+    fn compacted(&self, mut stream: Stream, operators: usize, recorder: &Arc<Recorder>) -> Stream {
+        let settings = &self.context.settings;
+        let types: Vec<_> = stream.columns.iter().map(|meta| meta.physical).collect();
+        for part in stream.parts.iter_mut().filter(|part| part.sparse && !part.ordered) {
+            let standing = Standing { operators, chunks: part.rows / settings.chunk_rows as f64 };
+            let compact =
+                Compact::new(settings.compaction, types.clone(), settings.chunk_rows, standing, recorder);
+            if let Some(compact) = compact {
+                let operator: Arc<dyn OperatorFactory> = Arc::new(Factory(Arc::new(compact)));
+                part.operators.push((operator, recorder.clone()));
                 part.sparse = false;
             }
         }
@@ -359,14 +380,14 @@ impl<'a> Builder<'a> {
             let own = if takes_narrow(call) { Use::Computed } else { Use::Kept };
             call.args.iter().for_each(|arg| below.add_expr(arg, own));
         }
-        let input = self.node(&plan.input, &below, filters)?;
+        let input = self.input(&plan.input, 1, &below, filters)?;
         let groups = estimate_rows(node, self.columns);
         let recorder = self.recorder(node);
         let context = recorder.context(self.context);
         let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, &context, &recorder)?;
         let folds = self.context.settings.optimize && blocking.sink.takes_stored();
         let input = if folds { input.leaving_stored() } else { input };
-        let input = self.compacted(input, &recorder);
+        let input = self.compacted(input, 1, &recorder);
         Ok(self.block(node, input, blocking, recorder))
     }
 
@@ -376,7 +397,7 @@ impl<'a> Builder<'a> {
             return self.first_rows(node, &plan.input, 0, Some(1), &Needed::default());
         }
         let needed = Needed::kept(plan.keys.iter().copied());
-        let input = self.node(&plan.input, &needed, filters)?;
+        let input = self.input(&plan.input, 0, &needed, filters)?;
         let groups = estimate_rows(node, self.columns);
         let recorder = self.recorder(node);
         let blocking =
@@ -396,7 +417,7 @@ impl<'a> Builder<'a> {
             return self.node(&plan.input, needed, filters);
         }
         let below = with(needed, plan.exprs());
-        let input = self.node(&plan.input, &below, filters)?;
+        let input = self.input(&plan.input, 0, &below, filters)?;
         let (layout, project) = WindowLayout::new(&input.columns, |id| needed.contains(&id), plan, &calls)?;
         let recorder = self.recorder(node);
         recorder.add_child(&input.recorder);
@@ -415,7 +436,7 @@ impl<'a> Builder<'a> {
         filters: &[Pushed],
     ) -> Result<Stream> {
         let below = with(needed, plan.keys.iter().map(|key| &key.expr));
-        let input = self.node(&plan.input, &below, filters)?;
+        let input = self.input(&plan.input, 0, &below, filters)?;
         let recorder = self.recorder(node);
         // A sort keeps what it is given.
         let kept: Vec<ColumnMeta> =
@@ -468,7 +489,7 @@ impl<'a> Builder<'a> {
         for (input, columns) in &set.inputs {
             let below = Needed::kept(places.iter().map(|&place| columns[place]));
             let filters: Vec<Pushed> = filters.iter().filter_map(|f| f.in_branch(set, columns)).collect();
-            let stream = self.node(input, &below, &filters)?;
+            let stream = self.input(input, 0, &below, &filters)?;
             recorder.add_child(&stream.recorder);
             let find = |&place: &usize| find(&stream.columns, columns[place]);
             let positions = places.iter().map(find).collect::<Result<Vec<_>>>()?;

@@ -202,7 +202,7 @@ fn check_joins(case: &Case, seed: u64) {
     let (l, lid) = values(&mut columns, "l", &types, left.clone());
     let (r, rid) = values(&mut columns, "r", &types, right.clone());
     let mark = columns.add("mark", DataType::Boolean, true);
-    for kind in [
+    let kinds = [
         JoinKind::Inner,
         JoinKind::Left,
         JoinKind::Right,
@@ -213,10 +213,13 @@ fn check_joins(case: &Case, seed: u64) {
         JoinKind::Mark { mark, null_aware: true },
         JoinKind::Mark { mark, null_aware: false },
         JoinKind::Single,
-    ] {
+    ];
+    for (number, kind) in kinds.into_iter().enumerate() {
         if kind == JoinKind::NullAwareAnti && case.keys.len() != 1 {
             continue;
         }
+        // A quarter of the contexts; over the cases, each kind comes under all of them.
+        let contexts = join_contexts().into_iter().skip((seed as usize + number) % 4).step_by(4).collect();
         let on = case.keys.iter().map(|&(key, null_equals_null)| JoinKey {
             left: columns.expr(lid[key]),
             right: columns.expr(rid[key]),
@@ -229,9 +232,9 @@ fn check_joins(case: &Case, seed: u64) {
         let plan = plan(Node::Join(join), &columns);
         let what = format!("{kind:?}, seed {seed}, {:?} rows, residual {}", case.rows, case.residual);
         match twin(kind, case, &left, &right) {
-            Some(expected) => check_under(join_contexts(), &plan, &expected, &what),
+            Some(expected) => check_under(contexts, &plan, &expected, &what),
             None => {
-                for context in join_contexts() {
+                for context in contexts {
                     assert!(run(&plan, &context).is_err(), "{what} must fail");
                 }
             }

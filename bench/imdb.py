@@ -1,0 +1,89 @@
+"""Thirty queries with many joins over a database like IMDB (imdb_data.py, imdb.sql): strategies of chunk compaction,
+DuckDB and Hyper, in turns.
+
+    make bench-imdb SCALE=0.1
+
+One thread, as in the paper's section 7, unless `--threads` says otherwise. Medians in milliseconds; a star is the best
+strategy. Before the times it prints what Table 1 of the paper has: rows a chunk that leaves a join, and chunks.
+"""
+
+import argparse
+import re
+import statistics
+
+from engines import ROOT, Worker, alternate, geometric_mean, keep, load, tables_in
+from imdb_data import generate
+
+STRATEGIES = ["none", "full", "binary", "dynamic", "learning", "logical", "smart", "auto"]
+
+
+def queries():
+    lines = (ROOT / "bench" / "imdb.sql").read_text().splitlines()
+    return dict(line.split(": ", 1) for line in lines if not line.startswith("--"))
+
+
+class Strategies:
+    """One process of ours that runs each query under a strategy: `alternate` takes it for several engines."""
+
+    def __init__(self, worker, strategy):
+        self.worker, self.strategy = worker, strategy
+
+    def ask(self, **command):
+        answer = self.worker.ask(do="query", sql=f"SET compaction = '{self.strategy}'")
+        return answer if "error" in answer else self.worker.ask(**command)
+
+
+def chunks_of_joins(threads, data):
+    """Rows and chunks that leave joins, from EXPLAIN ANALYZE without join filters."""
+    import entasis
+
+    connection = entasis.connect(threads=threads)
+    for table, path in tables_in(data).items():
+        connection.execute(f"CREATE TABLE {table} AS SELECT * FROM '{path}'")
+    connection.execute("SET compaction = 'none'")
+    connection.execute("SET join_filter = 'off'")
+    rows = chunks = joins = 0
+    for sql in queries().values():
+        for (line,) in connection.execute("EXPLAIN ANALYZE " + sql).fetchall():
+            if found := re.search(r"Join.*\((\d+) rows, (\d+) chunks", line):
+                rows, chunks, joins = rows + int(found[1]), chunks + int(found[2]), joins + 1
+    return rows, chunks, joins
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", type=float, default=0.1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rivals", default="duckdb,hyper")
+    arguments = parser.parse_args()
+    data = generate(arguments.scale, ROOT / "bench" / "data" / f"imdb-{arguments.scale:g}")
+    rows, chunks, joins = chunks_of_joins(arguments.threads, data)
+    print(f"{joins} joins give {chunks} chunks of {rows / max(1, chunks):.0f} rows (paper: 54), without join filters and compaction")
+    own = Worker("entasis", arguments.threads)
+    rivals = {name: Worker(name, arguments.threads) for name in arguments.rivals.split(",") if name}
+    load({"entasis": own, **rivals}, tables_in(data))
+    sides = {strategy: Strategies(own, strategy) for strategy in STRATEGIES} | rivals
+    print(f"{'':8}" + "".join(f"{side:>10}" for side in sides))
+    content, totals = {}, {side: [] for side in sides}
+    for name, sql in queries().items():
+        times, _, errors = alternate(sides, sql, arguments.rounds)
+        medians = {side: statistics.median(times[side]) if times[side] else None for side in sides}
+        best = min(medians[strategy] for strategy in STRATEGIES if medians[strategy])
+        cells = (f"{'—' if time is None else f'{time:.1f}' + ('*' if time == best else ' ')!s:>10}" for time in medians.values())
+        print(f"{name:8}" + "".join(cells) + (f"  {errors}" if errors else ""), flush=True)
+        content[name] = medians | ({"errors": errors} if errors else {})
+        for side, time in medians.items():
+            totals[side].append(time)
+    sums = {side: sum(time for time in times if time) for side, times in totals.items()}
+    print(f"{'total':8}" + "".join(f"{total:10.0f}" for total in sums.values()))
+    means = {side: geometric_mean([a / b for a, b in zip(totals["auto"], times) if a and b]) for side, times in totals.items()}
+    print(f"{'auto to':8}" + "".join(f"{mean:10.2f}" for mean in means.values()) + "  (geometric mean)")
+    head = {"scale": arguments.scale, "threads": arguments.threads, "rounds": arguments.rounds, "chunks of joins": chunks, "rows of joins": rows}
+    keep("joins over a database like IMDB", f"imdb-{arguments.scale:g}", head | {"queries": content, "totals": sums})
+    own.end()
+    [rival.end() for rival in rivals.values()]
+
+
+if __name__ == "__main__":
+    main()

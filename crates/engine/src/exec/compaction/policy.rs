@@ -1,0 +1,200 @@
+//! Which chunks are small: the thresholds of the strategies (section 3.4 of the paper).
+//!
+//! | strategy | chunks that are copied |
+//! |---|---|
+//! | full | all that are not full |
+//! | binary | of at most 128 of 2048 rows |
+//! | dynamic | of at most what the [cost model](super::costs) gives for their mean size, measured as it runs |
+//! | learning | of at most what the [learner](super::learner) tries |
+
+use super::Standing;
+use super::costs::{Behind, Costs};
+use super::learner::{ARMS, Learner};
+use crate::settings::Compaction;
+use crate::sync::{Mutex, PoisonError};
+use entasis_vector::CHUNK_ROWS;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The threshold of binary compaction is this part of a full chunk.
+const SMALL_PART: usize = 16;
+/// Dynamic compaction computes its threshold anew after so many chunks.
+const CHUNKS_A_LOOK: u64 = 64;
+/// Nothing is learned of fewer chunks than that: each threshold is to be tried eight times, some of them over
+/// dozens of chunks.
+const CHUNKS_TO_LEARN: f64 = 1024.0;
+
+/// How all workers decide.
+pub(super) enum Policy {
+    /// By a fixed threshold.
+    Fixed { name: &'static str, threshold: usize },
+    /// By the cost model.
+    Dynamic { costs: Costs, operators: usize, chunk_rows: usize, last: Arc<Mutex<usize>> },
+    /// By trying.
+    Learning { learner: Arc<Mutex<Learner>>, chunk_rows: usize },
+}
+
+/// One worker's thresholds.
+pub(super) trait Thresholds: Send {
+    /// The threshold for a chunk of `rows` rows, which comes now.
+    fn before(&mut self, rows: usize) -> usize;
+
+    /// The chunk has been copied or passed on; `is_empty`: nothing is held back.
+    fn after(&mut self, rows: usize, is_empty: bool) {
+        let _ = (rows, is_empty);
+    }
+}
+
+impl Policy {
+    /// That of a setting, for rows of `bytes` bytes; `None` if nothing is copied.
+    pub(super) fn of(
+        compaction: Compaction,
+        chunk_rows: usize,
+        bytes: usize,
+        standing: Standing,
+    ) -> Option<Policy> {
+        let binary = (chunk_rows / SMALL_PART).max(1).min(chunk_rows);
+        let binary = Policy::Fixed { name: "binary", threshold: binary };
+        Some(match compaction {
+            Compaction::None | Compaction::Logical => return None,
+            Compaction::Auto | Compaction::Binary => binary,
+            Compaction::Full => Policy::Fixed { name: "full", threshold: chunk_rows },
+            Compaction::Dynamic => {
+                let costs = Costs::of_row_bytes(bytes);
+                Policy::Dynamic { costs, operators: standing.operators, chunk_rows, last: Arc::default() }
+            }
+            // Chunks that are smaller than usual are for tests, which have few of them.
+            Compaction::Learning | Compaction::Smart
+                if standing.chunks < CHUNKS_TO_LEARN && chunk_rows == CHUNK_ROWS =>
+            {
+                binary
+            }
+            Compaction::Learning | Compaction::Smart => {
+                Policy::Learning { learner: Arc::default(), chunk_rows }
+            }
+        })
+    }
+
+    /// One worker's thresholds.
+    pub(super) fn worker(&self) -> Box<dyn Thresholds> {
+        match self {
+            Policy::Fixed { threshold, .. } => Box::new(Fixed(*threshold)),
+            Policy::Dynamic { costs, operators, chunk_rows, last } => Box::new(Dynamic {
+                costs: *costs,
+                operators: *operators,
+                chunk_rows: *chunk_rows,
+                rows: 0,
+                chunks: 0,
+                threshold: *chunk_rows / SMALL_PART,
+                last: last.clone(),
+            }),
+            Policy::Learning { learner, chunk_rows } => Box::new(Trying {
+                learner: learner.clone(),
+                chunk_rows: *chunk_rows,
+                trial: None,
+                first: None,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Fixed { name, threshold } => write!(f, "{name}: up to {threshold} rows"),
+            Policy::Dynamic { last, .. } => {
+                write!(f, "dynamic: up to {} rows", last.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+            Policy::Learning { learner, .. } => {
+                let learner = learner.lock().unwrap_or_else(PoisonError::into_inner);
+                let all: u64 = learner.taken.iter().sum();
+                f.write_str("learning: ")?;
+                let taken = ARMS.iter().zip(&learner.taken).filter(|(_, taken)| **taken > 0);
+                for (number, (arm, taken)) in taken.enumerate() {
+                    let comma = if number > 0 { ", " } else { "" };
+                    write!(f, "{comma}up to {arm} rows {:.0} %", 100.0 * *taken as f64 / all as f64)?;
+                }
+                if learner.resets > 0 { write!(f, "; began anew {} times", learner.resets) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+struct Fixed(usize);
+
+impl Thresholds for Fixed {
+    fn before(&mut self, _: usize) -> usize {
+        self.0
+    }
+}
+
+/// The mean size of the chunks says how far the operators below cut them; those behind are taken to do the
+/// same, and to give as many rows as they take.
+struct Dynamic {
+    costs: Costs,
+    operators: usize,
+    chunk_rows: usize,
+    rows: u64,
+    chunks: u64,
+    threshold: usize,
+    last: Arc<Mutex<usize>>,
+}
+
+impl Thresholds for Dynamic {
+    fn before(&mut self, rows: usize) -> usize {
+        self.rows += rows as u64;
+        self.chunks += 1;
+        if self.chunks.is_multiple_of(CHUNKS_A_LOOK) {
+            let reduces = self.chunk_rows as f64 * self.chunks as f64 / self.rows as f64;
+            let behind = Behind { operators: self.operators, reduces, multiplies: 1.0 };
+            self.threshold = self.costs.threshold(&behind, self.chunk_rows);
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = self.threshold;
+        }
+        self.threshold
+    }
+}
+
+/// Tries thresholds; a trial lasts until nothing is held back.
+struct Trying {
+    learner: Arc<Mutex<Learner>>,
+    chunk_rows: usize,
+    trial: Option<Trial>,
+    /// The nanoseconds a row of the first trial, with which others are compared.
+    first: Option<f64>,
+}
+
+struct Trial {
+    arm: usize,
+    began: Instant,
+    /// Nanoseconds in the chunks so far: what is between them is not the pipeline's behind.
+    nanoseconds: u64,
+    rows: u64,
+}
+
+impl Thresholds for Trying {
+    fn before(&mut self, _: usize) -> usize {
+        let learner = &self.learner;
+        let trial = self.trial.get_or_insert_with(|| Trial {
+            arm: learner.lock().unwrap_or_else(PoisonError::into_inner).select(),
+            began: Instant::now(),
+            nanoseconds: 0,
+            rows: 0,
+        });
+        trial.began = Instant::now();
+        ARMS[trial.arm] * self.chunk_rows / CHUNK_ROWS
+    }
+
+    fn after(&mut self, rows: usize, is_empty: bool) {
+        let Some(trial) = &mut self.trial else { return };
+        trial.nanoseconds += trial.began.elapsed().as_nanos() as u64;
+        trial.rows += rows as u64;
+        if is_empty {
+            let (arm, each) = (trial.arm, (trial.nanoseconds.max(1)) as f64 / trial.rows as f64);
+            let first = *self.first.get_or_insert(each);
+            let reward = (0.5 * first / each).min(1.0);
+            self.learner.lock().unwrap_or_else(PoisonError::into_inner).reward(arm, reward);
+            self.trial = None;
+        }
+    }
+}
