@@ -6,9 +6,9 @@ use crate::block::{Block, Codes, StringBytes, Values, cells, with_fixed};
 use entasis_vector::{Buffer, Native, Value, bitmap};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Appends a block of a column. Slots whose bit in `live` is not set, and those beyond the bits, come back as
-/// zeros wherever others may write them while this looks: so the bytes, and their checksum, are those of the
-/// version that the bits belong to.
+/// Appends a block of a column. Slots whose bit in `live` is not set, and those beyond the bits, become zeros
+/// wherever others may write them meanwhile: so the bytes, and their checksum, are those of the version that
+/// the bits belong to.
 pub fn write(block: &Block, column: Column, live: &[u64], out: &mut Vec<u8>) {
     let is_held = |physical: &_| *physical == column.physical;
     let physical = PHYSICAL.iter().position(is_held).unwrap_or_default() as u8;
@@ -29,7 +29,7 @@ pub fn write(block: &Block, column: Column, live: &[u64], out: &mut Vec<u8>) {
     Slots { column, slots, live }.write(&block.values, out);
 }
 
-/// What values are written of.
+/// The context in which values are written.
 #[derive(Clone, Copy)]
 struct Slots<'a> {
     column: Column,
@@ -118,7 +118,7 @@ impl Slots<'_> {
                 out.push(4);
                 self.write_buffer::<u32>(buffer, out);
             }
-            // Never written, so that no slot changes.
+            // These are never written in place, so no slot changes.
             Codes::Packed(packed) => {
                 out.push(PACKED + packed.width() as u8);
                 out.extend_from_slice(packed.buffer().as_slice::<u8>());
@@ -126,7 +126,7 @@ impl Slots<'_> {
         }
     }
 
-    /// The slots of a buffer, those that are not live as zeros.
+    /// The slots of a buffer, with zeros for those that are not live.
     fn write_buffer<T: Native>(&self, buffer: &Buffer, out: &mut Vec<u8>) {
         let mut copy = cells::copy::<T>(buffer, self.slots, self.slots);
         let dead = (0..self.slots).filter(|slot| !self.is_live(*slot));
