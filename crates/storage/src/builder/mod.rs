@@ -23,7 +23,7 @@ use std::slice::from_ref;
 
 /// Blocks may share a piece of memory if at most one part in so many of it is wasted.
 const WASTE: usize = 16;
-/// Fewer blocks do not get a piece of their own.
+/// Fewer blocks than this do not get a piece of their own.
 const FEW_TOGETHER: usize = 8;
 
 /// Takes values of one column, in order, and returns blocks of 1024.

@@ -212,7 +212,7 @@ impl LogReader {
         Ok(Some((header, payload)))
     }
 
-    /// True if a frame continues after the last one that was read. Within a run it always does; a later run
+    /// True if a frame follows the last one that was read. Within a run it always does; a later run
     /// starts at the end that its opening found, which may be earlier than before if a disk failed.
     fn follows_the_last(&self, header: &FrameHeader) -> Result<bool> {
         let Some(last) = self.last.filter(|last| last.run < header.run) else { return Ok(true) };
