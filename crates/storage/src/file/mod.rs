@@ -234,7 +234,7 @@ impl DataFile {
         self.put(run, payload)
     }
 
-    /// Writes a payload to pages allocated for it.
+    /// Writes a payload to pages that were taken for it.
     fn put(&self, run: Run, payload: &[u8]) -> Result<Extent> {
         let offset = run.start * PAGE;
         let bytes = payload.len() as u64;

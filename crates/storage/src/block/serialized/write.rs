@@ -6,9 +6,9 @@ use crate::block::{Block, Codes, StringBytes, Values, cells, with_fixed};
 use entasis_vector::{Buffer, Native, Value, bitmap};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Appends a block of a column. Slots whose bit in `live` is not set, and those beyond the bits, become zeros
-/// wherever others may write them meanwhile: so the bytes, and their checksum, are those of the version that
-/// the bits belong to.
+/// Appends a block of a column. Slots whose bit in `live` is not set, and those beyond the bits, come back as
+/// zeros wherever others may write them while this looks: so the bytes, and their checksum, are those of the
+/// version that the bits belong to.
 pub fn write(block: &Block, column: Column, live: &[u64], out: &mut Vec<u8>) {
     let is_held = |physical: &_| *physical == column.physical;
     let physical = PHYSICAL.iter().position(is_held).unwrap_or_default() as u8;
@@ -29,7 +29,7 @@ pub fn write(block: &Block, column: Column, live: &[u64], out: &mut Vec<u8>) {
     Slots { column, slots, live }.write(&block.values, out);
 }
 
-/// The context in which values are written.
+/// What values are written of.
 #[derive(Clone, Copy)]
 struct Slots<'a> {
     column: Column,
