@@ -1,6 +1,6 @@
-//! Arrays: as many values as are known beforehand, zeroed, in a buffer of their own.
+//! Arrays: a number of values that is known beforehand, zeroed, in a buffer of their own.
 //!
-//! What a `Vec` does not give: large ones stand in huge pages.
+//! Unlike a `Vec`, large arrays are in huge pages.
 
 use crate::buffer::{Buffer, Native};
 use std::ops::{Deref, DerefMut};
@@ -14,7 +14,7 @@ pub struct Array<T> {
 }
 
 impl<T: Native> Array<T> {
-    /// So many values, all zero.
+    /// That many values, all zero.
     pub fn zeroed(len: usize) -> Array<T> {
         Array { buffer: Buffer::zeroed(len * size_of::<T>()), len, of: std::marker::PhantomData }
     }

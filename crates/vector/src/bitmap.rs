@@ -1,4 +1,4 @@
-//! Bitmaps: one bit a row, in words of 64, least significant first. Validity (1 = not NULL) and marks.
+//! Bitmaps: one bit per row, in words of 64, least significant first. Validity (1 = not NULL) and marks.
 
 /// A growable bitmap that owns its words. Vectors keep theirs in a [`crate::Buffer`] and use the functions
 /// below.

@@ -3,7 +3,7 @@
 //! A buffer has a fixed capacity and is always fully initialized (zeroed at birth), so every bit pattern in
 //! it is a value. It is shared by `Arc`; a register of the expression machine writes it again for the next
 //! chunk iff nobody else holds it ([`unique`]), which is how a pipeline runs without allocating. Buffers that
-//! are read one after the other may stand side by side in one piece of memory ([`Buffer::put_together`]).
+//! are read in sequence may be contiguous in one piece of memory ([`Buffer::put_together`]).
 //!
 //! This is a leaf module with `unsafe`: raw allocation and the reinterpretation of bytes. Its safe twin is
 //! the test below that reads every native type back.
@@ -47,11 +47,11 @@ pub struct Buffer {
     bytes: *mut u8,
     /// Cache lines.
     lines: u32,
-    /// Where the piece of memory begins that it is a part of: so many cache lines before; 0 if it is none.
+    /// How many cache lines before it its piece of memory begins; 0 if it is no part of a piece.
     piece: u32,
 }
 
-/// Values of one type, to be written as those of another one that is as wide.
+/// Values of one type, to be written as those of another type of the same width.
 ///
 /// # Panics
 /// If the types differ in size or alignment.
@@ -62,17 +62,18 @@ pub fn seen_as_mut<T: Native, U: Native>(values: &mut [T]) -> &mut [U] {
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<U>(), values.len()) }
 }
 
-/// The head of a piece of memory that several buffers share: the line before the first of them.
+/// The header of a piece of memory that several buffers share: the line before the first of them.
 #[repr(C, align(64))]
 struct Piece {
-    /// Buffers that are left.
+    /// The number of buffers left.
     buffers: AtomicUsize,
-    /// Cache lines, with this one.
+    /// Cache lines, including this one.
     lines: u32,
 }
 
 impl Piece {
-    /// Zeroed memory of so many cache lines, the first of which is the head of what so many buffers share.
+    /// Zeroed memory of so many cache lines, the first of which is the header of a piece that so many buffers
+    /// share.
     fn allocate(buffers: usize, lines: u32) -> *mut u8 {
         let start = allocate(lines);
         // SAFETY: the first line, which no buffer has.
@@ -112,11 +113,11 @@ impl Buffer {
         buffer
     }
 
-    /// Bytes of a piece of memory that several buffers share, beside theirs.
+    /// Bytes of a piece of memory that several buffers share, besides theirs.
     pub const PIECE_HEAD: usize = ALIGNMENT;
 
-    /// Zeroed buffers of at least so many bytes each, side by side in one piece of memory, which is given
-    /// back with the last of them.
+    /// Zeroed buffers of at least so many bytes each, contiguous in one piece of memory, which is freed with
+    /// the last of them.
     ///
     /// # Panics
     /// If they have 256 GiB or more together.
@@ -131,7 +132,7 @@ impl Buffer {
         let mut at = 1;
         let part = |&capacity: &usize| {
             let lines = lines_for(capacity) as u32;
-            // SAFETY: all parts lie behind each other in the lines that were added up.
+            // SAFETY: the parts are consecutive within the lines that were allocated.
             let bytes = unsafe { start.add(at as usize * ALIGNMENT) };
             let buffer = Buffer { bytes, lines, piece: at };
             at += lines;
@@ -140,17 +141,17 @@ impl Buffer {
         capacities.iter().map(part).collect()
     }
 
-    /// Moves some buffers to one piece of memory, side by side in their order, which is given back with the
-    /// last of them.
-    // PERF: who reads one after the other reads twice as fast: the processor goes on ahead of him, which it
-    // does not where each is a kilobyte somewhere (docs/design/compression.md).
+    /// Moves some buffers to one piece of memory, contiguous in their order, which is freed with the last of
+    /// them.
+    // PERF: sequential reads are twice as fast, as the processor prefetches, which it does not if each buffer
+    // is a kilobyte somewhere else (docs/design/compression.md).
     pub fn put_together(buffers: &mut [&mut Buffer]) {
         let lines = buffers.iter().try_fold(1u32, |lines, buffer| lines.checked_add(buffer.lines));
         let Some(lines) = lines.filter(|_| buffers.len() > 1) else { return };
         let start = Piece::allocate(buffers.len(), lines);
         let mut at = 1;
         for buffer in buffers {
-            // SAFETY: all parts lie behind each other in the lines that were added up.
+            // SAFETY: the parts are consecutive within the lines that were allocated.
             let bytes = unsafe { start.add(at as usize * ALIGNMENT) };
             let mut moved = Buffer { bytes, lines: buffer.lines, piece: at };
             moved.as_mut_slice::<u8>().copy_from_slice(buffer.as_slice::<u8>());
@@ -159,7 +160,7 @@ impl Buffer {
         }
     }
 
-    /// The values of some buffers as one slice, if they stand side by side; so does one alone.
+    /// The values of some buffers as one slice, if they are contiguous, as a single one always is.
     pub fn joined<T: Native>(buffers: &[Buffer]) -> Option<&[T]> {
         let (first, others) = buffers.split_first()?;
         let mut lines = first.lines as usize;
@@ -184,7 +185,7 @@ impl Buffer {
         self.lines as usize * ALIGNMENT
     }
 
-    /// The first byte, for whoever writes to a buffer that others read: the storage's slots.
+    /// The first byte, for writers of a buffer that others read: the storage's slots.
     pub fn as_ptr(&self) -> *mut u8 {
         self.bytes
     }
@@ -209,13 +210,13 @@ impl Drop for Buffer {
             // SAFETY: allocated in `zeroed` with as many lines.
             return unsafe { free(self.bytes, self.lines) };
         }
-        // SAFETY: whoever has made the piece has put the head there, and this buffer is one of those that
-        // keep it.
+        // SAFETY: the maker of the piece has put the header there, and this buffer is one of those that keep
+        // it.
         unsafe {
             let start = self.bytes.sub(self.piece as usize * ALIGNMENT);
             let piece = start.cast::<Piece>();
             if (*piece).buffers.fetch_sub(1, Ordering::Release) == 1 {
-                // Whatever others did with their parts has been done.
+                // All accesses of others to their parts happened before.
                 fence(Ordering::Acquire);
                 free(start, (*piece).lines);
             }
@@ -228,14 +229,14 @@ fn layout(lines: u32) -> Layout {
     Layout::from_size_align(bytes, ALIGNMENT).expect("a buffer is smaller than the address space")
 }
 
-/// Zeroed memory of so many cache lines, which are not none.
+/// Zeroed memory of so many cache lines, at least one.
 fn allocate(lines: u32) -> *mut u8 {
     assert!(lines > 0);
     pages::allocate(layout(lines))
 }
 
 /// # Safety
-/// [`allocate`] gave these bytes for as many lines, and nobody has them any more.
+/// [`allocate`] returned these bytes for as many lines, and nobody uses them any more.
 unsafe fn free(bytes: *mut u8, lines: u32) {
     // SAFETY: the caller's promise.
     unsafe { pages::free(bytes, layout(lines)) }
@@ -247,10 +248,10 @@ impl std::fmt::Debug for Buffer {
     }
 }
 
-/// The buffer in `slot` for writing: the one that is there if nobody else holds it and it is large enough,
-/// else a new one. In a pipeline at rest it is always the old one.
+/// The buffer in `slot` for writing: the existing one if nobody else holds it and it is large enough,
+/// otherwise a new one. In a warm pipeline it is always the existing one.
 pub fn unique(slot: &mut Arc<Buffer>, capacity: usize) -> &mut Buffer {
-    // PERF: a load, where `get_mut` exchanges. Nobody makes weak references.
+    // PERF: this is a load, where `get_mut` needs an exchange. There are no weak references.
     if Arc::strong_count(slot) > 1 || slot.capacity() < capacity {
         *slot = Arc::new(Buffer::zeroed(capacity));
     }
@@ -301,7 +302,7 @@ mod tests {
             let ends = part.iter().map(|buffer| buffer.as_ptr().wrapping_add(buffer.capacity()));
             assert!(ends.zip(&part[1..]).all(|(end, next)| end == next.as_ptr()));
         }
-        // Once more, with parts of two pieces; then they go in an order of no use, on two threads.
+        // Again, with parts of two pieces; then they are dropped in an arbitrary order, on two threads.
         let mut mixed: Vec<Buffer> = all.iter_mut().flat_map(|part| part.drain(5..10)).collect();
         Buffer::put_together(&mut mixed.iter_mut().collect::<Vec<_>>());
         let check = |buffer: &Buffer, n: usize| assert_eq!(buffer.as_slice::<u64>()[..n * 5], values(n));

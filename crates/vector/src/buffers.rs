@@ -1,9 +1,9 @@
-//! Buffers one after the other, that hold the parts of one list of values.
+//! A list of buffers that hold the parts of one list of values.
 //!
-//! Who reads a value here and another there has to find its part first, unless all parts stand [side by
-//! side](Buffer::side_by_side) and are as long as each other. Whether they do is found out once, when they
-//! come together, and forgotten as soon as anyone may change a part: so [`Buffers::joined`] takes no longer
-//! the more parts there are.
+//! A random read has to find the part of its value first, unless all parts are
+//! [contiguous](Buffer::side_by_side) and equally long. Whether they are is determined once, when they are
+//! put together, and forgotten as soon as a part may change: so the time of [`Buffers::joined`] does not
+//! depend on the number of parts.
 //!
 //! This is a leaf module with `unsafe`: a slice over several buffers. Its twin is the test below, which reads
 //! part by part.
@@ -12,11 +12,11 @@
 use crate::buffer::{Buffer, Native};
 use std::ops::{Deref, DerefMut};
 
-/// See the module. Read, they are a slice of buffers.
+/// See the module. For reading they are a slice of buffers.
 #[derive(Debug, Default)]
 pub struct Buffers {
     parts: Vec<Buffer>,
-    /// Bytes of all, if they stand side by side and all but the last have as many; 0: who knows.
+    /// The total bytes, if the parts are contiguous and all but the last are equally long; 0: unknown.
     joined_bytes: usize,
 }
 
@@ -30,7 +30,7 @@ impl From<Vec<Buffer>> for Buffers {
 }
 
 impl Buffers {
-    /// The values of all parts as one slice, if they stand side by side and each but the last is known to
+    /// The values of all parts as one slice, if the parts are contiguous and each but the last is known to
     /// have exactly `part` values.
     #[inline(always)]
     pub fn joined<T: Native>(&self, part: usize) -> Option<&[T]> {
@@ -38,14 +38,14 @@ impl Buffers {
         let are_even = self.parts.len() == 1 || first.capacity() == part * size_of::<T>();
         (self.joined_bytes > 0 && are_even).then(|| {
             // SAFETY: as in `Buffer::joined`, which has given as many bytes from there. The parts are the
-            // same since, and borrowed: whoever gets to change one makes them unknown.
+            // same since, and borrowed: access that may change one makes them unknown.
             unsafe {
                 std::slice::from_raw_parts(first.as_ptr().cast::<T>(), self.joined_bytes / size_of::<T>())
             }
         })
     }
 
-    /// One more.
+    /// Adds a part.
     pub fn push(&mut self, part: Buffer) {
         self.parts_mut().push(part);
     }
@@ -55,7 +55,7 @@ impl Buffers {
         self.parts_mut().resize_with(count, part);
     }
 
-    /// The parts, whoever may change which ones there are.
+    /// The parts, for adding, removing or replacing some.
     fn parts_mut(&mut self) -> &mut Vec<Buffer> {
         self.joined_bytes = 0;
         &mut self.parts
@@ -96,7 +96,7 @@ impl IntoIterator for Buffers {
 mod tests {
     use super::*;
 
-    /// Parts of so many values, side by side, that count on.
+    /// Contiguous parts of so many values, which count up.
     fn parts(counts: &[usize]) -> Vec<Buffer> {
         let mut parts = Buffer::side_by_side(&counts.iter().map(|count| count * 8).collect::<Vec<_>>());
         let mut next = 0..;

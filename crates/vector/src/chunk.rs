@@ -8,7 +8,7 @@
 //! A scan makes one group. A filter narrows each group's selection once, however many columns it has. A join
 //! leaves the probe side's columns where they are, composes their selection with the rows that matched, and
 //! adds the build side's columns as a group of its own. So columns are copied only when a kernel needs them
-//! side by side.
+//! aligned.
 
 use crate::buffer::Buffer;
 use crate::selection::Selection;
@@ -18,7 +18,7 @@ use crate::value::Value;
 use crate::vector::Vector;
 use std::sync::Arc;
 
-/// A vector and the group whose selection says where the chunk's rows stand in it.
+/// A vector and the group whose selection maps the chunk's rows to its positions.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// The values.
@@ -50,7 +50,7 @@ impl Chunk {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Drops columns and groups (their memory stays with whoever else holds the vectors) and sets the row
+    /// Drops columns and groups (their memory stays with other holders of the vectors) and sets the row
     /// count.
     pub fn reset(&mut self, len: usize) {
         self.columns.clear();
@@ -58,8 +58,8 @@ impl Chunk {
         self.stored = None;
         self.len = len;
     }
-    /// Says that the rows are still stored. There are no columns and there may be any number of rows; only a
-    /// sink that has asked for it gets such a chunk, and what passes it on.
+    /// Declares that the rows are still stored. There are no columns and there may be any number of rows;
+    /// only a sink that has requested such chunks gets them, and operators that pass them on.
     pub fn push_stored(&mut self, stored: Arc<dyn Stored>) {
         self.stored = Some(stored);
     }
@@ -99,7 +99,7 @@ impl Chunk {
     pub fn groups(&self) -> &[Selection] {
         &self.groups
     }
-    /// The positions of the rows in column `i`, or `None` if row r stands at position r.
+    /// The positions of the rows in column `i`, or `None` if row r is at position r.
     #[inline]
     pub fn positions(&self, i: usize) -> Option<&[u16]> {
         self.groups[self.columns[i].group].indices(self.len)
@@ -111,7 +111,7 @@ impl Chunk {
     }
 
     /// Keeps the rows that `picks` names, in that order; a row may be named again. `spares` are the buffers
-    /// that selections are written to, one a group, grown as needed; they belong to the calling operator.
+    /// that selections are written to, one per group, grown as needed; they belong to the calling operator.
     pub fn select(&mut self, picks: &[u16], spares: &mut Vec<Arc<Buffer>>) {
         while spares.len() < self.groups.len() {
             spares.push(Arc::new(Buffer::zeroed(0)));

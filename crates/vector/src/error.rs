@@ -1,4 +1,4 @@
-//! Errors that say who is at fault and what may be done about it (design.md, decision 14).
+//! Errors that say who is at fault and what can be done about it.
 //!
 //! One opaque type for the whole workspace: a kind to decide on, a message to read, and, where the error
 //! points into the text of a statement, the place.
@@ -8,19 +8,19 @@ use std::fmt;
 /// The result of everything that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Who is at fault, and with it what may be done.
+/// Who is at fault, and so what can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The statement or its data are wrong: unknown names, type errors, overflow, malformed files. Change the
     /// input.
     Input,
-    /// The feature is known and not there yet. The message names it.
+    /// The feature is known but not supported yet. The message names it.
     NotSupported,
     /// A constraint of a table refuses the change.
     Constraint,
     /// Another transaction was first. Retry.
     Conflict,
-    /// A limit was reached: memory, nesting. Raise it or ask for less.
+    /// A limit was reached: memory, nesting. Raise it or request less.
     Resource,
     /// The statement was cancelled.
     Interrupted,
@@ -28,7 +28,7 @@ pub enum ErrorKind {
     Io,
     /// Stored bytes are not what was written.
     Corruption,
-    /// A defect of Entasis. The statement failed, the database goes on.
+    /// A defect of Entasis. The statement failed, the database continues.
     Internal,
 }
 
@@ -71,11 +71,11 @@ pub mod sqlstate {
     pub const PARAMETERS: &str = "07001";
     /// A statement that changes one row twice.
     pub const CARDINALITY: &str = "21000";
-    /// A value is too great for its type.
+    /// A value is too large for its type.
     pub const OUT_OF_RANGE: &str = "22003";
     /// A division by zero.
     pub const DIVISION_BY_ZERO: &str = "22012";
-    /// A text that is none of a type.
+    /// A text that is no value of a type.
     pub const INVALID_TEXT: &str = "22P02";
     /// A change that foreign keys would have to make twice.
     pub const TRIGGERED_CHANGE: &str = "27000";
@@ -83,23 +83,23 @@ pub mod sqlstate {
     pub const NOT_NULL: &str = "23502";
     /// A row without its partner in another table, or the other way round.
     pub const FOREIGN_KEY: &str = "23503";
-    /// A key twice.
+    /// A duplicate key.
     pub const UNIQUE: &str = "23505";
     /// A row for which a CHECK is false.
     pub const CHECK: &str = "23514";
-    /// A change of what is only read.
+    /// A change of something that is read-only.
     pub const READ_ONLY: &str = "25006";
-    /// The name of a prepared statement that is not there.
+    /// A prepared statement that does not exist.
     pub const NOT_PREPARED: &str = "26000";
     /// Text that is no SQL.
     pub const SYNTAX: &str = "42601";
-    /// A column that is not there.
+    /// A column that does not exist.
     pub const NO_COLUMN: &str = "42703";
-    /// A function that is not there.
+    /// A function that does not exist.
     pub const NO_FUNCTION: &str = "42883";
-    /// A schema that is not there.
+    /// A schema that does not exist.
     pub const NO_SCHEMA: &str = "3F000";
-    /// A table that is not there.
+    /// A table that does not exist.
     pub const NO_TABLE: &str = "42P01";
     /// A prepared statement's name that is taken.
     pub const PREPARED_TAKEN: &str = "42P05";
@@ -142,7 +142,7 @@ impl Error {
     pub fn input(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Input, message)
     }
-    /// `feature` is not there yet.
+    /// `feature` is not supported yet.
     pub fn not_supported(feature: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotSupported, feature)
     }
@@ -190,11 +190,11 @@ impl Error {
     pub fn message(&self) -> &str {
         &self.0.message
     }
-    /// What may be done about it, if that is known.
+    /// What can be done about it, if that is known.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
-    /// Its SQLSTATE, as PostgreSQL has it: of what is wrong, if that is known, else of its kind.
+    /// Its SQLSTATE, as in PostgreSQL: that of its condition, if known, otherwise that of its kind.
     pub fn sqlstate(&self) -> &'static str {
         self.0.sqlstate.unwrap_or(self.0.kind.sqlstate())
     }

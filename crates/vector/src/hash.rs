@@ -127,7 +127,7 @@ impl HashCache {
     }
 }
 
-/// Where hashes go: over what is there, or mixed into it.
+/// How hashes are written: over the existing ones, or mixed into them.
 struct Writer<'a> {
     combine: bool,
     out: &'a mut [u64],
@@ -145,7 +145,7 @@ impl Writer<'_> {
 }
 
 /// Writes (`combine` false) or mixes in (`combine` true) the hash of each row's value to `out[..rows]`. Row r
-/// stands at `positions[r]`, or at r if there are no positions.
+/// is at `positions[r]`, or at r if there are no positions.
 pub fn hash_column(
     vector: &Vector,
     positions: Option<&[u16]>,
@@ -164,7 +164,8 @@ pub fn hash_column(
             writer.write(|_| hash[0]);
         }
         (_, Some(validity)) => {
-            // NULLs are rare: hash all positions as if valid, then mend. The old hashes are needed for that.
+            // NULLs are rare: hash all positions as if valid, then correct them. The old hashes are needed
+            // for that.
             let at = |r: usize| positions.map_or(r, |p| p[r] as usize);
             let mut old = std::mem::take(&mut cache.old);
             if combine {
@@ -212,8 +213,7 @@ fn hash_valid(
         Some(dictionary) if dictionary.is_empty() => writer.write(|_| NULL_HASH),
         Some(dictionary) => {
             let codes = vector.codes();
-            // Codes at NULL positions may be of another dictionary; what they hash to is mended by the
-            // caller.
+            // Codes at NULL positions may be of another dictionary; the caller corrects their hashes.
             let code = |p: usize| (codes[p] as usize).min(dictionary.len() - 1);
             match (cache.hashes(dictionary, rows), positions) {
                 (Some(hashes), None) => writer.write(|i| hashes[code(i)]),

@@ -4,7 +4,7 @@
 //! plan and no I/O; `storage` fills its chunks, `engine` pushes them through operators.
 //!
 //! Reading order: [`types`] (what a column may hold) → [`value`] (one of them) → [`vector`] (2048 of them) →
-//! [`chunk`] (vectors side by side, with selections) → [`expr`] (what is computed over a chunk).
+//! [`chunk`] (several vectors, with selections) → [`expr`] (what is computed over a chunk).
 
 pub mod array;
 pub mod bitmap;

@@ -1,15 +1,14 @@
-//! Large memory: pages of its own, in huge ones where the system has them.
+//! Large allocations: pages of their own, huge ones where the system has them.
 //!
-//! Whoever reads here and there in more than a few megabytes misses the processor's table of pages as often
-//! as its caches. A huge page is 512 small ones. What is not that large, and everything on other systems, is
-//! the allocator's.
+//! Random reads in more than a few megabytes miss the TLB as often as the caches. A huge page is 512 small
+//! ones. Smaller allocations, and everything on other systems, are left to the allocator.
 //!
 //! This is a leaf module with `unsafe`: the system's calls. Its twin is the allocator.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-/// Bytes from which on memory has pages of its own: those of a huge page.
+/// The least bytes of an allocation with pages of its own: those of a huge page.
 const LARGE: usize = 2 << 20;
 
 /// Zeroed memory of a layout whose size is not 0.
@@ -27,12 +26,12 @@ pub(crate) fn allocate(layout: Layout) -> *mut u8 {
 }
 
 /// # Safety
-/// [`allocate`] gave these bytes for this layout, and nobody has them any more.
+/// [`allocate`] returned these bytes for this layout, and nobody uses them any more.
 pub(crate) unsafe fn free(bytes: *mut u8, layout: Layout) {
     match is_large(layout) {
         #[cfg(all(target_os = "linux", not(miri)))]
-        // SAFETY: they are a mapping of this size, or a part of one that it has been merged with. To split
-        // that may fail where a process has too many mappings: the memory is lost then, nothing else.
+        // SAFETY: they are a mapping of this size, or a part of one that it has been merged with. Splitting
+        // it may fail if a process has too many mappings: then only the memory is lost.
         true => unsafe {
             let failed = libc::munmap(bytes.cast(), layout.size());
             debug_assert_eq!(failed, 0);
@@ -49,12 +48,12 @@ fn is_large(layout: Layout) -> bool {
 /// A mapping of at least `bytes` bytes that begins with a huge page; null if there is none.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn map(bytes: usize) -> *mut u8 {
-    // Where a mapping begins is the system's choice: what is before the first huge page and after the end is
-    // given back.
+    // The system chooses where a mapping begins: the parts before the first huge page and after the end are
+    // unmapped.
     let length = bytes + LARGE;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a mapping of new memory, parts of which are given back, and advice on the rest of it. Parts end
+    // SAFETY: a mapping of new memory, parts of which are unmapped, and advice on the rest of it. Parts end
     // where pages do: `bytes` is rounded up by the system in both calls.
     unsafe {
         let start = libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0);
@@ -71,7 +70,7 @@ fn map(bytes: usize) -> *mut u8 {
         if all > end {
             libc::munmap(first.add(end), all - end);
         }
-        // Of the last bytes no huge page is made, which would be resident as a whole.
+        // The last bytes get no huge page, which would be resident as a whole.
         libc::madvise(first, bytes / LARGE * LARGE, libc::MADV_HUGEPAGE);
         first.cast()
     }

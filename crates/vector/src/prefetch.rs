@@ -1,15 +1,15 @@
-//! Asking for memory before it is read or written.
+//! Software prefetch: requests memory before it is read or written.
 //!
-//! This is a leaf module with `unsafe`: the instruction. Its twin is to do nothing.
+//! This is a leaf module with `unsafe`: the instruction. Its twin does nothing.
 #![allow(unsafe_code)]
 
-/// Asks for the cache line of a value that is going to be read or written; there need be none at that index.
+/// Prefetches the cache line of a value that is going to be read or written; the index may be out of bounds.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T], index: usize) {
     prefetch_at(values.as_ptr().wrapping_add(index));
 }
 
-/// Asks for the cache line of `at`, which is going to be read or written. Any pointer will do.
+/// Prefetches the cache line of `at`, which is going to be read or written. Any pointer is allowed.
 #[inline(always)]
 pub fn prefetch_at<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,9 @@
 //! Values in memory that several threads touch at once: stored and loaded by atomic instructions without
 //! ordering.
 //!
-//! On x86-64 these are ordinary instructions. A value of 16 bytes takes two of them, so that whoever loads it
-//! while another thread stores it may get a half of each. [`crate::Slots`] are such memory, and so are blocks
-//! of a table that are written while others read them.
+//! On x86-64 these are ordinary instructions. A value of 16 bytes takes two of them, so that a load during
+//! another thread's store may return a half of each. [`crate::Slots`] are such memory, and so are blocks of a
+//! table that are written while others read them.
 //!
 //! This is a leaf module with `unsafe`: the caller says where the value is. Its twin is a plain store and a
 //! plain load.

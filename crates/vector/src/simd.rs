@@ -1,22 +1,22 @@
 //! The widest vectors of this machine, for loops that the compiler turns into vector code.
 //!
 //! The programs are built for any x86-64, so that a plain loop runs on vectors of 16 bytes. [`widest`] runs
-//! the same loop as it is compiled for AVX-512 or AVX2, where the machine has these. What is given must be a
-//! loop over many values that the compiler can see to its end: small functions, `#[inline]`. A closure of
-//! more than a few lines is not put where it is called, and so is compiled for 16 bytes all the same; such a
-//! loop is a [`Kernel`], which says that it must be ([`widest_of`]).
+//! the same loop compiled for AVX-512 or AVX2, where the machine has these. Its argument must be a loop over
+//! many values that the compiler can inline completely: small functions, `#[inline]`. A closure of more than
+//! a few lines is not inlined, and so is compiled for 16 bytes after all; such a loop must be a [`Kernel`],
+//! which forces inlining ([`widest_of`]).
 //!
 //! This is a leaf module with `unsafe`; a kernel without [`widest`] is its slow twin.
 #![allow(unsafe_code)]
 
 /// Whether vectors of 64 bytes may be used where the machine has them: not by an interpreter, nor in a build
-/// that is to show what other machines would do (`--cfg entasis_vectors="avx2"` or `"none"`).
+/// that imitates other machines (`--cfg entasis_vectors="avx2"` or `"none"`).
 pub const AVX512: bool = !cfg!(any(miri, entasis_vectors = "avx2", entasis_vectors = "none"));
-/// The same of vectors of 32 bytes.
+/// The same for vectors of 32 bytes.
 pub const AVX2: bool = !cfg!(any(miri, entasis_vectors = "none"));
 
-/// Whether loops are compiled once for each width. Debug builds are not optimized as far as to have vector
-/// code, so that it would be the same code three times, and most of the time that they take to build.
+/// Whether loops are compiled once for each width. Debug builds are not optimized enough to have vector code,
+/// so it would be the same code three times, and most of their build time.
 const EACH_WIDTH: bool = AVX2 && !cfg!(debug_assertions);
 
 /// A loop over many values.
@@ -93,7 +93,7 @@ mod tests {
             let sum = |values: &[i32]| values.iter().fold(0i64, |sum, &v| sum + i64::from(v));
             let expected = sum(&values[..count]);
             assert_eq!(widest(|| sum(&values[..count])), expected);
-            // What a machine with less runs.
+            // The path of a machine with fewer features.
             #[cfg(target_arch = "x86_64")]
             if AVX2 && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
                 // SAFETY: the machine has what the function is compiled for.

@@ -1,8 +1,8 @@
 //! Slots: a buffer that several threads write to at once, each value to a place of its own.
 //!
-//! Whoever knows beforehand where every value goes needs no order among the writers. A store is one atomic
-//! instruction without ordering, on x86-64 an ordinary one; 16 bytes take two. Whoever reads a place is to be
-//! the only one who writes to it: all others read when the buffer comes out.
+//! If the place of every value is known beforehand, writers need no ordering. A store is one atomic
+//! instruction without ordering, on x86-64 an ordinary one; 16 bytes take two. While slots are written, a
+//! place may be read only by the thread that writes it; others read the finished buffer.
 //!
 //! This is a leaf module with `unsafe`: values are stored and loaded through the buffer's address. Its twin
 //! is the test below, which writes to a vector.
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// See the module.
 pub struct Slots {
     parts: Buffers,
-    /// Where the first part begins, and the bytes of all, which stand side by side.
+    /// Where the first part begins, and the total bytes of the parts, which are contiguous.
     start: *mut u8,
     bytes: usize,
     /// Bytes of a value: all writers write values of one width.
@@ -38,8 +38,8 @@ impl Slots {
         Slots::over(vec![Buffer::zeroed(count * width)], width)
     }
 
-    /// Zeroed slots for so many values in each part, and in all; they are counted through. Each part but the
-    /// last has whole cache lines.
+    /// Zeroed slots for so many values in each part, and in total; values are numbered across parts. Each
+    /// part but the last has whole cache lines.
     ///
     /// # Panics
     /// As [`Buffer::side_by_side`].
@@ -54,8 +54,8 @@ impl Slots {
         Slots { parts: parts.into(), start, bytes, width }
     }
 
-    /// Writes `value` as the value number `at`. Of two threads that write to one place, one has written last;
-    /// of 16 bytes, each half may be another's.
+    /// Writes `value` as the value number `at`. If two threads write to one place, one of them writes last;
+    /// with 16 bytes, each half may be from a different one.
     ///
     /// # Panics
     /// If the slots end before, or are for values of another width.
@@ -69,8 +69,8 @@ impl Slots {
         unsafe { relaxed::store(to, value) }
     }
 
-    /// The value number `at`: what this thread has written there, or others before it met them. While another
-    /// one writes, either value; of 16 bytes, each half may be either.
+    /// The value number `at`: what this thread has written there, or other threads before a synchronization
+    /// with them. While another thread writes, either value; with 16 bytes, each half may be either.
     ///
     /// # Panics
     /// As [`Slots::put`].
@@ -101,8 +101,8 @@ impl Slots {
         self.get::<u64>(bit / 64) >> (bit % 64) & 1 != 0
     }
 
-    /// Sets a bit to one, of slots for words of 64 bits. True if it was zero, for one of those who set it.
-    /// `is_shared`: others may write to the same word meanwhile.
+    /// Sets a bit to one, of slots for words of 64 bits. Returns true to one of the threads that set it, if
+    /// it was zero. `is_shared`: others may write to the same word meanwhile.
     ///
     /// # Panics
     /// As [`Slots::put`].
@@ -112,7 +112,7 @@ impl Slots {
         // SAFETY: as in `put`.
         let word = unsafe { &*self.start.cast::<AtomicU64>().add(bit / 64) };
         let (old, bit) = (word.load(Ordering::Relaxed), 1 << (bit % 64));
-        // PERF: an instruction that keeps others away takes three times as long as a load and a store.
+        // PERF: an atomic read-modify-write takes three times as long as a load and a store.
         old & bit == 0
             && match is_shared {
                 true => word.fetch_or(bit, Ordering::Relaxed) & bit == 0,
@@ -133,12 +133,12 @@ impl Slots {
         self.bytes
     }
 
-    /// What has been written, part by part.
+    /// The values written, part by part.
     pub fn into_buffers(self) -> Buffers {
         self.parts
     }
 
-    /// What has been written to slots that are in one part.
+    /// The values written to slots that are in one part.
     ///
     /// # Panics
     /// If they are in several, or in none.

@@ -1,12 +1,13 @@
-//! The statement that a thread works for, as far as kernels ask it anything: whether it still runs, and
-//! whether it may have more memory.
+//! The statement that a thread works for, as far as kernels need it: whether it still runs, and whether it
+//! may use more memory.
 //!
 //! A kernel whose results may be far larger than its arguments (`repeat`, `lpad`) runs deep inside of
-//! expressions, which know nothing of statements. So whoever lets a thread work for a statement says so
-//! ([`within`]), and the kernel asks its thread. Where nobody said anything (tests), everything is allowed.
+//! expressions, which know nothing about statements. So the code that lets a thread work for a statement
+//! records it ([`within`]), and the kernel looks it up in its thread. Without a record (in tests), everything
+//! is allowed.
 //!
-//! [`Meter`] is how kernels ask: what they make up to [`STEP`] bytes a chunk is free, like all other vectors
-//! of a chunk; each further step is asked for before it is made, and counted as long as the strings live.
+//! Kernels use a [`Meter`]: up to [`STEP`] bytes per chunk are free, like all other vectors of a chunk; each
+//! further step is reserved before it is used, and counted as long as the strings live.
 
 use crate::string::StringHeap;
 use crate::{Error, Result};
@@ -14,13 +15,13 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Bytes that a kernel makes between two questions.
+/// Bytes that a kernel makes between two reservations.
 pub const STEP: usize = 16 << 20;
 
 /// Bytes of the longest string that a function makes.
 pub const LONGEST: usize = 1 << 30;
 
-/// What a kernel asks.
+/// What a kernel needs from its statement.
 pub trait Statement: Send + Sync {
     /// Fails once the statement has been cancelled.
     ///
@@ -31,7 +32,7 @@ pub trait Statement: Send + Sync {
     /// Reserves memory until what is returned is dropped.
     ///
     /// # Errors
-    /// Resource, if there is not so much.
+    /// Resource, if there is not enough.
     fn reserve(&self, bytes: usize) -> Result<Box<dyn Any + Send + Sync>>;
 }
 
@@ -39,7 +40,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Statement>>> = const { RefCell::new(None) };
 }
 
-/// Puts the statement before back, on unwinding too.
+/// Restores the previous statement, on unwinding too.
 struct Restore(Option<Arc<dyn Statement>>);
 
 impl Drop for Restore {
@@ -54,7 +55,7 @@ pub fn within<T>(statement: Arc<dyn Statement>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The statement that this thread works for, to be handed to another thread that helps it.
+/// The statement that this thread works for, to be passed to another thread that helps it.
 pub fn current() -> Option<Arc<dyn Statement>> {
     CURRENT.with(|current| current.borrow().clone())
 }
@@ -70,13 +71,13 @@ pub fn check() -> Result<()> {
 /// Reserves memory of the statement of this thread until what is returned is dropped.
 ///
 /// # Errors
-/// Resource, if there is not so much.
+/// Resource, if there is not enough.
 pub fn reserve(bytes: usize) -> Result<Option<Box<dyn Any + Send + Sync>>> {
     current().map(|statement| statement.reserve(bytes)).transpose()
 }
 
-/// Runs `work` ahead of its statement, to keep the result in its plan: what would make much memory fails, and
-/// is left to the statement itself.
+/// Runs `work` before its statement, to keep the result in its plan: work that would need much memory fails,
+/// and is left to the statement itself.
 pub fn ahead<T>(work: impl FnOnce() -> T) -> T {
     struct Ahead;
     impl Statement for Ahead {
@@ -104,10 +105,10 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Asks for `bytes` more, which go to `heap`.
+    /// Reserves `bytes` more, which go to `heap`.
     ///
     /// # Errors
-    /// Interrupted; resource, if there is not so much memory or no string may be so long.
+    /// Interrupted; resource, if there is not enough memory or the string would be too long.
     #[inline]
     pub fn ask(&mut self, bytes: usize, heap: &mut StringHeap) -> Result<()> {
         self.made = self.made.saturating_add(bytes);

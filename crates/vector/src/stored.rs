@@ -1,12 +1,12 @@
 //! Rows that are still where a table keeps them.
 //!
-//! A chunk may stand for rows that nobody has copied out of their blocks ([`crate::Chunk::push_stored`]).
-//! Whoever wants no more than a few numbers of all of them asks for these: the blocks are folded as they are
-//! encoded, and those whose bounds say that they do not matter are not even read (Light-weight compression,
-//! section 3.2: decompress as late as can be, best never).
+//! A chunk may stand for rows that have not been copied out of their blocks ([`crate::Chunk::push_stored`]).
+//! A sink that needs only a few aggregates of them requests these: the blocks are folded as they are encoded,
+//! and blocks whose bounds show that they do not matter are not even read (Light-weight compression, section
+//! 3.2: decompress as late as possible, at best never).
 
-/// Rows of some columns. Those that are asked for are of integers of up to 64 bits: numbers, decimals, dates,
-/// times, booleans.
+/// Rows of some columns. Aggregates are taken of columns of integers of up to 64 bits: numbers, decimals,
+/// dates, times, booleans.
 pub trait Stored: std::fmt::Debug + Send + Sync {
     /// Rows where `column` is not NULL.
     fn count(&self, column: usize) -> usize;

@@ -102,7 +102,7 @@ impl StringView {
                 std::slice::from_raw_parts(start, self.len as usize)
             }
         } else {
-            // SAFETY: whoever called `new` promised that the bytes live as long as any copy of this view is
+            // SAFETY: the caller of `new` promised that the bytes live as long as any copy of this view is
             // read.
             unsafe {
                 let start = u64::from_ne_bytes(self.rest) as usize as *const u8;
@@ -168,8 +168,8 @@ const HEAP_BLOCK_MIN: usize = 4 << 10;
 const HEAP_BLOCK_MAX: usize = 1 << 20;
 
 /// A bump allocator for the bytes of long strings. Blocks never move, so views into it survive growth and
-/// moves of the heap itself; they end with [`StringHeap::clear`] or its drop. Strings that somebody else
-/// holds already stay where they are: the heap keeps their owner ([`StringHeap::adopt`]).
+/// moves of the heap itself; they end with [`StringHeap::clear`] or its drop. Strings that have another owner
+/// stay where they are: the heap keeps their owner ([`StringHeap::adopt`]).
 #[derive(Debug, Default)]
 pub struct StringHeap {
     blocks: Vec<Vec<u8>>,
@@ -180,7 +180,7 @@ pub struct StringHeap {
 /// Bytes of another owner.
 #[derive(Debug)]
 struct Adopted {
-    /// As long as the owner lives.
+    /// Valid as long as the owner lives.
     bytes: &'static [u8],
     _owner: Arc<dyn Any + Send + Sync>,
 }
@@ -211,7 +211,7 @@ impl StringHeap {
     /// [`StringHeap::push`].
     ///
     /// # Panics
-    /// If it says that they are more.
+    /// If it returns more.
     #[inline]
     pub fn push_with(&mut self, room: usize, write: impl FnOnce(&mut [u8]) -> usize) -> StringView {
         let block = self.reserve(room);
@@ -229,14 +229,13 @@ impl StringHeap {
         unsafe { StringView::new(&block[start..]) }
     }
 
-    /// Keeps bytes alive that stay where they are, for [`StringHeap::view`] under the number that is
-    /// returned, until the heap is cleared or absorbed.
+    /// Keeps bytes alive where they are, until the heap is cleared or absorbed. Returns the number under
+    /// which [`StringHeap::view`] finds them.
     pub fn adopt<T: Deref<Target = [u8]> + Send + Sync + 'static>(&mut self, owner: T) -> usize {
         let owner = Arc::new(owner);
         let bytes: *const [u8] = &**owner;
-        // SAFETY: nobody but this heap has the owner, it is dropped behind all views (the contract of this
-        // type), and until then it is only borrowed shared: for so long, what it refers to may be referred
-        // to.
+        // SAFETY: only this heap has the owner, which is dropped after all views (the contract of this type),
+        // and until then it is only borrowed as shared: so its bytes stay valid for that long.
         let bytes = unsafe { &*bytes };
         self.bytes += bytes.len();
         self.adopted.push(Adopted { bytes, _owner: owner });

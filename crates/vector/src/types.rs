@@ -1,9 +1,9 @@
-//! Types: what SQL calls a value ([`DataType`]) apart from how a vector holds it ([`PhysicalType`]).
+//! Types: the SQL type of a value ([`DataType`]), separate from how a vector holds it ([`PhysicalType`]).
 //!
 //! A logical type says how a value is compared, printed and computed with. The physical type says which bytes
 //! stand for it. Every logical type has a default physical type ([`DataType::physical`]), but where the range
-//! of a column is known its values may travel in fewer bits ([`DataType::narrowest`]), so operators ask the
-//! *column*, not the type.
+//! of a column is known its values may travel in fewer bits ([`DataType::narrowest`]), so operators consult
+//! the *column*, not the type.
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub enum DataType {
     Timestamp,
     /// `TIMESTAMPTZ`: microseconds since 1970-01-01 00:00:00 UTC, an instant, or infinity.
     TimestampTz,
-    /// `INTERVAL`: months, days and microseconds, kept apart.
+    /// `INTERVAL`: months, days and microseconds, stored separately.
     Interval,
     /// `UUID`: 128 bits.
     Uuid,
@@ -113,7 +113,7 @@ impl PhysicalType {
         matches!(self, P::Bool | P::I8 | P::U8 | P::I16 | P::U16 | P::I32 | P::U32 | P::I64 | P::U64)
     }
 
-    /// True if every integer from `range.0` to `range.1` has room; false for what does not hold integers.
+    /// True if every integer from `range.0` to `range.1` fits; false for types that do not hold integers.
     pub fn holds(self, range: (i128, i128)) -> bool {
         let (low, high) = match self {
             PhysicalType::Bool => (0, 1),
@@ -133,7 +133,7 @@ impl PhysicalType {
 }
 
 impl DataType {
-    /// Every type once, and of decimals one of few digits, one of as many as 64 bits hold, and one of all.
+    /// Every type once, with three decimals: of few digits, of as many as 64 bits hold, and of the most.
     pub const ALL: [DataType; 23] = [
         DataType::Null,
         DataType::Boolean,
@@ -294,7 +294,8 @@ impl fmt::Display for DataType {
     }
 }
 
-/// A span of time. Months and days have no fixed length, so the three parts stay apart, as in PostgreSQL.
+/// A span of time. Months and days have no fixed length, so the three parts are stored separately, as in
+/// PostgreSQL.
 ///
 /// Intervals are compared by their estimated length (a month counts as 30 days, a day as 24 hours).
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,7 +1,7 @@
 //! One value, on its own: literals in plans, bounds in statistics, cells in results. Never the inner loop.
 //!
-//! A [`Value`] carries no type: the integer 5 may be a BIGINT, a DATE or 0.05 in DECIMAL(15,2). Whoever holds
-//! it knows the [`DataType`]; [`Value::display`] takes it to print.
+//! A [`Value`] carries no type: the integer 5 may be a BIGINT, a DATE or 0.05 in DECIMAL(15,2). The holder
+//! knows the [`DataType`]; [`Value::display`] takes it to print.
 
 use crate::types::{DataType, INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY, pow10};
 use std::cmp::Ordering;
@@ -64,8 +64,8 @@ impl Value {
         }
     }
 
-    /// The place of a number among those of its type, which of an integer is itself; `None` for what is no
-    /// number. See [`float_ordinal`].
+    /// The place of a number among those of its type, which for an integer is the integer itself; `None` if
+    /// the value is no number. See [`float_ordinal`].
     pub fn ordinal(&self) -> Option<i128> {
         match self {
             Value::Integer(v) => Some(*v),
@@ -123,15 +123,15 @@ pub fn canonical_bits(v: f64) -> u64 {
 }
 
 /// The ordinal of a float, its place in SQL order: a number that is equal for equal floats, and greater for
-/// greater ones. That of NaN is the greatest; between it and that of infinity there are others, which are no
-/// float's.
+/// greater ones. That of NaN is the greatest; between it and that of infinity are ordinals that belong to no
+/// float.
 pub fn float_ordinal(v: f64) -> i64 {
     let bits = canonical_bits(v);
     let size = (bits & !(1 << 63)) as i64;
     if bits >> 63 == 0 { size } else { -size }
 }
 
-/// The float of an ordinal; NaN for those that no float has.
+/// The float of an ordinal; NaN for ordinals that no float has.
 pub fn float_of_ordinal(ordinal: i64) -> f64 {
     let size = f64::from_bits(ordinal.unsigned_abs());
     if ordinal < 0 { -size } else { size }

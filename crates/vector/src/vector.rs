@@ -2,9 +2,9 @@
 //!
 //! | encoding | `values` holds | validity covers |
 //! |---|---|---|
-//! | [`Encoding::Flat`] | one value a position | positions |
+//! | [`Encoding::Flat`] | one value per position | positions |
 //! | [`Encoding::Constant`] | the value, once | position 0 |
-//! | [`Encoding::Dictionary`] | one `u32` code a position | positions; the dictionary itself holds no NULL |
+//! | [`Encoding::Dictionary`] | one `u32` code per position | positions; the dictionary itself holds no NULL |
 //!
 //! *Positions* are not rows: a chunk's [`crate::Selection`] says which positions are rows. Values at NULL
 //! positions and at positions that are not selected are arbitrary but initialized, and no kernel may raise an
@@ -56,7 +56,7 @@ impl Dictionary {
     pub fn id(&self) -> u64 {
         self.id
     }
-    /// The values, flat, one a code.
+    /// The values, flat, one per code.
     pub fn values(&self) -> &Vector {
         &self.values
     }
@@ -87,7 +87,7 @@ pub struct Vector {
 
 /// The parts of a flat vector of strings while it is written.
 pub struct StringsMut<'a> {
-    /// One view a position.
+    /// One view per position.
     pub views: &'a mut [StringView],
     /// Where the bytes of long strings go.
     pub heap: &'a mut StringHeap,
@@ -113,7 +113,7 @@ impl Vector {
         Vector { values: Arc::new(Buffer::from_slice(values)), ..Vector::new(T::PHYSICAL) }
     }
 
-    /// A flat vector of `ty` over `values`, one value a position. `validity` holds a bit a position.
+    /// A flat vector of `ty` over `values`, one value per position. `validity` holds a bit per position.
     pub fn from_buffer(ty: PhysicalType, values: Arc<Buffer>, validity: Option<Arc<Buffer>>) -> Vector {
         Vector { values, validity, ..Vector::new(ty) }
     }
@@ -158,7 +158,7 @@ impl Vector {
     pub fn strings_are_stable(&self) -> bool {
         self.strings_are_stable
     }
-    /// Says that the strings belong to something that the statement has pinned until its end.
+    /// Declares that the strings belong to something that the statement has pinned until its end.
     pub fn set_strings_stable(&mut self, stable: bool) {
         self.strings_are_stable = stable;
     }
@@ -171,7 +171,8 @@ impl Vector {
         self.heap.as_ref()
     }
 
-    /// The values of a flat vector (one a position, as many as the buffer holds) or of a constant one (at 0).
+    /// The values of a flat vector (one per position, as many as the buffer holds) or of a constant one (at
+    /// 0).
     #[inline(always)]
     pub fn values<T: Native>(&self) -> &[T] {
         debug_assert!(self.encoding != Encoding::Dictionary, "a dictionary vector holds codes");
@@ -185,7 +186,7 @@ impl Vector {
         &self.values
     }
 
-    /// The codes of a dictionary vector, one a position.
+    /// The codes of a dictionary vector, one per position.
     #[inline(always)]
     pub fn codes(&self) -> &[u32] {
         debug_assert!(self.encoding == Encoding::Dictionary);

@@ -1,5 +1,5 @@
-//! `INTERSECT` and `EXCEPT`, with and without `ALL`: count each row on either side, then give as many copies
-//! as the operation wants.
+//! `INTERSECT` and `EXCEPT`, with and without `ALL`: count each row on either side, then output as many
+//! copies as the operation requires.
 //!
 //! ```text
 //! left input  → its columns, and true  ─┐
@@ -14,9 +14,9 @@
 //! | `EXCEPT` | 1 if `l > 0` and `r = 0` |
 //! | `EXCEPT ALL` | `l - r`, if positive |
 //!
-//! The aggregation is that of `GROUP BY` ([`crate::exec::aggregate`]): rows that there is no memory for wait
-//! in temporary files, and what comes out is there one partition at a time. Copies take no memory: they are
-//! one position that a chunk's selection names again and again.
+//! The aggregation is that of `GROUP BY` ([`crate::exec::aggregate`]): rows for which there is no memory wait
+//! in temporary files, and the result is in memory one partition at a time. Copies take no memory: they are
+//! one position that a chunk's selection repeats.
 //!
 //! `UNION` is not here: it is several pipelines into one sink, and a `DISTINCT`.
 
@@ -30,15 +30,15 @@ use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{Buffer, Chunk, ColumnId, DataType, PhysicalType, Result, Vector};
 use std::sync::Arc;
 
-/// The id of the column that says whether a row is of the left input. These ids are the greatest ones, which
-/// no plan uses.
+/// The id of the column that tells whether a row is from the left input. These ids are the greatest ones,
+/// which no plan uses.
 const IS_LEFT: ColumnId = ColumnId(u32::MAX);
 /// The id of the number of equal rows.
 const ALL: ColumnId = ColumnId(u32::MAX - 1);
 /// The id of the number of those of the left input.
 const LEFT: ColumnId = ColumnId(u32::MAX - 2);
 
-/// Adds to the columns of one input the one that says which input it is.
+/// Adds to the columns of one input the one that identifies the input.
 ///
 /// # Errors
 /// Internal.
@@ -49,7 +49,7 @@ pub(crate) fn of_side(columns: &[ColumnMeta], is_left: bool) -> Result<Project> 
 }
 
 /// Counts equal rows of both inputs, each with the column of [`of_side`]; about `expected` of them are
-/// different. The output has `columns`, then the counts that [`Copies`] reads.
+/// distinct. The output has `columns`, then the counts that [`Copies`] reads.
 ///
 /// # Errors
 /// Internal.
@@ -77,7 +77,7 @@ fn all_of(columns: &[ColumnMeta]) -> Vec<(ColumnId, Expr)> {
     columns.iter().map(|meta| (meta.id, Expr::column(meta.id, meta.ty))).collect()
 }
 
-/// Repeats each counted row as often as the operation wants, and drops the counts.
+/// Repeats each counted row as often as the operation requires, and drops the counts.
 #[derive(Clone)]
 pub(crate) struct Copies {
     kind: SetKind,
@@ -86,7 +86,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// The copies that `set` wants, which is not a union.
+    /// The copies that `set`, which is not a union, requires.
     pub(crate) fn new(set: &SetOperation, context: &QueryContext) -> Copies {
         Copies { kind: set.kind, all: set.all, context: context.clone() }
     }
@@ -120,7 +120,7 @@ struct Worker {
     /// The counts of a chunk.
     all: Vector,
     left: Vector,
-    /// The rows of the next chunk that is given.
+    /// The rows of the next chunk that is output.
     picks: Vec<u16>,
     spares: Vec<Arc<Buffer>>,
     output: Chunk,
@@ -133,7 +133,7 @@ impl Operator for Worker {
         chunk.flatten_column(columns + 1, &mut self.left);
         let (all, left) = (self.all.values::<i64>(), self.left.values::<i64>());
         let most = self.copies.context.settings.chunk_rows;
-        // The present row, and how many copies of it have been pushed.
+        // The current row, and how many copies of it have been pushed.
         let (mut row, mut given) = (0, 0);
         loop {
             let mut count = 0;

@@ -1,4 +1,4 @@
-//! Window functions in a plan: what each row gets from rows near it.
+//! Window functions in a plan: values that each row gets from rows near it.
 //!
 //! A [`Window`] divides the rows of its input into *partitions*, puts each partition in an order, and adds
 //! columns: each call gives every row a value that depends on its place in the order, or on the rows of its
@@ -29,9 +29,9 @@ pub struct Window {
 /// The first rows of each partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Top {
-    /// How many.
+    /// The number of rows.
     pub rows: usize,
-    /// True: those whose `rank()` is at most so much. False: those whose `row_number()` is.
+    /// True: the rows whose `rank()` is at most this number. False: those whose `row_number()` is.
     pub with_peers: bool,
 }
 
@@ -49,9 +49,9 @@ pub struct WindowCall {
     /// Rows of the frame reach the function in this order (`array_agg(x ORDER BY y) OVER (…)`). For
     /// aggregates.
     pub order_by: Vec<SortKey>,
-    /// Rows whose first argument is NULL are passed over. For `lag`, `lead` and the values of a frame.
+    /// Rows whose first argument is NULL are ignored. For `lag`, `lead` and the values of a frame.
     pub ignore_nulls: bool,
-    /// The rows that an aggregate, or a value of the frame, is taken of. Others do not look at it.
+    /// The rows of an aggregate, or of a value of the frame. Other functions ignore it.
     pub frame: Frame,
     /// Type of the result.
     pub ty: DataType,
@@ -73,10 +73,10 @@ pub enum WindowFunction {
     CumeDist,
     /// `ntile(n)`: which of `n` buckets of about as many rows each, from 1.
     Ntile,
-    /// `lag(x[, offset[, default]])`: `x` of the row so many before, `default` or NULL where the partition
-    /// has none.
+    /// `lag(x[, offset[, default]])`: `x` of the row `offset` rows before, `default` or NULL where the
+    /// partition has none.
     Lag,
-    /// `lead(x[, offset[, default]])`: of the row so many behind.
+    /// `lead(x[, offset[, default]])`: of the row `offset` rows after.
     Lead,
     /// `first_value(x)`: of the frame's first row.
     FirstValue,
@@ -114,8 +114,7 @@ impl WindowFunction {
     }
 }
 
-/// The rows of a partition that count for one of them: those from `start` to `end`, but for those that are
-/// excluded.
+/// The rows of a partition that count for one of them: those from `start` to `end`, except those excluded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     /// What the bounds count.
@@ -147,7 +146,7 @@ impl Frame {
 pub enum FrameUnits {
     /// Rows: offsets are BIGINT. The current row is that row alone.
     Rows,
-    /// Differences of the order's only key. Offsets are of the type of the key, of a date or time they are
+    /// Differences of the order's only key. Offsets have the type of the key; for a date or time they are
     /// INTERVAL. The current row stands for all its peers.
     Range,
     /// Groups of peers: offsets are BIGINT. The current row stands for all its peers.
@@ -159,11 +158,11 @@ pub enum FrameUnits {
 pub enum Bound {
     /// The first row of the partition.
     UnboundedPreceding,
-    /// So much before the current row.
+    /// An offset before the current row.
     Preceding(Expr),
     /// The current row.
     CurrentRow,
-    /// So much behind it.
+    /// An offset after it.
     Following(Expr),
     /// The last row of the partition.
     UnboundedFollowing,
@@ -189,24 +188,24 @@ impl Bound {
 /// Rows within the bounds of a frame that are not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exclude {
-    /// All are in it.
+    /// No rows are excluded.
     NoOthers,
-    /// The current row is not.
+    /// The current row is excluded.
     CurrentRow,
-    /// Neither it nor its peers.
+    /// The current row and its peers are excluded.
     Group,
-    /// Its peers are not, it is.
+    /// Its peers are excluded, but not the row itself.
     Ties,
 }
 
 impl WindowCall {
-    /// All expressions but the filter.
+    /// All expressions except the filter.
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
         let bounds = [&self.frame.start, &self.frame.end].into_iter().filter_map(Bound::offset);
         self.args.iter().chain(self.order_by.iter().map(|key| &key.expr)).chain(bounds)
     }
 
-    /// All expressions but the filter, to be rewritten, and the filter.
+    /// All expressions except the filter, to be rewritten, and the filter.
     pub fn exprs_mut(&mut self) -> (impl Iterator<Item = &mut Expr>, Option<&mut Expr>) {
         let bounds = [&mut self.frame.start, &mut self.frame.end].into_iter().filter_map(Bound::offset_mut);
         let values =

@@ -1,8 +1,8 @@
-//! Numbers and checksums in bytes that a disk gave or is to have: little-endian, at fixed places or one after
-//! the other.
+//! Numbers and checksums in bytes read from, or to be written to, a disk: little-endian, at fixed places or
+//! in sequence.
 //!
-//! [`Cursor`] never reads beyond its bytes, and whatever it gives a length for is there: so memory that is
-//! taken for what was read is never more than some multiple of what there is to read.
+//! [`Cursor`] never reads beyond its bytes, and any length that it returns is of bytes that exist: so memory
+//! allocated for what is read is at most a small multiple of the input.
 
 use twox_hash::XxHash64;
 
@@ -11,32 +11,32 @@ pub(crate) fn checksum(bytes: &[u8], seed: u64) -> u64 {
     XxHash64::oneshot(seed, bytes)
 }
 
-/// The number at a fixed place of a record, which is so long.
+/// The number at a fixed place of a record of a given length.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(number)
 }
 
-/// The number at a fixed place of a record, which is so long.
+/// The number at a fixed place of a record of a given length.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(number)
 }
 
-/// Puts bytes at a fixed place of a record, which is so long.
+/// Puts bytes at a fixed place of a record of a given length.
 pub(crate) fn put_at(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-/// Bytes that are read from their beginning on; `None` where they end too early.
+/// Bytes that are read from their beginning; `None` where they end too early.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a>(&'a [u8]);
 
 macro_rules! numbers {
     ($($name:ident $t:ty;)*) => { $(
-        /// The number that comes next.
+        /// The next number.
         pub(crate) fn $name(&mut self) -> Option<$t> {
             let (number, rest) = self.0.split_first_chunk()?;
             self.0 = rest;
@@ -51,12 +51,12 @@ impl<'a> Cursor<'a> {
         Cursor(bytes)
     }
 
-    /// How many are left.
+    /// The number of bytes left.
     pub(crate) fn left(&self) -> usize {
         self.0.len()
     }
 
-    /// The bytes that come next.
+    /// The next bytes.
     pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -108,7 +108,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// A length, and so many bytes.
+    /// A length, and that many bytes.
     pub(crate) fn counted(&mut self) -> Option<&'a [u8]> {
         let count = usize::try_from(self.varint()?).ok()?;
         self.take(count)
@@ -124,7 +124,8 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Appends an integer in groups of seven bits, the lowest first: 0, -1, 1, -2 and so on as 0, 1, 2, 3.
+/// Appends an integer in groups of seven bits, the lowest first: 0, -1, 1, -2 and so on as 0, 1, 2, 3
+/// (zigzag).
 pub(crate) fn push_zigzag(out: &mut Vec<u8>, number: i128) {
     let mut number = (number << 1 ^ number >> 127) as u128;
     while number > 0x7F {
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(Cursor::new(&bytes[..3]).counted(), None);
     }
 
-    /// Files are to be read for ever, so the checksum must never become another one.
+    /// Files must remain readable for ever, so the checksum must never change.
     #[test]
     fn the_checksum_is_xxh64() {
         assert_eq!(checksum(b"", 0), 0xEF46_DB37_51D8_E999);

@@ -1,17 +1,17 @@
 //! A disk for tests that fails as disks do, the same way each time for the same seed.
 //!
-//! - It **keeps** what was synced. Of what was written since, each sector is on the disk in any version that
-//!   it had since then, each one for itself, as is the length: so writes are lost, reordered and torn
-//!   ([`FaultyDisk::crash`]).
+//! - It **keeps** what was synced. After a crash, each sector written since is on the disk in any version
+//!   that it has had since then, independently of the others, as is the length: so writes are lost, reordered
+//!   and torn ([`FaultyDisk::crash`]).
 //! - It **stops** at an operation of a given number ([`FaultyDisk::stop_at`]): that one and all later ones
-//!   fail. Operations are writes, changes of the length and syncs of all of its files, in their order.
-//! - It **shows** what would be on it if it stopped, before each operation ([`FaultyDisk::at_each`]): one run
-//!   of a workload is as many crashes as it has operations.
-//! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A sync that is refused
-//!   forgets: what was not synced is as after a crash on the disk, and as it was written in memory, and later
-//!   syncs do not see it.
+//!   fail. Operations are the writes, changes of length and syncs of all its files, in order.
+//! - It **shows**, before each operation, what would be on it if it stopped ([`FaultyDisk::at_each`]): one
+//!   run of a workload tests as many crashes as it has operations.
+//! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A refused sync forgets: on
+//!   the disk, what was not synced is as after a crash; in memory it is as written; and later syncs do not
+//!   write it.
 //!
-//! What it does not do: tear a sector, forget what was synced, give other bytes than it has. For rot there is
+//! What it does not do: tear a sector, forget what was synced, return wrong bytes. For rot there is
 //! [`FaultyBackend::flip`].
 
 use super::memory::{read_from, write_to};
@@ -43,7 +43,7 @@ pub struct FaultyBackend {
     name: String,
 }
 
-/// Is given what would be on the disk.
+/// Receives what would be on the disk.
 type Observer = Box<dyn FnMut(FaultyDisk) + Send>;
 
 struct Disk {
@@ -52,7 +52,7 @@ struct Disk {
     /// Writes, changes of length and syncs so far.
     operations: u64,
     stop_at: Option<u64>,
-    /// By operation, how often it was done, and what is refused.
+    /// For each operation, how often it was done and which one is refused.
     done: [u64; 3],
     refusals: Vec<(Operation, u64, io::ErrorKind)>,
     observer: Option<Observer>,
@@ -75,7 +75,7 @@ struct Image {
 }
 
 impl Image {
-    /// Writes down how the sectors of a range are now.
+    /// Records the current contents of the sectors of a range.
     fn note(&mut self, start: usize, end: usize) {
         for sector in start / SECTOR..end.div_ceil(SECTOR) {
             let mut version = [0; SECTOR];
@@ -101,7 +101,7 @@ impl Image {
 
     /// What is on the disk when it stops.
     fn settle(&mut self, random: &mut impl FnMut(u64) -> u64) {
-        // Often all of it, or nothing, is there, so that both ends are tried.
+        // Often all of it is there, or nothing, so that both extremes are tried.
         let share = [0, 1, 1, 2][random(4) as usize];
         let mut pick = |versions: usize| match share {
             0 => 0,
@@ -181,7 +181,7 @@ impl Disk {
 }
 
 impl FaultyDisk {
-    /// A disk without files, and without faults as yet. The seed is not 0.
+    /// A disk without files, and so far without faults. The seed is not 0.
     pub fn new(seed: u64) -> FaultyDisk {
         FaultyDisk(Arc::new(Mutex::new(Disk::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).max(1)))))
     }
@@ -213,21 +213,21 @@ impl FaultyDisk {
         disk.refusals.push((operation, at, kind));
     }
 
-    /// The process stops, and starts again: all that was written is there, and may still be lost. All faults
-    /// are over.
+    /// The process stops and starts again: everything that was written is there, and may still be lost. All
+    /// faults are cleared.
     pub fn restart(&self) {
         let mut disk = self.lock();
         (disk.stop_at, disk.operations) = (None, 0);
         disk.refusals.clear();
     }
 
-    /// The machine stops, and starts again: what was not synced is there, or not. All faults are over.
+    /// The machine stops and starts again: what was not synced is there, or not. All faults are cleared.
     pub fn crash(&self) {
         self.lock().crash();
     }
 
-    /// From now on gives what would be on the disk if it stopped, before each operation. `observe` does not
-    /// use this disk.
+    /// From now on, before each operation, calls `observe` with what would be on the disk if it stopped.
+    /// `observe` must not use this disk.
     pub fn at_each(&self, observe: impl FnMut(FaultyDisk) + Send + 'static) {
         self.lock().observer = Some(Box::new(observe));
     }
@@ -273,7 +273,7 @@ impl Backend for FaultyBackend {
             write_to(&mut image.now, offset, bytes);
             image.note(offset as usize, offset as usize + bytes.len());
         } else {
-            // What is refused, or cut short by the end, may have been done in part.
+            // An operation that is refused, or cut short by the stop, may have been done in part.
             let half = &bytes[..bytes.len() / 2 / SECTOR * SECTOR];
             write_to(&mut image.now, offset, half);
             image.note(offset as usize, offset as usize + half.len());
@@ -304,7 +304,7 @@ impl Backend for FaultyBackend {
             Ok(()) => {
                 image.keep();
             }
-            // What had stopped before is settled by the crash.
+            // The crash settles what was on the disk if it had stopped before.
             Err(_) if disk.stop_at.is_some_and(|stop| disk.operations >= stop) => {}
             Err(_) => image.settle(&mut |bound| Disk::below(&mut disk.random, bound)),
         }
@@ -337,7 +337,7 @@ mod tests {
             assert!(sectors.len() >= 2 && [1, 2].contains(&sectors[0]) && (1..=3).contains(&sectors[1]));
             seen.insert(sectors);
         }
-        // All that there can be was there: two versions, three, and none, zeros or three.
+        // All possible outcomes occurred: two versions, three, and none, zeros or three.
         assert_eq!(seen.len(), 2 * 3 * 3, "{seen:?}");
     }
 

@@ -1,8 +1,8 @@
 //! A file of the operating system.
 //!
-//! The lock is that of the open file (`flock`): it ends with whoever has it open, and so with its process,
-//! however that ends. Which file it is says its [`FileId`], whatever becomes of its name. A file that is to
-//! be there whole or not at all is made under another name first ([`create_file`], [`put_file`]).
+//! The lock belongs to the open file (`flock`): it ends when the file is closed, and so with its process,
+//! however that ends. A [`FileId`] identifies a file, whatever becomes of its name. A file that must appear
+//! as a whole or not at all is made under another name first ([`create_file`], [`put_file`]).
 
 use super::{Backend, Lock};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -18,7 +18,7 @@ pub struct FileBackend {
     name: String,
 }
 
-/// Which file it is: no other one has it as long as somebody has the file open, whatever its name stands for.
+/// Identifies a file: no other file has the same id while this one is open, whatever happens to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
     device: u64,
@@ -26,15 +26,15 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// One by its numbers.
+    /// An id from its numbers.
     pub fn new(device: u64, inode: u64) -> FileId {
         FileId { device, inode }
     }
 
-    /// That of the file that has a name now, if there is one.
+    /// The id of the file that now has a name, if there is one.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Those of the operating system.
     pub fn of(path: &Path) -> io::Result<Option<FileId>> {
         match std::fs::metadata(path) {
             Ok(metadata) => Ok(Some(FileId::new(metadata.dev(), metadata.ino()))),
@@ -45,33 +45,33 @@ impl FileId {
 }
 
 impl FileBackend {
-    /// Which file it is.
+    /// The id of the file.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Those of the operating system.
     pub fn id(&self) -> io::Result<FileId> {
         let metadata = self.file.metadata()?;
         Ok(FileId::new(metadata.dev(), metadata.ino()))
     }
 
-    /// Opens a file, and makes an empty one if there is none and it is to be written.
+    /// Opens a file, and creates an empty one if there is none and it is opened for writing.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Those of the operating system.
     pub fn open(path: &Path, write: bool) -> io::Result<FileBackend> {
         let file = OpenOptions::new().read(true).write(write).create(write).truncate(false).open(path)?;
         Ok(FileBackend { file, name: path.display().to_string() })
     }
 }
 
-/// Makes a file that appears under its name once `fill` has returned and all that it wrote will stay. `None`
-/// if the name is taken.
+/// Creates a file that appears under its name once `fill` has returned and everything that it wrote is
+/// durable. `None` if the name is taken.
 ///
-/// Of several that try at once one makes it; to others the file under its other name is locked.
+/// If several try at once, one creates it; the others find the temporary file locked.
 ///
 /// # Errors
-/// Whatever the operating system or `fill` says; `ResourceBusy` if another is at it. The name is free then,
-/// as before.
+/// Those of the operating system and of `fill`; `ResourceBusy` if another process is creating it. The name is
+/// free then, as before.
 pub fn create_file<E: From<io::Error>>(
     path: &Path,
     fill: impl FnOnce(&FileBackend) -> Result<(), E>,
@@ -89,18 +89,18 @@ pub fn create_file<E: From<io::Error>>(
     fill(&backend)?;
     backend.file.sync_all()?;
     std::fs::rename(&other, path)?;
-    // The name stays once its directory does.
+    // The name is durable once its directory is.
     sync_directory(path)?;
     Ok(Some(backend))
 }
 
-/// Makes a file that takes a name once `fill` has returned and all that it wrote will stay: also from another
-/// file, if `replaces`. Whoever has that one open keeps it. False, and nothing is done, if the name is taken
-/// otherwise.
+/// Creates a file that takes a name once `fill` has returned and everything that it wrote is durable; if
+/// `replaces`, also the name of another file, which stays open where it is open. False, and nothing is done,
+/// if the name is taken otherwise.
 ///
 /// # Errors
-/// Whatever the operating system or `fill` says; `ResourceBusy` if another is at it. The name is what it was
-/// then.
+/// Those of the operating system and of `fill`; `ResourceBusy` if another process is creating it. The name is
+/// what it was then.
 pub fn put_file<E: From<io::Error>>(
     path: &Path,
     replaces: bool,
@@ -129,7 +129,7 @@ pub fn put_file<E: From<io::Error>>(
     };
     let put: Result<bool, E> = put();
     if !matches!(put, Ok(true)) {
-        // It is nobody's; nothing better can be done about a failure here.
+        // Nobody uses the file; nothing better can be done about a failure here.
         let _ = std::fs::remove_file(&other);
     }
     put
@@ -142,10 +142,10 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(other)
 }
 
-/// Returns when the name of a file that was made will stay, which it does once its directory does.
+/// Returns when the name of a new file is durable, which takes a sync of its directory.
 ///
 /// # Errors
-/// Whatever the operating system says.
+/// Those of the operating system.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(directory)?.sync_all()
@@ -173,7 +173,7 @@ impl Backend for FileBackend {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // What is not synced, times of the file, nobody looks at.
+        // What this does not sync, the file's times, nobody looks at.
         self.file.sync_data()
     }
 

@@ -55,7 +55,7 @@ impl Backend for MemoryBackend {
         Ok(())
     }
 
-    /// Nobody else can have it.
+    /// No other process can have it open.
     fn lock(&self, _: Lock) -> io::Result<bool> {
         Ok(true)
     }

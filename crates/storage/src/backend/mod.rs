@@ -1,4 +1,4 @@
-//! The one seam to disks: all bytes of a database come and go through a [`Backend`].
+//! The only interface to disks: all bytes of a database are read and written through a [`Backend`].
 //!
 //! | backend | |
 //! |---|---|
@@ -6,13 +6,13 @@
 //! | [`MemoryBackend`] | bytes in memory: a database without a file, and tests |
 //! | [`FaultyDisk`] | a disk for tests that stops, forgets, reorders, tears and refuses, the same way for the same seed |
 //!
-//! What may be relied on, and nothing else (docs/design/file-format.md, "What is assumed of the disk"): after
-//! [`Backend::sync`] has returned without an error, what was written before it stays; before that, sectors of
-//! [`SECTOR`] bytes reach the disk in any order or never, and so does a change of the length. After a `sync`
-//! that failed, the file must not be written again.
+//! Only this may be relied on (docs/design/file-format.md, "What is assumed of the disk"): once
+//! [`Backend::sync`] has returned without an error, what was written before it is durable; until then,
+//! sectors of [`SECTOR`] bytes reach the disk in any order or never, and so does a change of the length.
+//! After a `sync` that failed, the file must not be written again.
 //!
-//! Files are not mapped: an error of a disk is to be an error of a statement and no signal, and what is read
-//! is checked first. What is not done here: no cache, no checksum, no retry, no order of writes.
+//! Files are not memory-mapped: a disk error must become an error of a statement, not a signal, and bytes are
+//! checked when they are read. Not here: caching, checksums, retries, ordering of writes.
 
 pub(crate) mod bytes;
 mod faulty;
@@ -27,68 +27,68 @@ use entasis_vector::{Error, ErrorKind};
 use std::fmt::Debug;
 use std::io;
 
-/// Bytes that a disk writes whole or not at all.
+/// Bytes that a disk writes atomically.
 pub const SECTOR: usize = 512;
 
-/// What a lock keeps others from.
+/// What a lock prevents others from doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// Nobody else may have the file open.
+    /// Opening the file at all.
     Exclusive,
-    /// Others may read it as well.
+    /// Writing: others may read the file as well.
     Shared,
 }
 
 /// Bytes on some medium, by position. All methods may be called from several threads at once.
 pub trait Backend: Debug + Send + Sync {
-    /// What errors call it: a path.
+    /// Its name in errors: a path.
     fn name(&self) -> &str;
 
     /// Fills `out` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` if there are not so many; whatever the medium says.
+    /// `UnexpectedEof` if there are fewer bytes; those of the medium.
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
     /// Writes bytes from `offset` on. What lies between the end and `offset` is zero.
     ///
     /// # Errors
-    /// Whatever the medium says. Some of the bytes may have been written then.
+    /// Those of the medium. Some of the bytes may have been written then.
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Its length.
     ///
     /// # Errors
-    /// Whatever the medium says.
+    /// Those of the medium.
     fn length(&self) -> io::Result<u64>;
 
-    /// Cuts it, or fills it up with zeros.
+    /// Truncates it, or extends it with zeros.
     ///
     /// # Errors
-    /// Whatever the medium says.
+    /// Those of the medium.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Returns when all that was written, and the length, will stay.
+    /// Returns when everything that was written, and the length, is durable.
     ///
     /// # Errors
-    /// Whatever the medium says. Nothing is known then of what was written since the last one.
+    /// Those of the medium. Then the fate of everything written since the last sync is unknown.
     fn sync(&self) -> io::Result<()>;
 
-    /// Locks it against others for as long as this lives, or its process. False if another has a lock that
-    /// does not go with it.
+    /// Locks it against others while this object, or its process, lives. False if another holds a conflicting
+    /// lock.
     ///
     /// # Errors
-    /// Whatever the medium says.
+    /// Those of the medium.
     fn lock(&self, lock: Lock) -> io::Result<bool>;
 }
 
-/// What was found where something else had been written.
+/// The error for bytes that differ from those that were written.
 pub(crate) fn damaged(backend: &dyn Backend, offset: u64, what: &str) -> Error {
     let message = format!("{} is damaged at byte {offset}: {what}", backend.name());
     Error::new(ErrorKind::Corruption, message)
 }
 
-/// The medium refuses.
+/// The error of a medium that refuses.
 pub(crate) fn refused(backend: &dyn Backend, error: &io::Error) -> Error {
     Error::io(backend.name(), error)
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::tests::random::Random;
 
-    /// Whatever is done to a backend is what is done to a vector.
+    /// Any sequence of operations has the same effect on a backend as on a vector.
     fn behaves(backend: &dyn Backend, seed: u64) {
         let (mut random, mut model) = (Random(seed), Vec::<u8>::new());
         for _ in 0..300 {

@@ -1,9 +1,9 @@
-//! Compressing the texts of a block ([`super::symbols`]), several of them side by side.
+//! Compresses the texts of a block ([`super::symbols`]), several at a time.
 //!
-//! The position of the next symbol is known once the one before it is found, which has a latency of some
-//! twenty cycles. So the texts are divided among a few *tracks* of consecutive texts, and the tracks take
-//! turns, symbol by symbol. The codes of a text do not depend on other texts: each track writes its own
-//! codes, which are put together in the end.
+//! The position of the next symbol depends on the one before it, which has a latency of some twenty cycles.
+//! So the texts are divided among a few *tracks* of consecutive texts, and the tracks take turns, symbol by
+//! symbol. The codes of a text do not depend on other texts: each track writes its own codes, which are
+//! concatenated at the end.
 //!
 //! The slow twin is [`SymbolTable::compress`].
 
@@ -12,9 +12,9 @@ use super::symbols::{ESCAPE, MAX_LENGTH, SymbolTable};
 /// Texts that are compressed at the same time.
 const TRACKS: usize = 4;
 
-/// Texts of a block, one behind the other, and how far they are compressed.
+/// Consecutive texts of a block, and how far they are compressed.
 struct Track {
-    /// The text that is being compressed, and the one that is another track's.
+    /// The text that is being compressed, and the first text of the next track.
     text: usize,
     behind: usize,
     /// The next byte of the text, and where the text ends.
@@ -29,10 +29,10 @@ struct Track {
 struct Texts<'a> {
     table: &'a SymbolTable,
     ends: &'a [u32],
-    /// The texts, and as many bytes behind them as a symbol may have.
+    /// The texts, followed by as many bytes as a symbol may have.
     bytes: &'a [u8],
     codes: &'a mut [u8],
-    /// Where the codes of each text end, counted from the beginning of its track's.
+    /// Where the codes of each text end, from the beginning of its track's codes.
     code_ends: &'a mut [u32],
 }
 
@@ -40,7 +40,7 @@ impl Texts<'_> {
     /// The track of some texts.
     fn track(&mut self, text: usize, behind: usize) -> Track {
         let at = if text == 0 { 0 } else { self.ends[text - 1] as usize };
-        // A byte becomes two at most.
+        // A byte becomes at most two.
         let mut track = Track { text, behind, at, end: at, start: 2 * at, to: 2 * at };
         self.begin_text(&mut track);
         track
@@ -79,8 +79,8 @@ impl Texts<'_> {
     }
 }
 
-/// Codes of the texts that stand in `bytes` one behind the other and end at `ends`: where those of each end,
-/// and all of them.
+/// Compresses the consecutive texts of `bytes`, which end at `ends`. Returns the end of each one's codes, and
+/// all codes.
 pub(super) fn compress(table: &SymbolTable, ends: &[u32], bytes: &[u8]) -> (Vec<u32>, Vec<u8>) {
     let padded = [bytes, &[0; MAX_LENGTH]].concat();
     let (mut codes, mut code_ends) = (vec![0; 2 * bytes.len()], vec![0; ends.len()]);

@@ -1,7 +1,7 @@
 //! Slots of a buffer that one writer may store to while readers load others.
 //!
 //! A ghost slot of a block that snapshots share is written in place: no live bitmap of theirs shows it, so
-//! whatever a reader finds there is masked before it can matter. Still both touch the same memory at once,
+//! whatever a reader finds there is masked before it can matter. Still, both touch the same memory at once,
 //! hence
 //!
 //! 1. the writer stores with relaxed atomics ([`store`]), never through a reference;
@@ -10,10 +10,10 @@
 //!    which nobody writes; and [`map_into`], neighbouring slots, dead ones among them, in vectors, as the
 //!    kernels of `search` do.
 //!
-//! The last is a data race in the language's memory model, which knows no vector of atomics. What is relied
-//! on instead, why a stale or torn value cannot be seen, and what the other ways would cost, is in decision
-//! 27 (`docs/decisions/0027-reading-beside-a-writer.md`). Under Miri, [`map_into`] loads with relaxed
-//! atomics, which is its slow twin; `make races` runs it as it is shipped, under ThreadSanitizer.
+//! The last is a data race in the language's memory model, which knows no vector of atomics. Decision 27 says
+//! what is relied on instead, why a stale or torn value cannot be seen, and what the alternatives would cost
+//! (`docs/decisions/0027-reading-beside-a-writer.md`). Under Miri, [`map_into`] loads with relaxed atomics,
+//! which is its slow twin; `make races` runs it as it is shipped, under ThreadSanitizer.
 //!
 //! Every bit pattern of a [`Native`] is a value. The one exception is a string view, which may point nowhere:
 //! views of dead slots are never looked through (see `views`).
@@ -25,7 +25,7 @@ use entasis_vector::simd::widest;
 use entasis_vector::{Buffer, Native, relaxed};
 use std::marker::PhantomData;
 
-/// Slots of a buffer that is not freed for as long, or of an array of one's own.
+/// Slots of a buffer that outlives the borrow, or of an array of one's own.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots<'a> {
     at: *const u8,
@@ -46,10 +46,10 @@ impl<'a, T: Native> From<&'a [T]> for Slots<'a> {
 }
 
 impl Slots<'_> {
-    /// Slots of so many bytes, from a place on.
+    /// Slots of so many bytes, from an address on.
     ///
     /// # Safety
-    /// A buffer has them there, which is not freed for as long.
+    /// They are part of a buffer that is not freed while they are borrowed.
     pub(crate) unsafe fn at<'a>(at: *const u8, bytes: usize) -> Slots<'a> {
         Slots { at, bytes, of: PhantomData }
     }
@@ -86,7 +86,7 @@ pub(crate) fn load<'a, T: Native>(slots: impl Into<Slots<'a>>, slot: usize) -> T
 pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
     assert!(slot < Slots::from(buffer).count::<T>());
     // SAFETY: the slot lies within the buffer, whose pointer is good for writing (it owns the bytes), and is
-    // aligned to 64 bytes. Nobody has a reference to slots that are written: rules 1 and 2.
+    // aligned to 64 bytes. No reference to slots that are written exists: rules 1 and 2.
     unsafe { relaxed::store(buffer.as_ptr().cast::<T>().add(slot), value) }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn map_into<'a, T: Native, U>(
     });
 }
 
-/// As [`map_into`], one value at a time: `map` may branch on it, and look something up by it.
+/// As [`map_into`], one value at a time: `map` may branch on it and use it as an index.
 #[inline(always)]
 pub(crate) fn map_each<'a, T: Native, U>(
     slots: impl Into<Slots<'a>>,
@@ -125,7 +125,7 @@ pub(crate) fn map_each<'a, T: Native, U>(
 }
 
 /// Folds the values of `count` slots from `from` on, which are live in a version that the caller has pinned,
-/// or of a block that no other thread can see: nobody writes them.
+/// or of a block that no other thread can see: so no thread writes them.
 #[inline(always)]
 pub(crate) fn fold<'a, T: Native, A>(
     slots: impl Into<Slots<'a>>,

@@ -1,18 +1,17 @@
-//! Which encoding a block of values of fixed width gets.
+//! Chooses the encoding of a block of values of fixed width.
 //!
 //! | form | encodings |
 //! |---|---|
 //! | writable | flat, or plain codes, as tables with a layout key have them from the start |
-//! | cold | the smallest of all, as far as it reads about as fast as the plain ones |
+//! | cold | the smallest that reads about as fast as the plain ones |
 //!
-//! What is written gets plain codes with slack on both sides, from `write`.
+//! Blocks that are written get plain codes with slack on both sides, from `write`.
 //!
-//! 1. Each encoding that is possible becomes a [`Plan`], which knows its bytes from bounds, steps, runs and
-//!    outliers. Doubles are encoded for it, as their digits and exceptions are not known before.
-//! 2. The smallest is taken; what takes longer to read must be smaller by a margin (measured; guide B2).
-//!    Which encoding a table's blocks get can be forced; where the forced one is not possible, the choice is
-//!    free.
-//! 3. The plan is carried out. That it takes the bytes that it promised is for the conformance tests.
+//! 1. Each possible encoding becomes a [`Plan`], which computes its size from bounds, steps, runs and
+//!    outliers. Doubles must be encoded for that, to find their digits and exceptions.
+//! 2. The smallest is taken; an encoding that takes longer to read must be smaller by a (measured) margin. A
+//!    table can force an encoding; where that is not possible, the choice is free.
+//! 3. The plan is carried out. The conformance tests check that it takes as many bytes as it promised.
 
 use super::alp::Scale;
 use super::codes::{bits_of, packing_pays, plain_bytes};
@@ -30,12 +29,12 @@ use crate::definition::Compression;
 use crate::value::Datum;
 use entasis_vector::Buffer;
 
-/// Rows of a run on average, from which on runs are worth while.
+/// The least average length of runs for which runs are worthwhile.
 const RUN_ROWS: usize = 8;
-/// Values that are looked at for outliers.
+/// Size of the sample in which outliers are looked for.
 const SAMPLE: usize = 64;
 
-/// What a block is encoded for.
+/// The purpose for which a block is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// To be written now and then.
@@ -59,7 +58,7 @@ impl Form {
 
 /// Encodes values that lie within `min` and `max`, with memory for `capacity` slots.
 pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, form: Form) -> Values {
-    // Slots that are not live yet hold anything that does not widen the codes.
+    // Slots that are not live yet may hold anything that does not widen the codes.
     let mut all = Vec::new();
     if capacity > values.len() && matches!(form, Form::Cold(_)) {
         all.extend_from_slice(values);
@@ -70,7 +69,7 @@ pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, fo
     candidates.carry_out(candidates.plan(form))
 }
 
-/// The bytes beside the block that [`encode`] promises, of as many slots as values.
+/// The bytes besides the block that [`encode`] promises, with as many slots as values.
 #[cfg(test)]
 pub(crate) fn promised<T: Fixed>(values: &[T], min: T, max: T, form: Form) -> usize {
     Candidates { values, slots: values, capacity: values.len(), min, max, span: span(min, max) }
@@ -89,7 +88,7 @@ fn span<T: Fixed>(min: T, max: T) -> Option<u128> {
 /// An encoding that is possible.
 struct Plan {
     encoding: Encoding,
-    /// What it takes beside the block.
+    /// Bytes that it takes besides the block.
     bytes: usize,
 }
 
@@ -105,14 +104,14 @@ enum Encoding {
         factor: u64,
         span: u64,
     },
-    /// Done already.
+    /// The block, encoded already.
     Made(Values),
 }
 
 struct Candidates<'a, T> {
-    /// Of live slots.
+    /// The values of live slots.
     values: &'a [T],
-    /// Of all slots, unless they are to be written.
+    /// The values of all slots, unless they are to be written.
     slots: &'a [T],
     capacity: usize,
     min: T,
@@ -200,7 +199,7 @@ impl<T: Fixed> Candidates<'_, T> {
         Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
     }
 
-    /// The doubles that they are.
+    /// The values as doubles.
     fn doubles(&self) -> Option<Vec<f64>> {
         let double = |value: &T| match value.datum() {
             Datum::Float(v) if size_of::<T>() == 8 => Some(v),
@@ -224,7 +223,7 @@ impl<T: Fixed> Candidates<'_, T> {
         }
     }
 
-    /// The smallest that is smaller than the plain one by its margin.
+    /// The smallest plan that is smaller than the plain one by its margin.
     fn smallest(&self) -> Option<Plan> {
         if let Some(sequence) = self.sequence() {
             return Some(sequence);
@@ -257,7 +256,7 @@ impl<T: Fixed> Candidates<'_, T> {
         }
     }
 
-    /// True if all but a few of the values seem to lie within a quarter of the range, going by a sample.
+    /// True if a sample suggests that all but a few of the values lie within a quarter of the range.
     fn has_outliers(&self) -> bool {
         let Some(bits) = self.bits().filter(|&bits| bits > 4) else { return false };
         // Values of the sample by sixteenths of the range. A quarter of it lies in five of them, wherever it
@@ -282,7 +281,7 @@ fn singles(doubles: &[f64]) -> Option<Plan> {
     Singles::of(doubles).map(|singles| made(Values::Singles(singles)))
 }
 
-/// The plan of what is encoded already.
+/// The plan of a block that is encoded already.
 fn made(values: Values) -> Plan {
     Plan { bytes: values.bytes(), encoding: Encoding::Made(values) }
 }

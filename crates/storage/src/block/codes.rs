@@ -1,5 +1,5 @@
-//! Unsigned codes: of 1, 2 or 4 bytes, written in place; or packed to as many bits as they need, never
-//! written.
+//! Unsigned codes: plain codes of 1, 2 or 4 bytes, which are written in place; or bit-packed codes, which are
+//! never written.
 
 use super::packed::{Lane, Packed};
 use super::{cells, search};
@@ -15,8 +15,8 @@ pub(crate) enum Codes {
     Packed(Packed),
 }
 
-/// Runs an expression with `$t` bound to the width of codes and `$slots` to where they are, as [`cells`]
-/// reads them. What is packed is unpacked first.
+/// Runs an expression with `$t` bound to the width of codes and `$slots` to their slots, as [`cells`] reads
+/// them. Packed codes are unpacked first.
 macro_rules! with_codes {
     ($codes:expr, $t:ident, $slots:ident => $body:expr) => {
         match $codes {
@@ -48,8 +48,8 @@ macro_rules! with_codes {
 }
 pub(crate) use with_codes;
 
-/// Runs an expression with `$t` bound to the width of plain codes and `$buffer` to where they are, or another
-/// if they are packed.
+/// Runs an expression with `$t` bound to the width of plain codes and `$buffer` to their buffer, or another
+/// expression if they are packed.
 macro_rules! with_plain {
     ($codes:expr, $t:ident, $buffer:ident => $body:expr, $packed:ident => $other:expr) => {
         match $codes {
@@ -75,7 +75,7 @@ pub(crate) fn bits_of(max: u64) -> usize {
     (u64::BITS - max.leading_zeros()) as usize
 }
 
-/// Bytes of a plain code up to `max`; `None` if it does not fit 4.
+/// Bytes of a plain code up to `max`; `None` if it does not fit in 4.
 pub(crate) fn plain_bytes(max: u128) -> Option<usize> {
     [1, 2, 4].into_iter().find(|bytes| max >> (bytes * 8) == 0)
 }
@@ -87,7 +87,7 @@ pub(crate) fn packing_pays(packed: usize, plain: usize) -> bool {
 }
 
 impl Codes {
-    /// Where they stand.
+    /// Where the codes are.
     pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
         match self {
             Codes::U8(buffer) | Codes::U16(buffer) | Codes::U32(buffer) => buffer,
@@ -95,7 +95,7 @@ impl Codes {
         }
     }
 
-    /// Codes up to `max` in the narrowest of the plain widths, with room for `capacity` of them.
+    /// Codes up to `max` in the narrowest plain width, with room for `capacity` of them.
     pub(crate) fn new(max: u32, capacity: usize, codes: impl Iterator<Item = u32>) -> Codes {
         fn run<C: Native>(
             capacity: usize,
@@ -182,13 +182,13 @@ impl Codes {
         );
     }
 
-    /// Asks for the memory of `slot`.
+    /// Prefetches `slot`.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize) {
         prefetch::prefetch(self.ahead().slot(slot));
     }
 
-    /// Where they are.
+    /// The codes.
     pub(crate) fn ahead(&self) -> Ahead {
         with_plain!(self, C, buffer => Ahead::slots(buffer, size_of::<C>()), packed => packed.ahead())
     }
@@ -205,7 +205,7 @@ impl Codes {
         );
     }
 
-    /// A copy of the first `slots` of plain codes; of packed ones, as they are.
+    /// A copy of the first `slots` plain codes, or of all packed ones.
     pub(crate) fn copy(&self, slots: usize) -> Codes {
         match self {
             Codes::U8(buffer) => Codes::U8(cells::copy::<u8>(buffer, slots, slots)),

@@ -5,7 +5,7 @@ use entasis_vector::StringView;
 use std::sync::Arc;
 
 impl Block {
-    /// Bytes of its dictionary, which other blocks have as well.
+    /// Bytes of its dictionary, which other blocks share.
     pub(crate) fn dictionary_bytes(&self) -> usize {
         match &self.values {
             Values::Dictionary { dictionary, .. } => {
@@ -16,7 +16,7 @@ impl Block {
         }
     }
 
-    /// Its part of those bytes, as many blocks as have the dictionary now.
+    /// Its share of those bytes among the blocks that now have the dictionary.
     pub(crate) fn dictionary_share(&self) -> usize {
         match &self.values {
             Values::Dictionary { dictionary, .. } => self.dictionary_bytes() / Arc::strong_count(dictionary),
@@ -28,7 +28,7 @@ impl Block {
         matches!(self.values, Values::Dictionary { .. })
     }
 
-    /// True if both have one and the same.
+    /// True if both have the same dictionary.
     pub(crate) fn shares_dictionary(&self, other: &Block) -> bool {
         match (&self.values, &other.values) {
             (Values::Dictionary { dictionary: a, .. }, Values::Dictionary { dictionary: b, .. }) => {

@@ -14,8 +14,7 @@ use entasis_vector::{Buffer, DataType, Interval, Native, Value};
 pub(crate) trait Fixed: Native {
     /// True if `self` stands before `other` in SQL's order.
     fn before(self, other: Self) -> bool;
-    /// True if the two cannot be told apart, not even by their signs or parts as equal floats and intervals
-    /// may be.
+    /// True if the two are identical; equal floats and intervals may differ in sign or in their parts.
     fn is_same(self, other: Self) -> bool {
         self == other
     }
@@ -31,13 +30,14 @@ pub(crate) trait Fixed: Native {
     fn of_datum(datum: Datum<'_>) -> Self;
     /// True for integers, which have codes.
     const IS_INTEGER: bool = false;
-    /// As plain codes, or flat: values that lie within `min` and `max`, with memory for `capacity` slots.
-    /// `slack` leaves the codes that there are over on both sides of the values.
+    /// Encodes values that lie within `min` and `max` as plain codes, or flat, with memory for `capacity`
+    /// slots. `slack` leaves spare codes on both sides of the values.
     fn encode_plain(values: &[Self], min: Self, max: Self, capacity: usize, slack: bool) -> Values {
         let _ = (min, max, slack);
         Values::Flat(flat(values, capacity))
     }
-    /// The distance from `base`, which is no greater and no further than 64 bits. Only for integers.
+    /// The distance from `base`, which is not greater than the value, and at most 64 bits away. Only for
+    /// integers.
     fn code(self, base: Self) -> u64 {
         unreachable!("{self:?} over {base:?}: only integers are held as codes")
     }
@@ -134,7 +134,7 @@ impl Fixed for i128 {
         self < other
     }
     fn hash(self) -> u64 {
-        // A wide decimal that fits a word hashes by it.
+        // A wide decimal that fits in a word has the hash of that word.
         let high = (self >> 64) as u64;
         hash_word(self as u64 ^ if high == (self as i64 >> 63) as u64 { 0 } else { hash_word(high) })
     }
@@ -259,7 +259,7 @@ fn widest_code(span: u128, width: usize) -> Option<u32> {
     Some(u32::MAX >> (32 - bytes * 8))
 }
 
-/// The value of code 0: the least value, or as far below as leaves equal room on both sides.
+/// The value of code 0: the least value, or, with slack, so far below it that room is equal on both sides.
 fn base_of(min: i128, span: u128, widest: u32, slack: bool) -> i128 {
     let room = (u128::from(widest) - span) / 2;
     min.saturating_sub(if slack { room as i128 } else { 0 })

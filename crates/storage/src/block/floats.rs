@@ -1,16 +1,16 @@
 //! Finds floats in a range without decoding: compared as floats, or as digits in scaled blocks
 //! ([`super::scaled`]).
 //!
-//! A range is given by the ordinals of its ends ([`entasis_vector::value::float_ordinal`]), as one of
+//! A range is given by the ordinals of its ends ([`entasis_vector::value::float_ordinal`]), as a range of
 //! integers is by numbers. Here it becomes two floats and an answer for NaN, which is greater than any number
-//! in SQL, and not in the machine's comparisons.
+//! in SQL but not in the machine's comparisons.
 
 use super::search;
 use crate::block::cells::Slots;
 use entasis_vector::Native;
 use entasis_vector::value::{float_of_ordinal, float_ordinal};
 
-/// Numbers from `low` to `high`, none if one of these is NaN; and NaN, if it is in.
+/// Numbers from `low` to `high`, none if one of these is NaN; and whether NaN is in the range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FloatRange {
     pub(crate) low: f64,
@@ -22,7 +22,7 @@ impl FloatRange {
     /// The floats whose ordinals are from `low` to `high`.
     pub(crate) fn of_ordinals(low: i128, high: i128) -> FloatRange {
         let (infinity, nan) = (float_ordinal(f64::INFINITY), float_ordinal(f64::NAN));
-        // Beyond the numbers is NaN, from which and up to which there are none.
+        // An end beyond all numbers is NaN, which leaves no numbers.
         let end = |ordinal: i128, least: i64, most: i64| {
             float_of_ordinal(ordinal.clamp(least.into(), most.into()) as i64)
         };
@@ -34,7 +34,7 @@ impl FloatRange {
     }
 
     /// True if a float is in the range.
-    // PERF: without a branch, so that it makes a vector loop.
+    // PERF: without a branch, so that loops over it vectorize.
     #[inline(always)]
     pub(crate) fn holds(self, v: f64) -> bool {
         (self.low <= v) & (v <= self.high) | (self.has_nan & v.is_nan())
@@ -66,7 +66,7 @@ mod tests {
         ];
         let floats = floats.into_iter().chain([f64::NAN, -f64::NAN]);
         for (low, high) in floats.clone().flat_map(|low| floats.clone().map(move |high| (low, high))) {
-            // The ends in and out.
+            // With and without the ends.
             for (out_low, out_high) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
                 let (from, to) = (float_ordinal(low) + out_low, float_ordinal(high) - out_high);
                 let range = FloatRange::of_ordinals(from.into(), to.into());

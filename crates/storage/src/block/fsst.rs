@@ -9,8 +9,8 @@ use super::{StringBytes, abreast};
 use entasis_vector::{StringHeap, StringView, bitmap};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes up to which the texts of a block are compressed side by side, which takes memory for the worst case.
-/// Beyond, one follows the other, until it shows that it does not pay.
+/// The most bytes of a block's texts that are compressed several at a time, which takes memory for the worst
+/// case. Larger blocks are compressed text by text, until compression turns out not to pay.
 const ABREAST_MAX: usize = 4 << 20;
 
 /// See the module.
@@ -18,15 +18,15 @@ const ABREAST_MAX: usize = 4 << 20;
 pub(crate) struct Fsst {
     table: Arc<SymbolTable>,
     codes: StringBytes,
-    /// What of the table's memory is this block's.
+    /// This block's share of the table's memory.
     share: usize,
-    /// All strings, once one was asked for by reference.
+    /// All strings, once one was requested by reference.
     whole: OnceLock<Box<StringBytes>>,
 }
 
 impl Fsst {
-    /// Strings whose bytes stand in `bytes` and end at `ends`; `None` if their codes take more than `most`
-    /// bytes.
+    /// Compresses strings, whose bytes are in `bytes` and end at `ends`; `None` if their codes take more than
+    /// `most` bytes.
     pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], most: usize) -> Option<Fsst> {
         let (code_ends, codes) = match bytes.len() <= ABREAST_MAX {
             true => abreast::compress(&table, ends, bytes),
@@ -38,7 +38,7 @@ impl Fsst {
         Some(Fsst { table, codes: StringBytes::new(&code_ends, &codes), share: 0, whole: OnceLock::new() })
     }
 
-    /// Codes of strings that were made by a table.
+    /// Strings from codes that a table made.
     pub(crate) fn of_parts(table: Arc<SymbolTable>, codes: StringBytes) -> Fsst {
         Fsst { table, codes, share: 0, whole: OnceLock::new() }
     }
@@ -53,12 +53,12 @@ impl Fsst {
         &self.table
     }
 
-    /// Says how many bytes of the symbols' memory count as this block's.
+    /// Sets how many bytes of the symbols' memory count as this block's.
     pub(crate) fn share(&mut self, bytes: usize) {
         self.share = bytes;
     }
 
-    /// The same strings once more.
+    /// A copy of the strings.
     pub(crate) fn copy(&self) -> Fsst {
         Fsst {
             table: self.table.clone(),
@@ -68,7 +68,7 @@ impl Fsst {
         }
     }
 
-    /// Bytes of memory, as long as nobody asks for a string by reference.
+    /// Bytes of memory, as long as no string is requested by reference.
     pub(crate) fn bytes(&self) -> usize {
         self.codes.bytes() + self.share
     }
@@ -105,7 +105,7 @@ impl Fsst {
     }
 }
 
-/// Where the codes of each text end, and all of them; `None` as soon as they take more than `most` bytes.
+/// The end of each text's codes, and all codes; `None` as soon as they take more than `most` bytes.
 fn one_by_one(table: &SymbolTable, ends: &[u32], bytes: &[u8], most: usize) -> Option<(Vec<u32>, Vec<u8>)> {
     let (mut codes, mut code_ends, mut start) = (Vec::new(), Vec::with_capacity(ends.len()), 0);
     for &end in ends {

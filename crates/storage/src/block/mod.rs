@@ -4,14 +4,14 @@
 //! |---|---|---|---|---|
 //! | 0 | constant | one value, or NULL in every slot | nothing | if it is that value |
 //! | 1 | frame of reference | integers, decimals, dates, times in a narrow range: `base + code` | 1, 2 or 4 bytes, or as many bits as it needs | within the range of codes; if packed to bits, never |
-//! | 2 | flat | whatever is no narrower as codes; floats, booleans, intervals | its width | always |
+//! | 2 | flat | values that codes would not make narrower; floats, booleans, intervals | its width | always |
 //! | 3 | dictionary | strings with few distinct values in the row group, which shares the dictionary | 1 or 2 bytes, or bits | if the dictionary has it; if packed, never |
 //! | 4 | strings | all other strings, cold: end offsets and bytes | its bytes and 2 or 4 | never |
 //! | 5 | views | strings that are written: a view each, long ones in a heap | 16 bytes and its bytes | always |
 //! | 6 | sequence | integers that ascend or descend by one step | nothing | never |
-//! | 7 | runs | equal values that follow one another: a value and an end for each run | its part of that | never |
-//! | 8 | patched | integers in a narrow range but for a few | bits as codes do, 10 bytes for each of the few | never |
-//! | 9 | scaled doubles (ALP) | doubles that are decimals: integers and a power of ten | bits as its integer | never |
+//! | 7 | runs | consecutive equal values: a value and an end for each run | its share of that | never |
+//! | 8 | patched | integers in a narrow range except for a few | bits as codes do, 10 bytes for each patch | never |
+//! | 9 | scaled doubles (ALP) | doubles that are decimals: integers and a power of ten | bits as its integer does | never |
 //! | 10 | singles | doubles that are floats | 4 bytes | never |
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
@@ -28,7 +28,7 @@
 //! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, runs
 //!             doubles     alp ◀── scaled, singles; floats
 //!             strings     strings, views; symbols ◀── abreast, fsst
-//! at the bottom           cells (slots that are read while others are written), search, within, number, masks, patches
+//! at the bottom           cells (slots read while written), search, within, number, masks, patches
 //! ```
 //!
 //! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given
@@ -88,7 +88,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// The values of a block, by encoding. The discriminants are the codes of the table above.
+/// The values of a block, by encoding. The discriminants are the codes of the module's table.
 #[derive(Debug)]
 #[repr(u8)]
 pub(crate) enum Values {
@@ -120,16 +120,16 @@ pub struct Block {
     pub(crate) validity: Option<Validity>,
     pub(crate) stamp: Stamp,
     /// The round of checkpoints in which a ghost slot was last stored to while others had the block, or 0:
-    /// it keeps its stamp, and is not what it was. See [`Block::store_ghost`].
+    /// it keeps its stamp, although it has changed. See [`Block::store_ghost`].
     pub(crate) stored_in: AtomicU32,
-    /// Slots that there is memory for. Those beyond are dead.
+    /// Slots for which there is memory. Those beyond are dead.
     pub(crate) slots: u16,
     /// True if each live value is greater than the one before, and none is NULL.
     pub(crate) ascending: bool,
     pub(crate) zone: Zone,
 }
 
-// Three cache lines: a row that is written asks for those of all its columns.
+// Three cache lines: writing a row prefetches those of all its columns.
 const _: () = assert!(size_of::<Block>() == 192);
 
 impl Linked for Block {
@@ -141,7 +141,7 @@ impl Linked for Block {
 }
 
 impl Link<Block> {
-    /// Asks for the memory that reading `slot` takes.
+    /// Prefetches what reading `slot` takes.
     #[inline]
     pub(crate) fn prefetch_slot(self, slot: usize) {
         self.prefetch_first(offset_of!(Block, zone));
@@ -150,7 +150,7 @@ impl Link<Block> {
 }
 
 impl Block {
-    /// A block as a builder makes it, which hangs in no tree yet.
+    /// A block as a builder makes it, not yet part of a tree.
     pub(crate) fn new(
         slots: usize,
         values: Values,
@@ -195,7 +195,7 @@ impl Block {
         self.stored_in.load(Relaxed) > round
     }
 
-    /// Takes the note of stores away, for a test of what comes of that.
+    /// Clears the note of stores, for a test of the consequences.
     #[cfg(test)]
     pub(crate) fn forget_stores(&self) {
         self.stored_in.store(0, Relaxed);
@@ -231,7 +231,7 @@ impl Block {
     }
 
     /// Clears the bits of `words` from `at` on for each of the `rows` slots from `from` on that is NULL. The
-    /// bits must be set before. The bits behind these stay as they are: they belong to what is read next,
+    /// bits must be set before. The bits after these stay as they are: they belong to what is read next,
     /// even if this block has bits of dead slots in the same word.
     pub(crate) fn clear_null_bits(&self, from: usize, words: &mut [u64], at: usize, rows: usize) {
         if self.is_all_null() {
@@ -258,7 +258,7 @@ impl Block {
     }
 
     /// Writes the values from slot `from` on, of a column that is held as `held`, to all of `out`: as they
-    /// are held, or as narrower integers that every live one fits. Not for strings.
+    /// are held, or as narrower integers that hold every live one. Not for strings.
     #[inline]
     pub(crate) fn decode_fixed<T: Fixed>(&self, held: PhysicalType, from: usize, out: &mut [T]) {
         self.values.decode_fixed(held, from, out);
@@ -303,21 +303,21 @@ impl Block {
         }
     }
 
-    /// Shares the memory of its symbols out among as many blocks.
+    /// Divides the memory of its symbols among so many blocks.
     pub(crate) fn share_symbols(&mut self, blocks: usize) {
         if let Values::Fsst(fsst) = &mut self.values {
             fsst.share(fsst.table().bytes() / blocks);
         }
     }
 
-    /// True if its strings are written to a heap when they are read.
+    /// True if reading its strings writes them to a heap.
     pub(crate) fn has_codes_of_strings(&self) -> bool {
         matches!(self.values, Values::Fsst(_))
     }
 }
 
 impl Values {
-    /// Where numbers or codes of all slots stand, of a block that nobody else has; `None` if there is no such
+    /// Where the numbers or codes of all slots are, in a block that is not shared; `None` if there is no such
     /// memory.
     pub(crate) fn buffer_mut(&mut self) -> Option<&mut Buffer> {
         match self {
@@ -352,7 +352,7 @@ impl Values {
         }
     }
 
-    /// Bytes of memory beside the block.
+    /// Bytes of memory besides the block.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Values::Constant(_) | Values::Sequence(_) => 0,

@@ -1,12 +1,13 @@
 //! Integers whose distances have a common factor: `least + factor · code`. Decimals without a fraction and
-//! times without microseconds are such; a DECIMAL(15,2) of whole numbers up to 50 takes 6 bits instead of 13.
+//! times without microseconds are examples; a DECIMAL(15,2) of whole numbers up to 50 takes 6 bits instead of
+//! 13.
 //!
-//! [`common_factor`] is the greatest one. A factor is proposed by the first distances, and then it is only
-//! checked that it divides the others: by the inverse of its odd part, which is a multiplication, and a
-//! rotation for the rest of it (Granlund and Montgomery, *Division by invariant integers using
-//! multiplication*, section 9). The slow twin, in the tests, divides.
+//! [`common_factor`] finds the greatest one. The first distances propose a factor, and the others are only
+//! tested for divisibility: by a multiplication with the inverse of its odd part, and a rotation for its even
+//! part (Granlund and Montgomery, *Division by invariant integers using multiplication*, section 9). The slow
+//! twin, in the tests, divides.
 //!
-//! Predicates become ranges of codes, so that nothing is multiplied.
+//! Predicates become ranges of codes, so that testing them multiplies nothing.
 
 use super::codes::{bits_of, with_codes};
 use super::packed::{Lane, Packed};
@@ -32,7 +33,7 @@ impl Multiples {
         Packed::size(bits_of(span / factor).max(1))
     }
 
-    /// Values over `min`, the least of them, of which none is further from it than `span`.
+    /// Encodes values over `min`, the least of them, none further from it than `span`.
     ///
     /// # Panics
     /// If `factor` is 1: a code may then take 64 bits.
@@ -134,7 +135,7 @@ pub(crate) fn common_factor<T: Fixed>(values: &[T], min: T) -> u64 {
     factor
 }
 
-/// Euclid's.
+/// Euclid's algorithm.
 fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -142,14 +143,14 @@ fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Division of what may be a multiple.
+/// Division of a number that may be a multiple.
 #[derive(Clone, Copy)]
 struct Division {
-    /// What the odd part of the divisor makes 1.
+    /// The inverse of the odd part of the divisor.
     inverse: u64,
     /// Bits of the even part.
     shift: u32,
-    /// Quotients that are greater are none.
+    /// Greater results are no quotients.
     greatest: u64,
 }
 
@@ -157,13 +158,13 @@ impl Division {
     fn by(divisor: u64) -> Division {
         let shift = divisor.trailing_zeros();
         let odd = divisor >> shift;
-        // Three bits are right to begin with, and twice as many each time.
+        // Three bits are right to begin with, and each step doubles them.
         let inverse =
             (0..5).fold(odd, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))));
         Division { inverse, shift, greatest: u64::MAX / divisor }
     }
 
-    /// The quotient, if nothing is left; else a number that is greater than any.
+    /// The quotient, if there is no remainder; otherwise a number greater than any quotient.
     #[inline(always)]
     fn quotient(self, number: u64) -> u64 {
         number.wrapping_mul(self.inverse).rotate_right(self.shift)

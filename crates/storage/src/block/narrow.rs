@@ -35,7 +35,7 @@ impl Block {
     }
 
     /// Narrows `masks` to the slots with a value from `low` to `high`, of a column of integers of up to 64
-    /// bits or of floats; of these they are ordinals ([`entasis_vector::Value::ordinal`]).
+    /// bits or of floats, for which `low` and `high` are ordinals ([`entasis_vector::Value::ordinal`]).
     pub(crate) fn narrow_within(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
         let (Some(min), Some(max)) = (self.zone.min.ordinal(), self.zone.max.ordinal()) else {
             // All are NULL.
@@ -98,7 +98,7 @@ impl Values {
     }
 }
 
-/// Leaves the bits of slots that `keep` keeps.
+/// Keeps the bits of slots for which `keep` is true.
 fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
     for (word, mask) in masks.iter_mut().enumerate() {
         let mut left = *mask;

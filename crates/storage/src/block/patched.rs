@@ -1,11 +1,11 @@
-//! Integers of a narrow range but for a few: the many are codes over a base, the few are patches.
+//! Integers of a narrow range except for a few: most are codes over a base, the few are patches.
 //!
 //! Patches may lie below the others, above, or on both sides. They are codes over the least of all values,
-//! the others over the least of their own; the slots of patches hold code 0 there. (Guide B2; the paper calls
-//! them exceptions.)
+//! the others over the least of their own; the slots of patches hold code 0 there. (The literature calls
+//! patches exceptions.)
 //!
-//! [`Core::best`] weighs every number of patches below against every number above: the best range of so many
-//! bits begins at a value and ends at one. The slow twin, in the tests, tries every base and width.
+//! [`Core::best`] tries every number of patches below with every number above, since the best range of so
+//! many bits begins and ends at values. The slow twin, in the tests, tries every base and width.
 
 use super::codes::bits_of;
 use super::packed::Packed;
@@ -14,15 +14,15 @@ use super::{Codes, Fixed, Values};
 use crate::value::Datum;
 use entasis_vector::PhysicalType;
 
-/// Patches of a block, at most.
+/// The most patches of a block.
 const PATCHES_MAX: usize = 32;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Patched {
-    /// Those that are no patches.
+    /// The values that are no patches.
     values: Box<Values>,
-    /// What patches are counted from.
+    /// The base of the patches.
     least: i128,
     patches: Patches<u64>,
 }
@@ -34,17 +34,17 @@ pub(crate) struct Core {
     first: u64,
     /// Bits of a distance from `first`.
     width: usize,
-    /// What the block takes with all others as patches.
+    /// The bytes that the block takes with all other values as patches.
     pub(crate) bytes: usize,
 }
 
 impl Core {
-    /// The one that leaves the fewest bytes; `min` is the least of the values. Nothing if it takes too many
-    /// patches, or none.
+    /// The core with the smallest block; `min` is the least of the values. `None` if it needs too many
+    /// patches, or no patch at all.
     pub(crate) fn best<T: Fixed>(values: &[T], min: T) -> Option<Core> {
         let mut codes: Vec<u64> = values.iter().map(|value| value.code(min)).collect();
         let most = PATCHES_MAX.min(codes.len().checked_sub(1)?);
-        // PERF: one value more than may be patches, of either end, instead of all in order.
+        // PERF: it sorts only one value more at each end than may be patches, instead of all.
         let (least, middle, _) = codes.select_nth_unstable(most);
         let mut least: Vec<u64> = least.iter().copied().chain([*middle]).collect();
         least.sort_unstable();
@@ -59,7 +59,7 @@ impl Core {
             }
             for (above, &last) in greatest[..=most - below].iter().enumerate() {
                 let width = bits_of(last - first).max(1);
-                // So many bits hold one value more, or all.
+                // With so many bits one more value fits, or all do.
                 if width == 64
                     || above + below == 0
                     || (above > 0 && (greatest[above - 1] - first) >> width == 0)
@@ -87,7 +87,7 @@ impl Core {
 }
 
 impl Patched {
-    /// Values over `min`, the least of them, those outside the core as patches.
+    /// Encodes values over `min`, the least of them, with those outside the core as patches.
     pub(crate) fn new<T: Fixed>(values: &[T], min: T, core: Core) -> Patched {
         let Datum::Integer(least) = min.datum() else { unreachable!("only integers have codes") };
         let distances = || values.iter().map(|value| value.code(min));
@@ -99,7 +99,7 @@ impl Patched {
         Patched { values: Box::new(values), least, patches: Patches::new(&patches) }
     }
 
-    /// What patches are counted from, and these.
+    /// The base of the patches, and the patches.
     pub(crate) fn patches(&self) -> (i128, &Patches<u64>) {
         (self.least, &self.patches)
     }
@@ -115,7 +115,7 @@ impl Patched {
         size_of::<Values>() + self.values.bytes() + self.patches.bytes()
     }
 
-    /// Those that are no patches.
+    /// The values that are no patches.
     pub(crate) fn values_mut(&mut self) -> &mut Values {
         &mut self.values
     }
@@ -128,7 +128,7 @@ impl Patched {
         }
     }
 
-    /// By how much the sum of `count` slots from `from` on exceeds that of their codes over the base.
+    /// By how much the sum of `count` slots from `from` on exceeds the sum of their codes over the base.
     pub(crate) fn excess(&self, from: usize, count: usize) -> i128 {
         let (base, _) = self.codes();
         // Slots of patches have code 0.

@@ -2,7 +2,7 @@
 
 use crate::BLOCK_ROWS;
 
-/// Values that stand beside a block, in the order of their slots.
+/// Values stored beside a block, in the order of their slots.
 #[derive(Debug, Clone)]
 pub(crate) struct Patches<V> {
     slots: Box<[u16]>,
@@ -31,8 +31,8 @@ impl<V: Copy> Patches<V> {
         self.slots.binary_search(&(slot as u16)).ok().map(|at| self.values[at])
     }
 
-    /// Narrows `masks` to slots that hold what is wanted: those of patches by `holds`, the others by
-    /// `others`, whatever it says of slots of patches.
+    /// Narrows `masks` to slots that satisfy a condition: slots of patches by `holds`, the others by
+    /// `others`, whose answers for slots of patches are ignored.
     pub(crate) fn narrow(
         &self,
         masks: &mut [u64],

@@ -1,5 +1,5 @@
-//! Arithmetic progressions: numbers that ascend or descend by one step, such as keys that were counted. Two
-//! numbers for a block, whose encoding is called *sequence*.
+//! Arithmetic progressions: numbers that ascend or descend by a constant step, such as generated keys. Two
+//! numbers stand for a block, whose encoding is called *sequence*.
 
 use super::Fixed;
 use super::masks::bits_inside;
@@ -15,8 +15,8 @@ pub(crate) struct Progression {
 }
 
 impl Progression {
-    /// The progression that some integers are, at least two; `None` if they are none, or might leave 64 bits
-    /// within a block of 128-bit ones.
+    /// The progression that at least two integers form; `None` if they form none, or if a block of 128-bit
+    /// integers might leave 64 bits.
     pub(crate) fn of<T: Fixed>(values: &[T]) -> Option<Progression> {
         let number = |value: &T| match value.datum() {
             Datum::Integer(v) => v,
@@ -42,7 +42,7 @@ impl Progression {
         Progression { first, step }
     }
 
-    /// The number in `slot`. What lies behind the block is any number.
+    /// The number in `slot`. Beyond the block the number is arbitrary.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> i128 {
         self.first.wrapping_add(self.step.wrapping_mul(slot as i128))
@@ -51,7 +51,7 @@ impl Progression {
     /// Writes the values from `from` on to all of `out`.
     pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
         let (first, step) = (self.get(from), self.step);
-        // PERF: in 64 bits, where that is enough, it is a vector loop.
+        // PERF: where 64 bits are enough, the loop vectorizes.
         match (i64::try_from(first), i64::try_from(step)) {
             (Ok(first), Ok(step)) => out.iter_mut().enumerate().for_each(|(i, o)| {
                 *o = T::of_datum(Datum::Integer(first.wrapping_add(step.wrapping_mul(i as i64)).into()));
@@ -77,7 +77,7 @@ impl Progression {
         masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
     }
 
-    /// How many slots from the first on hold, of which none does behind one that does not.
+    /// How many slots from the first on satisfy a condition that no slot after the first failure satisfies.
     fn count_while(&self, slots: usize, holds: impl Fn(i128) -> bool) -> usize {
         let Range { mut start, mut end } = 0..slots;
         while start < end {

@@ -1,4 +1,4 @@
-//! Runs of equal values: a value for each, and where it ends.
+//! Runs of equal values: a value for each run, and its end.
 //!
 //! The values of runs are encoded themselves, for example as codes or a constant. A predicate is tested once
 //! for each run.
@@ -11,13 +11,13 @@ use entasis_vector::PhysicalType;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    /// The slot behind each run.
+    /// The slot after each run.
     ends: Box<[u16]>,
-    /// A slot for each run.
+    /// The value of each run, as a slot of a block.
     values: Box<Values>,
 }
 
-/// The number of runs of values that cannot be told apart.
+/// The number of runs of identical values.
 pub(crate) fn count<T: Fixed>(values: &[T]) -> usize {
     usize::from(!values.is_empty()) + values.windows(2).filter(|pair| !pair[0].is_same(pair[1])).count()
 }
@@ -41,7 +41,7 @@ impl Runs {
         Runs::size(self.ends.len()) + self.values.bytes()
     }
 
-    /// The slot behind each run, and a value for each.
+    /// The slot after each run, and a value for each.
     pub(crate) fn parts(&self) -> (&[u16], &Values) {
         (&self.ends, &self.values)
     }
@@ -90,8 +90,8 @@ impl Runs {
         }
     }
 
-    /// The value of each run that `count` slots, at least one, from `from` on touch, and how many of them it
-    /// has.
+    /// For `count` slots from `from` on, at least one: the value of each run that they touch, and how many of
+    /// them are in it.
     pub(crate) fn weights(
         &self,
         from: usize,

@@ -34,7 +34,7 @@ impl Block {
     }
 }
 
-// PERF: two blocks are decoded in some 100 ns each, where 1024 values one by one take twenty times that.
+// PERF: two blocks are decoded in some 100 ns each, while 1024 values one by one take twenty times as long.
 fn have_same_fixed<T: Fixed>(a: &Block, b: &Block, mask: &[u64; WORDS]) -> bool {
     let decoded = |block: &Block| {
         let mut values = vec![T::default(); block.slots().min(BLOCK_ROWS)];

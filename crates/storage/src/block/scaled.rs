@@ -23,8 +23,8 @@ impl Scaled {
         &mut self.digits
     }
 
-    /// Up to 1024 doubles under a scale; `None` if there are none. `encode` encodes integers, which lie
-    /// between two and are not all one.
+    /// Encodes up to 1024 doubles under a scale; `None` if there are none. `encode` encodes integers that lie
+    /// within two bounds and are not all equal.
     pub(crate) fn of(
         values: &[f64],
         scale: Scale,
@@ -40,7 +40,7 @@ impl Scaled {
         Some(Scaled { scale, digits: Box::new(digits), patches: Patches::new(&patches) })
     }
 
-    /// The scale, and doubles that stand beside the integers.
+    /// The scale, and the doubles stored beside the integers.
     pub(crate) fn parts(&self) -> (Scale, &Patches<f64>) {
         (self.scale, &self.patches)
     }

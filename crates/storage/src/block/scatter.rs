@@ -1,5 +1,5 @@
-//! Writing many slots of a block at once: all values are decoded, the new ones scattered among them, and
-//! encoded anew with exact bounds. [`Block::put`] is the slow twin.
+//! Writing many slots of a block at once: all values are decoded, the new ones are scattered among them, and
+//! the block is encoded again with exact bounds. [`Block::put`] is the slow twin.
 
 use super::{Block, Fixed, range_of, with_fixed, write};
 use crate::value::Datum;
@@ -42,7 +42,7 @@ fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: Da
         && new.vector.validity().is_none();
     let had_nulls = valid.iter().zip(live).any(|(valid, live)| live & !valid != 0);
     if is_plain && !had_nulls {
-        // PERF: the usual case; a loop without a branch but for the bounds.
+        // PERF: the usual case; a loop whose only branch is the bounds check.
         let source = new.vector.values::<T>();
         new.slots.iter().zip(new.at).for_each(|(&slot, &at)| values[slot as usize] = source[at as usize]);
     } else {
@@ -88,7 +88,7 @@ fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: Da
 }
 
 fn scatter_strings(old: &Block, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
-    // Which of the new values each slot gets.
+    // The index of the new value of each slot.
     let mut number = vec![u16::MAX; old.slots()];
     new.slots.iter().enumerate().for_each(|(i, &slot)| number[slot as usize] = i as u16);
     Block::of(old.slots(), old.slots(), ty, |slot| match number[slot] {

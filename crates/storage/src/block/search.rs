@@ -1,9 +1,9 @@
-//! Finds slots that hold a number, or a number in a range: 64 slots at a time, as a mask. Point queries
-//! search partitions with it, and scans test filters.
+//! Finds slots that hold a number, or a number in a range: 64 slots at a time, as a mask. Point queries use
+//! it to search partitions, and scans to test filters.
 //!
 //! This is a leaf module with `unsafe`: vectors are loaded straight from the slots, and compared as in
-//! [`within`]. [`portable`] does without; the slow twin of both looks at one value after the other, in the
-//! tests.
+//! [`within`]. [`portable`] does without vectors; the slow twin of both, in the tests, looks at one value
+//! after the other.
 #![allow(unsafe_code)]
 
 use super::cells::{self, Slots};
@@ -18,7 +18,7 @@ pub(crate) fn narrow<'a, T: Number>(slots: impl Into<Slots<'a>>, masks: &mut [u6
     narrow_by(Vectors::widest(), slots, masks, low, span)
 }
 
-/// The same with the help of such vectors.
+/// The same by means of such vectors.
 #[inline]
 pub(crate) fn narrow_by<'a, T: Number>(
     vectors: Option<Vectors>,
@@ -48,7 +48,7 @@ pub(crate) fn narrow_by<'a, T: Number>(
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernel {
     ($vectors:ident, $features:literal, $vector:ident, $load:ident) => {
-        // PERF: with AVX-512 two instructions for 64 bytes.
+        // PERF: with AVX-512 this is two instructions for 64 bytes.
         #[target_feature(enable = $features)]
         fn $vectors<T: Number>(slots: Slots<'_>, masks: &mut [u64], low: T, span: T) -> u64 {
             use std::arch::x86_64::{$load, $vector};
@@ -97,7 +97,7 @@ pub(crate) fn narrow_where<'a, T: Native>(
     }
 }
 
-/// The same for what looks an answer up by the value, which is no vector loop.
+/// The same for conditions that use the value as an index, which does not vectorize.
 pub(crate) fn narrow_by_lookup<'a, T: Native>(
     slots: impl Into<Slots<'a>>,
     masks: &mut [u64],
@@ -111,7 +111,7 @@ pub(crate) fn narrow_by_lookup<'a, T: Native>(
     }
 }
 
-/// Whether `holds` is true of each value of a word's slots: a byte a slot, then a bit a byte.
+/// Whether `holds` is true of each value of a word's slots: a byte per slot, then a bit per byte.
 // PERF: both steps are vector loops on AVX2, if `holds` is arithmetic; a bit at a time takes 40 ns for 64
 // slots.
 #[inline(always)]
@@ -157,7 +157,7 @@ mod tests {
                     slots.map(|slot| 1 << (slot % 64)).sum()
                 };
                 let last = masks.len() - 1;
-                // What lies behind the values, but within the buffer, is zeroes.
+                // The bytes after the values, within the buffer, are zeros.
                 masks
                     .iter_mut()
                     .skip(values.len() / 64)

@@ -1,4 +1,4 @@
-//! Doubles that are floats, in four bytes each.
+//! Doubles that equal a 32-bit float, in four bytes each.
 
 use super::floats::FloatRange;
 use super::{Fixed, cells};
@@ -11,7 +11,7 @@ use entasis_vector::Buffer;
 pub(crate) struct Singles(Buffer);
 
 impl Singles {
-    /// Doubles as floats, if they are and come back bit for bit.
+    /// Doubles as floats, if all come back bit for bit.
     pub(crate) fn of(values: &[f64]) -> Option<Singles> {
         // The payload of a NaN may not survive.
         let is_same = |value: &f64| !value.is_nan() && f64::from(*value as f32).to_bits() == value.to_bits();
@@ -19,12 +19,12 @@ impl Singles {
         values.iter().all(is_same).then(|| Singles(Buffer::from_slice(&floats())))
     }
 
-    /// Floats as they stand in memory.
+    /// Floats as they are in memory.
     pub(crate) fn of_buffer(floats: Buffer) -> Singles {
         Singles(floats)
     }
 
-    /// Where they stand.
+    /// Their bytes.
     pub(crate) fn buffer(&self) -> &Buffer {
         &self.0
     }
@@ -34,12 +34,12 @@ impl Singles {
         self.0.capacity()
     }
 
-    /// Where they stand.
+    /// Their bytes.
     pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
         &mut self.0
     }
 
-    /// Where they are.
+    /// Their slots.
     pub(crate) fn ahead(&self) -> Ahead {
         Ahead::slots(&self.0, size_of::<f32>())
     }

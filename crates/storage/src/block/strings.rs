@@ -1,4 +1,4 @@
-//! Strings of a block end to end, and views that point at them.
+//! Strings of a block, concatenated, and views that point at them.
 //!
 //! Views are made without copying a byte: they point into the block, which never changes and which the
 //! snapshot of the running statement keeps alive (see `entasis_vector::string` on stable strings).
@@ -23,7 +23,7 @@ pub(crate) struct StringBytes {
 }
 
 impl StringBytes {
-    /// Strings whose bytes stand in `bytes` and end at `ends`, which ascend to its length.
+    /// Strings whose bytes are in `bytes` and end at `ends`, which ascend to its length.
     pub(crate) fn new(ends: &[u32], bytes: &[u8]) -> StringBytes {
         debug_assert!(ends.is_sorted() && ends.last().is_none_or(|&end| end as usize == bytes.len()));
         let ends = if u16::try_from(bytes.len()).is_ok() {
@@ -97,7 +97,7 @@ impl StringBytes {
 #[inline(always)]
 pub(crate) fn pinned_view(bytes: &[u8]) -> StringView {
     // SAFETY: only called on bytes that a `Block` owns in a box or an `Arc<str>`. They never move or change,
-    // and whoever decodes a block has pinned the table version that it hangs in until the end of the
+    // and the decoder of a block has pinned the table version that it belongs to until the end of the
     // statement. PERF: copying the bytes instead costs 3x the time of a scan of a text column, and its memory
     // bandwidth again.
     unsafe { StringView::new(bytes) }

@@ -1,8 +1,9 @@
 //! FSST: compression of short strings which keeps every string readable on its own.
 //!
 //! The idea: a table of up to 255 symbols, each 1 to 8 bytes long, is learned from a sample. A text becomes a
-//! row of one-byte codes, each naming a symbol. No code depends on the text before it, so any string of a
-//! block can be decompressed alone, and decompression is one table lookup and one eight-byte store per code.
+//! sequence of one-byte codes, each naming a symbol. No code depends on the text before it, so any string of
+//! a block can be decompressed alone, and decompression is one table lookup and one eight-byte store per
+//! code.
 //!
 //! After P. Boncz, T. Neumann, V. Leis: "FSST: Fast Random Access String Compression", VLDB 2020.
 //!
@@ -21,10 +22,10 @@
 //!
 //! # Layout
 //!
-//! A compressed text is a row of bytes. A byte from 0 to 254 is the code of a symbol. The byte 255 is the
-//! escape: the byte after it is a byte of the text. There is no header and no end mark; the caller keeps the
-//! length. The codes of two texts one after the other are codes of the two texts one after the other, so a
-//! run of neighbouring strings can be decompressed with one call.
+//! A compressed text is a sequence of bytes. A byte from 0 to 254 is the code of a symbol. The byte 255 is
+//! the escape: the byte after it is a byte of the text. There is no header and no end mark; the caller keeps
+//! the length. The concatenated codes of two texts decompress to the concatenated texts, so a run of
+//! neighbouring strings can be decompressed with one call.
 //!
 //! A symbol is held as a `u64` whose lowest byte is the first byte of the symbol; the bytes past its length
 //! are zero.
@@ -43,7 +44,7 @@
 //! # What it does not do
 //!
 //! - Codes do not keep the order of the texts: only equality can be tested on them.
-//! - It does not find codes damaged on the way. They give a wrong text, never undefined behaviour.
+//! - It does not detect damaged codes. They give a wrong text, never undefined behaviour.
 //! - It does not write the table to a file.
 //! - It does not use SIMD for compression as the paper does.
 //! - It does not choose the sample, nor decide whether compression pays. The caller does.
@@ -127,15 +128,15 @@ impl SymbolTable {
         out.truncate(start + length);
     }
 
-    /// Bytes that [`SymbolTable::decompress_into`] wants, of which the text takes a part: enough for the
-    /// longest text that the codes can have.
+    /// Bytes of memory that [`SymbolTable::decompress_into`] needs: enough for the longest text that the
+    /// codes can have.
     // PERF: to find the true length first would halve the speed.
     #[inline]
     pub(crate) fn room(&self, codes: &[u8]) -> usize {
         if codes.len() <= MAX_ROUGH_CODES { MAX_LENGTH * codes.len() } else { self.exact_room(codes) }
     }
 
-    /// Writes the text of `codes` to `out`, which has the [`SymbolTable::room`]. Its length.
+    /// Writes the text of `codes` to `out`, which has the [`SymbolTable::room`]. Returns its length.
     // PERF: a whole word is stored for each symbol, then all but its length is written over or cut off.
     #[inline]
     pub(crate) fn decompress_into(&self, codes: &[u8], out: &mut [u8]) -> usize {
@@ -157,7 +158,7 @@ impl SymbolTable {
 
     /// How many bytes a long text and the word stored last take. For a short text a rough number does.
     ///
-    /// PERF: apart from [`Self::decompress`], whose loop is compiled worse with this one in the same
+    /// PERF: separate from [`Self::decompress`], whose loop compiles worse with this one in the same
     /// function.
     #[cold]
     #[inline(never)]
@@ -212,7 +213,7 @@ impl SymbolTable {
         self.symbols.iter().copied().zip(self.lengths).take_while(|(_, length)| *length > 0)
     }
 
-    /// The table of such symbols; `None` if they are those of none.
+    /// The table of such symbols; `None` if no table has them.
     pub(crate) fn of_symbols(symbols: &[(u64, u8)]) -> Option<SymbolTable> {
         let mut table = SymbolTable::empty();
         let is_symbol = |&(bytes, length): &(u64, u8)| {
@@ -294,7 +295,7 @@ impl fmt::Debug for SymbolTable {
 #[inline(always)]
 fn last_word(text: &[u8], count: usize) -> u64 {
     match text.last_chunk() {
-        // Two shifts, as one by all 64 bits is not allowed.
+        // Two shifts, as a single shift by 64 bits is not allowed.
         Some(&word) => u64::from_le_bytes(word) >> 8 >> (8 * (MAX_LENGTH - 1 - count)),
         None => text.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     }

@@ -1,12 +1,12 @@
-//! Strings that are written in place: a view a slot, and the bytes of long strings in a heap of the block's
-//! own.
+//! Strings that are written in place: a view per slot, and the bytes of long strings in the block's own heap.
 //!
 //! The heap only grows: what a view pointed to stays where it is, as long as the block lives, so readers that
 //! have decoded views need nothing but the block. Overwriting a string leaves its bytes as garbage; every
-//! copy of the block is compact, and a block that nobody shares is compacted when garbage prevails.
+//! copy of the block is compact, and a block that is not shared is compacted when most of its heap is
+//! garbage.
 //!
 //! A ghost slot of a shared block takes a string if it is short, or if the last piece of the heap has room
-//! for it: bytes beyond those used are no one's but the writer's. Views of dead slots are never looked
+//! for it: bytes beyond those used belong to the writer alone. Views of dead slots are never looked
 //! through: they may be half written.
 //!
 //! This is a leaf module with `unsafe`: it makes the views, looks through them, and appends to the heap.
@@ -16,7 +16,7 @@ use super::{cells, pinned_view};
 use entasis_vector::{Buffer, StringView, bitmap};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Strings of up to so many bytes are in their view.
+/// Strings of up to so many bytes are stored in their view.
 const INLINE_BYTES: usize = 12;
 /// Bytes of the first piece of a heap, at least.
 const PIECE_MIN: usize = 256;
@@ -86,7 +86,7 @@ impl Views {
                 .is_some_and(|piece| piece.capacity() - self.used.load(Relaxed) >= bytes.len())
     }
 
-    /// Writes a string that there is room for; see [`cells::store`]. Only one thread stores at a time.
+    /// Writes a string for which there is room; see [`cells::store`]. Only one thread stores at a time.
     pub(crate) fn store(&self, slot: usize, bytes: &[u8]) {
         debug_assert!(self.has_room(bytes));
         let view = match self.pieces.last().filter(|_| bytes.len() > INLINE_BYTES) {
@@ -108,7 +108,7 @@ impl Views {
         cells::store(&self.views, slot, view);
     }
 
-    /// Makes room for `bytes` in a block that nobody shares.
+    /// Makes room for `bytes` in a block that is not shared.
     pub(crate) fn make_room(&mut self, bytes: &[u8]) {
         if !self.has_room(bytes) {
             let last = self.pieces.last().map_or(PIECE_MIN / 2, Buffer::capacity);
@@ -117,7 +117,8 @@ impl Views {
         }
     }
 
-    /// Says that the string in `slot` is about to be overwritten. True if most of the heap is garbage by now.
+    /// Declares that the string in `slot` is about to be overwritten. True if most of the heap is then
+    /// garbage.
     pub(crate) fn forget(&mut self, slot: usize) -> bool {
         let len = self.view(slot).len();
         self.garbage += if len > INLINE_BYTES { len } else { 0 };

@@ -1,14 +1,14 @@
-//! Comparing the numbers of a vector with a range: a bit a number.
+//! Compares the numbers of a vector with a range: a bit for each number.
 //!
 //! A range is one subtraction and one comparison, `number - low <= span`, in arithmetic that wraps around;
-//! signs do not matter. AVX-512 compares unsigned numbers to a mask. AVX2 has neither: a number is at most
-//! another if it is the lesser of the two, and each lane's highest bit goes to the mask. What reads the
-//! numbers, from slots or by unpacking, is not here. The slow twin is [`super::number::Number::is_within`].
+//! signs do not matter. AVX-512 compares unsigned numbers to a mask. AVX2 has neither: one number is at most
+//! another if it is the lesser of the two, and each lane's highest bit goes to the mask. Reading the numbers,
+//! from slots or by unpacking, is not done here. The slow twin is [`super::number::Number::is_within`].
 
 #[cfg(target_arch = "x86_64")]
 use entasis_vector::simd::{AVX2, AVX512};
 
-/// Vectors that this machine has. Only this module makes one, so that having one says that the
+/// Vectors that this machine has. Only this module makes a value of it, so that a value proves that the
 /// instructions are there.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub(crate) enum Vectors {
     Avx2(Proof),
 }
 
-/// Vectors that this machine has: none that we know.
+/// Vectors that this machine has: none that are supported.
 #[cfg(not(target_arch = "x86_64"))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Vectors {}
@@ -112,8 +112,8 @@ pub(crate) mod avx2 {
             2 => {
                 let above = _mm256_sub_epi16(numbers, low);
                 let is_in = _mm256_cmpeq_epi16(_mm256_min_epu16(above, span), above);
-                // A byte a number: the lower half of each 16 bytes has what is wanted, the upper half has it
-                // once more.
+                // A byte per number: the lower half of each 16 bytes has the result, the upper half repeats
+                // it.
                 let bits = _mm256_movemask_epi8(_mm256_packs_epi16(is_in, is_in));
                 (bits & 0xFF) | (bits >> 8 & 0xFF00)
             }
@@ -123,7 +123,7 @@ pub(crate) mod avx2 {
                 _mm256_movemask_ps(_mm256_castsi256_ps(is_in))
             }
             _ => {
-                // There is no lesser of 64 bits, and the comparison is of signed numbers.
+                // There is no minimum of 64 bits, and the comparison is of signed numbers.
                 let sign = _mm256_set1_epi64x(i64::MIN);
                 let above = _mm256_xor_si256(_mm256_sub_epi64(numbers, low), sign);
                 let is_out = _mm256_cmpgt_epi64(above, _mm256_xor_si256(span, sign));

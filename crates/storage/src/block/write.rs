@@ -2,9 +2,9 @@
 //!
 //! 1. [`Block::admits`]: may the value be stored while others read the block? It must fit the encoding and
 //!    lie within the zone, which readers rely on. Then [`Block::store`] writes it.
-//! 2. [`Block::put`]: the same for a block that nobody shares. The zone widens; if a value does not fit, the
+//! 2. [`Block::put`]: the same for a block that is not shared. The zone widens; if a value does not fit, the
 //!    block, and only this block, is encoded again, wide enough and with slack.
-//! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
+//! 3. [`Block::gather`]: a new hot block from slots of other blocks, for rows that move together.
 
 use super::{
     Block, Codes, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed,
@@ -16,7 +16,7 @@ use entasis_vector::{DataType, Native, PhysicalType, StringView, Value, bitmap};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Slots of the smallest block that is written.
+/// The fewest slots of a block that is written.
 const SLOTS_MIN: usize = 16;
 
 impl Block {
@@ -39,7 +39,7 @@ impl Block {
             && datum.cmp_bound(&self.zone.max) != Ordering::Greater
     }
 
-    /// True if the encoding can show a value that is not NULL, in a slot that there is.
+    /// True if the encoding can hold a value that is not NULL, in an existing slot.
     #[inline]
     fn fits(&self, datum: Datum<'_>) -> bool {
         match (&self.values, datum) {
@@ -67,9 +67,9 @@ impl Block {
         (code <= codes.max()).then_some(code)
     }
 
-    /// Writes `datum`, which is admitted, to a ghost slot of a block that others have, in a round of
-    /// checkpoints. The block keeps its stamp, so that it is noted apart that it is not what it was: first,
-    /// so that whoever finds the value finds the note.
+    /// Writes `datum`, which is admitted, to a ghost slot of a shared block, in a round of checkpoints. The
+    /// block keeps its stamp, so its change is noted separately: before the value is stored, so that a thread
+    /// that sees the value sees the note.
     #[inline]
     pub(crate) fn store_ghost(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType, round: u32) {
         self.stored_in.store(round, Relaxed);
@@ -102,7 +102,7 @@ impl Block {
         }
     }
 
-    /// Asks for the memory of `slot`.
+    /// Prefetches `slot`.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize, physical: PhysicalType) {
         match &self.values {
@@ -225,7 +225,8 @@ impl Block {
         Block::new(slots, Values::Constant(physical), None, Zone { min, max, nulls: 0 }, false)
     }
 
-    /// The same block once more, encoded alike; cold integers and doubles as they would be by themselves.
+    /// A copy of the block in the same encoding, except that cold integers and doubles get the one that suits
+    /// them alone.
     pub(crate) fn twin(&self, live: &[u64], physical: PhysicalType) -> Block {
         let values = match &self.values {
             values if values.are_writable() => return self.copy(self.stamp, live, physical),
@@ -263,7 +264,7 @@ impl Block {
         Block::new(numbers.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
     }
 
-    /// A copy to be written by the owner of `stamp`, while others go on reading this one.
+    /// A copy to be written by the owner of `stamp`, while others keep reading this block.
     pub(crate) fn copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
         let slots = self.slots();
         let values = match &self.values {
@@ -286,7 +287,7 @@ impl Block {
         Block { stamp, ascending: self.ascending, validity, ..self.of_values(values, zone) }
     }
 
-    /// A block of as many slots that hold other values.
+    /// A block of the same slots that hold other values.
     fn of_values(&self, values: Values, zone: Zone) -> Block {
         Block::new(self.slots(), values, None, zone, false)
     }
@@ -332,7 +333,7 @@ fn all_valid(slots: usize) -> Validity {
     (0..bitmap::words_for(slots)).map(|_| AtomicU64::new(u64::MAX)).collect()
 }
 
-/// True if a block that ascends still does with `datum` in `slot`.
+/// True if a block that ascends still does so with `datum` in `slot`.
 fn ascends(zone: &Zone, slot: usize, datum: Datum<'_>, live: &[u64]) -> bool {
     let behind = live.iter().enumerate().any(|(word, &bits)| match word.cmp(&(slot / 64)) {
         Ordering::Less => false,
@@ -407,8 +408,8 @@ fn of_fixed<T: Fixed>(
     )
 }
 
-/// Asks for what is read a few rows later, first for the block and then for its slot: rows of many blocks are
-/// a miss each.
+/// Prefetches what is read a few rows later, first the block and then its slot: each row of another block is
+/// a cache miss.
 fn prefetch_ahead(sources: &[Option<(&Block, usize)>], at: usize, physical: PhysicalType) {
     if let Some(Some((block, _))) = sources.get(at + 24) {
         let start = std::ptr::from_ref::<Block>(block).cast::<u8>();
@@ -419,10 +420,10 @@ fn prefetch_ahead(sources: &[Option<(&Block, usize)>], at: usize, physical: Phys
     }
 }
 
-/// Blocks that are decoded whole for the rows that are gathered from them.
+/// The most blocks that are decoded whole for the rows that are gathered from them.
 const MOST_DECODED: usize = 8;
 
-/// [`Block::gather`] for blocks without NULLs. Nothing if some value may be NULL, or there is none.
+/// [`Block::gather`] for blocks without NULLs. `None` if some value may be NULL, or there is none.
 fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Block> {
     let picked = if are_scattered_over_few(sources) { from_few_blocks::<T>(sources) } else { None };
     let mut values = match picked {
@@ -442,7 +443,7 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
     Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
 }
 
-/// True if rows do not mostly follow one another, and stand in a few blocks, going by the first of them.
+/// True if the first rows suggest that they are mostly not consecutive, and are in a few blocks.
 fn are_scattered_over_few(sources: &[Option<(&Block, usize)>]) -> bool {
     let first = &sources[..sources.len().min(64)];
     let follows = |pair: &&[Option<(&Block, usize)>]| match (pair[0], pair[1]) {
@@ -458,7 +459,7 @@ fn are_scattered_over_few(sources: &[Option<(&Block, usize)>]) -> bool {
     blocks.len() <= MOST_DECODED && first.windows(2).filter(follows).count() < first.len() * 3 / 4
 }
 
-/// The values of rows that stand in a few blocks; nothing if they are many, or may have NULLs.
+/// The values of rows in a few blocks; `None` if the blocks are many, or may have NULLs.
 // PERF: a block is decoded in 30 to 100 ns, a single value in 10. Deleting half of 10 M rows takes half the
 // time.
 fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<T>> {
@@ -485,8 +486,8 @@ fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<
     Some(values)
 }
 
-/// The values of rows in any blocks: runs of slots that follow one another are decoded at once, and what
-/// comes next is asked for. Nothing if one may be NULL.
+/// The values of rows in any blocks: consecutive slots are decoded at once, and the next ones are prefetched.
+/// `None` if one may be NULL.
 fn from_runs<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Vec<T>> {
     let mut values = vec![T::default(); sources.len()];
     let mut at = 0;

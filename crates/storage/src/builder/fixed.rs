@@ -95,7 +95,7 @@ impl<T: Fixed> FixedBuilder<T> {
         self.nulls = 0;
     }
 
-    /// Least and greatest value that is not NULL.
+    /// The least and the greatest value that is not NULL.
     fn bounds(&self) -> Option<(T, T)> {
         if self.nulls == 0 {
             return range_of(&self.values);

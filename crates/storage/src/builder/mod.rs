@@ -21,12 +21,12 @@ use entasis_vector::{Buffer, CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
 use std::slice::from_ref;
 
-/// Blocks may share a piece of memory if at most one part in so many is left over.
+/// Blocks may share a piece of memory if at most one part in so many of it is wasted.
 const WASTE: usize = 16;
-/// So few blocks do not get a piece of their own.
+/// Fewer blocks than this do not get a piece of their own.
 const FEW_TOGETHER: usize = 8;
 
-/// Takes values of one column, in order, and gives blocks of 1024.
+/// Takes values of one column, in order, and returns blocks of 1024.
 pub(crate) trait ColumnBuilder: Send {
     /// Adds rows `rows` of a chunk: row r is at position r of `vector`, or at `positions[r]`.
     ///
@@ -41,14 +41,14 @@ pub(crate) trait ColumnBuilder: Send {
     fn bytes(&self) -> usize;
 }
 
-/// How much work a builder does.
+/// How thorough a builder is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     /// Count distinct values.
     pub(crate) sketch: bool,
     /// Rows of a block.
     pub(crate) block_rows: usize,
-    /// Slots of a block for which there is memory, at least `block_rows`. Those beyond the rows are ghosts.
+    /// Slots of a block with memory, at least `block_rows`. Those beyond the rows are ghosts.
     pub(crate) capacity: usize,
     /// Rows of a row group.
     pub(crate) group_rows: usize,
@@ -87,7 +87,7 @@ impl GroupBuilder {
         self.rows
     }
 
-    /// How many rows the row group still takes.
+    /// How many more rows the row group takes.
     pub(crate) fn room(&self) -> usize {
         self.effort.group_rows - self.rows
     }
@@ -235,8 +235,8 @@ pub(crate) fn put_together(blocks: &mut [Block]) {
     }
 }
 
-/// How many buffers of these sizes, from the first on, are put into one piece of memory: all, unless the
-/// allocator would return much more than they take. It has four sizes from one power of two to the next.
+/// How many buffers of these sizes, from the first on, share one piece of memory: all, unless the allocator
+/// would return much more memory than they need. It has four sizes from one power of two to the next.
 fn fitting(sizes: &[usize]) -> usize {
     let all = sizes.iter().sum::<usize>() + Buffer::PIECE_HEAD;
     let step = (all.next_power_of_two() / 8).max(1);
@@ -270,10 +270,10 @@ mod tests {
     #[test]
     fn pieces_fill_the_memory_that_an_allocator_gives() {
         let equal = |blocks: usize, bytes: usize| fitting(&vec![bytes; blocks]);
-        // The head alone would ask for the next size.
+        // The header alone would need the next size.
         assert_eq!(equal(128, 3072), 127);
         assert_eq!(equal(128, 2176), 120);
-        // 2 % are left over.
+        // 2 % are wasted.
         assert_eq!(equal(127, 3072), 127);
         assert_eq!(equal(1, 512), 1);
         assert_eq!(equal(9, 1 << 20), 9, "seven would be few");

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const DICTIONARY_MAX: usize = 65_535;
 /// The most bytes of a dictionary.
 const DICTIONARY_BYTES_MAX: usize = 16 << 20;
-/// After so many rows, a column whose strings are mostly distinct does without a dictionary.
+/// After so many rows, a column whose strings are mostly distinct gives up its dictionary.
 const TRIAL_ROWS: usize = 4096;
 /// If strings have so many bytes on average, they are compressed by symbols in any case.
 const LONG: usize = 64;
@@ -45,7 +45,7 @@ pub(super) struct StringBuilder {
     interner: Interner,
     /// The code of each row, while hopeful.
     codes: Vec<u32>,
-    /// The codes of the entries of the dictionary with which vectors last came, by its id.
+    /// The codes of the entries of the last input dictionary, by its id.
     translated: (u64, Vec<u32>),
     plain: PlainBlocks,
     /// A sketch of the strings that have been interned.
@@ -104,8 +104,8 @@ impl StringBuilder {
                         codes.push(if valid { translation[theirs[position] as usize] } else { NULL_CODE });
                     });
                 }
-                // PERF: new entries are so rare that all rows are looked up first, and entries are added
-                // then.
+                // PERF: new entries are rare, so all rows are looked up first, and missing entries are added
+                // afterwards.
                 if codes[first..].contains(&NO_CODE) {
                     let mut own = codes[first..].iter_mut();
                     for_each_position(positions, rows, |position| {
@@ -146,7 +146,7 @@ impl StringBuilder {
         result
     }
 
-    /// Does without a dictionary for this row group.
+    /// Gives up the dictionary for this row group.
     fn write_out(&mut self) -> Result<()> {
         self.hopeful = false;
         for &code in &self.codes {
@@ -286,7 +286,7 @@ struct PlainBlocks {
     ty: DataType,
     form: Form,
     effort: Effort,
-    /// The symbol table of this row group, once a block was full; `Some(None)` if it does not pay.
+    /// The symbol table of this row group, once a block is full; `Some(None)` if it does not pay.
     symbols: Option<Option<Arc<SymbolTable>>>,
     ends: Vec<u32>,
     bytes: Vec<u8>,
@@ -379,7 +379,7 @@ impl PlainBlocks {
     }
 
     /// A symbol table trained on the first block: if a setting asks for it, or if strings are so long that
-    /// they are rather copied than compared; and only if it halves them.
+    /// they will be copied rather than compared; and only if it halves them.
     fn train(&self) -> Option<Arc<SymbolTable>> {
         let are_long = self.bytes.len() >= self.ends.len() * LONG && self.bytes.len() >= SAMPLE_BYTES;
         let may = self.form == Form::Cold(Compression::Auto) && are_long;
@@ -412,15 +412,15 @@ impl PlainBlocks {
         })
     }
 
-    /// The least and the greatest string, and whether each is greater than the one before. Some strings are
-    /// not NULL.
+    /// The least and the greatest string, and whether each is greater than the one before. At least one
+    /// string must not be NULL.
     fn bounds(&self) -> (&[u8], &[u8], bool) {
         // PERF: strings mostly differ in their first bytes, which are compared as a number.
         let mut texts = self.texts().map(|text| (head(text), text));
         let first = texts.next().expect("not all are NULL");
         let (mut min, mut max, mut ascending) = (first, first, self.nulls == 0);
         for text in texts {
-            // An ascending text is greater than all before; others are mostly between the bounds.
+            // An ascending text is greater than all before it; others are mostly between the bounds.
             if text > max {
                 max = text;
             } else {

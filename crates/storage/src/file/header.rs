@@ -1,27 +1,27 @@
 //! Preamble and headers of a data file.
 //!
-//! Bytes that were read are [`Unverified`] until their checksum, their place and their numbers are right;
-//! only then there is a [`Header`]. Of two headers one may be torn, because the machine stopped while it was
-//! written: the other one is the newest then. If a header is whole and of a version that is not known, that
-//! is not looked away from: the file is refused.
+//! Bytes as read are [`Unverified`] until their checksum, place and numbers have been checked; only then do
+//! they become a [`Header`]. One of the two headers may be torn, because the machine stopped while it was
+//! being written: then the other is the newest. If a header is intact but of an unknown version, the file is
+//! refused.
 //!
-//! Offsets are sums of what stands before, checked when this is compiled.
+//! Each offset is the sum of the sizes before it, checked at compile time.
 
 use crate::backend::bytes::{checksum, put_at, u32_at, u64_at};
 use crate::backend::{Backend, SECTOR, damaged, refused};
 use entasis_vector::{Error, ErrorKind, Result};
 
-/// Bytes of a page: what extents begin at multiples of.
+/// Bytes of a page. Extents begin at multiples of it.
 pub const PAGE: u64 = 4096;
-/// The first page that is no header.
+/// The first page after the headers.
 pub(super) const FIRST_PAGE: u64 = 3;
 /// The version that is written, and the newest one that is read.
 const VERSION: u32 = 1;
-/// Features that are known, which a reader must know.
+/// Features known to this version that a reader must know.
 const REQUIRED: u64 = 0;
-/// Features that are known, which a reader need not know.
+/// Features known to this version that a reader need not know.
 const OPTIONAL: u64 = 0;
-/// References of extents in a header.
+/// References to extents in a header.
 pub const ROOTS: usize = 8;
 
 mod preamble {
@@ -51,28 +51,29 @@ mod place {
     pub(super) const BYTES: usize = CHECKSUM + 8;
 }
 
-/// Bytes of the preamble that mean something.
+/// Bytes of the preamble that are in use.
 pub(super) const PREAMBLE_BYTES: usize = preamble::BYTES;
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = place::BYTES;
 
-// As the page on the format draws them; and a header is written whole or not at all.
+// These sizes are those in docs/design/file-format.md; a header fits a sector, so that it is written whole or
+// not at all.
 const _: () = assert!(preamble::CHECKSUM == 56 && preamble::BYTES == 64);
 const _: () =
     assert!(place::PAGES == 56 && place::ROOT == 64 && place::CHECKSUM == 256 && HEADER_BYTES <= SECTOR);
 
-/// What tells a database from others.
+/// Identifies a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatabaseId(pub [u8; 16]);
 
 impl DatabaseId {
-    /// What checksums begin with.
+    /// The seed of checksums.
     pub(crate) fn seed(self) -> u64 {
         u64_at(&self.0, 0)
     }
 }
 
-/// Where a payload stands; the default is nowhere.
+/// Where a payload is; the default is nowhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
     /// The first byte in the file.
@@ -87,7 +88,7 @@ impl Extent {
     /// Bytes of a reference.
     pub const SIZE: usize = place::ROOT_BYTES;
 
-    /// As it is written where it is referred to.
+    /// The reference as it is written.
     pub fn to_bytes(self) -> [u8; Extent::SIZE] {
         let mut bytes = [0; Extent::SIZE];
         put_at(&mut bytes, 0, &self.offset.to_le_bytes());
@@ -96,58 +97,58 @@ impl Extent {
         bytes
     }
 
-    /// The inverse of [`Extent::to_bytes`]. What it says is only believed once it is read.
+    /// The inverse of [`Extent::to_bytes`]. It is verified only when the payload is read.
     pub fn from_bytes(bytes: &[u8; Extent::SIZE]) -> Extent {
         Extent { offset: u64_at(bytes, 0), bytes: u64_at(bytes, 8), checksum: u64_at(bytes, 16) }
     }
 
-    /// True if an extent may be there, for all that is known without the file.
+    /// True if an extent is plausible, without a look at the file.
     pub(super) fn is_well_placed(self) -> bool {
         self.offset.is_multiple_of(PAGE) && self.offset >= FIRST_PAGE * PAGE
     }
 }
 
-/// Which root is which.
+/// The roots, by their index in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Root {
-    /// Names, and what they stand for.
+    /// The catalog: names and their objects.
     Catalog = 0,
     /// Rows.
     Tables = 1,
-    /// What is known of columns.
+    /// Statistics of columns.
     Statistics = 2,
-    /// What `CALIBRATE` found.
+    /// The costs that `CALIBRATE` measured.
     Costs = 3,
     /// Free runs of pages.
     FreeSpace = 4,
 }
 
-/// Whether the log belongs to a state.
+/// Whether a state needs the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// What comes after it is in the log, which must be there.
+    /// Later commits are in the log, which must exist.
     Open = 0,
-    /// The database was closed: all is in this state, and the log may be missing.
+    /// The database was closed: this state is complete, and the log may be missing.
     Closed = 1,
 }
 
-/// Who may do what with a file that is opened.
+/// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// It is read and written, by nobody else.
+    /// For reading and writing, exclusive of other writers.
     Write,
-    /// It is only read, maybe by others, too.
+    /// For reading only, perhaps beside others.
     Read,
 }
 
-/// What a new state consists of, beside its extents.
+/// What a new state consists of, besides its extents.
 #[derive(Debug, Clone, Copy)]
 pub struct Contents {
-    /// Where each part of it begins. That of the free space is found by [`super::DataFile::commit`].
+    /// The root of each part. The root of the free space is set by [`super::DataFile::commit`].
     pub roots: [Extent; ROOTS],
     /// The position from which on the log is replayed.
     pub log_position: u64,
-    /// Whether the log belongs to it.
+    /// Whether it needs the log.
     pub state: State,
 }
 
@@ -156,7 +157,7 @@ pub struct Contents {
 pub struct Header {
     /// Counts states, from 2 on.
     pub number: u64,
-    /// Whether the log belongs to it.
+    /// Whether it needs the log.
     pub state: State,
     /// Features that its readers must know.
     pub required: u64,

@@ -5,29 +5,29 @@
 //! preamble │ header A │ header B │ extent │ free │ extent │ extent │ …
 //!              n-1         n ──roots──▶      ▲
 //! ```
-//! A header reaches all extents of its state. Nothing that the newest header reaches is ever written over, so
-//! the machine may stop at any moment, and this state is there:
+//! A header reaches all extents of its state. Nothing that the newest header reaches is ever overwritten, so
+//! this state survives if the machine stops at any moment:
 //!
-//! 1. [`DataFile::write`] puts a payload into free pages, as often as wanted, and gives the [`Extent`] that
-//!    it is found by.
-//! 2. [`DataFile::give_up`] says which extents the next state does not need. Their pages stay as they are
-//!    until that state is there.
-//! 3. [`DataFile::commit`] writes the map of free space, syncs, writes the older header anew, and syncs. Now
-//!    pages that were given up are free, and the free tail of the file is cut off.
+//! 1. [`DataFile::write`] writes a payload to free pages and returns its [`Extent`]. It is called as often as
+//!    necessary.
+//! 2. [`DataFile::give_up`] names the extents that the next state does not need. Their pages stay as they are
+//!    until that state is committed.
+//! 3. [`DataFile::commit`] writes the map of free space, syncs, overwrites the older header, and syncs. Now
+//!    pages that were given up are free, and the free tail of the file is truncated.
 //!
 //! | module | |
 //! |---|---|
-//! | [`header`] | preamble and headers: bytes that are not believed, and what they become once they were checked |
-//! | `space` | free runs: take, give back, join, cut |
-//! | `verify` | whether all of it is what it should be |
+//! | [`header`] | preamble and headers: bytes before and after their verification |
+//! | `space` | free runs: allocate, free, merge, truncate |
+//! | `verify` | checks the whole file |
 //!
 //! A file that is only read ([`Access::Read`]) takes no lock: another process may write to it meanwhile, and
-//! never waits for who reads. [`DataFile::refresh`] looks for the state that is the newest by now. What an
-//! older one reaches may be written over then, which checksums show: whoever reads it begins anew with the
-//! newer one.
+//! never waits for readers. [`DataFile::refresh`] finds the state that is the newest by now. What an older
+//! state reaches may then be overwritten, which checksums reveal: its reader starts again with the newer
+//! state.
 //!
-//! Invariants: pages are free, or given up, or of one extent; the file is not written after an error of a
-//! write or a sync. What is not done here: what extents mean, when a checkpoint comes, caching.
+//! Invariants: each page is free, or given up, or belongs to one extent; after a failed write or sync the
+//! file is never written again. Not here: what extents mean, when checkpoints happen, caching.
 
 pub mod header;
 mod space;
@@ -50,15 +50,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// Where the owner note stands.
+/// Offset of the owner note.
 const OWNER_AT: u64 = 512;
 /// Bytes of the owner note.
 const OWNER_BYTES: usize = 32;
 /// Pages of a file for each that is in use, before its tail begins.
 const FULLNESS: u64 = 2;
-/// How often headers are read again that make no sense, as they are being written.
+/// How often headers are read again if they are invalid, as a writer may be writing them.
 const TRIES: usize = 20;
-/// What is waited for in between.
+/// The wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// See the module. All methods may be called from several threads.
@@ -71,39 +71,39 @@ pub struct DataFile {
     newest: Mutex<Header>,
     /// The headers that `newest` was found in, of a file that is only read.
     seen: Mutex<Headers>,
-    /// Whoever commits has it.
+    /// Held during a commit.
     turn: Mutex<()>,
     /// A write or a sync has failed: nothing is written any more.
     has_failed: AtomicBool,
 }
 
-/// What becomes of pages.
+/// The state of the pages.
 #[derive(Debug)]
 struct Pages {
     space: Space,
-    /// What the newest header, or the log behind it, still reaches.
+    /// Extents that the newest header, or the log after it, still reaches.
     given_up: Vec<Run>,
 }
 
-/// The pages of a file beyond a multiple of those that are in use. Whoever writes its extents anew, to free
-/// pages before, lets the file be cut.
+/// The pages of a file beyond a multiple of those in use. If its extents are rewritten to free pages before
+/// it, the file can be truncated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tail {
     /// Its first page.
     begin: u64,
-    /// The most pages side by side that are free before.
+    /// The longest free run before it.
     room: u64,
 }
 
 impl Tail {
-    /// True if an extent is in it, and would find room before.
+    /// True if an extent is in it, and fits before it.
     pub(crate) fn holds(&self, extent: Extent) -> bool {
         let run = Run::of(extent);
         run.start >= self.begin && run.pages <= self.room
     }
 }
 
-/// The tail that no file has.
+/// A tail that contains no extent.
 impl Default for Tail {
     fn default() -> Tail {
         Tail { begin: u64::MAX, room: 0 }
@@ -111,10 +111,10 @@ impl Default for Tail {
 }
 
 impl DataFile {
-    /// Makes an empty database of an empty file, which it locks and syncs.
+    /// Creates an empty database in an empty file, which it locks and syncs.
     ///
     /// # Errors
-    /// I/O; also if another has it locked.
+    /// I/O; also if another process has locked it.
     pub fn create(backend: Arc<dyn Backend>, id: DatabaseId, segment_bytes: u32) -> Result<DataFile> {
         let io = |error| refused(&*backend, &error);
         take_lock(&*backend)?;
@@ -132,12 +132,12 @@ impl DataFile {
         Ok(file)
     }
 
-    /// Opens a database and finds its newest state. Who is to write locks it.
+    /// Opens a database and finds its newest state. A writer locks the file.
     ///
     /// # Errors
-    /// I/O; also if another has it locked, with the id of its process. Corruption: of a file that is only
-    /// read and that another process writes to, it may be none the next time. Input, if it is no database of
-    /// a version that can be read, or written if it is to be.
+    /// I/O; also, with its process id, if another process has locked the file. Corruption, which may be
+    /// transient if the file is only read while another process writes to it. Input, if it is not a database
+    /// of a version that can be read (or written).
     pub fn open(backend: Arc<dyn Backend>, access: Access) -> Result<DataFile> {
         if access == Access::Write {
             take_lock(&*backend)?;
@@ -146,7 +146,7 @@ impl DataFile {
         let (header, seen, space) = loop {
             let (header, seen) = newest(&*backend, id, access)?;
             match free_space(&*backend, id, &header) {
-                // The map is not that of the newest state any more.
+                // The map is no longer that of the newest state.
                 Err(_) if access == Access::Read && header::read_both(&*backend)? != seen => {}
                 space => break (header, seen, space?),
             }
@@ -154,8 +154,8 @@ impl DataFile {
         let file = DataFile::of(backend, id, access, space, (header, seen));
         if access == Access::Write {
             file.note_owner()?;
-            // A process that was killed may have left the newest state in the system's memory only. Pages
-            // that it gave up are not to be written before it is on the disk.
+            // A process that was killed may have left the newest state in the system's cache only. Pages that
+            // it gave up must not be written before that state is on the disk.
             file.sync()?;
         }
         Ok(file)
@@ -174,17 +174,17 @@ impl DataFile {
         DataFile { backend, id, access, pages, newest, seen, turn, has_failed }
     }
 
-    /// Looks for the state that whoever writes to the file has made the newest one, and gives its header. Of
-    /// a file that is only read. Where nothing has changed it is one read.
+    /// Finds the newest state that the writer has committed, and returns its header; for files that are only
+    /// read. If nothing has changed, this takes a single read.
     ///
     /// # Errors
-    /// I/O, or corruption: then with the place.
+    /// I/O; corruption, with its place.
     pub fn refresh(&self) -> Result<Header> {
         let mut seen = lock(&self.seen);
         if header::read_both(&*self.backend)? != *seen {
             let (found, headers) = newest(&*self.backend, self.id, self.access)?;
             let mut own = lock(&self.newest);
-            // Else the other header is being written, and is not looked at before it is whole.
+            // Otherwise the other header is being written, and is ignored until it is whole.
             if found.number > own.number {
                 (*own, *seen) = (found, headers);
             }
@@ -202,12 +202,12 @@ impl DataFile {
         *lock(&self.newest)
     }
 
-    /// What checksums of parts of an extent begin with.
+    /// The seed of checksums of parts of an extent.
     pub(crate) fn seed(&self) -> u64 {
         self.id.seed()
     }
 
-    /// The error of finding something else at an offset than what was written there.
+    /// The error for bytes at an offset that are not those that were written.
     pub(crate) fn damaged(&self, offset: u64, what: &str) -> Error {
         damaged(&*self.backend, offset, what)
     }
@@ -215,13 +215,13 @@ impl DataFile {
     /// The payload of an extent.
     ///
     /// # Errors
-    /// I/O, or corruption: then with the place.
+    /// I/O; corruption, with its place.
     pub fn read(&self, extent: Extent) -> Result<Vec<u8>> {
         read(&*self.backend, self.id, extent)
     }
 
-    /// Writes a payload to free pages, or behind the end. It is there for good with the next
-    /// [`DataFile::sync`] or [`DataFile::commit`], and reached by whatever is committed to have its place.
+    /// Writes a payload to free pages, or at the end. It is durable after the next [`DataFile::sync`] or
+    /// [`DataFile::commit`], and reachable once something that refers to it is committed.
     ///
     /// # Errors
     /// I/O.
@@ -246,9 +246,8 @@ impl DataFile {
         Ok(Extent { offset, bytes, checksum: checksum(payload, extent_seed(self.id, offset)) })
     }
 
-    /// Takes the pages of an extent that no header reaches, and a log does, out of the free ones: at opening,
-    /// before anything is written. They are taken already if it was there when the map of free space was
-    /// made.
+    /// Allocates the pages of an extent that only the log reaches: at opening, before anything is written.
+    /// They are allocated already if the extent existed when the map of free space was made.
     ///
     /// # Errors
     /// Corruption, if some of them are free and others are not.
@@ -260,8 +259,8 @@ impl DataFile {
             .ok_or_else(|| damaged(&*self.backend, extent.offset, "an extent of the log is in use"))
     }
 
-    /// Makes all pages free that are of no extent of `reached`: at opening, before anything is written. An
-    /// image whose commit never came may have been in a checkpoint's map of what is not free.
+    /// Frees all pages that belong to no extent of `reached`: at opening, before anything is written. A
+    /// checkpoint's map may count the image of a transaction that never committed as used.
     ///
     /// # Errors
     /// Corruption, if two extents share a page.
@@ -289,14 +288,14 @@ impl DataFile {
         Ok(())
     }
 
-    /// Says that the state that is committed next does not reach an extent, nor does the log behind it.
+    /// Declares that neither the next committed state nor the log after it reaches an extent.
     pub fn give_up(&self, extent: Extent) {
         if extent.bytes > 0 {
             lock(&self.pages).given_up.push(Run::of(extent));
         }
     }
 
-    /// Returns when all that was written will stay.
+    /// Returns when everything that was written is durable.
     ///
     /// # Errors
     /// I/O.
@@ -305,10 +304,10 @@ impl DataFile {
         self.attempt(self.backend.sync())
     }
 
-    /// Makes a new state the newest one: see the module. The log must have been synced up to its position.
+    /// Makes a new state the newest: see the module. The log must have been synced up to its position.
     ///
     /// # Errors
-    /// I/O. The state before is the newest one then, or this one, which nobody knows; nothing can be written
+    /// I/O. Then it is unknown whether the previous state or this one is the newest; nothing can be written
     /// any more.
     pub fn commit(&self, contents: Contents) -> Result<()> {
         self.may_write()?;
@@ -316,7 +315,7 @@ impl DataFile {
         let newest = self.header();
         self.give_up(newest.roots[Root::FreeSpace as usize]);
 
-        // What is given up from now on, and what is taken, is for the next one to see.
+        // What is given up or allocated from now on belongs to the next state.
         let (freed, map, place, pages) = {
             let mut pages = lock(&self.pages);
             let freed = std::mem::take(&mut pages.given_up);
@@ -347,7 +346,7 @@ impl DataFile {
         freed.into_iter().for_each(|run| _ = pages.space.release(run));
         let (before, end) = (pages.space.end(), pages.space.cut_tail());
         if end < before {
-            // With the pages in hand, so that nobody writes there.
+            // While the pages are locked, so that nobody writes there.
             self.attempt(self.backend.set_len(end * PAGE))?;
         }
         Ok(())
@@ -364,14 +363,14 @@ impl DataFile {
         (pages.space.end(), pages.space.free())
     }
 
-    /// The end of the file, if it has so much free space that it would be worth to be moved.
+    /// The tail of the file, if there is so much free space that moving it is worthwhile.
     pub(crate) fn tail(&self) -> Tail {
         let pages = lock(&self.pages);
         let begin = FULLNESS * (pages.space.end() - pages.space.free());
         Tail { begin, room: pages.space.largest_before(begin) }
     }
 
-    /// An error if nothing can be written.
+    /// An error if the file can no longer be written.
     fn may_write(&self) -> Result<()> {
         if self.access == Access::Read {
             return Err(Error::input(format!("{} was opened to be read only", self.backend.name())));
@@ -385,7 +384,7 @@ impl DataFile {
         }
     }
 
-    /// The result of a write, after which there is no other if it is an error.
+    /// Passes the result of a write on; after an error, all later writes fail.
     fn attempt(&self, result: std::io::Result<()>) -> Result<()> {
         result.map_err(|error| {
             self.has_failed.store(true, Ordering::Release);
@@ -393,7 +392,7 @@ impl DataFile {
         })
     }
 
-    /// Notes whose process has the file, for the error that others get.
+    /// Records the process that owns the file, for the error that others get.
     fn note_owner(&self) -> Result<()> {
         let mut note = [0; OWNER_BYTES];
         let text = format!("pid {}", std::process::id());
@@ -406,19 +405,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What checksums of extents begin with.
+/// The seed of checksums of extents.
 fn extent_seed(id: DatabaseId, offset: u64) -> u64 {
     id.seed() ^ offset
 }
 
-/// The newest state of a database, and the headers that it was found in.
+/// The newest state of a database, and the headers in which it was found.
 fn newest(backend: &dyn Backend, id: DatabaseId, access: Access) -> Result<(Header, Headers)> {
     let mut tries = 0;
     loop {
         let headers = header::read_both(backend)?;
         match header::newest_of(backend, &headers, id, access) {
             Ok(header) => return Ok((header, headers)),
-            // Whoever writes has come between the headers and the length of the file, say.
+            // For example, a writer has changed the file between the reads of the headers and of its length.
             Err(_) if access == Access::Read && tries < TRIES => {
                 tries += 1;
                 thread::sleep(PAUSE);
@@ -461,7 +460,7 @@ fn read(backend: &dyn Backend, id: DatabaseId, extent: Extent) -> Result<Vec<u8>
     Ok(payload)
 }
 
-/// Locks a file against others who would write to it.
+/// Locks a file against other writers.
 fn take_lock(backend: &dyn Backend) -> Result<()> {
     if backend.lock(Lock::Exclusive).map_err(|error| refused(backend, &error))? {
         return Ok(());

@@ -1,13 +1,13 @@
-//! Free pages: which runs there are, by place.
+//! Free pages, as runs in the order of their places.
 //!
-//! The first run that is large enough is taken, from its beginning, so that files fill up from the front and
-//! their tails come free. Runs that touch are one.
+//! Allocation is first fit, from the beginning of a run, so that files fill up from the front and their tails
+//! become free. Adjacent runs are merged.
 
 use super::header::{Extent, FIRST_PAGE, PAGE};
 use crate::backend::bytes::Cursor;
 use std::collections::BTreeMap;
 
-/// Pages side by side.
+/// Contiguous pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) start: u64,
@@ -28,7 +28,7 @@ impl Run {
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Space {
-    /// Pages by the first page of their run.
+    /// The length of each run, by its first page.
     free: BTreeMap<u64, u64>,
     /// Pages of the file.
     end: u64,
@@ -50,7 +50,7 @@ impl Space {
         self.free.values().sum()
     }
 
-    /// The most free pages side by side before one.
+    /// The longest free run before a page.
     pub(super) fn largest_before(&self, page: u64) -> u64 {
         let before = self.free.range(..page).map(|(&start, &pages)| pages.min(page - start));
         before.max().unwrap_or(0)
@@ -61,7 +61,7 @@ impl Space {
         self.free.len()
     }
 
-    /// Takes some pages side by side; the file grows if there are none.
+    /// Allocates contiguous pages; the file grows if there is no such run.
     pub(super) fn take(&mut self, pages: u64) -> Run {
         let found = self.free.iter().find(|(_, free)| **free >= pages).map(|(&start, &free)| (start, free));
         if let Some((start, free)) = found {
@@ -77,7 +77,7 @@ impl Space {
         run
     }
 
-    /// Gives pages back. False, and nothing is done, if some of them are free already, or none of the file's.
+    /// Frees pages. False, and nothing is done, if some of them are free already or beyond the file's end.
     pub(super) fn release(&mut self, run: Run) -> bool {
         let before = self.free.range(..=run.start).next_back().map(|(&start, &pages)| Run { start, pages });
         let behind = self.free.range(run.start + 1..).next().map(|(&start, &pages)| Run { start, pages });
@@ -98,8 +98,8 @@ impl Space {
         true
     }
 
-    /// Takes certain pages, unless all of them are taken already. False, and nothing is done, if some are and
-    /// others are not. Those behind the end are free: the file grows.
+    /// Allocates given pages, unless all of them are allocated already. False, and nothing is done, if only
+    /// some are. Those beyond the end count as free: the file grows.
     pub(super) fn claim(&mut self, run: Run) -> bool {
         let Some(end) = run.start.checked_add(run.pages).filter(|_| run.pages > 0) else { return false };
         if end > self.end {
@@ -126,7 +126,7 @@ impl Space {
         true
     }
 
-    /// Takes free pages off the end of the file. Its pages then.
+    /// Cuts free pages off the end of the file. Returns the pages left.
     pub(super) fn cut_tail(&mut self) -> u64 {
         if let Some((&start, &pages)) = self.free.last_key_value()
             && start + pages == self.end
@@ -138,12 +138,12 @@ impl Space {
     }
 }
 
-/// Pages of the extent that so many runs take at most.
+/// The most pages of an extent that holds so many runs.
 pub(super) fn pages_for(runs: usize) -> u64 {
     (8 + 16 * runs as u64).div_ceil(PAGE)
 }
 
-/// The map of free space as it is written, to so many pages.
+/// The map of free space as it is written to so many pages.
 pub(super) fn bytes(space: &Space, pages: u64) -> Vec<u8> {
     let mut out = (space.free.len() as u64).to_le_bytes().to_vec();
     for (start, count) in &space.free {
@@ -154,8 +154,8 @@ pub(super) fn bytes(space: &Space, pages: u64) -> Vec<u8> {
     out
 }
 
-/// The runs of a map in a file of so many pages; `None` if they are not in order, touch, or are those of the
-/// map itself.
+/// The runs of a map in a file of so many pages; `None` if they are out of order, touch, or overlap the map
+/// itself.
 pub(super) fn parse(bytes: &[u8], end: u64, map: Extent) -> Option<Vec<Run>> {
     let mut cursor = Cursor::new(bytes);
     let count = usize::try_from(cursor.u64()?).ok()?;
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::tests::random::Random;
 
-    /// One bit a page.
+    /// One bit per page.
     fn check(space: &Space, free: &[bool]) {
         assert_eq!(space.end as usize, free.len());
         let mut twin = BTreeMap::new();

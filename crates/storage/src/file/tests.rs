@@ -1,5 +1,5 @@
-//! Checkpoints of a data file by itself: what is committed is there, what is given up is used again, damage
-//! is found.
+//! Checkpoints of a data file by itself: committed states are kept, pages given up are reused, damage is
+//! found.
 
 use super::*;
 use crate::backend::{FaultyDisk, MemoryBackend, Operation};
@@ -37,7 +37,7 @@ fn what_was_committed_is_there_when_it_is_opened() {
     assert_eq!(file.read(tables(&file)).expect("it is whole"), b"rows");
     let header = file.header();
     assert_eq!((header.number, header.log_position, header.segment_bytes, file.id()), (3, 7, 4096, ID));
-    // Nobody committed it.
+    // It was never committed.
     file.write(b"lost").expect("no faults");
     drop(file);
     assert_eq!(open(&backend).expect("it is whole").header(), header);
@@ -63,7 +63,7 @@ fn pages_are_used_again_and_a_free_tail_is_cut() {
         }
         let (pages, free) = file.size();
         assert_eq!(pages * PAGE, backend.length().expect("no faults"));
-        // All pages are free, or of an extent, or of the map.
+        // Each page is free, or belongs to an extent or to the map.
         let used: u64 = live.iter().map(|(extent, _)| Run::of(*extent).pages).sum();
         let map = Run::of(file.header().roots[Root::FreeSpace as usize]).pages;
         assert_eq!(header::FIRST_PAGE + used + free + map, pages, "round {round}");
@@ -126,7 +126,7 @@ fn every_byte_that_means_something_is_watched() {
             let mut bytes = bytes.clone();
             bytes[at] ^= bit;
             let result = open(&MemoryBackend::of("flipped", bytes)).and_then(|file| match is_old(&file) {
-                // The older state, of which the caller will find that the log begins too late.
+                // The older state; the caller will find that the log begins too late for it.
                 true => Err(Error::internal("old")),
                 false => Ok((file.header(), file.read(extent)?)),
             });
@@ -168,7 +168,7 @@ fn other_files_and_newer_ones_are_refused() {
         refusal(bytes),
         "f was written by a newer version of Entasis (format 9; this one reads up to 1)"
     );
-    // A bit of each kind that nobody knows.
+    // An unknown bit of each kind.
     for (is_required, message) in [(true, "cannot read (bits 0x4)"), (false, "cannot write (bits 0x4)")] {
         let backend = example(b"rows");
         let header = open(&backend).expect("it is whole").header();
@@ -209,7 +209,7 @@ fn after_an_error_nothing_is_written() {
             assert!(file.commit(contents(Extent::default(), 8)).is_err());
             assert_eq!(disk.operations(), operations);
             disk.crash();
-            // Either state is whole.
+            // Each of the two states is whole.
             let file =
                 DataFile::open(Arc::new(disk.file("data")), Access::Write).expect("one state is whole");
             match file.header().number {

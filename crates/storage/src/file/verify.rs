@@ -1,17 +1,17 @@
-//! Whether a data file is what it says: every byte that its newest state reaches, and every page.
+//! Verifies a data file: every byte that its newest state reaches, and every page.
 //!
-//! 1. The headers on the disk lead to the state that is in use.
-//! 2. Each extent has its checksum, the map of free space among them.
-//! 3. Extents do not overlap, none of their pages is free, and every page is of an extent or free.
+//! 1. The headers on disk lead to the state that is in use.
+//! 2. The checksum of each extent is right, that of the map of free space included.
+//! 3. Extents do not overlap, none of their pages is free, and every page belongs to an extent or is free.
 //!
-//! Reads only. What an extent means is not looked at here: whoever asks knows which ones there are.
+//! It only reads, and does not look at what extents mean: the caller lists them.
 
 use super::header::{self, Extent, FIRST_PAGE, Header, PAGE, Root};
 use super::space::{self, Run};
 use super::{DataFile, Ordering, read};
 use entasis_vector::{Error, ErrorKind, Result};
 
-/// Something in a file that is not what it should be.
+/// Damage found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The byte at which it begins.
@@ -21,13 +21,13 @@ pub struct Damage {
 }
 
 impl DataFile {
-    /// What is damaged of a state: its header was the newest one, and these are its extents but for the map
-    /// of free space. `go_on` is asked before each of them with how many were read.
+    /// The damage in a state: its header was the newest, and these are its extents except for the map of free
+    /// space. Before each of them `go_on` is called with the number of extents read.
     ///
-    /// Pages of a state are used again when there is a newer one: then what is found means nothing.
+    /// Pages of a state are reused when there is a newer one: then the findings mean nothing.
     ///
     /// # Errors
-    /// What `go_on` says.
+    /// Those of `go_on`.
     pub fn damage(
         &self,
         header: &Header,
@@ -71,7 +71,7 @@ impl DataFile {
         Ok(found)
     }
 
-    /// The message of an error of reading, which names the file and the place.
+    /// The message of a read error, which names the file and the place.
     fn without_place(&self, error: &Error, offset: u64) -> String {
         let start = format!("{} is damaged at byte {offset}: ", self.backend.name());
         let message = error.message();
@@ -82,7 +82,7 @@ impl DataFile {
     }
 }
 
-/// Tells of pages that are of two runs, and of those that are of none.
+/// Reports pages that belong to two runs, and pages that belong to none.
 fn pages(used: Vec<Run>, free: Vec<Run>, end: u64, tell: &mut dyn FnMut(u64, String)) {
     let used = used.into_iter().map(|run| (run, false));
     let mut runs: Vec<(Run, bool)> = used.chain(free.into_iter().map(|run| (run, true))).collect();

@@ -4,9 +4,9 @@ use crate::backend::bytes::{checksum, put_at, u32_at, u64_at};
 
 /// Bytes of a frame's header.
 pub(super) const HEADER_BYTES: usize = CHECKSUM + 8;
-/// Bytes that a frame's payload has at most.
+/// The most bytes of a frame's payload.
 pub const MAX_FRAME: usize = 64 << 20;
-/// What frames begin at multiples of.
+/// Frames begin at multiples of it.
 pub(super) const ALIGNMENT: usize = 8;
 
 const POSITION: usize = 0;
@@ -17,15 +17,15 @@ const KIND: usize = BYTES + 4;
 const PAYLOAD_CHECKSUM: usize = KIND + 8;
 const CHECKSUM: usize = PAYLOAD_CHECKSUM + 8;
 
-// As the page on the format draws it.
+// This size is the one in docs/design/file-format.md.
 const _: () = assert!(KIND == 24 && PAYLOAD_CHECKSUM == 32 && CHECKSUM == 40 && HEADER_BYTES == 48);
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// All records of a transaction, or those behind its parts.
+    /// All records of a transaction, or those after its parts.
     Commit = 1,
-    /// Some records of a transaction, whose commit follows or not.
+    /// Some records of a transaction, whose commit may or may not follow.
     Part = 2,
     /// The database was closed.
     Close = 3,
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// A frame that has no place yet. Its records have their checksum.
+/// A frame without a place yet. The checksum of its records is computed.
 #[derive(Debug)]
 pub struct Frame {
     pub(super) kind: Kind,
@@ -56,7 +56,7 @@ pub struct Frame {
 pub(super) struct FrameHeader {
     /// Where the frame begins in the log.
     pub(super) position: u64,
-    /// Up to where the log had been synced when it was appended.
+    /// How far the log had been synced when it was appended.
     pub(super) durable: u64,
     /// The opening of the database that wrote it.
     pub(super) run: u32,
@@ -81,7 +81,7 @@ impl FrameHeader {
         bytes
     }
 
-    /// The header that some bytes are, if they are one: of whatever position it says.
+    /// Parses a header, if the bytes are one, for whatever position it states.
     pub(super) fn of(bytes: &[u8; HEADER_BYTES], seed: u64) -> Option<FrameHeader> {
         let position = u64_at(bytes, POSITION);
         if checksum(&bytes[..CHECKSUM], seed ^ position) != u64_at(bytes, CHECKSUM) {
@@ -98,7 +98,7 @@ impl FrameHeader {
         (header.bytes as usize <= MAX_FRAME).then_some(header)
     }
 
-    /// Where the payload ends, filled up: where the next frame may begin.
+    /// Where the payload ends, padding included: where the next frame may begin.
     pub(super) fn end(&self) -> u64 {
         self.position + (HEADER_BYTES as u64 + u64::from(self.bytes)).next_multiple_of(ALIGNMENT as u64)
     }

@@ -6,23 +6,24 @@
 //! positions    7p … 8p-1   5p … 6p-1   6p … 7p-1
 //!                                ▲ replayed from here on                the end ▲
 //! ```
-//! A commit is a [`frame`]: it is there whole, or not at all. Each frame says where it stands, which run of
-//! the database wrote it, and what had been synced by then. So each is judged by itself: what is left over of
-//! a segment's former life, or of a crash, is not taken for news, and what a crash tore off is told from what
-//! rotted ([`LogReader::end`]).
+//! A commit is a [`frame`], which exists as a whole or not at all. Each frame states its position, the run of
+//! the database that wrote it, and how far the log had been synced by then. So each is judged by itself:
+//! leftovers of a segment's former use, or of a crash, are not taken for new frames, and an end torn off by a
+//! crash is distinguished from rot ([`LogReader::end`]).
 //!
 //! | step | where |
 //! |---|---|
 //! | [`Log::frame`] makes a frame of some records | outside of all locks |
-//! | [`Log::append`] gives it its place in the log | under the locks that order commits: it copies bytes, and waits for no disk |
-//! | [`Log::wait`] returns when it is as safe as [`Synchronous`] says | outside of all locks |
-//! | [`Log::cut`] gives segments free that a checkpoint made needless | after the header is synced |
+//! | [`Log::append`] gives it its position in the log | under the locks that order commits: it copies bytes and never waits for the disk |
+//! | [`Log::wait`] returns when it is as durable as [`Synchronous`] demands | outside of all locks |
+//! | [`Log::cut`] frees segments that a checkpoint has made obsolete | after the header is synced |
 //!
-//! **Group commit.** Who waits while nobody writes becomes the leader: it takes all that was appended, writes
-//! it, syncs once, and wakes those whose frames were among it. Meanwhile the next group fills.
+//! **Group commit.** A thread that waits while nobody writes becomes the leader: it takes everything that was
+//! appended, writes it, syncs once, and wakes the threads whose frames it wrote. Meanwhile the next group
+//! fills.
 //!
-//! Invariants: positions never go back; after a write or a sync that failed, all is refused. What is not done
-//! here: what records say, when a checkpoint comes.
+//! Invariants: positions never decrease; after a failed write or sync, everything is refused. Not here: what
+//! records mean, when checkpoints happen.
 
 pub mod frame;
 mod reader;

@@ -1,9 +1,9 @@
-//! Reading a log: commits from a position on, and what is behind the last one.
+//! Reading a log: commits from a position on, and what follows the last one.
 //!
 //! A log may be read while another process writes to it ([`LogReader::next_commit_beside`]): a frame that is
-//! not whole is not written yet, or its segment has been given to others, which the reader is told by the
-//! data file. What was read once stays as it is, unless a disk has lost what had been written to it: so a
-//! frame of a later run counts only if the last one before it is still there.
+//! not whole has not been written yet, or its segment has been reused, which the data file shows. What was
+//! read once stays as it is, unless a disk has lost writes: so a frame of a later run counts only if the last
+//! frame before it is still there.
 
 use super::frame::{FrameHeader, HEADER_BYTES, Kind};
 use super::segments::{FIRST, MOST_POSITIONS, SegmentBytes, Segments};
@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 /// Bytes of the file that are searched at once.
 const SEARCHED: usize = 1 << 20;
-/// Bytes of a transaction's number, before the records.
+/// Bytes of the transaction's number, which precedes the records.
 pub(super) const TRANSACTION_BYTES: usize = 8;
 
-/// What one transaction did.
+/// The changes of one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     /// Where its frame begins.
@@ -34,7 +34,7 @@ pub struct Commit {
 #[derive(Debug)]
 pub struct Tail {
     pub(super) position: u64,
-    /// The greatest run that has written a frame, even if that was lost.
+    /// The latest run that wrote a frame, even if that frame was lost.
     pub(super) run: u32,
     pub(super) segments: Segments,
     /// The last frame says that the database was closed.
@@ -47,7 +47,7 @@ impl Tail {
         self.position
     }
 
-    /// True if the database was closed, and nothing can be missing.
+    /// True if the database was closed, so that nothing can be missing.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -62,9 +62,9 @@ pub struct LogReader {
     run: u32,
     /// The last frame that was read.
     last: Option<FrameHeader>,
-    /// The last frame that was looked for reaches into segments that are not there.
+    /// The last frame looked for extends into missing segments.
     misses_segments: bool,
-    /// What was read last is not what stands there now.
+    /// What was read last is no longer what the file holds there.
     has_lost_track: bool,
     is_closed: bool,
     /// Records of transactions that have not committed yet, by number.
@@ -72,8 +72,8 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Reads the log of a database from a position on, which its newest header says, as well as whether there
-    /// must be one.
+    /// Reads the log of a database from a position on. The newest header gives it, and says whether there
+    /// must be a log.
     ///
     /// # Errors
     /// I/O. Input, if it is the log of another database; corruption, if it is missing or older than the
@@ -110,12 +110,12 @@ impl LogReader {
         })
     }
 
-    /// The position behind the last frame that was read.
+    /// The position after the last frame that was read.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Looks anew for what stands where, of a log that another process writes to.
+    /// Finds the segments again, for a log that another process writes to.
     ///
     /// # Errors
     /// I/O; input, if it is the log of another database.
@@ -126,7 +126,7 @@ impl LogReader {
     }
 
     /// The commit that comes next in a log that another process writes to; `None` if it is not there yet, or
-    /// not there any more.
+    /// no longer there.
     ///
     /// # Errors
     /// As [`LogReader::find_segments`].
@@ -139,7 +139,7 @@ impl LogReader {
         self.next_commit()
     }
 
-    /// What its file is called.
+    /// The name of its file.
     pub fn name(&self) -> &str {
         self.backend.name()
     }
@@ -180,7 +180,7 @@ impl LogReader {
         let Some(header) = FrameHeader::of(&header, self.segments.id.seed()) else { return Ok(None) };
         let start = position + HEADER_BYTES as u64;
         let payload = start..start + u64::from(header.bytes);
-        // Of which the file has all, before memory is taken for them.
+        // The file must have all of these bytes before memory is allocated for them.
         if header.position != position || header.run < self.run {
             return Ok(None);
         }
@@ -205,15 +205,15 @@ impl LogReader {
             return Ok(None);
         }
         if header.run > self.run {
-            // Their commits do not come any more.
+            // Their commits will never come.
             self.parts.clear();
         }
         (self.position, self.run, self.last) = (header.end(), header.run, Some(header));
         Ok(Some((header, payload)))
     }
 
-    /// True if a frame stands behind the last one that was read. Within a run it does; a later run begins at
-    /// what its opening found, which may be less than was there before a disk failed.
+    /// True if a frame follows the last one that was read. Within a run it always does; a later run
+    /// starts at the end that its opening found, which may be earlier than before if a disk failed.
     fn follows_the_last(&self, header: &FrameHeader) -> Result<bool> {
         let Some(last) = self.last.filter(|last| last.run < header.run) else { return Ok(true) };
         let Segments { id, bytes, .. } = self.segments;
@@ -221,23 +221,23 @@ impl LogReader {
         let mut bytes = [0; HEADER_BYTES];
         let read = segments.read(&*self.backend, last.position, &mut bytes);
         let is_there = read.map_err(|error| refused(&*self.backend, &error))?;
-        // Segments are given to others only if nobody will need them.
+        // Segments are reused only when nobody needs them.
         Ok(!is_there || FrameHeader::of(&bytes, id.seed()) == Some(last))
     }
 
-    /// True if what was read last was lost by a disk and written anew, otherwise: then it is to be read again
-    /// from where the newest state begins.
+    /// True if a disk lost what was read last, and something else was written there: then the log must be
+    /// read again from the position of the newest state.
     pub fn has_lost_track(&self) -> bool {
         self.has_lost_track
     }
 
-    /// Reads what is left, and finds out why the log ends where it does.
+    /// Reads the rest, and determines why the log ends where it does.
     ///
-    /// All of the file is searched for headers of frames. If one of them was appended when the log had been
-    /// synced beyond this end, what was synced is gone.
+    /// The whole file is searched for headers of frames. If one of them was appended when the log had been
+    /// synced beyond this end, synced data is lost.
     ///
     /// # Errors
-    /// I/O. Corruption, if the end was synced once and is not whole any more.
+    /// I/O. Corruption, if the end had been synced and is damaged.
     pub fn end(mut self) -> Result<Tail> {
         while self.next_commit()?.is_some() {}
         let (backend, end) = (&*self.backend, self.position);
@@ -250,7 +250,7 @@ impl LogReader {
             let window = &mut window[..(length - from).min((SEARCHED + HEADER_BYTES) as u64) as usize];
             backend.read(from, window).map_err(io)?;
             for at in (0..window.len().saturating_sub(HEADER_BYTES - 1).min(SEARCHED)).step_by(8) {
-                // PERF: most bytes are none, which the first number shows.
+                // PERF: most bytes are not a header, as the first number shows.
                 let within = (from + at as u64) % segment;
                 let position = u64_at(window, at);
                 if within < FIRST as u64 || position % positions != within - FIRST as u64 {

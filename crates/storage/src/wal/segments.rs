@@ -1,4 +1,4 @@
-//! Segments: which positions stand where in the file.
+//! Segments: where each position is in the file.
 
 use super::frame::HEADER_BYTES;
 use crate::backend::bytes::{checksum, put_at, u32_at, u64_at};
@@ -17,16 +17,16 @@ const ID_AT: usize = BYTES_AT + 4;
 const NUMBER_AT: usize = ID_AT + 16;
 const CHECKSUM_AT: usize = NUMBER_AT + 8;
 const SEGMENT_HEADER: usize = CHECKSUM_AT + 8;
-/// Where positions begin within a segment: the header has a sector of its own.
+/// Where positions begin within a segment, as the header has a sector of its own.
 pub(super) const FIRST: usize = SECTOR;
 /// Zeros that are written at once.
 const ZEROS: usize = 1 << 20;
-/// Free segments that stay.
+/// Free segments that are kept.
 const SPARE: usize = 2;
 
 const _: () = assert!(CHECKSUM_AT == 40 && SEGMENT_HEADER <= FIRST);
 
-/// How long segments of a log are.
+/// The length of a log's segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentBytes(u32);
 
@@ -37,7 +37,7 @@ impl Default for SegmentBytes {
 }
 
 impl SegmentBytes {
-    /// A length, which is some sectors, at least two.
+    /// A length: a multiple of a sector, at least two of them.
     pub fn new(bytes: u32) -> Option<SegmentBytes> {
         let is_good = (bytes as usize).is_multiple_of(SECTOR) && bytes as usize >= 2 * SECTOR;
         is_good.then_some(SegmentBytes(bytes))
@@ -58,7 +58,7 @@ impl SegmentBytes {
         (position / self.positions(), position % self.positions())
     }
 
-    /// Where a frame can begin, from a position on: the header is not cut.
+    /// Where a frame can begin, from a position on: its header is not split.
     pub(super) fn room_for_frame(self, position: u64) -> u64 {
         let (number, at) = self.split(position);
         match self.positions() - at < HEADER_BYTES as u64 {
@@ -67,7 +67,7 @@ impl SegmentBytes {
         }
     }
 
-    /// Positions cut where segments end, each piece with its segment and its first position there.
+    /// Splits a range where segments end: each piece with its segment and its first position there.
     pub(super) fn pieces(self, range: Range<u64>) -> impl Iterator<Item = (u64, u64, Range<u64>)> {
         let mut start = range.start;
         std::iter::from_fn(move || {
@@ -82,7 +82,7 @@ impl SegmentBytes {
     }
 }
 
-/// Positions lie before this one, so that sums of them do not overflow.
+/// Positions are below this limit, so that their sums do not overflow.
 pub(super) const MOST_POSITIONS: u64 = 1 << 62;
 
 /// Which segment is at which place of a file.
@@ -94,7 +94,7 @@ pub(super) struct Segments {
     places: BTreeMap<u64, u64>,
     /// Places of the file.
     count: u64,
-    /// What lies before is needed no more.
+    /// Positions before it are no longer needed.
     cut: u64,
 }
 
@@ -117,7 +117,7 @@ impl Segments {
         for place in 0..count {
             let (offset, mut header) = (segments.offset(place), [0; SEGMENT_HEADER]);
             match backend.read(offset, &mut header) {
-                // Whoever writes to it has cut it meanwhile.
+                // A writer has truncated it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 read => read.map_err(io)?,
             }
@@ -156,14 +156,14 @@ impl Segments {
         place * u64::from(self.bytes.get())
     }
 
-    /// Where a position stands in the file, if its segment is there.
+    /// Where a position is in the file, if its segment is there.
     pub(super) fn place_of(&self, position: u64) -> Option<u64> {
         let (number, at) = self.bytes.split(position);
         Some(self.offset(*self.places.get(&number)?) + FIRST as u64 + at)
     }
 
-    /// Fills `out` with what stands from a position on. False if a segment is missing, or cut off by whoever
-    /// writes to the log beside.
+    /// Fills `out` with the bytes from a position on. False if a segment is missing, or was cut off by a
+    /// concurrent writer.
     pub(super) fn read(&self, backend: &dyn Backend, position: u64, out: &mut [u8]) -> io::Result<bool> {
         let range = position..position + out.len() as u64;
         for (_, _, piece) in self.bytes.pieces(range) {
@@ -182,7 +182,7 @@ impl Segments {
         self.bytes.pieces(range).all(|(number, ..)| self.places.contains_key(&number))
     }
 
-    /// Writes bytes from a position on. Segments that are not there are made of free ones, or the file grows.
+    /// Writes bytes from a position on. Missing segments are made of free ones, or the file grows.
     pub(super) fn write(&mut self, backend: &dyn Backend, position: u64, bytes: &[u8]) -> io::Result<()> {
         for (number, _, piece) in self.bytes.pieces(position..position + bytes.len() as u64) {
             if !self.places.contains_key(&number) {
@@ -203,7 +203,7 @@ impl Segments {
                 place
             }
             None => {
-                // So that no later sync has to write the length of the file, or where on the disk it is.
+                // So that no later sync has to write the length of the file, or its allocation on the disk.
                 let (start, bytes) = (self.offset(self.count), self.bytes.get() as usize);
                 let zeros = vec![0; bytes.min(ZEROS)];
                 for at in (0..bytes).step_by(ZEROS) {
@@ -226,8 +226,8 @@ impl Segments {
         Ok(())
     }
 
-    /// Places of no segment, or of one that is needed no more. The one that ends at the cut stays, so that a
-    /// log is never without the position that it is replayed from.
+    /// Places of no segment, or of one that is no longer needed. The segment that ends at the cut is kept, so
+    /// that a log always has the position from which it is replayed.
     fn free(&self) -> Vec<u64> {
         let needed = |number: u64| (number + 1) * self.bytes.positions() >= self.cut;
         let taken = self.places.iter().filter(|(number, _)| needed(**number)).map(|(_, place)| *place);
@@ -236,7 +236,7 @@ impl Segments {
         (0..self.count).filter(|place| is_free[*place as usize]).collect()
     }
 
-    /// Says that what lies before a position is needed no more, and cuts what is free off the end of the
+    /// Declares that positions before a given one are no longer needed, and truncates the free end of the
     /// file.
     pub(super) fn cut(&mut self, backend: &dyn Backend, position: u64) -> io::Result<()> {
         self.cut = self.cut.max(position);

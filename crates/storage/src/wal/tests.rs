@@ -46,7 +46,7 @@ fn records_of_all_lengths_come_back_over_many_openings() {
     for seed in 1..10 {
         let (mut random, backend) = (Random(seed), MemoryBackend::new("log"));
         let mut log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
-        // Commits with the position behind each, and where a checkpoint was.
+        // Commits with the position after each, and where a checkpoint was.
         let (mut all, mut cut) = (Vec::<(u64, Vec<u8>)>::new(), 0);
         for _ in 0..300 {
             match random.below(20) {
@@ -91,7 +91,7 @@ fn parts_count_with_their_commit() {
     log.wait(end, Synchronous::Full).expect("no faults");
     let (found, tail) = replay(&backend, 0).expect("it is whole");
     assert_eq!(found, [&b"between"[..], b"abc"]);
-    // Left-overs of a transaction are no damage, and what follows is not theirs.
+    // Leftovers of a transaction are no damage, and do not claim what follows.
     let log = Log::resume(Arc::new(backend.clone()), tail).expect("no faults");
     assert!(log.transaction() > other);
     commit(&log, b"next").expect("no faults");
@@ -102,7 +102,7 @@ fn parts_count_with_their_commit() {
     );
 }
 
-/// A disk whose syncs take a while, and are counted.
+/// A disk whose syncs take a while and are counted.
 #[derive(Debug, Clone)]
 struct SlowBackend(MemoryBackend, Arc<AtomicU64>);
 
@@ -185,7 +185,7 @@ fn what_is_waited_for_is_what_was_asked_for() {
         }
         assert_eq!(fewest, [after_kill, after_crash], "{synchronous:?}");
     }
-    // Much that is not waited for is written all the same.
+    // Large amounts are written even if nobody waits for them.
     let backend = MemoryBackend::new("log");
     let log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
     for _ in 0..2 {
@@ -217,7 +217,7 @@ fn after_a_failed_write_or_sync_all_is_refused() {
     }
 }
 
-/// A closed log of some commits, whose ends are given, too; each was synced by itself.
+/// A closed log of some commits, with their ends; each was synced by itself.
 fn example(close: bool) -> (MemoryBackend, Vec<Vec<u8>>, Vec<u64>) {
     let (backend, mut random) = (MemoryBackend::new("example.wal"), Random(9));
     let log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
@@ -241,7 +241,7 @@ fn every_byte_of_a_closed_log_is_watched() {
         let mut bytes = bytes.clone();
         bytes[at] ^= 1 << (at % 8);
         match replay(&MemoryBackend::of("flipped", bytes), 0) {
-            // What fills up, or the note that it was closed.
+            // Padding, or the frame that says that it was closed.
             Ok((found, _)) => assert_eq!(found, all, "byte {at}"),
             Err(error) => {
                 found += 1;
@@ -287,7 +287,7 @@ fn random_bytes_are_no_log() {
     let mut random = Random(77);
     for length in 0..300 {
         let mut bytes: Vec<u8> = (0..length * 20).map(|_| random.next() as u8).collect();
-        // Half of them begin as segments do.
+        // Half of them begin like segments.
         if length % 2 == 0 && bytes.len() > 1024 {
             let (backend, ..) = example(true);
             bytes[..200].copy_from_slice(&backend.bytes()[..200]);
@@ -318,8 +318,7 @@ fn logs_that_do_not_fit_are_refused() {
 
 #[test]
 fn left_overs_of_a_crash_are_not_taken_for_news() {
-    // Two frames are written, of which the first is lost. Then one of the first one's length is written in
-    // its place.
+    // Two frames are written, and the first one is lost. Then one of the same length is written in its place.
     let backend = MemoryBackend::new("log");
     let log = Log::create(Arc::new(backend.clone()), ID, segment()).expect("no faults");
     let end = commit(&log, b"safe").expect("no faults");
@@ -357,7 +356,7 @@ fn a_log_is_read_while_it_is_written() {
         let mut left = Vec::new();
         for _ in 0..400 {
             match random.below(12) {
-                // What was read may be given to others, and no more.
+                // Only segments that were read may be reused.
                 0 => log.cut(beside.position()).expect("no faults"),
                 1 => {
                     let (_, tail) = replay(&backend, beside.position()).expect("it is whole");
@@ -391,7 +390,7 @@ fn what_a_disk_has_lost_is_not_gone_on_with() {
     commit(&log, b"lost").expect("no faults");
     let mut beside = reader(&backend, 0).expect("it is there");
     while beside.next_commit_beside().expect("no faults").is_some() {}
-    // The second one was read, and is not there when the log is opened again.
+    // The second one was read, and is missing when the log is opened again.
     let (from, to) = (512 + end as usize, 512 + end as usize + 64);
     backend.write(from as u64, &before[from..to]).expect("no faults");
     let (_, tail) = replay(&backend, 0).expect("a torn tail");

@@ -1,4 +1,4 @@
-//! Writing a log: an order of frames that is made in memory, and a leader who brings it to the disk.
+//! Writing a log: frames are ordered in memory, and a leader writes them to the disk.
 
 use super::frame::{ALIGNMENT, Frame, FrameHeader, Kind, MAX_FRAME};
 use super::reader::{TRANSACTION_BYTES, Tail};
@@ -12,19 +12,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
-/// Bytes that are kept in memory at most by [`Synchronous::Off`].
+/// The most bytes that [`Synchronous::Off`] keeps in memory.
 const KEPT: usize = 1 << 20;
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Synchronous {
-    /// That it will stay, whatever happens to the machine.
+    /// Until it is durable, whatever happens to the machine.
     #[default]
     Full,
-    /// That the operating system has it: it stays, whatever happens to the process.
+    /// Until the operating system has it: it survives whatever happens to the process.
     Normal,
-    /// For nothing: it is written when there is much to write, or a checkpoint comes.
+    /// For nothing: it is written when there is much to write, or by a checkpoint.
     Off,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Synchronous {
 #[derive(Debug)]
 pub struct Log {
     backend: Arc<dyn Backend>,
-    /// What checksums begin with.
+    /// The seed of checksums.
     seed: u64,
     bytes: SegmentBytes,
     run: u32,
@@ -57,32 +57,32 @@ pub struct Log {
     /// What commits wait for: a [`Synchronous`], as a number.
     synchronous: AtomicU8,
     queue: Mutex<Queue>,
-    /// A leader has come to its end.
+    /// Signalled when a leader has finished.
     changed: Condvar,
-    /// Whoever writes has them. Taken after the queue was given back.
+    /// Locked by the leader while it writes. It releases the queue before it takes this lock.
     segments: Mutex<Segments>,
 }
 
 /// What was appended.
 #[derive(Debug)]
 struct Queue {
-    /// What is not yet written.
+    /// Bytes that are not yet written.
     waiting: Vec<u8>,
-    /// What was given to the leader before, to be filled again.
+    /// The buffer of the previous leader, to be reused.
     spare: Vec<u8>,
-    /// The position behind all that was appended.
+    /// The position after everything that was appended.
     end: u64,
-    /// The position behind what the operating system has.
+    /// The position after what the operating system has.
     written: u64,
-    /// The position behind what will stay.
+    /// The position after what is durable.
     durable: u64,
     has_leader: bool,
-    /// Why all is refused.
+    /// The error for which everything is refused.
     refusal: Option<Error>,
 }
 
 impl Log {
-    /// Makes a log of an empty file, and syncs it.
+    /// Creates a log in an empty file, and syncs it.
     ///
     /// # Errors
     /// I/O.
@@ -93,7 +93,7 @@ impl Log {
         )
     }
 
-    /// Goes on behind the end of a log that was read.
+    /// Continues after the end of a log that was read.
     ///
     /// # Errors
     /// I/O.
@@ -111,7 +111,7 @@ impl Log {
         if segments.place_of(position).is_none() {
             segments.begin(&*backend, number).map_err(io)?;
         }
-        // What a process that was killed has written may be in the system's memory only.
+        // What a killed process wrote may be in the system's cache only.
         backend.sync().map_err(io)?;
         let queue = Queue {
             waiting: Vec::new(),
@@ -141,7 +141,7 @@ impl Log {
         Synchronous::ALL.into_iter().find(|own| *own as u8 == code).unwrap_or_default()
     }
 
-    /// Says what commits wait for from now on.
+    /// Sets what commits wait for from now on.
     pub fn set_synchronous(&self, synchronous: Synchronous) {
         self.synchronous.store(synchronous as u8, Ordering::Relaxed);
     }
@@ -151,7 +151,7 @@ impl Log {
         self.transactions.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A frame of some records of a transaction: of all, if its number is 0, or of those behind its parts.
+    /// A frame of some records of a transaction: of all, if its number is 0, or of those after its parts.
     ///
     /// # Errors
     /// Resource, if there are too many for one frame: write parts.
@@ -177,7 +177,7 @@ impl Log {
         parts.chain(std::iter::once(self.frame(Kind::Commit, transaction, end))).collect()
     }
 
-    /// Gives frames their places in the log, one behind the other. What is to be waited for.
+    /// Gives frames consecutive positions in the log. Returns the position to wait for.
     ///
     /// # Errors
     /// I/O, if a write has failed before. Then none is in the log.
@@ -190,7 +190,7 @@ impl Log {
         Ok(queue.end)
     }
 
-    /// An error, if a write has failed before: then all is refused.
+    /// An error, if a write has failed before: then everything is refused.
     ///
     /// # Errors
     /// I/O.
@@ -198,7 +198,8 @@ impl Log {
         self.lock().refuse()
     }
 
-    /// Gives a frame its place in the log, behind all that were appended before. What is to be waited for.
+    /// Gives a frame its position in the log, after all those appended before. Returns the position to wait
+    /// for.
     ///
     /// # Errors
     /// I/O, if a write has failed before.
@@ -228,10 +229,10 @@ impl Log {
         queue.end
     }
 
-    /// Waits until what was appended before a position is as safe as was asked for.
+    /// Waits until everything before a position is as durable as the setting demands.
     ///
     /// # Errors
-    /// I/O: nothing is known then of what was not waited for, and all that follows is refused.
+    /// I/O: then the fate of what was not waited for is unknown, and all later calls are refused.
     pub fn wait(&self, position: u64, synchronous: Synchronous) -> Result<()> {
         let mut queue = self.lock();
         loop {
@@ -251,7 +252,7 @@ impl Log {
         }
     }
 
-    /// Writes all that was appended, and syncs it if that is asked for.
+    /// Writes everything that was appended, and syncs it on request.
     fn lead<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, syncs: bool) -> Result<MutexGuard<'a, Queue>> {
         queue.has_leader = true;
         let spare = std::mem::take(&mut queue.spare);
@@ -270,7 +271,7 @@ impl Log {
                     queue.durable = queue.written;
                 }
                 group.clear();
-                // Of a large group the memory is given back.
+                // The memory of a large group is freed.
                 if group.capacity() <= KEPT {
                     queue.spare = group;
                 }
@@ -280,28 +281,28 @@ impl Log {
         }
     }
 
-    /// Where the next frame goes: under the locks that order commits, the position of a checkpoint.
+    /// Where the next frame goes. Under the locks that order commits it is the position of a checkpoint.
     pub fn position(&self) -> u64 {
         self.lock().end
     }
 
-    /// True if all that was appended will stay.
+    /// True if everything that was appended is durable.
     pub fn is_durable(&self) -> bool {
         let queue = self.lock();
         queue.durable >= queue.end
     }
 
-    /// Gives segments free that end before a position, because a state of the data file that begins there is
+    /// Frees segments that end before a position, because a state of the data file that begins there is
     /// synced.
     ///
     /// # Errors
-    /// I/O, after which all is refused.
+    /// I/O, after which everything is refused.
     pub fn cut(&self, position: u64) -> Result<()> {
         let done = lock(&self.segments).cut(&*self.backend, position);
         done.map_err(|error| self.lock().fail(refused(&*self.backend, &error)))
     }
 
-    /// Syncs all that was appended, and says in the log that this is so. Nothing can be appended any more.
+    /// Syncs everything that was appended, and marks the log as closed. Nothing can be appended any more.
     ///
     /// # Errors
     /// I/O.
@@ -327,7 +328,7 @@ impl Log {
 }
 
 impl Queue {
-    /// An error, if all is refused.
+    /// An error, if everything is refused.
     fn refuse(&self) -> Result<()> {
         match &self.refusal {
             None => Ok(()),
@@ -335,7 +336,7 @@ impl Queue {
         }
     }
 
-    /// From now on all is refused, for this reason.
+    /// Makes all later calls fail, for this reason.
     fn fail(&mut self, error: Error) -> Error {
         let message = format!("{}; nothing is written any more: open the database again", error.message());
         self.refusal.get_or_insert_with(|| Error::new(ErrorKind::Io, message));

@@ -1,9 +1,9 @@
 //! Calendar arithmetic on single values: fields of dates and times, truncation, intervals.
 //!
 //! Dates are days since 1970-01-01, times microseconds since midnight, timestamps microseconds since
-//! 1970-01-01 00:00:00 (TIMESTAMPTZ likewise, in UTC). All in the proleptic Gregorian calendar, with a year
-//! 0. Functions that can leave the range of their type return `None`. Infinity is the end of each range:
-//! [`is_finite`] tells; what moves or cuts a moment leaves it as it is.
+//! 1970-01-01 00:00:00 (TIMESTAMPTZ likewise, in UTC). All are in the proleptic Gregorian calendar, with a
+//! year 0. Functions that can leave the range of their type return `None`. Infinity is the extreme of each
+//! range ([`is_finite`]); functions that move or truncate a moment leave it as it is.
 
 use super::DatePart;
 use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY};
@@ -117,7 +117,7 @@ pub fn extract_timestamp(part: DatePart, micros: i64) -> i64 {
     }
 }
 
-/// A field of an interval. The parts do not flow into each other: an hour field may exceed 23.
+/// A field of an interval. The parts do not carry over into each other: an hour field may exceed 23.
 pub fn extract_interval(part: DatePart, interval: Interval) -> i64 {
     let Interval { months, days, micros } = interval;
     match part {
@@ -174,7 +174,7 @@ pub fn truncate(part: DatePart, micros: i64) -> Option<i64> {
     micros.div_euclid(unit).checked_mul(unit)
 }
 
-/// An interval without what is finer than the field.
+/// An interval without units finer than the field.
 pub fn truncate_interval(part: DatePart, interval: Interval) -> Interval {
     let Interval { months, days, micros } = interval;
     let whole = |unit: i32| Interval { months: months / unit * unit, days: 0, micros: 0 };
@@ -281,7 +281,7 @@ pub fn divide_interval(interval: Interval, divisor: f64) -> Option<Interval> {
 }
 
 fn scaled(interval: Interval, scale: impl Fn(f64) -> f64) -> Option<Interval> {
-    /// What is lost on the way is below a microsecond.
+    /// The rounding error is below a microsecond.
     fn rounded(v: f64) -> f64 {
         (v * 1e6).round_ties_even() / 1e6
     }
@@ -305,8 +305,8 @@ pub fn timestamp_difference(a: i64, b: i64) -> Option<Interval> {
     Some(Interval { months: 0, days, micros: micros % MICROS_PER_DAY })
 }
 
-/// `a - b` in years, months, days and a time of one sign. Days that are borrowed from a month are those of
-/// the month of the earlier.
+/// `a - b` in years, months, days and a time of one sign. Days borrowed from a month are those of the earlier
+/// one's month.
 pub fn age(a: i64, b: i64) -> Option<Interval> {
     if !is_finite(a) || !is_finite(b) {
         return None;

@@ -1,7 +1,7 @@
 //! From the tree to a graph of operations on physical types.
 //!
 //! 1. Constants are folded (`fold.rs`).
-//! 2. Each subexpression becomes a [`Node`] once, however often it stands in the trees (hash consing).
+//! 2. Each subexpression becomes a [`Node`] once, however often it occurs in the trees (hash consing).
 //! 3. Bottom up, each integer node gets bounds from those of its operands, in 128-bit interval arithmetic.
 //!    From them follow its physical type (32 or 64 bits if the bounds prove that they are enough, however
 //!    wide its SQL type) and whether its kernel must check for overflow. Operands of 32 bits whose result
@@ -9,11 +9,11 @@
 //!    for an operation that takes it as it is.
 //! 4. `CASE`, `AND` and `OR` whose parts are cheap and cannot fail become plain operations on whole columns;
 //!    the rest stay conditional, and `program.rs` gives their parts selections of their own.
-//! 5. What is computed from a single string column becomes a program of its own ([`Kind::PerEntry`]), which
+//! 5. An expression over a single string column becomes a program of its own ([`Kind::PerEntry`]), which
 //!    the machine runs once per dictionary entry if the column comes with a dictionary.
 //!
-//! Here are the nodes and what is common to all; each kind of operation has a file: [`arithmetic`], [`cast`],
-//! [`compare`], [`condition`].
+//! This file has the nodes and what is common to all; each kind of operation has a file: [`arithmetic`],
+//! [`cast`], [`compare`], [`condition`].
 
 mod arithmetic;
 mod cast;
@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::mem::Discriminant;
 use std::sync::Arc;
 
-/// Index of a node in its graph; operands come before what uses them.
+/// Index of a node in its graph; operands precede their users.
 pub(super) type NodeId = usize;
 
 /// Inclusive bounds of integers.
@@ -78,7 +78,7 @@ pub(super) enum Kind {
     IsNull,
     /// condition, then, else: all computed for all rows.
     Blend,
-    /// condition, result, …, and the result of the rest last: each computed for the rows that get there.
+    /// condition, result, …, and the result of the rest last: each computed for the rows that reach it.
     Case,
     /// A match of a constant pattern.
     Like(Arc<Pattern>),
@@ -94,7 +94,7 @@ pub(super) enum Kind {
     Saturate,
     /// A function of strings.
     String(Function),
-    /// A function that somebody else computes.
+    /// A function of another library.
     External(Arc<dyn ExternalFunction>),
     /// A program over the one string column that is the operand.
     PerEntry(Arc<Program>),
@@ -111,7 +111,7 @@ pub(super) struct Node {
     pub range: Option<Range>,
     /// Whether this or an operand may raise an error.
     pub fallible: bool,
-    /// Rough nanoseconds a row, operands included.
+    /// Rough nanoseconds per row, operands included.
     pub cost: u32,
 }
 
@@ -120,8 +120,8 @@ pub(super) struct Graph<'a> {
     pub nodes: Vec<Node>,
     index: HashMap<(Discriminant<Kind>, Vec<NodeId>), Vec<NodeId>>,
     input: &'a [ColumnMeta],
-    /// False inside of a program per entry, and for constants: nothing is folded, and nothing held in 32 bits
-    /// that is not by its type.
+    /// False inside of a program per entry, and for constants: nothing is folded, and nothing is held in 32
+    /// bits unless its type is.
     optimize: bool,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Graph<'a> {
         &self.nodes[id]
     }
 
-    /// The node with these properties: an old one if there is one.
+    /// The node with these properties: an existing one if there is one.
     fn intern(&mut self, node: Node) -> NodeId {
         let key = (std::mem::discriminant(&node.kind), node.args.clone());
         let same = |other: &Node| {
@@ -297,7 +297,7 @@ impl<'a> Graph<'a> {
         match value {
             _ if node.physical == physical => id,
             Kind::Constant(value) => self.constant(&value, ty, physical),
-            // What was resized before is resized from what it was.
+            // A value that was resized before is resized from the original.
             Kind::Resize => self.resize(self.node(id).args[0], physical),
             _ => self.strict_as(Kind::Resize, vec![id], ty, physical, range),
         }
@@ -330,7 +330,7 @@ impl<'a> Graph<'a> {
         self.resize(id, if fits { PhysicalType::I64 } else { default })
     }
 
-    /// The physical type in which values of `ty` within `range` are computed, if nothing else is in the way.
+    /// The physical type in which values of `ty` within `range` are computed, if nothing else prevents it.
     fn narrowest(&self, ty: DataType, range: Range) -> PhysicalType {
         match ty.narrowest(range) {
             PhysicalType::I32 if !self.optimize => ty.narrowest((range.0.min(i64::MIN.into()), range.1)),
@@ -369,7 +369,7 @@ impl<'a> Graph<'a> {
         if !holds_integers(pa) || !holds_integers(pb) {
             return Err(Error::internal(format!("{ta} and {tb} are operands of one operation")));
         }
-        // A constant takes the other's type, if that has room for it; else the narrower does.
+        // A constant takes the other's type, if it fits; otherwise the narrower operand is widened.
         let is_constant = |id: NodeId| matches!(self.node(id).kind, Kind::Constant(_));
         let fits =
             |id: NodeId, other: PhysicalType| self.node(id).range.is_some_and(|range| other.holds(range));
@@ -458,7 +458,7 @@ impl<'a> Graph<'a> {
                 let mut lowered = Vec::new();
                 for arg in args {
                     let arg = self.lower(arg)?;
-                    // The library knows each type in its own physical type only.
+                    // The library takes each type only in its own physical type.
                     let physical = self.node(arg).ty.physical();
                     lowered.push(self.resize(arg, physical));
                 }

@@ -26,7 +26,7 @@ pub(super) struct Entries {
     frame: Frame,
     kept: Vec<Kept>,
     next: usize,
-    /// What the program makes of NULL, once asked; `None` inside if that is an error.
+    /// The result for NULL, once computed; `None` inside if that is an error.
     null: Option<Option<Value>>,
     slice: Vector,
 }

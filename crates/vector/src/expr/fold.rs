@@ -1,4 +1,4 @@
-//! Constant folding: what an expression without columns is, computed once.
+//! Constant folding: the value of an expression without columns, computed once.
 
 use super::{Expr, Machine, Program};
 use crate::statement::ahead;
@@ -19,7 +19,7 @@ pub fn evaluate_constant(expr: &Expr) -> Result<Value> {
 }
 
 /// The same expression with every part that is constant computed, unless computing it raises an error: that
-/// is raised, or not, when a row gets there.
+/// is raised only when a row evaluates it.
 pub(super) fn fold(expr: &Expr) -> Expr {
     expr.clone().transform(&mut |part| {
         let operands = part.children();

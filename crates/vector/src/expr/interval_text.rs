@@ -2,14 +2,14 @@
 //!
 //! | form | example |
 //! |---|---|
-//! | numbers with units, which may stick together | `1 year 2 mons -3 days`, `2h 30m`, `1.5 weeks` |
+//! | numbers with units, with or without spaces | `1 year 2 mons -3 days`, `2h 30m`, `1.5 weeks` |
 //! | a time of any length | `02:30`, `-100:00:00.5`, `1 day 02:00:00` |
 //! | years and months | `1-2` |
-//! | a bare number: days before a time, else seconds | `1 2:03:04`, `3.5` |
-//! | any of these, turned around | `1 year 2 mons ago` |
+//! | a bare number: days before a time, otherwise seconds | `1 2:03:04`, `3.5` |
+//! | any of these, negated | `1 year 2 mons ago` |
 //! | ISO 8601, with designators or in the alternative form | `P1Y2M3DT4H5M6.5S`, `P0001-02-03T04:05:06` |
 //!
-//! A qualifier (`INTERVAL '1-2' YEAR TO MONTH`) says what a bare number counts and cuts off what is finer.
+//! A qualifier (`INTERVAL '1-2' YEAR TO MONTH`) says what a bare number counts, and truncates finer units.
 //!
 //! **Fractions flow down** as in PostgreSQL: of years and longer to whole months (rounded), of months into 30
 //! days, of days into 24 hours.
@@ -119,7 +119,7 @@ pub fn parse_qualified(text: &str, qualifier: Option<Qualifier>) -> Option<Inter
     })
 }
 
-/// An interval without what is finer than `unit`.
+/// An interval without units finer than `unit`.
 fn cut(interval: Interval, unit: IntervalUnit) -> Interval {
     let Interval { months, days, micros } = interval;
     match unit {
@@ -141,7 +141,7 @@ struct Number {
 }
 
 impl Number {
-    /// So many units.
+    /// That many units.
     fn of(self, unit: IntervalUnit) -> Option<Interval> {
         let sign = if self.negative { -1 } else { 1 };
         let whole = self.whole.checked_mul(sign)?;
@@ -178,7 +178,7 @@ fn days_of(days: f64) -> Option<Interval> {
 
 /// A part of the text.
 enum Item {
-    /// Something whose meaning is settled.
+    /// A part whose meaning is known.
     Interval(Interval),
     /// `hh:mm:ss`
     Time(Interval),

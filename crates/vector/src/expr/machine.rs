@@ -1,17 +1,17 @@
 //! The machine: one worker's registers, and the run of a [`Program`] over a chunk.
 //!
 //! **Where a program runs.** To compute values: if all columns that it reads share a group, in the positions
-//! of that group, under the group's selection, and the results join the group; nothing is copied. Else the
-//! columns are gathered row by row first, and the results form a group without selection. To narrow: always
-//! by row, since the rows that pass are wanted by number; columns of a group with a selection are gathered
-//! when an instruction first reads them, so not at all if no row is left by then. Gathering keeps constants
-//! and dictionary codes as they are.
+//! of that group, under the group's selection, and the results join the group; nothing is copied. Otherwise
+//! the columns are gathered row by row first, and the results form a group without selection. To narrow:
+//! always by row, since the rows that pass are identified by number; columns of a group with a selection are
+//! gathered when an instruction first reads them, so not at all if no row is left by then. Gathering keeps
+//! constants and dictionary codes as they are.
 //!
-//! **Encodings.** Kernels take flat and constant vectors. A dictionary vector is decoded for the rows at hand
+//! **Encodings.** Kernels take flat and constant vectors. A dictionary vector is decoded for the current rows
 //! when a kernel needs it; programs over one string column run per entry instead (`entries.rs`).
 //!
-//! **Memory.** Registers keep their buffers from chunk to chunk. What the machine borrowed from its input is
-//! let go at the end of each run, so that whoever made the chunk may write its vectors again in place.
+//! **Memory.** Registers keep their buffers from chunk to chunk. References to the input are dropped at the
+//! end of each run, so that the producer of the chunk can write its vectors again in place.
 
 use super::compile::Kind;
 use super::entries::Entries;
@@ -161,7 +161,7 @@ fn home(code: &Code, input: &Chunk) -> Home {
     }
 }
 
-/// Column `c` by row, in `into`: as it is if it stands so, else gathered in `kept`.
+/// Column `c` by row, in `into`: as it is if it is by row already, otherwise gathered in `kept`.
 fn by_row(chunk: &Chunk, c: usize, into: &mut Vector, kept: &mut Vector) {
     let vector = chunk.vector(c);
     let rows = chunk.len();
@@ -199,7 +199,7 @@ pub(super) struct Frame {
     /// this run.
     decoded: Vec<(Vector, Option<SelectionId>)>,
     selections: Vec<Vec<u16>>,
-    /// One byte a position, all zero between instructions.
+    /// One byte per position, all zero between instructions.
     marks: Vec<u8>,
     /// By instruction.
     entries: Vec<Option<Box<Entries>>>,
@@ -207,7 +207,7 @@ pub(super) struct Frame {
     blank: Vector,
 }
 
-/// Scratch for functions that want their rows side by side.
+/// Scratch for functions that need contiguous rows.
 #[derive(Debug)]
 struct External {
     args: Vec<Vector>,
@@ -256,7 +256,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Lets go of what belongs to the input.
+    /// Drops references to the input.
     pub fn release(&mut self, code: &Code) {
         for (register, initial) in self.registers.iter_mut().zip(&code.registers) {
             if let Initial::Column(..) = initial {
@@ -525,7 +525,7 @@ fn decode(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
 }
 
 impl External {
-    /// Calls the function with its rows side by side, and puts the results where the rows stand.
+    /// Calls the function with contiguous rows, and puts the results at the rows' positions.
     fn evaluate<'v>(
         &mut self,
         function: &dyn ExternalFunction,

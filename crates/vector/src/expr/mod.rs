@@ -2,7 +2,7 @@
 //!
 //! A tree is made by the front end with every type settled and every coercion an explicit [`Expr::Cast`]. It
 //! is compiled once per operator to a [`Program`], a linear list of instructions over registers in which a
-//! shared subexpression stands once, and each worker runs the program on a [`Machine`] of its own, chunk
+//! shared subexpression occurs once, and each worker runs the program on a [`Machine`] of its own, chunk
 //! after chunk.
 //!
 //! **NULL**: every operation is NULL if an operand is, unless its documentation says otherwise. **Errors**:
@@ -52,7 +52,7 @@ pub enum Expr {
         /// Its type.
         ty: DataType,
     },
-    /// A value that is given later: in templates of plans only, never in what is compiled.
+    /// A value that is supplied later: only in templates of plans, never in compiled expressions.
     Parameter {
         /// Which one, from 0.
         index: usize,
@@ -68,7 +68,7 @@ pub enum Expr {
         /// Right operand.
         right: Box<Expr>,
     },
-    /// Arithmetic; see [`ArithmeticOp`] for which types go together.
+    /// Arithmetic; see [`ArithmeticOp`] for the combinations of types.
     Arithmetic {
         /// Which one.
         op: ArithmeticOp,
@@ -120,7 +120,7 @@ pub enum Expr {
         /// `ILIKE`.
         case_insensitive: bool,
     },
-    /// `x IN (constants)`. NULL if `x` is NULL, or if it is in no place equal and the list holds a NULL.
+    /// `x IN (constants)`. NULL if `x` is NULL, or if it equals no constant and the list holds a NULL.
     InList {
         /// What is looked for.
         input: Box<Expr>,
@@ -136,7 +136,7 @@ pub enum Expr {
         /// Type of the result.
         ty: DataType,
     },
-    /// A function that somebody else computes: the library behind the front end.
+    /// A function of another library, which the front end provides.
     External {
         /// The function.
         function: Arc<dyn ExternalFunction>,
@@ -169,7 +169,7 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
-    /// The operation that gives the same with its operands exchanged.
+    /// The operation that gives the same result with its operands exchanged.
     pub fn mirrored(self) -> CompareOp {
         match self {
             CompareOp::Lt => CompareOp::Gt,
@@ -200,8 +200,8 @@ impl CompareOp {
 /// | DATE, BIGINT | `Add`, `Subtract` | DATE |
 /// | two of TIMESTAMP[TZ] | `Subtract` | INTERVAL of days and microseconds |
 ///
-/// Adding months clips the day to the length of the month. INTERVAL stands on the right; the front end turns
-/// `interval + date` around. Infinity stays infinity whatever is added to it; it cannot be subtracted.
+/// Adding months clips the day to the length of the month. INTERVAL is the right operand; the front end swaps
+/// `interval + date`. Infinity stays infinity whatever is added to it; it cannot be subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ArithmeticOp {
     /// `+`
@@ -232,8 +232,8 @@ pub enum Function {
     /// Field of a DATE, TIMESTAMP[TZ], TIME or INTERVAL; result `ty` is an integer type, or DOUBLE for
     /// [`DatePart::Epoch`] and [`DatePart::Julian`]. TIMESTAMPTZ is read in UTC. NULL of infinity.
     Extract(DatePart),
-    /// DATE or TIMESTAMP[TZ] cut to the start of the field; type of the argument, or TIMESTAMP for a DATE
-    /// argument if `ty` says so. An INTERVAL without what is finer than the field.
+    /// DATE or TIMESTAMP[TZ] truncated to the start of the field; type of the argument, or TIMESTAMP for a
+    /// DATE argument if `ty` says so. An INTERVAL without units finer than the field.
     Truncate(DatePart),
     /// `substring(VARCHAR, start BIGINT[, count BIGINT])`, from 1, in characters, as in PostgreSQL: a start
     /// before the text counts into the length; a negative count is an error.
@@ -332,7 +332,7 @@ impl std::hash::Hash for dyn ExternalFunction {
     }
 }
 
-/// What is known of a column that flows between operators: enough to compile expressions over it.
+/// What is known about a column that flows between operators: enough to compile expressions over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnMeta {
     /// Its identity in the plan.
@@ -340,7 +340,7 @@ pub struct ColumnMeta {
     /// Its SQL type.
     pub ty: DataType,
     /// How its vectors hold it. Mostly `ty.physical()`; a wide decimal whose range allows it travels as
-    /// `I64`, and what only programs and sums read in the narrowest type of [`DataType::narrowest`].
+    /// `I64`, and a column that only programs and sums read in the type of [`DataType::narrowest`].
     pub physical: PhysicalType,
     /// Whether NULL may occur.
     pub nullable: bool,
@@ -349,7 +349,7 @@ pub struct ColumnMeta {
 }
 
 impl ColumnMeta {
-    /// A column of which nothing but the type is known.
+    /// A column about which only the type is known.
     pub fn new(id: ColumnId, ty: DataType) -> ColumnMeta {
         ColumnMeta { id, ty, physical: ty.physical(), nullable: true, range: ty.integer_range() }
     }
@@ -385,7 +385,7 @@ impl Expr {
             _ => Expr::And(flat),
         }
     }
-    /// Takes a conjunction apart; constants that are true vanish.
+    /// Splits a conjunction; constants that are true vanish.
     pub fn split_conjunction(self, into: &mut Vec<Expr>) {
         match self {
             Expr::And(parts) => parts.into_iter().for_each(|part| part.split_conjunction(into)),
@@ -465,7 +465,7 @@ impl Expr {
         f(self)
     }
 
-    /// Adds the columns that this expression reads to `into`, each as often as it stands there.
+    /// Adds the columns that this expression reads to `into`, each as often as it occurs.
     pub fn collect_columns(&self, into: &mut Vec<ColumnId>) {
         self.visit(&mut |e| {
             if let Expr::Column { id, .. } = e {

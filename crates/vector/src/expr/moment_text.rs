@@ -1,9 +1,9 @@
 //! Text to dates, times of day and timestamps.
 //!
-//! [`parse_date`], [`parse_time`] and [`parse_timestamp`] are the fast path, for the plain forms that come by
-//! the million. [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`,
-//! `0044-03-15 10:00:00 BC`), `infinity` and `-infinity`, `epoch`, the end of a day as `24:00:00`, and a
-//! zone, whose name is left to whoever knows zones.
+//! [`parse_date`], [`parse_time`] and [`parse_timestamp`] are the fast path, for the most frequent plain
+//! forms. [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`, `0044-03-15 10:00:00 BC`),
+//! `infinity` and `-infinity`, `epoch`, the end of a day as `24:00:00`, and a zone, whose name is left to a
+//! caller that knows zones.
 
 use super::calendar::{day_of, days_in_month, is_finite};
 use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, MICROS_PER_DAY};
@@ -78,7 +78,7 @@ fn date_of(year: i64, month: u32, day: u32) -> Option<i32> {
         .filter(|days| days.unsigned_abs() < INFINITE_DATE as u32)
 }
 
-/// `23:59[:59[.999999]]`, up to `24:00:00`; digits of fraction after the sixth are cut.
+/// `23:59[:59[.999999]]`, up to `24:00:00`; digits of fraction after the sixth are truncated.
 #[inline]
 pub fn parse_time(mut bytes: &[u8]) -> Option<i64> {
     let micros = take_time(&mut bytes)?;
@@ -110,8 +110,8 @@ fn take_fraction(bytes: &mut &[u8]) -> i64 {
     micros
 }
 
-/// A moment, in all forms. Offsets are taken into account: microseconds are in UTC if there is one, and
-/// whether there is. `None` where the zone has a name.
+/// A moment, in all forms. Returns microseconds, in UTC if there is an offset, and whether there is one.
+/// `None` where the zone has a name.
 #[inline]
 pub fn parse_timestamp(bytes: &[u8]) -> Option<(i64, bool)> {
     let moment = parse_moment(bytes)?;
@@ -125,12 +125,12 @@ pub fn parse_timestamp(bytes: &[u8]) -> Option<(i64, bool)> {
     }
 }
 
-/// What a text says of a moment.
+/// A moment as a text states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment<'a> {
     /// Date and time as they are written, in microseconds since 1970-01-01 00:00:00; or infinity.
     pub micros: i64,
-    /// Where clocks show that.
+    /// The zone of that date and time.
     pub zone: TextZone<'a>,
 }
 

@@ -1,8 +1,7 @@
 //! Programs over narrow columns against programs that narrow nothing, and at the edges of every type.
 //!
 //! The twin is the same expression compiled as it is, over columns in their types' default physical types: 64
-//! and 128 bits. Values stand at the ends of random ranges, so that results stand at the edges of 32 and 64
-//! bits.
+//! and 128 bits. Values are at the ends of random ranges, so that results are at the edges of 32 and 64 bits.
 
 use super::fold::fold;
 use super::tests::Random;
@@ -164,7 +163,7 @@ fn chunk_of(
     chunk.reset(rows);
     let group = chunk.push_group(selection);
     for (meta, values) in metas.iter().zip(columns) {
-        // What stands between the rows is NULL and out of the range.
+        // Positions between the rows are NULL and out of the range.
         let spread: Vec<Value> = values.iter().flat_map(|v| std::iter::repeat_n(v.clone(), gap)).collect();
         let mut vector = Vector::from_values(meta.physical, &spread).unwrap();
         if !meta.nullable {
@@ -182,7 +181,7 @@ fn values_of(program: Arc<Program>, chunk: &Chunk, ty: DataType) -> Result<Vec<V
     Ok((0..chunk.len()).map(|row| output.value(row, 0, ty)).collect())
 }
 
-/// The first error, row by row, or all values: of what the twin computes.
+/// The twin's first error, row by row, or all its values.
 fn row_by_row(expr: &Expr, metas: &[ColumnMeta], columns: &[Vec<Value>], rows: usize) -> Result<Vec<Value>> {
     let program = Program::compile_as_is(std::slice::from_ref(expr), metas)?;
     let mut all = Vec::new();
@@ -231,8 +230,7 @@ fn narrow_programs_give_what_wide_ones_give() {
             .iter()
             .map(|meta| ColumnMeta { nullable: meta.nullable, ..ColumnMeta::new(meta.id, meta.ty) })
             .collect();
-        // What is constant is folded on both sides: a NULL that comes of it hides errors of the other
-        // operand.
+        // Constants are folded on both sides: a resulting NULL hides errors of the other operand.
         let expected = row_by_row(&fold(&expr), &plain, &columns, rows);
         for width in 0..3 {
             let metas: Vec<ColumnMeta> = metas
@@ -279,7 +277,7 @@ fn narrow_programs_give_what_wide_ones_give() {
         }
         if expected.is_ok() { passed += 1 } else { failed += 1 }
     }
-    // The draw is worth something.
+    // Enough of the random cases are meaningful.
     assert!(
         narrow > 500 && widening > 30 && failed > 300 && passed > 1000,
         "{narrow} {widening} {failed} {passed}"
@@ -296,7 +294,7 @@ fn every_type_overflows_at_its_edges() {
             range: Some((value, value)),
             ..ColumnMeta::new(ColumnId(id), ty)
         };
-        // One with facts, one without.
+        // One case with facts, one without.
         let known = [meta(0, a), meta(1, b)];
         let unknown = [ColumnMeta::new(ColumnId(0), ty), ColumnMeta::new(ColumnId(1), ty)];
         (known, unknown)
@@ -379,7 +377,7 @@ fn constants_without_room_decide_comparisons() {
         assert!(!program.to_string().contains("resize"), "{program}");
         let found = values_of(program, &chunk_of(&metas, &values, 3, Selection::ALL, 1), Boolean).unwrap();
         assert_eq!(found, [Value::Boolean(expected), Value::Boolean(expected), Value::Null], "{expr}");
-        // Without NULLs nothing is left to be computed.
+        // Without NULLs nothing remains to be computed.
         let program = Program::compile(&[expr], &[meta(false)]).unwrap();
         assert!(!program.to_string().contains("column"), "{program}");
     }

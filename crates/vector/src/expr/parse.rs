@@ -1,8 +1,8 @@
 //! Text to values: casts from VARCHAR, and the fields of CSV files.
 //!
-//! The functions on bytes are the fast path, for types that come by the million; they take what they return
-//! for and say `None` otherwise. [`parse_value`] handles every type and makes the error message. Surrounding
-//! white space is allowed for all types but VARCHAR and BLOB.
+//! The functions on bytes are the fast path, for frequent types; they return `None` for texts that they do
+//! not handle. [`parse_value`] handles every type and makes the error message. Surrounding white space is
+//! allowed for all types but VARCHAR and BLOB.
 
 use crate::error::sqlstate;
 use crate::types::{DataType, pow10};
@@ -103,7 +103,7 @@ fn split_sign(bytes: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// An exponent beyond that is no number that somebody means.
+/// No meaningful number has a larger exponent.
 const LARGEST_EXPONENT: i64 = 16_383;
 
 /// The unscaled number of `12.345e-1` at `scale`, rounded half away from zero; `None` if it is no number or
@@ -137,7 +137,7 @@ pub fn parse_decimal(bytes: &[u8], precision: u8, scale: u8) -> Option<i128> {
         }
         place -= 1;
     }
-    // What the digits left open up to the unit.
+    // The zeros between the last digit and the unit.
     if place >= 0 && number != 0 {
         number = number.checked_mul(pow10(u8::try_from(place + 1).ok().filter(|p| *p <= 38)?))?;
     }

@@ -10,8 +10,8 @@
 //! for the positions of one selection, and is skipped if there are none. Selection 0 is the chunk's rows. A
 //! conjunct narrows the selection for the next one; a branch of a `CASE` runs under the selection of the rows
 //! that take it. Since a narrower selection lies within the wider, a value computed for the wider may be used
-//! under the narrower, never the other way: that is the scope of a shared subexpression. What is needed for
-//! all rows by any expression is computed for all rows even where it first occurs in a branch.
+//! under the narrower, never the other way: that is the scope of a shared subexpression. An expression that
+//! is needed for all rows somewhere is computed for all rows even where it first occurs in a branch.
 //!
 //! Columns and constants print with the physical type in which they come; a column that is narrower than its
 //! SQL type has it by default, with that one too: `r0 <- column 1 [I32 of I64]`.
@@ -40,7 +40,7 @@ pub struct Program {
     pub(super) narrowing: Option<Code>,
 }
 
-/// Two programs are equal if they were compiled from the same and give the same.
+/// Two programs are equal if they were compiled from the same expressions and have the same results.
 impl PartialEq for Program {
     fn eq(&self, other: &Program) -> bool {
         self.source == other.source && self.outputs == other.outputs
@@ -59,7 +59,7 @@ pub(super) struct Code {
     pub instructions: Vec<Instruction>,
     /// The columns that instructions read, each once.
     pub inputs: Vec<usize>,
-    /// One an expression; empty in code that narrows.
+    /// One per expression; empty in code that narrows.
     pub outputs: Vec<Register>,
     /// The rows that remain, in code that narrows.
     pub rows: SelectionId,
@@ -135,7 +135,7 @@ impl Program {
         Program::build(exprs, input, true, as_is)
     }
 
-    /// Compiles without folding constants, without programs per dictionary entry, which are made of this, and
+    /// Compiles without folding constants, without programs per dictionary entry, which are made by this, and
     /// without narrowing to 32 bits.
     pub(super) fn compile_as_is(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Arc<Program>> {
         Program::build(exprs, input, false, &|_| false)
@@ -187,13 +187,13 @@ impl Program {
         Ok(Arc::new(Program { source: exprs.to_vec(), outputs, fallible, values, narrowing }))
     }
 
-    /// What is known of the results, in order. The id is `ColumnId(u32::MAX)` unless the expression is a
+    /// What is known about the results, in order. The id is `ColumnId(u32::MAX)` unless the expression is a
     /// plain column.
     pub fn outputs(&self) -> &[ColumnMeta] {
         &self.outputs
     }
 
-    /// Bytes that its instructions write for a row: a measure of its work.
+    /// Bytes that its instructions write per row: a measure of its work.
     pub fn written_bytes(&self) -> usize {
         let written = self.values.registers.iter().map(|initial| match initial {
             Initial::Computed(physical) => physical.width(),

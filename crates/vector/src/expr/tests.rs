@@ -256,7 +256,7 @@ fn many_rows_give_what_single_rows_give() {
         let rows: Vec<Vec<Value>> =
             (0..count).map(|_| TYPES.iter().map(|ty| random_value(&mut random, *ty)).collect()).collect();
         let dense: Vec<u16> = (0..count as u16).collect();
-        // Positions apart, and in no order.
+        // Positions that are not contiguous, and in random order.
         let sparse: Vec<u16> = dense.iter().map(|p| (count as u16 - 1 - p) * [2, 9][round % 2]).collect();
         let (one_group, dictionary) = (round % 3 != 0, round % 5 != 0);
         let mut chunk = Chunk::new();

@@ -161,7 +161,7 @@ impl Deferred {
         self.staged.reset(0);
     }
 
-    /// No more rows come: gives up what finds equal ones.
+    /// Takes no more rows: drops the index that finds equal ones.
     pub fn end(&mut self) {
         let none = Collected::All(Materialized::new(&[]));
         self.rows = match std::mem::replace(&mut self.rows, none) {
@@ -171,7 +171,7 @@ impl Deferred {
     }
 
     /// The rows of the collection by the partition of their group, of `1 << bits`: ids, and where each
-    /// partition's begin. Group g has the tag `tags[g]`.
+    /// partition begins. Group g has the tag `tags[g]`.
     pub fn by_partition(&self, tags: &[u32], bits: u32) -> (Vec<u32>, Vec<u32>) {
         let rows = self.materialized();
         let partition = |segment: usize| {

@@ -1,9 +1,9 @@
 //! `min` and `max`: the best value of each group so far.
 //!
 //! All integers up to 64 bits are kept as `i64` in an order-preserving way, floats as `f64`, so there are
-//! five kinds of array and not fourteen. A group that has seen nothing holds the worst value; whether it has
-//! is somebody else's count. Strings are kept as views, long transient ones in an own heap, which is rebuilt
-//! when most of it is dead.
+//! five kinds of array and not fourteen. A group that has seen nothing holds the worst value; a separate
+//! count tells whether it has. Strings are kept as views, long transient ones in a heap of their own, which
+//! is rebuilt when most of it is dead.
 
 use crate::exec::aggregate::rows::{Rows, accumulate, combine, permute};
 use entasis_vector::simd::widest;
@@ -108,7 +108,8 @@ impl Extreme {
                     ($t:ty) => {{
                         let given = vector.values::<$t>();
                         match largest {
-                            // PERF: all of one group are compared as narrow as they are, several at a time.
+                            // PERF: values of a single group are compared in their narrow type, several at a
+                            // time.
                             _ if rows.groups.is_none() && rows.positions.is_none() && rows.count > 0 => {
                                 let (first, rest) = given[..rows.count].split_first().expect("just counted");
                                 let best = match largest {

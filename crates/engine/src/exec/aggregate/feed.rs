@@ -19,14 +19,14 @@ pub enum Groups<'a> {
     One,
     /// The group of each row.
     Rows(&'a [u32]),
-    /// The marks of positions ([`crate::exec::group_table::marked`]), and where the rows stand; `None`: at 0,
-    /// 1, 2, …
+    /// The marks of positions ([`crate::exec::group_table::marked`]), and the positions of the rows; `None`:
+    /// 0, 1, 2, …
     Marks(&'a [u8], Option<&'a [u16]>),
 }
 
 impl Groups<'_> {
-    /// The group of each of `rows` rows, if not all are one; written to `scratch` by the first call, if it is
-    /// not at hand.
+    /// The group of each of `rows` rows, unless all belong to one; the first call writes them to `scratch` if
+    /// necessary.
     fn by_row<'a>(&'a self, rows: usize, scratch: &'a mut Vec<u32>) -> Option<&'a [u32]> {
         match self {
             Groups::One => None,
@@ -67,7 +67,7 @@ impl Feeder {
         group_count: usize,
         states: &mut [State],
     ) -> Result<()> {
-        // Where the marks in `self.marks` are of this chunk, their positions.
+        // The positions of the marks in `self.marks`, if these belong to this chunk.
         let mut marked: Option<Option<&[u16]>> = None;
         self.by_row.clear();
         for feed in feeds {
@@ -102,7 +102,7 @@ impl Feeder {
             } else {
                 (&[], None)
             };
-            // Marks are of positions, so the argument must stand where it stood.
+            // Marks belong to positions, so the argument must be at the same positions.
             let own = feed
                 .args
                 .first()
@@ -141,13 +141,12 @@ impl Feeder {
     }
 }
 
-/// True if both are the same memory, or both all positions.
+/// True if both are the same memory, or both stand for all positions.
 fn is_same(a: Option<&[u16]>, b: Option<&[u16]>) -> bool {
     a.map(<[u16]>::as_ptr) == b.map(<[u16]>::as_ptr)
 }
 
-/// Writes the group of each position to `marks`; nothing, if rows stand far apart or a position is that of
-/// several.
+/// Writes the group of each position to `marks`; nothing, if rows are far apart or several share a position.
 fn mark(positions: Option<&[u16]>, groups: &[u32], marks: &mut Vec<u8>) {
     marks.clear();
     let Some(positions) = positions else { return marks.extend(groups.iter().map(|&group| group as u8)) };
@@ -183,7 +182,7 @@ pub fn true_rows(chunk: &Chunk, filter: usize, rows: &mut Vec<u16>) {
     rows.truncate(kept);
 }
 
-/// What column `filter` is for all rows, if that is known: false where it is NULL.
+/// The value of column `filter` if it is known to be the same for all rows; NULL counts as false.
 fn constant(chunk: &Chunk, filter: usize) -> Option<bool> {
     let vector = chunk.vector(filter);
     let is_true =
@@ -226,7 +225,7 @@ fn grow(vectors: &mut Vec<Vector>, count: usize) {
     }
 }
 
-/// Writes a feed's arguments to `out`: dense, and as wide as their types are by default.
+/// Writes a feed's arguments to `out`: dense, and in the default physical types.
 fn flatten_args(feed: &Feed, chunk: &Chunk, active: Option<&[u16]>, out: &mut Vec<Vector>) {
     grow(out, feed.args.len());
     for ((&arg, ty), out) in feed.args.iter().zip(&feed.types).zip(out) {
@@ -241,7 +240,7 @@ fn flatten_args(feed: &Feed, chunk: &Chunk, active: Option<&[u16]>, out: &mut Ve
     }
 }
 
-/// A wide decimal that travels in 64 bits gets its 128.
+/// Widens a decimal that travels in 64 bits to its 128.
 pub fn widen_decimal(ty: DataType, rows: usize, vector: &mut Vector) {
     if ty.physical() == PhysicalType::I128 && vector.physical() == PhysicalType::I64 {
         let mut wide = Vector::new(PhysicalType::I128);

@@ -1,9 +1,9 @@
 //! The end of an aggregation: the partials of all workers become parts, such that no group is in two parts.
 //!
-//! Few groups, groups that are found without hashing, and states that only merge whole are merged into the
-//! largest partial, one after another. A single partial is a part as it is, unless rows wait
+//! Few groups, groups that are found without hashing, and states that can only be merged whole are merged
+//! into the largest partial, one after another. A single partial is a part as it is, unless rows wait
 //! ([`super::spill`]). Other groups are sealed and partitioned by hash; each partition is merged when its
-//! rows are asked for, by whoever asks ([`super::late`]).
+//! rows are read, by the worker that reads them ([`super::late`]).
 
 use super::late::Late;
 use super::layout::AggregateLayout;
@@ -17,26 +17,26 @@ use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::Result;
 use std::sync::Arc;
 
-/// Up to so many groups in all partials together are merged on one thread.
+/// Up to so many groups, over all partials, are merged on one thread.
 const FEW_GROUPS: usize = 16 << 10;
 /// Rows of a result morsel.
 const MORSEL_ROWS: usize = 16 << 10;
 
-/// All groups, to be read by any number of workers.
+/// All groups, for any number of workers to read.
 pub enum Merged {
-    /// They are merged already.
+    /// Groups that are merged already.
     Whole {
         /// The groups.
         part: Arc<FinishedGroups>,
-        /// The first one that nobody has taken.
+        /// The first group that no worker has taken.
         next: AtomicUsize,
     },
-    /// They are merged partition by partition.
+    /// Groups that are merged partition by partition.
     Late(Box<Late>),
 }
 
 impl Merged {
-    /// Merges `partials` and the rows of `spill`, if some wait: now, or when they are read.
+    /// Merges `partials` and the waiting rows of `spill`, if there are any: now, or when they are read.
     ///
     /// # Errors
     /// Those of the states; resource.
@@ -52,7 +52,7 @@ impl Merged {
         let is_done = partials.len() == 1;
         let is_direct = partials.iter().all(|partial| partial.table.is_direct());
         let is_cheap = groups <= FEW_GROUPS || is_direct || layout.merges_whole() || layout.keys.is_empty();
-        // Merging one into another needs as much again, at most; where keys are indexes, nothing.
+        // Merging one into another needs at most as much memory again; where keys are indexes, none.
         let bytes: usize = partials.iter().map(|partial| partial.reservation.bytes()).sum();
         let fits = is_done || is_direct || spill.is_none() || bytes <= context.memory.free();
         let has_rows = spill.is_some_and(|spill| !spill.store.is_empty());
@@ -72,7 +72,7 @@ impl Merged {
         Ok(Merged::Whole { part: Arc::new(FinishedGroups::new(whole)?), next: AtomicUsize::new(0) })
     }
 
-    /// Groups that nobody has taken; `None` if there are none.
+    /// Groups that no worker has taken; `None` if there are none.
     ///
     /// # Errors
     /// Those of the states and of files; resource; interrupted.
@@ -100,7 +100,7 @@ impl Merged {
         }
     }
 
-    /// How many workers could read at the same time; `None`: as many as the rows are worth.
+    /// How many workers could read at the same time; `None`: as many as are worthwhile for the rows.
     pub fn pieces(&self) -> Option<usize> {
         match self {
             Merged::Whole { .. } => None,
@@ -108,8 +108,8 @@ impl Merged {
         }
     }
 
-    /// True if the first groups are those that came first, more or less: nobody cares about the order of
-    /// partitions.
+    /// True if groups come out roughly in the order of their first rows: the order of partitions is
+    /// arbitrary.
     pub fn has_order(&self) -> bool {
         matches!(self, Merged::Whole { .. })
     }

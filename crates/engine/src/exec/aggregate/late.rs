@@ -2,18 +2,17 @@
 //!
 //! 1. All partials are sealed: their groups are known by partition, by the same bits as rows that wait
 //!    ([`super::spill`]), if some do.
-//! 2. Who wants rows takes a partition. It gets a table of its own: first the groups of all partials, then
-//!    the rows that wait.
-//! 3. It is given away as a part, and its memory is free again with its last row.
+//! 2. A worker that needs rows takes a partition. The partition gets a table of its own: first the groups of
+//!    all partials, then the rows that wait.
+//! 3. The table is returned as a part, and its memory is freed with its last row.
 //! 4. A partition that does not fit is split by the next bits of the tags: rows that wait into a file, groups
-//!    of partials where they are. Its parts wait like other partitions, for workers that have still work.
+//!    of partials where they are. Its parts wait like other partitions, for any worker.
 //!
-//! Without rows that wait there are as many partitions as make each one's table small, so that it stays in a
-//! cache.
+//! Without waiting rows there are enough partitions that each one's table stays in a cache.
 //!
-//! Invariants: a group is in one partition of those that wait at a time; a partition that was split has given
-//! nothing. What a partition may take is a share of what was free at the end of the input, the same for each
-//! worker, so that the operators above have memory too, but a quarter of a megabyte at least; a partition of
+//! Invariants: at any time a group is in only one waiting partition; a partition that was split has returned
+//! nothing. The memory of a partition is a share of what was free at the end of the input, the same for each
+//! worker, so that the operators above have memory too, but at least a quarter of a megabyte; a partition of
 //! one group, and those of the last depth, may take all there is.
 
 use super::layout::AggregateLayout;
@@ -30,18 +29,18 @@ use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 use entasis_vector::{Chunk, ErrorKind, Result};
 use std::sync::Arc;
 
-/// Groups that a partition should have at most if nothing was written, and the bits of the tags that are used
-/// for that.
+/// The most groups that a partition should have if nothing was written, and the most bits of the tags that
+/// are used for that.
 const PARTITION_GROUPS: usize = 32 << 10;
 const LEAST_BITS: u32 = 4;
 const MOST_BITS: u32 = 10;
-/// Partitions by so many bits of the tags, which have 32, are not split again.
+/// Partitions by so many bits of the tags, of 32, are not split again.
 const LAST_BITS: u32 = 22;
-/// The part of the free memory that the partitions of all workers may take, and what each may at least for
-/// each of its tables.
+/// The share of the free memory that the partitions of all workers may take, and the least that each may take
+/// for each of its tables.
 const ROOM_PART: usize = 2;
 const LEAST_ROOM: usize = 256 << 10;
-/// As many bytes of that for each group that a table begins with places for, which take some 16.
+/// A table begins with a place for each so many bytes of that memory; a place takes some 16.
 pub const ROOM_OF_GROUP: usize = 128;
 
 /// The partitions of an aggregation.
@@ -49,12 +48,12 @@ pub struct Late {
     spill: Option<Arc<Spill>>,
     sealed: Vec<Sealed>,
     waiting: Mutex<Vec<Waiting>>,
-    /// Partitions that were given, split, or were empty, and all that there are.
+    /// Partitions that were returned, split or empty, and their total number.
     done: AtomicUsize,
     all: AtomicUsize,
     /// Bytes that a partition may take.
     room: usize,
-    /// For the profile: how often rows were split, and bytes that were written again for that.
+    /// For the profile: how often rows were split, and the bytes rewritten for that.
     deepest: AtomicU32,
     again: AtomicU64,
     context: QueryContext,
@@ -63,9 +62,9 @@ pub struct Late {
 /// A partition that waits.
 struct Waiting {
     partition: Partition,
-    /// How often rows were split for it.
+    /// How often rows have been split for it.
     depth: u32,
-    /// Groups that partials have of it.
+    /// Its groups in the partials.
     groups: usize,
     /// Its rows that wait.
     rows: Option<(Arc<Store>, Stored)>,
@@ -78,7 +77,7 @@ impl Waiting {
 }
 
 impl Late {
-    /// The groups of `partials`, and the rows of `spill`.
+    /// Partitions of the groups of `partials` and the rows of `spill`.
     ///
     /// # Errors
     /// Those of the tasks; resource.
@@ -89,7 +88,7 @@ impl Late {
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Late> {
-        // Of groups, and of the values of each call with DISTINCT.
+        // Tables of groups, and of the values of each call with DISTINCT.
         let tables = 1 + layout.deferred.len();
         let store = spill.map(|spill| &spill.store).filter(|store| !store.is_empty());
         let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
@@ -124,7 +123,7 @@ impl Late {
         Ok(late)
     }
 
-    /// The `1 << bits` parts of a partition wait, whose rows are in `store`.
+    /// Queues the `1 << bits` parts of a partition, whose rows are in `store`.
     fn wait(&self, whole: Partition, bits: u32, depth: u32, store: Option<&Arc<Store>>) {
         let mut groups = vec![0; 1 << bits];
         self.sealed.iter().for_each(|sealed| sealed.count_parts(whole, bits, &mut groups));
@@ -144,7 +143,7 @@ impl Late {
         lock(&self.waiting).len()
     }
 
-    /// The groups of another partition; `None` if none waits any more.
+    /// The groups of another partition; `None` if none is left.
     ///
     /// # Errors
     /// Those of the states and of files; resource, if a partition cannot be made small enough; interrupted.
@@ -174,7 +173,7 @@ impl Late {
         let table = GroupTable::hashed(&layout.keys, expected, self.context.settings.hash_collisions);
         let mut whole = Partial::new(layout, table, &self.context)?;
         match self.fold(layout, waiting, &mut whole) {
-            // What another worker has may be what lacks, but a smaller partition needs less.
+            // Another worker may hold the memory that is missing, but a smaller partition needs less.
             Err(error)
                 if error.kind() == ErrorKind::Resource && !waiting.is_last() && whole.table.groups() > 1 =>
             {
@@ -224,7 +223,7 @@ impl Late {
             if spill.may_write() {
                 writer.write_from_now()?;
             }
-            // Of use for its hashes.
+            // Used for its hashes.
             let table = GroupTable::hashed(&layout.keys, 0, self.context.settings.hash_collisions);
             let mut hashes = Partial::new(layout, table, &self.context)?;
             let mut chunk = Chunk::new();
@@ -242,13 +241,13 @@ impl Late {
         Ok(())
     }
 
-    /// The share of partitions that are done, 0 to 1.
+    /// The share of partitions that are finished, 0 to 1.
     pub fn progress(&self) -> f64 {
         let (done, all) = (self.done.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed));
         done as f64 / all.max(1) as f64
     }
 
-    /// What became of it, for `EXPLAIN ANALYZE`.
+    /// How it went, for `EXPLAIN ANALYZE`.
     pub fn report(&self) -> String {
         let mut text = format!("merged in {} partitions", self.all.load(Ordering::Relaxed));
         let megabytes = |bytes: u64| bytes as f64 / 1e6;

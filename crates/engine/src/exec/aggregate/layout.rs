@@ -2,11 +2,11 @@
 //! results.
 //!
 //! Calls are taken apart so that nothing is computed or kept twice:
-//! - all keys, arguments, filters and order keys are outputs of one program, in which equal expressions stand
+//! - all keys, arguments, filters and order keys are outputs of one program, in which equal expressions occur
 //!   once;
-//! - `sum(x)` is a sum and, where it may have seen nothing, a count; `avg(x)` the same sum over the same
+//! - `sum(x)` is a sum and, where it may have seen no value, a count; `avg(x)` the same sum over the same
 //!   count; states with the same kind, argument and filter are one state;
-//! - arguments that are only added up or counted come as narrow as the program has them;
+//! - arguments that are only summed or counted stay as narrow as the program has them;
 //! - states with the same argument and filter form a [`Feed`], which finds the rows that count once for all
 //!   of them.
 //!
@@ -30,7 +30,7 @@ pub fn guarded(arg: &Expr, filter: Option<&Expr>) -> Expr {
     }
 }
 
-/// True if a call takes its argument in any physical type of integers: it adds up, or counts, as rows come.
+/// True if a call takes its argument in any physical type of integers: it sums, or counts, rows as they come.
 pub fn takes_narrow(call: &AggregateCall) -> bool {
     use AggregateFunction as F;
     matches!(call.function, F::Sum | F::Avg | F::Count) && !call.distinct && call.order_by.is_empty()
@@ -61,7 +61,7 @@ pub struct AggregateLayout {
 pub struct StateSpec {
     /// What it computes.
     pub kind: StateKind,
-    /// What is known of its argument.
+    /// What is known about its argument.
     pub argument: Option<ColumnMeta>,
     /// Index of the deferred call that feeds it; `None`: it is fed chunk by chunk.
     deferred: Option<usize>,
@@ -77,7 +77,7 @@ pub struct Feed {
     pub filter: Option<usize>,
     /// True: rows with a NULL argument count too.
     pub keeps_nulls: bool,
-    /// True: states want the arguments dense, each of its type's default physical type.
+    /// True: states need the arguments dense, each of its type's default physical type.
     pub external: bool,
     /// Indexes of the states.
     pub states: Vec<usize>,
@@ -85,7 +85,7 @@ pub struct Feed {
     pub types: Vec<DataType>,
 }
 
-/// Calls whose rows are collected first.
+/// A call whose rows are collected first.
 pub struct DeferredSpec {
     /// The program's outputs to collect: arguments, then order keys.
     pub columns: Vec<usize>,
@@ -95,7 +95,7 @@ pub struct DeferredSpec {
     pub distinct: bool,
     /// Order in which a group's rows are fed: index in `columns`, descending, NULLs first.
     pub order: Vec<(usize, bool, bool)>,
-    /// What is known of `columns`.
+    /// What is known about `columns`.
     pub metas: Vec<ColumnMeta>,
     /// The states to feed. Columns count from the first of `columns` plus one: column 0 is the group.
     pub feeds: Vec<Feed>,
@@ -107,15 +107,15 @@ impl PartialEq for Feed {
     }
 }
 
-/// How a result is read off the states.
+/// How a result is computed from the states.
 pub struct ResultSpec {
-    /// What comes out.
+    /// The column of the result.
     pub meta: ColumnMeta,
-    /// From which states.
+    /// The states from which it is computed.
     pub kind: ResultKind,
 }
 
-/// See [`ResultSpec`]. Numbers are indexes of states; `seen` counts values, and without any the result is
+/// See [`ResultSpec`]. Numbers are indexes of states; `seen` counts values; if there are none, the result is
 /// NULL.
 pub enum ResultKind {
     /// A count.
@@ -124,14 +124,14 @@ pub enum ResultKind {
     Integers {
         /// The sum.
         sum: usize,
-        /// See above.
+        /// The count of values.
         seen: Option<usize>,
     },
     /// A sum of floats.
     Floats {
         /// The sum.
         sum: usize,
-        /// See above.
+        /// The count of values.
         seen: Option<usize>,
     },
     /// `sum / (count * unit)`.
@@ -147,17 +147,17 @@ pub enum ResultKind {
     Extreme {
         /// The state.
         state: usize,
-        /// See above.
+        /// The count of values.
         seen: Option<usize>,
     },
     /// A first value.
     Any(usize),
-    /// What an external state has given.
+    /// The result of an external state.
     External(usize),
 }
 
 impl AggregateLayout {
-    /// Takes keys and calls apart, over chunks of `input`.
+    /// Decomposes keys and calls, over chunks of `input`.
     ///
     /// # Errors
     /// Those of compiling the expressions; not supported, for types that an aggregate does not take.
@@ -195,7 +195,7 @@ impl AggregateLayout {
             true => None,
             false => Some(Program::compile_narrow(&exprs, input, &|output| as_is[output])?),
         };
-        // What is stored is held in the default physical type, however narrow it travels.
+        // Stored values have the default physical type, however narrow they travel.
         let is_stored = |meta: &ColumnMeta| meta.ty.physical().is_integer() && meta.physical.is_integer();
         let place = |expr: &Expr| match expr {
             Expr::Column { id, .. } => input.iter().position(|meta| meta.id == *id && is_stored(meta)),
@@ -230,22 +230,21 @@ impl AggregateLayout {
         Ok(layout)
     }
 
-    /// True if groups cannot be merged in partitions, because some state only merges whole.
+    /// True if groups cannot be merged in partitions, because some state can only be merged whole.
     pub fn merges_whole(&self) -> bool {
         !self.deferred.is_empty()
             || self.states.iter().any(|state| matches!(state.kind, StateKind::External(_)))
     }
 
-    /// True if the outputs of the program may wait, by the groups' hashes, and be folded in later: there are
-    /// keys, and no state merges whole that is fed as rows come.
+    /// True if the outputs of the program may wait, partitioned by the groups' hashes, and be folded in
+    /// later: there are keys, and no state that is fed as rows come can only be merged whole.
     pub fn may_wait(&self) -> bool {
         let is_whole =
             |state: &StateSpec| matches!(state.kind, StateKind::External(_)) && state.deferred.is_none();
         !self.keys.is_empty() && self.program.is_some() && !self.states.iter().any(is_whole)
     }
 
-    /// True if there is something to count or to sum that takes marks of positions, and nobody who must have
-    /// groups of rows.
+    /// True if some count or sum takes marks of positions, and no state needs the groups of rows.
     pub fn sums_rows(&self) -> bool {
         let takes_marks =
             |&state: &usize| matches!(self.states[state].kind, StateKind::Count | StateKind::Integers);
@@ -368,7 +367,7 @@ impl AggregateLayout {
         }))
     }
 
-    /// The count that says whether a group has a value of `argument`, if that is in question.
+    /// The count that tells whether a group has a value of `argument`, if it may have none.
     fn seen(&mut self, call: &Call<'_>, place: Option<usize>, argument: &ColumnMeta) -> Option<usize> {
         let in_question = argument.nullable || call.filter.is_some() || self.keys.is_empty();
         in_question.then(|| self.count(call, place, Some(argument)))
@@ -395,7 +394,7 @@ impl AggregateLayout {
         state
     }
 
-    /// The state of `kind` over program outputs `args`: an old one, or a new one with its feed.
+    /// The state of `kind` over program outputs `args`: an existing one, or a new one with its feed.
     fn state_of(
         &mut self,
         args: &[usize],

@@ -1,9 +1,9 @@
-//! Aggregation and `DISTINCT`: rows in, one row a group out.
+//! Aggregation and `DISTINCT`: rows in, one row per group out.
 //!
 //! ```text
 //! chunk → program (keys, arguments, filters) → table (group ids) → feeds (rows that count) → states
 //! ```
-//! 1. [`layout`] takes the calls apart, once.
+//! 1. [`layout`] decomposes the calls, once.
 //! 2. Each worker folds its chunks into a [`partial`]: a [`table`](crate::exec::group_table) finds the rows'
 //!    group ids, or where groups are few the marks of their positions
 //!    ([`marked`](crate::exec::group_table::marked)), then each [`state`] takes the whole chunk in one loop.
@@ -11,15 +11,15 @@
 //!    columns are then taken from the blocks of the table itself ([`Stored`]).
 //! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the
 //!    cache, and a new one begins. Where groups do not repeat, looking them up is wasted: after the first
-//!    [`TRIAL_ROWS`] rows, and again whenever a partial is put aside, a worker that has hardly merged any
+//!    [`TRIAL_ROWS`] rows, and again whenever a partial is put aside, a worker that has merged hardly any
 //!    rows lets [`BYPASS_ROWS`] rows wait as they are, by radix partition ([`spill`]).
 //! 4. Where memory is short, rows of groups that are not known yet wait in temporary files.
 //! 5. [`finish`] merges all partials into one. If there are many groups, they are merged partition by
 //!    partition, in parallel, when they are read ([`late`]).
-//! 6. The source reads keys and [`result`]s off the parts.
+//! 6. The source reads keys and [`result`]s from the parts.
 //!
 //! Sums of integers and decimals are exact, whatever the order. Sums of floats depend on it in their last
-//! bits. What is not here: groups that are known to come sorted.
+//! bits. Not here: groups that are known to come sorted.
 
 pub mod deferred;
 pub mod extreme;
@@ -59,7 +59,7 @@ use writer::Writer;
 
 /// Rows after which a worker first asks whether groups repeat at all.
 pub const TRIAL_ROWS: usize = 32 << 10;
-/// Rows that are not looked up once looking up has not paid.
+/// Rows that are not looked up after looking up has not paid.
 pub const BYPASS_ROWS: usize = 1 << 20;
 
 /// The operator for `groups` and `aggregates` over `input`. Its output has the groups' columns, then the
@@ -93,7 +93,7 @@ pub(crate) fn aggregate(
     })
 }
 
-/// The operator that gives the rows of `input` without duplicates in `keys`, and only these columns.
+/// The operator that returns the rows of `input` without duplicates in `keys`, and only these columns.
 ///
 /// # Errors
 /// Internal, if a key is not a column of `input`.
@@ -116,12 +116,12 @@ pub(crate) fn distinct(
 struct Shared {
     layout: AggregateLayout,
     context: QueryContext,
-    /// Told how groups were found.
+    /// Receives how groups were found.
     recorder: Arc<Recorder>,
-    /// An estimate.
+    /// An estimate of the groups.
     expected_groups: usize,
     partials: Mutex<Vec<Partial>>,
-    /// Where rows go that there is no memory for, if they may.
+    /// Takes rows for which there is no memory, if they may wait.
     spill: Option<Arc<Spill>>,
     /// All groups, once the input has ended.
     merged: OnceLock<Merged>,
@@ -130,7 +130,7 @@ struct Shared {
 impl Shared {
     fn new_partial(&self) -> Result<Partial> {
         let settings = &self.context.settings;
-        // A table that is empty takes a small part of what is free; one that has many groups grows.
+        // An empty table takes a small part of the free memory; one with many groups grows.
         let most = self.context.memory.free() / settings.threads.max(1) / late::ROOM_OF_GROUP;
         let table =
             GroupTable::new(&self.layout.keys, self.expected_groups.min(most), settings.hash_collisions);
@@ -144,7 +144,7 @@ struct AggregateSink {
 
 impl Sink for AggregateSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
-        // Before anybody has taken any.
+        // Before any worker has taken groups.
         if let Some(spill) = &self.shared.spill {
             spill.set_memory_aside();
         }
@@ -212,9 +212,9 @@ struct AggregateWorker {
     aside: usize,
     /// Rows that wait.
     waiting: Option<Writer>,
-    /// Memory is short: rows of groups that are not known wait, from now on.
+    /// Memory is short: from now on rows of unknown groups wait.
     known: Option<Known>,
-    /// Rows that are still to go without looking groups up.
+    /// Rows that are still to pass without looking groups up.
     bypass: usize,
     /// Whether the first trial is over.
     tried: bool,
@@ -244,7 +244,7 @@ impl AggregateWorker {
         Ok(())
     }
 
-    /// Folds in the rows that were computed, or lets them wait.
+    /// Folds in the computed rows, or lets them wait.
     fn take(&mut self) -> Result<()> {
         let shared = &self.shared;
         let (layout, rows) = (&shared.layout, self.computed.len());

@@ -1,4 +1,4 @@
-//! Groups with their final states, and ranges of them on their way to whoever reads the result.
+//! Groups with their final states, and ranges of them for the readers of the result.
 
 use super::partial::Partial;
 use super::state::State;
@@ -31,11 +31,11 @@ impl FinishedGroups {
 
 /// A range of groups.
 pub struct Morsel {
-    /// Its number: no other has it.
+    /// Its unique number.
     pub number: u64,
-    /// The part that has the groups.
+    /// The part that holds the groups.
     pub part: Arc<FinishedGroups>,
-    /// The groups that are still to be given.
+    /// The groups that are still to be returned.
     pub groups: Range<usize>,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A worker folds its chunks into a partial. Partials are merged into one another: all groups of one into
 //! another ([`Partial::absorb`]), or, once they are sealed, one partition's groups of each into a fresh one
-//! ([`Partial::merge`]), which needs no more than shared access and so runs in parallel.
+//! ([`Partial::merge`]), which needs only shared access and so runs in parallel.
 //!
-//! Where memory is short, a partial may also be asked for the groups that it knows only
+//! Where memory is short, a partial may also take only rows of groups that it knows
 //! ([`Partial::take_known`]).
 
 use super::deferred::Deferred;
@@ -20,12 +20,12 @@ use crate::memory::Reservation;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Stored, Vector};
 use std::sync::Arc;
 
-/// Rows that were deferred and are merged before memory is reserved for them.
+/// Deferred rows that are merged before memory is reserved for them.
 const DEFERRED_ROWS: usize = 16 << 10;
 
 /// Groups and their states.
 pub struct Partial {
-    /// Which keys are which group.
+    /// Maps keys to groups.
     pub table: GroupTable,
     /// One for each of the layout's states, over the table's groups.
     pub states: Vec<State>,
@@ -33,11 +33,11 @@ pub struct Partial {
     /// Rows folded in.
     pub rows: usize,
     groups: Vec<u32>,
-    /// Of positions, where groups are few.
+    /// Marks of positions, where groups are few.
     marks: Vec<u8>,
     feeder: Feeder,
     context: QueryContext,
-    /// What all of this takes.
+    /// The memory of all of this.
     pub reservation: Reservation,
     key_columns: Vec<usize>,
     gathered: Vec<Vector>,
@@ -46,7 +46,7 @@ pub struct Partial {
     spares: Vec<Arc<Buffer>>,
 }
 
-/// A partial that no row is added to any more, its groups by partition.
+/// A partial that takes no more rows, with its groups by partition.
 pub struct Sealed {
     keys: Materialized,
     states: Vec<State>,
@@ -54,15 +54,15 @@ pub struct Sealed {
     tags: Vec<u32>,
     /// There are `1 << bits` partitions.
     bits: u32,
-    /// Where the groups of each partition begin, and where the last ones end.
+    /// Where the groups of each partition begin, and where the last one's end.
     starts: Vec<u32>,
-    /// The groups by partition, if there was no memory to bring them into that order.
+    /// The group ids by partition, if there was no memory to reorder the groups.
     order: Option<Vec<u32>>,
     deferred: Vec<SealedRows>,
     _reservation: Reservation,
 }
 
-/// What was deferred: the ids of rows by partition of their groups, and where each partition's begin.
+/// Deferred rows: their ids by partition of their groups, and where each partition begins.
 struct SealedRows {
     rows: Deferred,
     ids: Vec<u32>,
@@ -102,8 +102,8 @@ impl Partial {
         self.states.iter_mut().for_each(|state| state.resize(groups));
     }
 
-    /// Folds in the rows of `chunk`, which has the outputs of the layout's program. Memory is yet to be
-    /// reserved.
+    /// Folds in the rows of `chunk`, the outputs of the layout's program. The caller reserves memory
+    /// afterwards.
     ///
     /// # Errors
     /// Those of the states.
@@ -132,7 +132,7 @@ impl Partial {
     /// nothing may be deferred. Returns how many rows were folded in.
     ///
     /// # Errors
-    /// Those of the states, and of writing rows that wait.
+    /// Those of the states, and of writing waiting rows.
     pub fn take_known(
         &mut self,
         layout: &AggregateLayout,
@@ -169,7 +169,7 @@ impl Partial {
         writer.take(chunk, self.table.tags().map(Some))
     }
 
-    /// Folds in the `rows` rows of `stored`, of which `columns` are the outputs of the layout's program.
+    /// Folds in the `rows` rows of `stored`, whose `columns` are the outputs of the layout's program.
     ///
     /// # Errors
     /// Those of the states.
@@ -199,7 +199,7 @@ impl Partial {
         }
     }
 
-    /// Reserves what all of this takes.
+    /// Reserves the memory of all of this.
     ///
     /// # Errors
     /// Resource.
@@ -284,7 +284,7 @@ impl Partial {
         self.reserve()
     }
 
-    /// Merges one partition of a sealed table, of those that it was sealed for or a part of one.
+    /// Merges one partition of a sealed table: one that it was sealed for, or a part of one.
     ///
     /// # Errors
     /// Those of the states; resource.
@@ -311,8 +311,8 @@ impl Partial {
         Ok(())
     }
 
-    /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, if there is memory
-    /// keys and states included, so that each partition is read in one go.
+    /// Takes no more rows, and sorts the groups by partition, of `1 << bits`; if there is memory, keys and
+    /// states too, so that each partition is read sequentially.
     ///
     /// # Errors
     /// Resource.
@@ -340,7 +340,7 @@ impl Partial {
         let bytes = |keys: &Materialized, states: &[State], of_group: usize| {
             rows + keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + groups * of_group
         };
-        // What was deferred names groups by their ids.
+        // Deferred rows refer to groups by their ids.
         let is_in_order =
             deferred.is_empty() && reservation.resize(bytes(&keys, &states, 8) + keys.bytes()).is_ok();
         if is_in_order {
@@ -353,8 +353,7 @@ impl Partial {
         Ok(Sealed { keys, states, tags, bits, starts, order, deferred, _reservation: reservation })
     }
 
-    /// Feeds what was deferred and asks external functions for their results: the states are then ready to be
-    /// read.
+    /// Feeds deferred rows and gets the results of external functions: the states are then ready to be read.
     ///
     /// # Errors
     /// Those of the states; resource; interrupted.
@@ -382,7 +381,7 @@ impl Partial {
 }
 
 impl Sealed {
-    /// The groups of a partition, of those that it was sealed for or a part of one.
+    /// The groups of a partition: one that it was sealed for, or a part of one.
     pub fn groups(&self, partition: Partition) -> Vec<u32> {
         let within = partition.within(self.bits);
         let places = self.starts[within]..self.starts[within + 1];

@@ -7,15 +7,15 @@ use entasis_vector::simd::widest;
 /// The rows of a chunk that count, as a kernel walks over them.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
-    /// How many.
+    /// The number of rows.
     pub count: usize,
-    /// Where they stand in the argument; `None`: at 0, 1, 2, …
+    /// Their positions in the argument; `None`: 0, 1, 2, …
     pub positions: Option<&'a [u16]>,
     /// Their groups; `None`: all belong to group 0, unless there are marks.
     pub groups: Option<&'a [u32]>,
-    /// If there are few groups, instead of them for counts and sums: of each position the group of its row,
-    /// or [`NO_GROUP`](crate::exec::group_table::marked::NO_GROUP) if it is no row. No position beyond is a
-    /// row.
+    /// If there are few groups, used instead for counts and sums: for each position the group of its row, or
+    /// [`NO_GROUP`](crate::exec::group_table::marked::NO_GROUP) if it is no row. Positions beyond are no
+    /// rows.
     pub marks: Option<&'a [u8]>,
 }
 

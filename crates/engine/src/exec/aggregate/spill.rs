@@ -1,30 +1,31 @@
 //! Rows of an aggregation that wait for their groups, by partition: because groups hardly repeat, so that
-//! looking them up twice is wasted, or because there is no memory for more groups.
+//! looking them up twice would be a waste, or because there is no memory for more groups.
 //!
 //! ```text
 //! chunk → program → do groups repeat? ── no → [Writer], by low bits of the tags of their groups → [Store]
-//!                     └─ yes → is there memory? ── yes → partial, as ever
+//!                     └─ yes → is there memory? ── yes → partial, as usual
 //!                                └─ no → groups that the worker's last partial knows → that partial
 //!                                        the others → [Writer] → [Store], in a file
 //! later, partition by partition: groups of all partials, then rows that wait → a partial of its own → result ([`super::late`])
 //! ```
-//! What waits are the outputs of the layout's program: rows that come back are folded in like any other,
-//! whatever the states are. In files this is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques
-//! for Large Databases*, ACM Computing Surveys 1993, section 4.4), by the bits of the hash that partitions in
-//! memory have too.
+//! Waiting rows are outputs of the layout's program: when they are read back they are folded in like any
+//! others, whatever the states are. With files this is a hybrid hash aggregation (Graefe, *Query Evaluation
+//! Techniques for Large Databases*, ACM Computing Surveys 1993, section 4.4), by the same bits of the hash as
+//! partitions in memory.
 //!
-//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and, should its partial
-//!    become twice as large, less than a quarter would be left of what was free when the aggregation began:
-//!    operators above need some too. It keeps its partials and makes no groups any more; rows that waited in
-//!    memory are written.
+//! 1. Memory is short for a worker if it cannot reserve any, or if it has some megabytes and, were its
+//!    partial to double, less than a quarter would be left of what was free when the aggregation began:
+//!    operators above need some too. The worker keeps its partials and creates no more groups; rows that
+//!    waited in memory are written.
 //! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one
 //!    row in [`WORTH_KNOWN`] is found there.
 //!
 //! Invariants: a group may be in several partials and among the rows that wait, but in one partition only.
-//! What a worker that writes holds back of all partitions together is bounded; a little of it, some hundred
-//! rows of each, need not be reserved.
+//! What a writing worker buffers for all partitions together is bounded; a little of it, some hundred rows of
+//! each, need not be reserved.
 //!
-//! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole).
+//! Not here: aggregations without keys, or with external functions that take rows as they come (these are
+//! merged whole).
 
 use super::layout::AggregateLayout;
 use super::partial::Partial;
@@ -38,22 +39,22 @@ use crate::sync::OnceLock;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
-/// The part of the memory that was free at the beginning that is left to others.
+/// The share of the initially free memory that is left to others.
 const LEFT_PART: usize = 4;
-/// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what
-/// is left.
+/// Memory that a worker's partials may always have: at most this, and at most this share of what is left to
+/// others.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
-/// What a writer holds back: the most, and as a part of what is left to others.
+/// What a writer buffers: at most this, and at most this share of what is left to others.
 const MOST_HELD: usize = 16 << 20;
 const HELD_PART: usize = 8;
-/// Groups that there is memory for where few are to fit.
+/// Groups that fit when tests ask that few do.
 const FEW_GROUPS: usize = 8;
-/// Rows are looked up if one in so many is found, which is asked every so many rows.
+/// Rows are looked up as long as one in so many is found, which is checked every so many rows.
 const WORTH_KNOWN: usize = 8;
 const TRIAL_ROWS: usize = 64 << 10;
 
-/// What the workers of an aggregation share whose rows may wait.
+/// The shared state of an aggregation whose rows may wait.
 pub struct Spill {
     /// When rows are written.
     setting: Spilling,
@@ -65,7 +66,7 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// For aggregations of this layout; `None` if rows cannot wait.
+    /// The state for a layout; `None` if rows cannot wait.
     pub fn new(layout: &AggregateLayout, context: &QueryContext) -> Option<Spill> {
         let program = layout.program.as_ref().filter(|_| layout.may_wait())?;
         Some(Spill {
@@ -81,8 +82,8 @@ impl Spill {
         self.store.may_write()
     }
 
-    /// Measures what is free and sets a part of it aside for others. To be called before the first group is
-    /// made.
+    /// Measures the free memory and sets a share of it aside for others. To be called before the first group
+    /// is created.
     pub fn set_memory_aside(&self) {
         self.left();
     }
@@ -92,13 +93,13 @@ impl Spill {
         *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
     }
 
-    /// True if a worker is to make no more groups that has `bytes` in all, its last partial being `partial`.
+    /// True if a worker with `bytes` in all, whose last partial is `partial`, must create no more groups.
     pub fn is_short(&self, partial: &Partial, bytes: usize) -> bool {
         match self.setting {
             Spilling::Auto => {
                 let least = (self.left() / LEAST_PART).min(MOST_LEAST);
                 let fixed = partial.table.fixed_bytes();
-                // What grows may be twice as large after the next chunk, and so may that of others.
+                // Growing memory may double with the next chunk, and so may that of other workers.
                 let next = partial.reservation.bytes().saturating_sub(fixed) * self.context.settings.threads;
                 bytes.saturating_sub(fixed) > least && self.context.memory.free() < self.left() + next
             }
@@ -123,8 +124,8 @@ impl Spill {
         }
     }
 
-    /// What one worker brings the rows of a partition to `store` with, by the parts of the partition. In
-    /// memory, to begin with.
+    /// A worker's writer of the rows of a partition to `store`, by the parts of the partition. It begins in
+    /// memory.
     pub(crate) fn writer(&self, store: &Arc<Store>, whole: Partition) -> Writer {
         let threads = self.context.settings.threads.max(1);
         let most = (self.left() / HELD_PART / threads).min(MOST_HELD);
@@ -132,11 +133,11 @@ impl Spill {
     }
 }
 
-/// What a worker that makes no more groups does with rows of groups that its last partial knows.
+/// How a worker that creates no more groups treats rows of groups that its last partial knows.
 pub struct Known {
     /// Rows are looked up there.
     looks_up: bool,
-    /// Since that was last asked: rows, and those that were found.
+    /// Since the last check: rows, and how many were found.
     rows: usize,
     found: usize,
 }
@@ -144,7 +145,7 @@ pub struct Known {
 impl Known {
     /// For a worker whose last partial is `partial`.
     pub fn new(layout: &AggregateLayout, partial: &mut Partial) -> Known {
-        // What is deferred grows with every row.
+        // Deferred rows grow with every row.
         let mut looks_up = layout.deferred.is_empty();
         if looks_up && !partial.table.is_hashed() {
             partial.table.hash_from_now();
@@ -153,8 +154,7 @@ impl Known {
         Known { looks_up, rows: 0, found: 0 }
     }
 
-    /// Folds rows of `chunk`, which has the outputs of the layout's program, into `partial`, and lets the
-    /// others wait.
+    /// Folds rows of `chunk`, the outputs of the layout's program, into `partial`, and lets the others wait.
     ///
     /// # Errors
     /// Those of the states and of writing.

@@ -8,11 +8,11 @@
 //! | [`State::Floats`] | `f64` | `sum` and `avg` of floats |
 //! | [`State::Extreme`] | the best value so far | `min`, `max`, `bool_and`, `bool_or` |
 //! | [`State::Any`] | a row of kept values | `any_value` |
-//! | [`State::External`] | what the library keeps | everything else |
+//! | [`State::External`] | the library's state | everything else |
 //!
 //! Values come as one flat vector, the rows that count already picked: NULLs and rows that a `FILTER` rejects
 //! are gone, except for external functions, which see NULLs. Integer sums are exact: they run in 64 bits as
-//! long as the largest magnitude of the column times the rows so far fits, and then go over to 128 bits for
+//! long as the largest magnitude of the column times the rows so far fits, and then switch to 128 bits for
 //! good.
 
 use super::extreme::Extreme;
@@ -43,7 +43,7 @@ pub enum StateKind {
     },
     /// The first value.
     Any,
-    /// Somebody else's.
+    /// A function of another library.
     External(Arc<dyn ExternalAggregate>),
 }
 
@@ -73,9 +73,9 @@ pub enum State {
     Extreme(Extreme),
     /// First values.
     Any(AnyValues),
-    /// Another library's. The lock is never contended: it lets sealed tables be shared.
+    /// States of another library. The lock is never contended: it lets sealed tables be shared.
     External(Mutex<Box<dyn GroupStates>>),
-    /// The results of an external state, one row a group.
+    /// The results of an external state, one row per group.
     Results(Materialized),
 }
 
@@ -146,10 +146,10 @@ impl State {
         Ok(())
     }
 
-    /// Folds `rows` stored rows into the only group: values of `column`, or without one the rows.
+    /// Folds `rows` stored rows into the only group: values of `column`, or the rows themselves without one.
     ///
     /// # Errors
-    /// Internal, if this is no state that folds.
+    /// Internal, if this state cannot fold stored rows.
     pub fn fold(&mut self, stored: &dyn Stored, column: Option<usize>, rows: usize) -> Result<()> {
         match (self, column) {
             (State::Count(counts), None) => counts[0] += rows as i64,
@@ -161,7 +161,7 @@ impl State {
         Ok(())
     }
 
-    /// Gets ready to merge groups of `other`; once before any number of [`State::merge`] from it.
+    /// Prepares to merge groups of `other`; called once before any number of [`State::merge`] from it.
     pub fn begin_merge(&mut self, other: &State) {
         if let (State::Integers(own), State::Integers(other)) = (self, other) {
             own.make_room(other.rows);
@@ -213,8 +213,8 @@ impl State {
     }
 }
 
-/// The states behind a lock that one thread at a time uses. A panic elsewhere has failed the statement
-/// already.
+/// The states behind a lock that is used by one thread at a time. A panic elsewhere has already failed the
+/// statement.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -237,7 +237,7 @@ fn accumulate_floats<T: Native>(values: &[T], rows: &Rows<'_>, sums: &mut [f64],
 
 /// Exact sums of integers.
 pub struct IntegerSums {
-    /// No value's magnitude is larger.
+    /// The largest magnitude of a value.
     bound: u128,
     /// Values so far.
     rows: u128,
@@ -278,7 +278,7 @@ impl IntegerSums {
         }
     }
 
-    /// Counts `rows` more values and widens the sums if they might not fit any more.
+    /// Counts `rows` more values and widens the sums if they might no longer fit.
     fn make_room(&mut self, rows: u128) {
         self.rows += rows;
         if let Sums::Narrow(sums) = &self.sums
@@ -304,7 +304,7 @@ impl IntegerSums {
     fn update(&mut self, vector: &Vector, rows: &Rows<'_>) -> Result<()> {
         self.make_room(rows.count as u128);
         let may_overflow = self.may_overflow();
-        // So many values have a sum within 32 bits.
+        // The sum of so many values fits in 32 bits.
         let most = (i32::MAX as u128 / self.bound.max(1)).min(CHUNK_ROWS as u128) as usize;
         macro_rules! sum {
             ($t:ty) => {

@@ -51,7 +51,7 @@ fn call(function: AggregateFunction, arg: Option<usize>, ty: DataType) -> Aggreg
     AggregateCall { function, args, distinct: false, filter: None, order_by: Vec::new(), ty }
 }
 
-/// Joins texts with commas, in the order in which they come.
+/// Concatenates texts with commas, in input order.
 #[derive(Debug)]
 struct Join;
 
@@ -188,7 +188,7 @@ fn check(
     check_in(&context(chunk_rows, collide), keys, calls, rows, workers).unwrap();
 }
 
-/// The same with settings and memory of its own. Fails if the aggregation does.
+/// The same with given settings and memory. Fails if the aggregation does.
 fn check_in(
     context: &QueryContext,
     keys: &[usize],
@@ -307,7 +307,7 @@ fn rows_are_written_where_memory_is_short() {
             assert!(context.memory.peak() <= kilobytes << 10);
             assert_eq!((context.memory.used(), context.temp.used()), (0, 0));
         }
-        // So much is enough for some groups at a time only.
+        // This is enough for only some groups at a time.
         let mut context = spilling(1000, false, Spilling::Auto);
         context.memory.set_limit(least << 10);
         Arc::make_mut(&mut context.settings).temp_directory = "".into();
@@ -318,7 +318,7 @@ fn rows_are_written_where_memory_is_short() {
 
 #[test]
 fn partitions_are_split_for_their_groups_only() {
-    // Many rows of few groups in one partition, which has little room.
+    // Many rows of few groups in one partition, which has little memory.
     let mut rows = make_rows(100_000, 80, &mut Chance(45));
     rows.iter_mut().enumerate().for_each(|(i, row)| row[1] = Value::Integer(i as i128 / 1250));
     let context = spilling(2048, true, Spilling::All);
@@ -447,7 +447,7 @@ fn sums_of_narrow_columns_are_exact() {
         let metas = [key, number(1, DataType::Int64, narrow), number(2, WIDE, narrow)];
         let rows: Vec<Vec<Value>> = (0..5000)
             .map(|_| {
-                // Mostly one end, so that sums are as large as can be.
+                // Mostly one extreme, so that sums are as large as possible.
                 let number = if chance.below(9) == 0 { range.0 } else { range.1 };
                 vec![
                     Value::Integer(chance.below(groups as u64) as i128),
@@ -481,7 +481,7 @@ fn sums_of_narrow_columns_are_exact() {
             (sums[0], sums[1], sums[2]) = (sums[0] + number, sums[1] + number, sums[2].min(number));
         }
         for sums in expected.values_mut() {
-            // Both ends occur in each group, or they are the same.
+            // Both extremes occur in each group, or they are equal.
             sums[3] = range.0 + range.1;
         }
         let keys = [(ColumnId(20), of(0, DataType::Int32))];

@@ -1,4 +1,4 @@
-//! Rows of one worker that wait for their groups, on their way to a store: by partition, in memory or to a
+//! Rows of one worker that wait for their groups, on their way to a store: by partition, in memory or in a
 //! file.
 
 use crate::exec::group_table::Partition;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 /// A partition is split into `1 << BITS`.
 pub const BITS: u32 = 6;
-/// As many.
+/// The number of parts.
 pub const PARTITIONS: usize = 1 << BITS;
-/// In the place of a partition: the row is not written.
+/// Instead of a partition: the row is not written.
 const STAYS: usize = PARTITIONS;
 
 /// Rows of one worker that wait.
 pub struct Writer {
     store: Arc<Store>,
-    /// What the partitions are parts of.
+    /// The partition that is split.
     whole: Partition,
     parts: Vec<Materialized>,
     /// 0, 1, 2, …
@@ -36,8 +36,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Brings the rows of the partition `whole` to `store`, by the parts of the partition: in memory, to
-    /// begin with. At most `most` bytes are held back once rows are written.
+    /// Passes the rows of the partition `whole` to `store`, by the parts of the partition: at first in
+    /// memory. At most `most` bytes are buffered once rows are written.
     pub(crate) fn new(store: &Arc<Store>, whole: Partition, most: usize, memory: Reservation) -> Writer {
         let width: usize = store.columns().iter().map(|meta| meta.physical.width()).sum();
         let least = PARTITIONS * Materialized::FIRST_ROOM * width;
@@ -55,8 +55,8 @@ impl Writer {
         }
     }
 
-    /// Takes the rows of `chunk` whose tags are given; the others stay. Unless rows are written, memory is
-    /// yet to be reserved.
+    /// Takes the rows of `chunk` whose tags are given; the others stay. Unless rows are written, the caller
+    /// reserves memory afterwards.
     ///
     /// # Errors
     /// Those of writing.
@@ -90,7 +90,7 @@ impl Writer {
         self.bytes
     }
 
-    /// Reserves what rows in memory take, unless they are written.
+    /// Reserves the memory of rows, unless they are written.
     ///
     /// # Errors
     /// Resource.
@@ -98,7 +98,7 @@ impl Writer {
         if self.writes { Ok(()) } else { self.memory.resize(self.bytes) }
     }
 
-    /// Writes all rows, and those that will come.
+    /// Writes all rows, and from now on those to come.
     ///
     /// # Errors
     /// Those of writing.
@@ -116,7 +116,7 @@ impl Writer {
         self.memory.resize(0)
     }
 
-    /// No more rows come.
+    /// Takes no more rows.
     ///
     /// # Errors
     /// I/O; resource, if temporary files would be too large; interrupted.

@@ -1,5 +1,4 @@
-//! Direct groups: keys whose values are few make one index by mixed radix, and an array maps it to the group
-//! id.
+//! Direct groups: keys with few values form one index by mixed radix, and an array maps it to the group id.
 //!
 //! An integer key contributes `value - min` if its column's range is known and small. A string key
 //! contributes a small number that this module gives each distinct string, looked up once per dictionary
@@ -8,14 +7,14 @@
 //! contributes itself. NULL is one more value of each key.
 //!
 //! Where most positions of a chunk are rows, indexes are made for all of them, which is a vector loop, and
-//! looked up by the rows; what they are at positions that are no rows does not matter. As long as groups are
-//! few, they are not even looked up: each index is compared with those of all groups, which gives positions
-//! their marks ([`super::marked`]).
+//! looked up by the rows; at positions that are no rows they do not matter. As long as groups are few, they
+//! are not even looked up: each index is compared with those of all groups, which gives the positions' marks
+//! ([`super::marked`]).
 //!
-//! No hash, no compare: one array access per row after the index is made. The array mostly stays in the
-//! second-level cache; a single integer key may have a larger one if so many of its values are expected that
-//! the array is no larger than a hash table would be. Whoever calls must be ready for a "no" at any chunk
-//! ([`Direct::find`]) and go on with a hash table.
+//! No hashing, no comparisons: one array access per row once the index is computed. The array mostly stays in
+//! the second-level cache; a single integer key may have a larger one if so many of its values are expected
+//! that the array is no larger than a hash table would be. Callers must expect a refusal at any chunk
+//! ([`Direct::find`]) and continue with a hash table.
 
 use super::marked::{self, MASKED_GROUPS, NO_GROUP, ascend, unmark_others};
 use crate::exec::materialized::Materialized;
@@ -25,17 +24,17 @@ use entasis_vector::{
 };
 use std::collections::HashMap;
 
-/// Entries of the array at most.
+/// The most entries of the array.
 const MOST_INDEXES: u64 = 1 << 16;
-/// A single integer key may always span so much.
+/// The span that a single integer key may always have.
 const WIDE_SINGLE: u64 = 1 << 18;
-/// A single integer key may span so much if one in [`SPARSEST`] of its values is expected.
+/// The span that a single integer key may have if one in [`SPARSEST`] of its values is expected.
 const WIDEST_SINGLE: u64 = 1 << 24;
 /// See [`WIDEST_SINGLE`].
 const SPARSEST: u64 = 8;
-/// Distinct strings of one key at most.
+/// The most distinct strings of one key.
 const MOST_STRINGS: u64 = 1 << 12;
-/// Strings of one key that there must be room for, or there is no point.
+/// The strings of one key for which there must be room; with less, direct groups are pointless.
 const FEWEST_STRINGS: u64 = 16;
 /// Dictionaries with more entries are not looked up whole.
 const LARGEST_DICTIONARY: usize = 1 << 12;
@@ -51,9 +50,9 @@ const NONE: u32 = u32::MAX;
 /// Keys to groups without hashing. See the module.
 pub struct Direct {
     keys: Vec<Key>,
-    /// Index to group.
+    /// Maps indexes to groups.
     slots: Vec<u32>,
-    /// Index of each group, of [`MASKED_GROUPS`] at most: more are left out.
+    /// The index of each group, up to [`MASKED_GROUPS`] of them.
     few: Vec<u32>,
     groups: usize,
     indexes: Vec<u32>,
@@ -62,9 +61,9 @@ pub struct Direct {
 }
 
 struct Key {
-    /// Values, one for NULL included.
+    /// The number of values, including one for NULL.
     span: u32,
-    /// What one step of this key adds to the index.
+    /// What each step of this key adds to the index.
     stride: u32,
     kind: KeyKind,
 }
@@ -72,7 +71,7 @@ struct Key {
 enum KeyKind {
     /// `value - min`; NULL is the last.
     Integer { min: i128 },
-    /// By table; NULL is 0.
+    /// By look-up; NULL is 0.
     Text(Texts),
 }
 
@@ -149,8 +148,8 @@ impl Direct {
         self.slots.len() * 4 + texts.sum::<usize>()
     }
 
-    /// Finds or makes the group of each row; new keys go to `keys`. False, and nothing done, if these rows'
-    /// keys have no index.
+    /// Finds or creates the group of each row; new keys go to `keys`. False, and nothing is done, if these
+    /// rows' keys have no index.
     pub fn find(
         &mut self,
         chunk: &Chunk,
@@ -192,8 +191,8 @@ impl Direct {
         true
     }
 
-    /// Marks the positions of the rows with their groups. False, and nothing done, if groups are not few, a
-    /// row's is new, or keys do not stand at the same positions, most of which are rows, ascending.
+    /// Marks the positions of the rows with their groups. False, and nothing is done, if groups are not few,
+    /// a row's group is new, or keys are not at the same positions, ascending and mostly rows.
     pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
         if self.few.is_empty() || self.few.len() < self.groups {
             return false;
@@ -229,8 +228,8 @@ impl Direct {
         groups.iter_mut().zip(indexes).for_each(|(group, index)| *group = self.slots[index as usize]);
     }
 
-    /// The positions of the rows and the end of all, if all keys have the same, most of them are rows, and no
-    /// key minds those that are none.
+    /// The positions of the rows and the end of all positions, if all keys have the same, most of them are
+    /// rows, and every key tolerates those that are not.
     fn dense_positions<'c>(&self, chunk: &'c Chunk, columns: &[usize]) -> Option<(&'c [u16], usize)> {
         let positions = chunk.positions(*columns.first()?)?;
         let is_one = |&column: &usize| chunk.positions(column).is_some_and(|at| std::ptr::eq(at, positions));
@@ -306,7 +305,7 @@ fn add_integers<T: Native>(
     offset: impl Fn(T) -> i64,
 ) {
     let values = vector.values::<T>();
-    // Positions that are no rows hold anything.
+    // Positions that are no rows hold arbitrary values.
     let step =
         |index: &mut u32, value: T| *index = index.wrapping_add((offset(value) as u32).wrapping_mul(stride));
     match (vector.validity(), positions) {
@@ -386,7 +385,7 @@ impl Texts {
                 let step = |index: &mut u32, number: u32| *index = index.wrapping_add(number);
                 let short = self.by_code.first_chunk::<SHORT>().filter(|_| self.by_code.len() == SHORT);
                 match (vector.validity(), positions, short) {
-                    // PERF: a table of known length needs no test of bounds, which a vector loop cannot make.
+                    // PERF: a table of known length needs no bounds check, which would prevent vectorization.
                     (None, None, Some(short)) => simd::widest(|| {
                         indexes
                             .iter_mut()

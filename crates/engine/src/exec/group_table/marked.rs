@@ -1,32 +1,33 @@
-//! Few groups: each position of a chunk bears the *mark* of its group, and each group has a pass of its own
+//! Few groups: each position of a chunk has the *mark* of its group, and each group has a pass of its own
 //! over them.
 //!
-//! A pass adds where the mark fits, which is a vector loop, while a row that finds its sum by its group waits
-//! for the sum of the row before. Marks are bytes by position, so that arguments are read where they stand,
-//! whatever rows a filter has left among them: positions that are no row bear [`NO_GROUP`]. No position may
-//! be that of two rows.
+//! A pass adds where the mark matches, which vectorizes, while adding each row to its group's sum waits for
+//! the previous row's addition. Marks are bytes by position, so that arguments are read in place, whatever
+//! rows a filter has left among them: positions that are no row have [`NO_GROUP`]. Two rows must not share a
+//! position.
 //!
-//! Values of 32 bits are added up in lanes of 32 bits, as many a lane as cannot leave them, then these in 64.
+//! Values of 32 bits are summed in lanes of 32 bits, as many per lane as cannot overflow, then the lanes in
+//! 64 bits.
 //!
 //! The slow twin is a loop over the rows ([`crate::exec::aggregate::rows::accumulate`]).
 
 use entasis_vector::Native;
 use entasis_vector::simd::{Kernel, widest, widest_of};
 
-/// So few groups that each may have a pass of its own over a chunk.
-// PERF: a pass is a vector loop of 0.1 ns a row; a row that finds its sum by its group takes 1.5 ns.
+/// The most groups for which each may have a pass of its own over a chunk.
+// PERF: a pass is a vector loop of 0.1 ns per row; adding a row to its group's sum takes 1.5 ns.
 pub const MASKED_GROUPS: usize = 8;
 
 /// The mark of a position that is no row.
 pub const NO_GROUP: u8 = u8::MAX;
 
-/// Sums side by side in a pass.
+/// The lanes of a pass.
 const LANES: usize = 64;
-/// Ascending positions are compared with their places so many at a time.
+/// How many ascending positions are compared with their places at a time.
 // PERF: most steps have no gap, and are one comparison.
 const STEP: usize = 8;
 
-/// Takes the marks of all positions away that are no rows. `rows` ascend, and no position beyond is marked.
+/// Clears the marks of all positions that are no rows. `rows` ascend, and no position beyond is marked.
 pub fn unmark_others(rows: &[u16], marks: &mut [u8]) {
     let mut next = 0;
     for step in rows.chunks(STEP) {
@@ -71,7 +72,7 @@ pub fn add<T: Native>(values: &[T], marks: &[u8], sums: &mut [i64], widen: impl 
 }
 
 /// As [`add`], for values of which `most`, at least one, have a sum within 32 bits.
-// PERF: sixteen sums a vector instead of eight.
+// PERF: sixteen sums per vector instead of eight.
 pub fn add_narrow(values: &[i32], marks: &[u8], sums: &mut [i64], most: usize) {
     let (values, last) = values[..marks.len()].as_chunks::<LANES>();
     let (marks, last_marks) = marks.as_chunks::<LANES>();
@@ -146,8 +147,8 @@ mod tests {
             for (position, (&mark, given)) in marks.iter().zip(given).enumerate() {
                 assert_eq!(mark, if rows.contains(&(position as u16)) { given } else { NO_GROUP });
             }
-            // Mostly the ends, so that sums are as large as can be, and beyond the marks what is not to be
-            // read.
+            // Mostly the extremes, so that sums are as large as possible, and beyond the marks values that
+            // must not be read.
             let value = |chance: &mut Chance| if chance.below(3) == 0 { -largest } else { largest };
             let values: Vec<i32> = (0..limit + 5).map(|_| value(&mut chance)).collect();
             let mut expected = vec![(0i64, 0usize); groups as usize];

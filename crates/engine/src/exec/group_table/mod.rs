@@ -3,21 +3,21 @@
 //! | kind | how a row finds its group | when |
 //! |---|---|---|
 //! | one | there is one | no keys |
-//! | direct | the keys' values make an index into an array of group ids | few-valued keys ([`direct`]) |
+//! | direct | the keys' values form an index into an array of group ids | few-valued keys ([`direct`]) |
 //! | hashed | hash → slot → tag → compare with the stored key | everything else |
 //!
-//! Whatever the kind, the keys themselves stand in a [`Materialized`] whose row ids are the group ids, so a
-//! table can change its kind and go on: direct to hashed when a value turns up that has no index.
+//! Whatever the kind, the keys themselves are in a [`Materialized`] whose row ids are the group ids, so a
+//! table can change its kind and continue: direct to hashed when a value without an index turns up.
 //!
 //! A hashed table works on a chunk at a time: one branch-free pass compares the tags of all rows' home slots,
 //! one pass per key column compares the keys of the rows that hit. Only the rest probes linearly, in rounds:
 //! in each round a row claims an empty slot as a new group or finds the next equal tag; keys of new groups
-//! are appended, candidates compared, and who is not equal goes on behind its slot.
+//! are appended, candidates compared, and rows without a match continue after their slot.
 //!
 //! Of each group 32 bits of hash are kept, its *tag*. A slot is four bytes: with 2^b slots, the tag's high b
 //! bits are the home slot's index, and the slot holds the other bits of the tag and, in b bits, the group id
-//! plus one. So at home nothing of the tag is lost, and growing needs no keys. Radix partitions are taken
-//! from the low bits ([`partition_of`]).
+//! plus one. So in its home slot no bit of the tag is lost, and growing needs no keys. Radix partitions use
+//! the low bits ([`partition_of`]).
 
 pub mod direct;
 pub mod marked;
@@ -29,13 +29,13 @@ use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, Selection, Vector};
 use std::sync::Arc;
 
-/// Groups at which a hashed partial is put aside.
+/// The number of groups at which a hashed partial is put aside.
 pub const MOST_GROUPS: usize = 256 << 10;
 /// Not found yet, or none.
 const NONE: u32 = GroupTable::NONE;
 /// Slots of a new table.
 const FIRST_SLOTS: usize = 4096;
-/// Up to so many slots a table is kept at most a quarter full, beyond half full.
+/// Up to so many slots a table is at most a quarter full, beyond that half full.
 const ROOMY_SLOTS: usize = 1 << 18;
 
 /// The radix partition of a group, of `1 << bits`.
@@ -54,11 +54,11 @@ impl Partition {
     /// All groups.
     pub const ALL: Partition = Partition { bits: 0, value: 0 };
 
-    /// True if it has the group of this tag.
+    /// True if it contains the group of this tag.
     pub fn has(self, tag: u32) -> bool {
         partition_of(tag, self.bits) == self.value as usize
     }
-    /// In which of its `1 << bits` parts the group of this tag is.
+    /// The one of its `1 << bits` parts that contains the group of this tag.
     pub fn part_of(self, tag: u32, bits: u32) -> usize {
         partition_of(tag >> self.bits, bits)
     }
@@ -76,7 +76,7 @@ impl Partition {
     }
 }
 
-/// Which ids the rows of a chunk have. See the module.
+/// Maps the rows of a chunk to group ids. See the module.
 pub struct GroupTable {
     keys: Materialized,
     kind: Kind,
@@ -95,7 +95,7 @@ enum Kind {
 }
 
 impl GroupTable {
-    /// In the place of a group: there is none.
+    /// Instead of a group: there is none.
     pub const NONE: u32 = u32::MAX;
 
     /// A table for keys like `keys`, about `expected` groups. `collide` gives every key the same hash.
@@ -107,7 +107,7 @@ impl GroupTable {
         }
     }
 
-    /// A hashed table, roomy enough for `expected` groups.
+    /// A hashed table with room for `expected` groups.
     pub fn hashed(keys: &[ColumnMeta], expected: usize, collide: bool) -> GroupTable {
         let hashed = Hashed::new(slots_for(expected + CHUNK_ROWS, FIRST_SLOTS));
         GroupTable::of_kind(keys, Kind::Hashed(Box::new(hashed)), collide)
@@ -141,7 +141,7 @@ impl GroupTable {
             Kind::Hashed(_) => "hashed",
         }
     }
-    /// True if groups are found by hash, so that finding none is worth nothing.
+    /// True if groups are found by hash, so that a look-up without a result is wasted.
     pub fn is_hashed(&self) -> bool {
         matches!(self.kind, Kind::Hashed(_))
     }
@@ -155,7 +155,7 @@ impl GroupTable {
         self.keys.bytes() + kind
     }
 
-    /// Of these, bytes that were there from the beginning and do not become more.
+    /// Of these, bytes that are allocated at the beginning and do not grow.
     pub fn fixed_bytes(&self) -> usize {
         match &self.kind {
             Kind::Direct(direct) => direct.bytes(),
@@ -163,8 +163,8 @@ impl GroupTable {
         }
     }
 
-    /// Writes to `groups` the group of each row of `chunk`, whose columns `columns` are the keys. Makes
-    /// groups for keys that are new.
+    /// Writes to `groups` the group of each row of `chunk`, whose columns `columns` are the keys. Creates
+    /// groups for new keys.
     pub fn find(&mut self, chunk: &Chunk, columns: &[usize], groups: &mut Vec<u32>) {
         groups.clear();
         groups.resize(chunk.len(), NONE);
@@ -197,7 +197,7 @@ impl GroupTable {
     }
 
     /// Writes to `marks` the group of each position of `chunk`, if groups are few and indexed by keys that
-    /// all stand at the same positions, ascending ([`marked`]). False, and nothing done, if not, or if a
+    /// are all at the same positions, ascending ([`marked`]). False, and nothing is done, if not, or if a
     /// row's group is new.
     pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
         match &mut self.kind {
@@ -217,7 +217,7 @@ impl GroupTable {
         self.groups = self.keys.rows();
     }
 
-    /// Looks the keys up without making groups: `u32::MAX` for keys that are not there. Hashed tables only.
+    /// Looks the keys up without creating groups: `u32::MAX` for keys that are not found. Hashed tables only.
     pub fn look_up(&mut self, chunk: &Chunk, columns: &[usize], groups: &mut Vec<u32>) {
         let Kind::Hashed(hashed) = &mut self.kind else { unreachable!("only hashed tables are looked up") };
         groups.clear();
@@ -252,13 +252,13 @@ impl GroupTable {
         matches!(self.kind, Kind::Direct(_))
     }
 
-    /// Gives up everything but the keys.
+    /// Drops everything but the keys.
     pub fn into_keys(self) -> Materialized {
         self.keys
     }
 
-    /// Gives up everything but keys and tags: nothing can be found any more. The tags, by group id, tell the
-    /// partitions.
+    /// Drops everything but keys and tags: nothing can be found any more. The tags, by group id, determine
+    /// the partitions.
     pub fn seal(mut self) -> (Materialized, Vec<u32>) {
         let tags = match &mut self.kind {
             Kind::Hashed(hashed) => std::mem::take(&mut hashed.tags),
@@ -335,7 +335,7 @@ struct Hashed {
     probe_groups: Vec<u32>,
     rest: Vec<u16>,
     new_rows: Vec<u16>,
-    /// By row: the slot to go on from.
+    /// By row: the slot to continue from.
     places: Vec<u32>,
 }
 
@@ -353,7 +353,7 @@ impl Hashed {
         }
     }
 
-    /// More slots, if `rows` more groups would not leave room.
+    /// Grows, if there is no room for `rows` more groups.
     fn make_room(&mut self, rows: usize) {
         let slots = slots_for(self.tags.len() + rows, self.slots.len());
         if slots > self.slots.len() {
@@ -375,7 +375,7 @@ impl Hashed {
         }
     }
 
-    /// Finds or makes the groups of rows whose hashes are given. `groups` is all [`NONE`].
+    /// Finds or creates the groups of rows whose hashes are given. `groups` is all [`NONE`].
     fn find(
         &mut self,
         chunk: &Chunk,
@@ -421,7 +421,7 @@ impl Hashed {
         }
     }
 
-    /// As [`Hashed::find`], but rows whose key is not there stay [`NONE`].
+    /// As [`Hashed::find`], but rows whose key is not found stay [`NONE`].
     fn find_known(
         &mut self,
         chunk: &Chunk,
@@ -519,7 +519,7 @@ fn slots_for(groups: usize, mut slots: usize) -> usize {
     slots
 }
 
-/// The slot in which a group of this tag is looked for first, of `1 << bits`.
+/// The home slot of a group of this tag, of `1 << bits`.
 #[inline(always)]
 fn home(tag: u32, bits: u32) -> usize {
     (tag >> (32 - bits)) as usize

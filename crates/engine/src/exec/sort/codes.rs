@@ -10,15 +10,16 @@
 //! | strings | their first bytes, as many as fit |
 //!
 //! A column with NULLs takes one more bit on top; descending keys are inverted. If everything fits, comparing
-//! codes is comparing rows; else equal codes are told apart by the values themselves ([`super::ties`]). Last
-//! comes the order of arrival, so every order is total and rows that are equal stay in their order.
+//! codes is comparing rows; otherwise rows with equal codes are compared by the values themselves
+//! ([`super::ties`]). The order of arrival decides last, so every order is total and equal rows keep their
+//! order.
 
 use crate::exec::materialized::Materialized;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{CHUNK_ROWS, Interval, Native, PhysicalType, StringView, Vector, bitmap};
 use std::cmp::Ordering;
 
-/// Bytes of a string in a code, at most.
+/// The most bytes of a string in a code.
 const PREFIX_BYTES: u32 = 16;
 
 /// One key of an order over the columns of a [`Materialized`].
@@ -83,7 +84,7 @@ pub(super) struct SortCodes<'a> {
     parts: Vec<Part>,
     /// Bits in all.
     pub(super) bits: u32,
-    /// The first key that the code does not tell apart.
+    /// The first key that the code does not fully decide.
     inexact_from: Option<usize>,
 }
 
@@ -153,7 +154,7 @@ impl<'a> SortCodes<'a> {
         self.rows
     }
 
-    /// If codes end within a string: its column, the bytes that they have of it, and whether the order
+    /// If codes end within a string: its column, the bytes of it that they contain, and whether the order
     /// descends.
     pub(super) fn text_to_go_on(&self) -> Option<(usize, usize, bool)> {
         let part = self.parts.last()?;
@@ -167,7 +168,7 @@ impl<'a> SortCodes<'a> {
         ))
     }
 
-    /// Compares two rows by the keys that their codes do not tell apart.
+    /// Compares two rows by the keys that their codes do not decide.
     pub(super) fn compare(&self, a: u32, b: u32) -> Ordering {
         let keys = &self.keys[self.inexact_from.unwrap_or(self.keys.len())..];
         keys.iter().fold(Ordering::Equal, |order, key| {
@@ -229,7 +230,7 @@ impl Part {
         let values = vector.values::<T>();
         // A dropped share of all bits would be an overlong shift.
         let share = |v: T| ((code_of(v) & mask) ^ flip).checked_shr(self.dropped).unwrap_or(0);
-        // A part without bits may stand past the end; its share is zero, wherever it is put.
+        // A part without bits may be past the end; its share is zero, wherever it is put.
         let shift = self.shift.min(127);
         match (self.has_nulls, vector.validity()) {
             (false, _) => codes.iter_mut().zip(values).for_each(|(code, &v)| *code |= share(v) << shift),
@@ -269,7 +270,7 @@ fn prefix(view: StringView, bytes: u32) -> u128 {
     padded(&text[..text.len().min(bytes as usize)]).checked_shr(128 - bytes * 8).unwrap_or(0)
 }
 
-/// Up to sixteen bytes as a number whose order is theirs, but for zero bytes at the end.
+/// Up to sixteen bytes as a number of the same order, except for zero bytes at the end.
 pub(super) fn padded(bytes: &[u8]) -> u128 {
     let mut padded = [0; 16];
     padded[..bytes.len()].copy_from_slice(bytes);

@@ -1,8 +1,8 @@
-//! Keeps only the first rows of each group, for a window of which no others are needed.
+//! Keeps only the first rows of each group, for a window that needs no others.
 //!
 //! Rows that agree in the first keys of the order are a group. A worker that has kept some rows sorts them,
-//! keeps those that are among the first of their groups, in the order in which they came, and goes on. What
-//! all workers keep is a superset of what is needed: the reader of the order takes the first rows of it.
+//! keeps those that are among the first of their groups, in order of arrival, and continues. The rows that
+//! all workers keep are a superset of those needed: the reader of the sorted rows takes the first ones.
 //!
 //! From then on the worker knows a *limit* for each group: the first key of the order in the last row that
 //! was kept. Rows beyond it are not kept; rows of groups without a limit are. Only numeric keys have limits.
@@ -18,28 +18,28 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::float_ordinal;
 use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Vector};
 
-/// Rows at which a worker asks for the first time.
+/// Rows at which a worker does this for the first time.
 const FIRST_ROWS: usize = 32 << 10;
 
-/// Which rows are wanted.
+/// Which rows are needed.
 #[derive(Debug, Clone, Copy)]
 pub struct Firsts {
-    /// Rows of a group agree in so many keys.
+    /// The number of keys in which rows of a group agree.
     pub keys: usize,
-    /// How many of a group.
+    /// The number of rows of a group.
     pub rows: usize,
-    /// And those that are equal to the last of them in all keys.
+    /// True: also the rows that equal the last of them in all keys.
     pub with_peers: bool,
 }
 
-/// When a worker asks.
+/// When a worker drops rows.
 pub struct Asking {
-    /// At so many rows.
+    /// The number of rows at which it does.
     at: usize,
 }
 
 impl Asking {
-    /// Before there are rows, which come in chunks of `chunk_rows`.
+    /// The state before there are rows, which come in chunks of `chunk_rows`.
     pub fn new(chunk_rows: usize) -> Asking {
         Asking { at: FIRST_ROWS.min(16 * chunk_rows) }
     }
@@ -49,15 +49,15 @@ impl Asking {
         rows >= self.at
     }
 
-    /// Of so many rows, so many were kept.
+    /// Records how many of how many rows were kept.
     pub fn answered(&mut self, rows: usize, kept: usize) {
         self.at = if kept > rows / 4 * 3 { usize::MAX } else { self.at.max(2 * kept) };
     }
 }
 
 impl Firsts {
-    /// The ids of the first rows of each group of `rows`, ascending: rows that came first come first among
-    /// equal ones. Then those of rows that make groups complete: others follow them only if they are peers.
+    /// The ids of the first rows of each group of `rows`, ascending: among equal rows the earlier ones come
+    /// first. Then those of rows that make groups complete: others follow them only if they are peers.
     ///
     /// # Errors
     /// Those of ordering.
@@ -67,7 +67,7 @@ impl Firsts {
             keys.iter().all(|key| rows.compare(key.column, a, b, key.descending, key.nulls_first).is_eq())
         };
         let (mut kept, mut last) = (Vec::new(), Vec::new());
-        // Of the group so far: rows, and rows before the first peer.
+        // The group so far: its rows, and those before the first peer.
         let (mut count, mut rank) = (0, 0);
         for (i, &id) in order.iter().enumerate() {
             let before = i.checked_sub(1).map(|i| order[i]);
@@ -93,17 +93,17 @@ impl Firsts {
     }
 }
 
-/// Groups for which limits are known, at most.
+/// The most groups for which limits are known.
 const MOST_GROUPS: usize = 64 << 10;
 
-/// What is known of groups whose first rows have been found.
+/// What is known about groups whose first rows have been found.
 pub struct Limits {
     table: GroupTable,
     /// The columns that the rows of a group agree in.
     columns: Vec<usize>,
     /// The first key of the order.
     key: OrderKey,
-    /// By group the ordinal of the key, up to which rows are kept.
+    /// By group, the ordinal of the key up to which rows are kept.
     limits: Vec<i64>,
     /// Memory: the groups of a chunk's rows, its keys, the rows that are kept.
     groups: Vec<u32>,
@@ -112,8 +112,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Nothing is known yet; `None` if there is nothing to be known of such keys, over rows that `metas`
-    /// describe.
+    /// Limits that are not known yet, over rows that `metas` describe; `None` if such keys have no limits.
     pub fn new(firsts: &Firsts, keys: &[OrderKey], metas: &[ColumnMeta], collide: bool) -> Option<Limits> {
         let key = *keys.get(firsts.keys)?;
         let physical = metas[key.column].physical;
@@ -171,8 +170,7 @@ impl Limits {
     }
 }
 
-/// A number whose order is that of the rows, from a flat vector of keys; NULL has that of the least or the
-/// largest.
+/// A number with the order of the rows, from a flat vector of keys; NULL has the least or the largest.
 fn ordinal(keys: &Vector, row: usize, key: &OrderKey) -> i64 {
     if !keys.is_valid(row) {
         return if key.nulls_first { i64::MIN } else { i64::MAX };
@@ -192,7 +190,7 @@ fn ordinal(keys: &Vector, row: usize, key: &OrderKey) -> i64 {
     if key.descending { !ordinal } else { ordinal }
 }
 
-/// The rows `ids` alone, in that order.
+/// Only the rows `ids`, in that order.
 pub fn only(rows: &Materialized, ids: &[u32]) -> Materialized {
     let columns: Vec<usize> = (0..rows.columns().len()).collect();
     let mut vectors: Vec<Vector> = rows.columns().iter().map(|meta| Vector::new(meta.physical)).collect();

@@ -1,24 +1,24 @@
 //! Merging sorted runs: their rows in one order, a few blocks in memory at a time.
 //!
-//! Of each run one block is loaded. A round gives some of the loaded rows:
-//! 1. A run whose block has been given loads the next one.
+//! One block of each run is loaded. A round outputs some of the loaded rows:
+//! 1. A run whose block has been output loads the next one.
 //! 2. The *boundary* is the least of the last loaded rows of the runs that have more blocks: no row that is
 //!    still in the file comes before it.
-//! 3. Of each run the rows up to the boundary, found by halving, are put side by side, and [ordered](order)
-//!    as rows in memory are. They are sorted stretches already, which a stable sort finds and merges. If only
-//!    one run has such rows, these are in order.
+//! 3. The rows of each run up to the boundary, found by binary search, are concatenated, and [ordered](order)
+//!    as rows in memory are. They are sorted stretches already, which a stable sort detects and merges. If
+//!    only one run has such rows, these are in order.
 //!
-//! So each row is compared as a code, not as a row of a file, and a round that gives few rows does little:
-//! halving for each run, and the loading of one block, which is the one whose last row was the boundary. Runs
-//! that do not overlap go through one after the other.
+//! So each row is compared as a code, not as a row of a file, and a round with few rows does little: a binary
+//! search for each run, and the loading of one block, the one whose last row was the boundary. Runs that do
+//! not overlap pass through one after the other.
 //!
 //! Order of equal rows: by morsel, then by the place of the run among those that are merged ([`super::runs`]
 //! says why this is the order of arrival), then as in the run.
 //!
-//! All memory that a merge will need is reserved when it begins, and given back as runs end.
+//! All memory that a merge will need is reserved when it begins, and released as runs end.
 //!
-//! Not here: heaps or trees of losers, which compare rows one at a time; reading ahead of what is needed
-//! next; several workers for one merge.
+//! Not here: heaps or loser trees, which compare rows one at a time; read-ahead; several workers for one
+//! merge.
 
 use super::run::{ORDER_BYTES, SortedRun};
 use super::run_spec::RunSpec;
@@ -29,11 +29,11 @@ use crate::memory::Reservation;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Vector};
 use std::cmp::Ordering;
 
-/// Some runs on their way to one.
+/// Some runs that are merged into one.
 pub struct Merge {
-    /// Those that have rows left, in the order of the list.
+    /// The runs that have rows left, in the order of the list.
     inputs: Vec<Input>,
-    /// Rows that are still to be given.
+    /// Rows that are still to be output.
     wanted: usize,
     /// 0, 1, 2, …
     columns: Vec<usize>,
@@ -41,7 +41,7 @@ pub struct Merge {
     chunk: Chunk,
     vectors: Vec<Vector>,
     memory: Reservation,
-    /// Rows that come now, with their morsels.
+    /// The rows of this round, with their morsels.
     ordered: Ordered,
 }
 
@@ -50,7 +50,7 @@ struct Input {
     run: SortedRun,
     /// Blocks that have been loaded.
     loaded: usize,
-    /// The rows of the last one, and how many of them have been given.
+    /// The rows of the last one, and how many of them have been output.
     rows: Materialized,
     given: usize,
 }
@@ -68,7 +68,7 @@ impl Input {
 }
 
 impl Merge {
-    /// Merges `runs`, which stand one behind the other in the list.
+    /// Merges `runs`, which are consecutive in the list.
     ///
     /// # Errors
     /// Resource, if there is no memory for a block of each.
@@ -93,17 +93,17 @@ impl Merge {
         self.wanted
     }
 
-    /// The rows that come now: at first, and at the end, there are none.
+    /// The rows of this round: at first, and at the end, there are none.
     pub fn ordered(&self) -> &Ordered {
         &self.ordered
     }
 
-    /// Goes on to the rows that come next; false at the end.
+    /// Moves to the next round of rows; false at the end.
     ///
     /// # Errors
     /// I/O, corruption; resource; interrupted.
     pub fn advance(&mut self, runs: &RunSpec) -> Result<bool> {
-        // Gives back what the last round had.
+        // Releases the memory of the last round.
         self.ordered = Ordered { rows: Materialized::new(runs.columns()), order: Vec::new() };
         self.inputs.retain(|input| !input.is_given() || input.has_more_blocks());
         if self.wanted == 0 {
@@ -143,7 +143,7 @@ impl Merge {
         Ok(true)
     }
 
-    /// Of each run the row after the last one that comes next.
+    /// For each run, the row after the last one of this round.
     fn ends(&self, runs: &RunSpec) -> Vec<usize> {
         let compare = |(a, row): (&Input, usize), (b, other): (&Input, usize)| {
             let (row, other) = (row as u32, other as u32);
@@ -180,7 +180,7 @@ impl Merge {
         self.inputs.iter().zip(ends).map(|(input, end)| end - input.given).sum()
     }
 
-    /// Reserves what there is and what is still to come.
+    /// Reserves the memory for what is loaded and what is still to come.
     fn account(&mut self, round: &Materialized) -> Result<()> {
         let loaded: usize = self.inputs.iter().map(|input| input.rows.bytes()).sum();
         let needed = self.inputs.iter().map(|input| input.run.needs).sum();

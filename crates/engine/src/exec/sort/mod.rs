@@ -1,14 +1,14 @@
 //! Sorting, and the first rows of an order.
 //!
-//! Without a limit, workers keep all rows as they come, together with the keys that are not plain columns;
-//! the end computes an order of row ids ([`order`]) and the source gathers columns by it, so a row's payload
-//! is never moved; it may become [tuples](super::tuple) while it waits. With a limit of up to
+//! Without a limit, workers keep all rows in order of arrival, together with the keys that are not plain
+//! columns; the end computes an order of row ids ([`order`]) and the source gathers columns by it, so a row's
+//! payload is never moved; it may become [tuples](super::tuple) while it waits. With a limit of up to
 //! [`MOST_TOP_ROWS`] rows, each worker keeps a bounded buffer instead ([`top`]).
 //!
 //! If memory is short, sorted runs go to temporary files and are merged while they are read ([`runs`]).
 //!
-//! Rows with equal keys come out in the order in which the source has them: morsel by morsel, whichever
-//! workers had the morsels. The source gives its chunks to a single worker, in order.
+//! Rows with equal keys come out in the order of the source: morsel by morsel, whichever workers had the
+//! morsels. The source passes its chunks to a single worker, in order.
 
 mod codes;
 pub mod firsts;
@@ -43,7 +43,7 @@ use order::OrderKey;
 use runs::{LEAST_RUN, SortedRuns};
 use std::sync::Arc;
 
-/// Up to this limit, only the first rows are kept while rows come in.
+/// Up to this limit, only the first rows are kept while rows arrive.
 pub const MOST_TOP_ROWS: usize = 32 << 10;
 
 /// The operator that puts the rows of `input` in the order of `keys`, and keeps the first `limit` of them.
@@ -70,11 +70,11 @@ pub(crate) fn sort(
 pub struct SortShared {
     context: QueryContext,
     limit: Option<usize>,
-    /// Of groups of rows only the first ones are wanted.
+    /// Only the first rows of groups are needed.
     firsts: Option<Firsts>,
     /// The input's columns.
     columns: usize,
-    /// Columns that rows are kept with: the input's, then computed keys.
+    /// Columns kept with the rows: the input's, then computed keys.
     stored: Vec<ColumnMeta>,
     /// The keys, as columns of `stored`.
     keys: Vec<OrderKey>,
@@ -82,7 +82,7 @@ pub struct SortShared {
     order_bytes: usize,
     /// Computes the keys that are not plain columns; `None` if all are.
     program: Option<Arc<Program>>,
-    /// Whether the columns that are no keys become tuples.
+    /// Whether the columns that are not keys become tuples.
     choice: Choice,
     recorder: Arc<Recorder>,
     runs: Mutex<Vec<Run>>,
@@ -122,18 +122,18 @@ fn arrival(mut stretches: Vec<(u64, u32, u32)>, rows: usize) -> Vec<u32> {
     arrival
 }
 
-/// What a sort has come to.
+/// The result of a sort.
 struct Sorted {
     /// Rows that come out.
     rows: usize,
-    /// Of these, rows that have been handed out.
+    /// Of these, rows that have been output.
     done: AtomicUsize,
     /// Whether a worker has begun to read.
     taken: AtomicBool,
     /// All of them, or none if they are in files.
     ordered: Ordered,
     _reservation: Reservation,
-    /// What merges those in files, until a worker begins to read.
+    /// Merges the rows in files, until a worker begins to read.
     merge: Mutex<Option<Merge>>,
 }
 
@@ -145,16 +145,16 @@ pub struct Ordered {
     pub order: Vec<u32>,
 }
 
-/// What becomes of rows that are put in order.
+/// The form of sorted rows.
 pub(crate) enum Outcome {
-    /// All are in memory, which is reserved.
+    /// All rows are in memory, which is reserved.
     InMemory(Box<Ordered>, Reservation),
-    /// Some are in files: this gives them in their order.
+    /// Some rows are in files: this returns all in order.
     InFiles(Box<Merge>),
 }
 
 impl SortShared {
-    /// For rows of `input` that are to be in the order of `keys`, the first `limit` of them.
+    /// A sort of the rows of `input` by `keys`, for the first `limit` of them.
     ///
     /// # Errors
     /// Those of compiling the keys.
@@ -181,7 +181,7 @@ impl SortShared {
         }
         let program = if computed.is_empty() { None } else { Some(Program::compile(&computed, input)?) };
         if let Some(program) = &program {
-            // Numbered from the end of the ids, so that they are nobody's.
+            // Numbered from the end of the ids, so that they are unique.
             let metas = program.outputs().iter().enumerate();
             stored.extend(
                 metas.map(|(i, meta)| ColumnMeta { id: ColumnId(u32::MAX - i as u32), ..meta.clone() }),
@@ -205,12 +205,12 @@ impl SortShared {
         })
     }
 
-    /// The same, if of groups of rows only the first ones are wanted: what comes is a superset of these.
+    /// The same, if only the first rows of groups are needed: the output is a superset of these.
     pub(crate) fn with_firsts(self, firsts: Option<Firsts>) -> SortShared {
         SortShared { firsts, ..self }
     }
 
-    /// This is what the sort has come to.
+    /// Sets the result of the sort.
     fn finish(&self, outcome: Outcome) -> Result<()> {
         let (rows, ordered, reservation, merge) = match outcome {
             Outcome::InMemory(ordered, reservation) => (ordered.order.len(), *ordered, reservation, None),
@@ -229,7 +229,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts a chunk's columns and its computed keys side by side.
+/// Combines a chunk's columns and its computed keys.
 struct Stager {
     machine: Option<Machine>,
     staged: Chunk,
@@ -259,13 +259,13 @@ impl Stager {
 
 /// The sink of a sort.
 pub struct SortSink {
-    /// What its workers share.
+    /// The shared state of its workers.
     pub shared: Arc<SortShared>,
 }
 
 impl Sink for SortSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
-        // Asked before there is a row.
+        // Checked before there is a row.
         if let Some(spill) = &self.shared.spill {
             spill.spec().set_memory_aside();
         }
@@ -290,7 +290,7 @@ impl Sink for SortSink {
 }
 
 impl SortShared {
-    /// A worker's part while it has no rows.
+    /// A worker without rows.
     fn no_rows(&self, morsel: u64) -> Run {
         Run {
             rows: Materialized::new(&self.stored),
@@ -304,7 +304,7 @@ impl SortShared {
         rows.bytes() + rows.rows() * self.order_bytes
     }
 
-    /// Puts all rows of the workers in order, once.
+    /// Sorts all rows of the workers, once.
     ///
     /// # Errors
     /// Those of writing; resource; interrupted.
@@ -316,7 +316,7 @@ impl SortShared {
         }
     }
 
-    /// Goes on to the rows of `merge` that come next; false at the end.
+    /// Moves to the next rows of `merge`; false at the end.
     ///
     /// # Errors
     /// I/O, corruption; resource; interrupted.
@@ -342,7 +342,7 @@ impl SortShared {
         Ok(Outcome::InMemory(Box::new(Ordered { rows, order }), reservation))
     }
 
-    /// Says in the profile what was written to files, when all rows have been read.
+    /// Records in the profile what was written to files, when all rows have been read.
     pub fn note_files(&self) {
         let report = self.spill.as_ref().and_then(SortedRuns::report);
         report.into_iter().for_each(|report| self.recorder.note(report));
@@ -375,7 +375,7 @@ impl SortShared {
     }
 }
 
-/// The id after the last row, in rows that only came by appending.
+/// The id after the last row, of rows that were only appended.
 fn end_of(rows: &Materialized) -> u32 {
     u32::try_from(rows.rows()).expect("row ids have 32 bits")
 }
@@ -388,13 +388,13 @@ struct SortWorker {
     run: Run,
     /// Sorted runs that it has written.
     written: usize,
-    /// When rows that are not among the first of their groups go, and which do not come in the first place.
+    /// When rows that are not among the first of their groups are dropped, and which are never kept.
     asking: Asking,
     limits: Option<Limits>,
 }
 
 impl SortWorker {
-    /// Lets go of rows that are not among the first of their groups.
+    /// Drops rows that are not among the first of their groups.
     fn prune(&mut self, firsts: &Firsts) -> Result<()> {
         let run = &mut self.run;
         let (kept, last) = firsts.of(&run.rows, &self.shared.keys)?;
@@ -417,7 +417,7 @@ impl SortWorker {
     }
 
     /// Reserves memory for the rows, and for ordering them if they may be written; or writes them. Before the
-    /// end, a few rows may go without.
+    /// end, a few rows may remain without.
     fn reserve(&mut self, at_end: bool) -> Result<()> {
         let (run, shared) = (&mut self.run, &self.shared);
         let limits = self.limits.as_ref().map_or(0, Limits::bytes);
@@ -505,13 +505,13 @@ struct SortReader {
     /// 0, 1, 2, …
     columns: Vec<usize>,
     vectors: Vec<Vector>,
-    /// Whether this is the worker that reads.
+    /// True if this is the worker that reads.
     owns: bool,
-    /// Rows that it has given.
+    /// Rows that it has output.
     next: usize,
-    /// What merges rows in files.
+    /// Merges the rows in files.
     merge: Option<Merge>,
-    /// Of the rows that are in memory, how many have been given.
+    /// How many of the rows in memory have been output.
     given: usize,
 }
 

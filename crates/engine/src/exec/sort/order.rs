@@ -1,12 +1,12 @@
 //! Ordering: from sort keys to a list of row ids.
 //!
-//! Each row gets a [code](super::codes) whose order is the order of the rows, as far as it goes. Equal codes
-//! are told apart by the values themselves ([`super::ties`]). Last comes the order of arrival, so every order
-//! is total and rows that are equal stay in their order.
+//! Each row gets a [code](super::codes) whose order is the order of the rows, as far as it goes. Rows with
+//! equal codes are compared by the values themselves ([`super::ties`]). The order of arrival decides last, so
+//! every order is total and equal rows keep their order.
 //!
 //! 1. Ranges of rows are encoded and sorted by code, in parallel.
-//! 2. The sorted runs are cut at common boundaries, and each stretch is merged by a stable sort, which finds
-//!    the runs in it; then its ties are settled. Rows of one code are in one stretch.
+//! 2. The sorted runs are cut at common boundaries, and each stretch is merged by a stable sort, which
+//!    detects the runs in it; then its ties are resolved. Rows with one code are in one stretch.
 
 pub use super::codes::OrderKey;
 
@@ -19,12 +19,12 @@ use crate::sync::Mutex;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{Error, PhysicalType, Result};
 
-/// Rows that are worth a task of their own. Also the most of one where ties are to be settled, which takes so
-/// long that a cancelled statement would be waited for.
+/// Rows that are worth a task of their own. Also the most rows of a task that resolves ties, which takes so
+/// long that a cancelled statement would be delayed.
 const TASK_ROWS: usize = 32 << 10;
-/// Rows of a task at most where codes tell all.
+/// The most rows of a task if codes decide the whole order.
 const MOST_EXACT_ROWS: usize = 256 << 10;
-/// Samples that a run gives for the boundaries.
+/// Samples that a run contributes for the boundaries.
 const SAMPLES: usize = 16;
 
 /// The ids of all `rows` in the order of `keys`, whose expressions are columns of `rows`. Ties stay in the
@@ -64,7 +64,7 @@ pub fn order(
     }
 }
 
-/// The same of row ids that come in a few stretches, each in the order of `keys`.
+/// The same for row ids that come in a few stretches, each in the order of `keys`.
 ///
 /// # Errors
 /// Those of `check`, which fails when the statement is to stop.
@@ -82,7 +82,7 @@ pub fn merge(
     }
 }
 
-/// Memory that ordering takes for a row, at most: its entry, its place in the order of arrival, its id.
+/// The most memory that ordering takes for a row: its entry, its place in the order of arrival, its id.
 pub fn bytes_for_row(columns: &[ColumnMeta], keys: &[OrderKey]) -> usize {
     let bits = |key: &OrderKey| match &columns[key.column] {
         meta if meta.physical == PhysicalType::Str => u128::BITS as usize,
@@ -104,8 +104,8 @@ fn merge_by<E: Entry>(
     let row = |entry: &E| arrival[entry.place() as usize];
     let mut entries: Vec<E> = Vec::with_capacity(arrival.len());
     codes.encode(arrival, 0, arrival.len(), |place, code| entries.push(E::new(code, place)));
-    // PERF: a stable sort finds the stretches and merges them; entries differ, so that any sort gives the
-    // same.
+    // PERF: a stable sort detects the stretches and merges them; entries are distinct, so any sort gives the
+    // same result.
     entries.sort();
     if !codes.is_exact() {
         Ties { codes, row: &row, check }.settle(&mut entries)?;
@@ -145,8 +145,8 @@ fn order_by<E: Entry>(codes: &SortCodes<'_>, arrival: &[u32], tasks: Option<&dyn
         .map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
         .collect();
 
-    // Boundaries between stretches: every run's own quantiles, sorted, and of these so many that there are as
-    // many stretches as runs.
+    // Boundaries between stretches: the quantiles of all runs, sorted, thinned so that there are as many
+    // stretches as runs.
     let mut samples: Vec<E> =
         runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(SAMPLES))).copied().collect();
     samples.sort_unstable();

@@ -1,14 +1,14 @@
 //! A sorted run: rows in their order, in a temporary file, block by block.
 //!
 //! A block is a piece of the file with the [tuples](crate::exec::spill::rows) of up to 8192 rows, fewer if
-//! they are wide. With it goes what whoever reads it must know beforehand: how many rows there are, and the
-//! memory that they will need as columns. Only one block of a run is in memory at a time.
+//! they are wide. With it goes what its reader must know beforehand: the number of rows, and the memory that
+//! they will need as columns. Only one block of a run is in memory at a time.
 //!
 //! Each row carries its morsel as a last column, which rows in memory do not need: there, a worker remembers
-//! where a morsel begins.
+//! where each morsel begins.
 //!
 //! Invariants: the rows of a run are in the order of all keys; of equal rows, those of the lower morsel come
-//! first, and within a morsel, those that came first.
+//! first, and within a morsel the earlier ones.
 
 use super::run_spec::{BlockSize, RunSpec};
 use crate::exec::materialized::Materialized;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub const ORDER_BYTES: usize = 56;
 /// Bytes of a string that its view holds.
 const INLINE_BYTES: usize = 12;
-/// A heap of strings has at most so many times their bytes, and so many more.
+/// A heap of strings takes at most this multiple of their bytes, plus a constant.
 const HEAP_PARTS: usize = 3;
 const HEAP_LEAST: usize = 4 << 10;
 
@@ -36,8 +36,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// Memory that it needs while it is merged with others: as columns, as columns of the rows that go out,
-    /// in their order.
+    /// Memory that it needs while it is merged with others: as columns, as columns of the output rows, in
+    /// their order.
     fn needs(&self) -> usize {
         2 * self.bytes + self.rows * ORDER_BYTES
     }
@@ -45,7 +45,7 @@ impl Block {
 
 /// Rows in order, in a file.
 pub struct SortedRun {
-    /// Where its blocks are. Gone with the last run in it.
+    /// Where its blocks are. It is deleted with the last run in it.
     pub file: Arc<TempFile>,
     /// Its blocks, at least one.
     pub blocks: Vec<Block>,
@@ -70,7 +70,7 @@ pub struct RunWriter<'a> {
 }
 
 impl<'a> RunWriter<'a> {
-    /// A run without rows, which will be in `file`.
+    /// An empty run in `file`.
     pub fn new(spec: &'a RunSpec, file: Arc<TempFile>) -> RunWriter<'a> {
         let size = spec.block_size();
         let columns = spec.columns();
@@ -108,7 +108,7 @@ impl<'a> RunWriter<'a> {
         Ok(())
     }
 
-    /// Of the first `rows` rows of the vectors, those that are added before strings have filled the block: at
+    /// How many of the first `rows` rows of the vectors are added before strings have filled the block: at
     /// least one.
     fn fitting(&mut self, rows: usize) -> usize {
         if self.texts.is_empty() {
@@ -141,7 +141,7 @@ impl<'a> RunWriter<'a> {
         Ok(())
     }
 
-    /// The run, all rows of which have been added; `None` if there are none.
+    /// The finished run, once all its rows have been added; `None` if there are none.
     ///
     /// # Errors
     /// As for `add`.

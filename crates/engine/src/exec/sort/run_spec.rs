@@ -1,4 +1,4 @@
-//! What the runs of a sort have in common: used by workers that write runs, by passes that merge some, and by
+//! The common properties of a sort's runs: used by workers that write runs, by passes that merge some, and by
 //! the last merge.
 
 use super::codes::OrderKey;
@@ -9,27 +9,26 @@ use crate::sync::{AtomicU64, OnceLock, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{ColumnId, DataType};
 
-/// The part of the memory that a sort found free that it leaves to others.
+/// The share of the initially free memory that a sort leaves to others.
 pub(super) const LEFT_PART: usize = 4;
-/// Bytes of a block in memory: as a part of what is left to others, at least, at most.
+/// Bytes of a block in memory: a share of what is left to others, a minimum, a maximum.
 const BLOCK_PART: usize = 16;
 const LEAST_BLOCK: usize = 8 << 10;
 const MOST_BLOCK: usize = 256 << 10;
 const DEEP_BLOCK_ROWS: usize = 4;
-/// Most rows of a block.
+/// The most rows of a block.
 pub const MOST_BLOCK_ROWS: usize = 8192;
 
-/// How large blocks are made.
+/// The size of blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockSize {
-    /// Rows, at most.
+    /// The most rows.
     pub rows: usize,
-    /// Bytes of long strings from which on no row is added.
+    /// Bytes of long strings at which no further row is added.
     pub text: usize,
 }
 
-/// What all runs of one sort have in common: what their rows are, how they are written, and how large blocks
-/// may be.
+/// The common properties of one sort's runs: their rows, how these are written, and the size of blocks.
 pub struct RunSpec {
     pub(super) setting: Spilling,
     /// The stored columns, and the morsel.
@@ -37,7 +36,7 @@ pub struct RunSpec {
     /// The keys, and the morsel.
     keys: Vec<OrderKey>,
     limit: Option<usize>,
-    /// Made when it is needed: most sorts write nothing.
+    /// Created on demand: most sorts write nothing.
     format: OnceLock<RowFormat>,
     /// Bytes to be left to others.
     left: OnceLock<usize>,
@@ -48,7 +47,7 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// For a sort of rows with these columns.
+    /// The specification for a sort of rows with these columns.
     pub fn new(
         stored: &[ColumnMeta],
         keys: &[OrderKey],
@@ -69,7 +68,7 @@ impl RunSpec {
         }
     }
 
-    /// The columns of rows in runs: those that rows are kept with, and the morsel.
+    /// The columns of rows in runs: the stored ones, and the morsel.
     pub fn columns(&self) -> &[ColumnMeta] {
         &self.columns
     }
@@ -77,7 +76,7 @@ impl RunSpec {
     pub fn keys(&self) -> &[OrderKey] {
         &self.keys
     }
-    /// Rows that are wanted at most.
+    /// The most rows that are needed.
     pub fn limit(&self) -> usize {
         self.limit.unwrap_or(usize::MAX)
     }
@@ -89,11 +88,11 @@ impl RunSpec {
     pub fn format(&self) -> &RowFormat {
         self.format.get_or_init(|| RowFormat::new(&self.columns))
     }
-    /// Notes that so many bytes were written.
+    /// Records that so many bytes were written.
     pub fn note_written(&self, bytes: usize) {
         self.written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
-    /// Notes that so many bytes were read.
+    /// Records that so many bytes were read.
     pub fn note_read(&self, bytes: usize) {
         self.read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -102,12 +101,12 @@ impl RunSpec {
         (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed))
     }
 
-    /// True if all rows go to runs, though there may be memory.
+    /// True if all rows go to runs even if there is memory.
     pub fn is_forced(&self) -> bool {
         self.setting != Spilling::Auto
     }
 
-    /// Measures what is free and sets a part of it aside for others. To be called before the first row is
+    /// Measures the free memory and sets a share of it aside for others. To be called before the first row is
     /// kept.
     pub fn set_memory_aside(&self) {
         self.left();
@@ -118,7 +117,7 @@ impl RunSpec {
         *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
     }
 
-    /// How large blocks are.
+    /// The size of blocks.
     pub fn block_size(&self) -> BlockSize {
         let bytes = (self.left() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK);
         let width: usize = self.columns.iter().map(|meta| meta.physical.width()).sum();

@@ -1,24 +1,24 @@
 //! Sorts larger than memory: sorted runs in temporary files, and how they become one order. An external merge
 //! sort (Graefe, *Implementing Sorting in Database Systems*, ACM Computing Surveys 2006).
 //!
-//! 1. *Runs.* A worker whose rows do not fit puts them in order and writes them as a [run](super::run), and
-//!    begins again without rows. A quarter of the memory that was free is left to others. When all rows have
-//!    come and there is a run, what is still in memory becomes runs too.
-//! 2. *Passes.* If there is no memory for a block of each run, runs that stand one behind the other are
-//!    merged into one, in another file, until there is. Groups are as large as memory allows and no larger
-//!    than needed, so that few rows are written twice. A pass has one file; that of the one before is gone
-//!    when all runs in it have been merged.
-//! 3. *Merge.* The last [merge](super::merge) gives its rows to the sort's stream: they are never all in
+//! 1. *Runs.* A worker whose rows do not fit sorts them, writes them as a [run](super::run), and starts over
+//!    without rows. A quarter of the initially free memory is left to others. At the end of the input, if
+//!    there is a run, the rows still in memory become runs too.
+//! 2. *Passes.* If there is no memory for a block of each run, consecutive runs are merged into one, in
+//!    another file, until there is. Groups are as large as memory allows and no larger than needed, so that
+//!    few rows are written twice. A pass has one file; the previous pass's file is deleted when all runs in
+//!    it have been merged.
+//! 3. *Merge.* The last [merge](super::merge) passes its rows to the sort's stream: they are never all in
 //!    memory.
 //!
-//! Invariants. Rows that are equal come in the order of arrival: by morsel, and within a morsel as its worker
-//! had them. A row carries its morsel; and for rows of one morsel, which one worker has, the *list* of runs
-//! is in order:
+//! Invariants. Equal rows come out in the order of arrival: by morsel, and within a morsel in its worker's
+//! order. A row carries its morsel; and for rows of one morsel, which one worker has, the *list* of runs is
+//! in order:
 //! - a worker's runs are added to the list as they are made, whatever other workers add between them;
-//! - what is merged is a stretch of the list, and its result takes the place of the stretch.
+//! - merged runs are a stretch of the list, and the result takes the place of the stretch.
 //!
-//! So of two runs with rows of one morsel, the one that stands first has those that came first, and it is
-//! enough to break ties by morsel and then by the place in the list.
+//! So of two runs with rows of one morsel, the first in the list has the earlier rows, and it is enough to
+//! break ties by morsel and then by the place in the list.
 //!
 //! Not here: runs longer than memory (by replacement selection: rows would leave one by one); several workers
 //! for a pass or for the last merge.
@@ -36,33 +36,33 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Result, Vector};
 use std::sync::Arc;
 
-/// A worker's rows may have so much memory, whatever is left to others: the most, and as a part of what is
-/// left.
+/// Memory that a worker's rows may always have: at most this, and at most this share of what is left to
+/// others.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
-/// Bytes of rows that are no run of their own before the end, though there is no memory for them.
+/// Bytes of rows below which no run is written before the end, even if there is no memory for them.
 pub const LEAST_RUN: usize = 256 << 10;
 /// Rows of a worker's first run where runs are forced; each later one has a quarter more of that, so that
 /// many rows do not become too many runs.
 const FEW_ROWS: usize = 64;
-/// The same where they are to be deep, and runs that are merged at once.
+/// The same for the setting `deep`, and the runs that are then merged at once.
 const FEW_DEEP_ROWS: usize = 8;
 const DEEP_FAN_IN: usize = 3;
 
-/// What the workers of one sort share that may write runs.
+/// The shared state of a sort that may write runs.
 pub struct SortedRuns {
     spec: RunSpec,
     /// The file of the first runs.
     file: Mutex<Option<Arc<TempFile>>>,
     /// The list of runs.
     list: Mutex<Vec<SortedRun>>,
-    /// What became of it, for the profile: runs that workers made, times that a row was merged.
+    /// The outcome, for the profile: runs that workers made, times that a row was merged.
     made: AtomicUsize,
     passes: AtomicUsize,
 }
 
 impl SortedRuns {
-    /// For a sort of rows with these columns; `None` if nothing may be written.
+    /// The state for a sort of rows with these columns; `None` if nothing may be written.
     pub fn new(
         stored: &[ColumnMeta],
         keys: &[OrderKey],
@@ -88,8 +88,8 @@ impl SortedRuns {
 
     // ---- when runs are made -------------------------------------------------------------------------------
 
-    /// True if so many rows of so many bytes are too many for a worker that has made `made` runs, `memory`
-    /// being its.
+    /// True if so many rows of so many bytes are too many for a worker that has made `made` runs and has
+    /// `memory`.
     pub fn is_due(&self, rows: usize, bytes: usize, made: usize, memory: &Reservation) -> bool {
         let few = |rows: usize| rows + rows / 4 * made;
         match self.spec.setting {
@@ -107,7 +107,7 @@ impl SortedRuns {
         self.made.load(Ordering::Relaxed) > 0
     }
 
-    /// Writes the rows `ids` as a run, at the end of the list: those that are wanted. `gather` writes all
+    /// Writes the rows `ids`, as far as they are needed, as a run at the end of the list. `gather` writes all
     /// columns of some of them to vectors. True if it is the first run.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl SortedRuns {
         Ok(self.made.fetch_add(1, Ordering::Relaxed) == 0)
     }
 
-    /// The file of the first runs, which is made if there is none yet.
+    /// The file of the first runs, which is created if there is none yet.
     fn file(&self) -> Result<Arc<TempFile>> {
         let mut file = super::lock(&self.file);
         if let Some(file) = &*file {
@@ -133,12 +133,12 @@ impl SortedRuns {
 
     // ---- how they are merged ------------------------------------------------------------------------------
 
-    /// All rows in one order. No run may be made any more.
+    /// All rows in one order. No run may be added any more.
     ///
     /// # Errors
     /// I/O; resource, if there is no memory for a block of each of two runs; interrupted.
     pub fn merge(&self) -> Result<Merge> {
-        // From now on runs alone keep it.
+        // From now on only runs keep it.
         drop(super::lock(&self.file).take());
         let mut runs = std::mem::take(&mut *super::lock(&self.list));
         self.passes.store(1, Ordering::Relaxed);
@@ -157,8 +157,8 @@ impl SortedRuns {
         if self.spec.setting == Spilling::Deep { DEEP_FAN_IN } else { usize::MAX }
     }
 
-    /// Merges groups of runs that stand one behind the other, until the runs that are left can be merged at
-    /// once or all have been merged.
+    /// Merges groups of consecutive runs, until the remaining runs can be merged at once or all have been
+    /// merged.
     fn pass(&self, runs: Vec<SortedRun>, room: &Room) -> Result<Vec<SortedRun>> {
         let file = Arc::new(TempFile::new(self.spec.context())?);
         let mut done: Vec<SortedRun> = Vec::new();
@@ -166,7 +166,7 @@ impl SortedRuns {
         let mut runs = runs.into_iter().peekable();
         while let Some(first) = runs.next() {
             left = (left.0 - 1, left.1 - first.needs);
-            // What the group needs, and what its result will.
+            // The memory that the group needs, and that its result will need.
             let (mut all, mut most) = (first.needs, first.needs);
             let mut group = vec![first];
             let done_needs = needs(&done);
@@ -195,7 +195,7 @@ impl SortedRuns {
         writer.finish()
     }
 
-    /// What was written and why, once all is done; `None` if nothing was.
+    /// What was written and why, once everything is done; `None` if nothing was.
     pub fn report(&self) -> Option<String> {
         if !self.has_any() {
             return None;
@@ -217,7 +217,7 @@ impl SortedRuns {
     }
 }
 
-/// What may be merged at once.
+/// The runs that may be merged at once.
 struct Room {
     bytes: usize,
     runs: usize,
@@ -225,7 +225,7 @@ struct Room {
 
 impl Room {
     /// True if there is room for so many runs that need so many bytes. Two are merged in any case: if there
-    /// is no memory for them, whoever reserves it says so.
+    /// is no memory for them, reserving it fails.
     fn is_enough(&self, runs: usize, bytes: usize) -> bool {
         runs <= 2 || runs <= self.runs && bytes <= self.bytes
     }

@@ -11,7 +11,7 @@ use entasis_vector::{DataType, ErrorKind, Value};
 /// Column, descending, NULLs first.
 type Keys<'a> = &'a [(usize, bool, bool)];
 
-/// A sort and what it is given.
+/// A sort and its input.
 struct Case<'a> {
     metas: Vec<ColumnMeta>,
     rows: &'a [Vec<Value>],
@@ -22,7 +22,7 @@ struct Case<'a> {
     workers: usize,
 }
 
-/// What came of it.
+/// The outcome of it.
 struct Outcome {
     rows: Result<Vec<Vec<Value>>>,
     notes: Vec<String>,
@@ -69,7 +69,7 @@ impl<'a> Case<'a> {
         expected
     }
 
-    /// Runs it and compares; gives the notes.
+    /// Runs it and compares; returns the notes.
     fn check(&self) -> Vec<String> {
         let outcome = self.run();
         self.compare(&outcome.rows.unwrap());
@@ -141,7 +141,7 @@ fn a_limit_ends_runs_and_the_merge() {
     }
 }
 
-/// Keys in order, in reverse, and each the same, and one that is much longer than others.
+/// Keys in order, in reverse, all equal, and with one that is much longer than the others.
 #[test]
 fn runs_that_do_not_overlap_and_runs_that_are_equal() {
     let metas = vec![column(0, DataType::Int64), column(1, DataType::Varchar), column(2, DataType::Int64)];
@@ -167,7 +167,7 @@ fn runs_that_do_not_overlap_and_runs_that_are_equal() {
     }
 }
 
-/// Types that the other tests have not, and more of them than fit into a code.
+/// Types that the other tests lack, and more of them than fit into a code.
 #[test]
 fn keys_of_all_integer_types() {
     use DataType::{Date, Int8, Int16, UInt8, UInt16, UInt32, UInt64};
@@ -199,7 +199,7 @@ fn keys_of_all_integer_types() {
     }
 }
 
-/// Memory that sorts of these tests need at least.
+/// The least memory that sorts of these tests need.
 const ENOUGH: usize = 512 << 10;
 
 #[test]

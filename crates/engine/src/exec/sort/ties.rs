@@ -3,8 +3,8 @@
 //! After a stretch has been sorted by code, each group of equal codes is put in its order:
 //! - a small group by comparing values;
 //! - a large one, if its code ends within a string, by the next sixteen bytes of that string, and so on: each
-//!   string is fetched once for sixteen bytes and not once a comparison. Whoever shares even the end of the
-//!   string is compared by values, which goes on with the next key.
+//!   string is fetched once for sixteen bytes rather than once per comparison. Rows that agree up to the end
+//!   of the string are compared by values, beginning with the next key.
 
 use super::codes::{Entry, SortCodes, padded};
 use entasis_vector::Result;
@@ -14,13 +14,13 @@ const SMALL_GROUP: usize = 24;
 /// Bytes of a string in one level.
 const LEVEL_BYTES: usize = 16;
 
-/// Settles the ties of one stretch.
+/// Resolves the ties of one stretch.
 pub(super) struct Ties<'a, E> {
     /// How rows became codes.
     pub codes: &'a SortCodes<'a>,
     /// The row id of an entry.
     pub row: &'a (dyn Fn(&E) -> u32 + Sync),
-    /// Fails when the statement is to stop.
+    /// Fails when the statement must stop.
     pub check: &'a (dyn Fn() -> Result<()> + Sync),
 }
 

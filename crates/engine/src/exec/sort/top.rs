@@ -1,10 +1,10 @@
 //! The first rows of an order, in bounded memory.
 //!
-//! A worker keeps up to [`room_for`] rows. When they are full it orders them, keeps the first `limit`, and
+//! A worker keeps up to [`room_for`] rows. When that is full it sorts them, keeps the first `limit`, and
 //! takes the first key of the last of these as a *threshold*: rows whose first key is beyond it cannot be
 //! among the first, so a filter drops them before they are kept. Ties on the first key pass. A worker keeps
-//! its rows in the order in which they came, and each row carries its morsel as a last key, so that equal
-//! rows come out as a full sort would give them.
+//! its rows in order of arrival, and each row carries its morsel as a last key, so that equal rows come out
+//! as a full sort would give them.
 
 use super::run_spec::with_morsel;
 use super::{Ordered, Outcome, SortShared, Stager, lock, order};
@@ -16,8 +16,8 @@ use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::Arc;
 
-/// Rows that a worker keeps at most before it looks which are the first: where each row comes before the last
-/// one, it looks every few chunks only.
+/// The most rows that a worker keeps before it selects the first ones: if every row precedes the last one, it
+/// does so only every few chunks.
 pub fn room_for(limit: usize) -> usize {
     (limit * 2).max(8 * CHUNK_ROWS)
 }
@@ -26,12 +26,12 @@ pub fn room_for(limit: usize) -> usize {
 pub struct TopSink {
     /// As for a full sort.
     pub shared: Arc<SortShared>,
-    /// Rows that are wanted.
+    /// Rows that are needed.
     pub limit: usize,
 }
 
 impl TopSink {
-    /// Columns that rows are kept with: a full sort's, and the morsel.
+    /// Columns kept with the rows: a full sort's, and the morsel.
     fn columns(&self) -> Vec<ColumnMeta> {
         with_morsel(&self.shared.stored)
     }

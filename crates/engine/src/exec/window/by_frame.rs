@@ -2,14 +2,14 @@
 //! rows, or equal rows in it, matter. The states and loops are the aggregation's, with a group for each
 //! frame.
 //!
-//! Rows one behind the other that have the same frame, peers or all of a partition, are one group, so that
-//! frames which do not move are read once. Of others,
-//! - those whose result a few values decide, like medians, find these by [rank](super::ranked);
-//! - those whose states can be copied are put together in a [segment tree](super::state_tree);
-//! - the rest read each frame anew, and take time that goes with the sum of their lengths.
+//! Consecutive rows that have the same frame, peers or all rows of a partition, are one group, so that frames
+//! that do not move are read once. Of the others,
+//! - those whose result depends on a few values, like medians, find these by [rank](super::ranked);
+//! - those whose states can be copied are combined in a [segment tree](super::state_tree);
+//! - the rest read each frame anew, and take time proportional to the sum of the frames' lengths.
 //!
 //! Where states can be copied, a [gap](super::gaps) of a frame is a copy of the states of its blocks.
-//! Elsewhere no frame has gaps.
+//! Otherwise no frame has gaps.
 
 use super::View;
 use super::copied::copied;
@@ -43,31 +43,31 @@ pub struct ByFrame {
     layout: AggregateLayout,
     /// These columns.
     columns: Vec<usize>,
-    /// What the arguments are.
+    /// The physical types of the arguments.
     types: Vec<PhysicalType>,
     /// Only rows where this column is true count.
     filter: Option<usize>,
-    /// Of rows of a frame that are equal in their arguments, only the first counts.
+    /// Of the rows of a frame with equal arguments, only the first counts.
     distinct: bool,
     /// The order in which rows reach the aggregate.
     order: Vec<OrderKey>,
-    /// The aggregate, if few rows of a frame decide its result.
+    /// The aggregate, if its result depends on few rows of a frame.
     decided: Option<Arc<dyn ExternalAggregate>>,
     /// Frames are so short that ranks are found for a chunk of them at a time.
     is_near: bool,
     /// All columns of kept rows.
     metas: Vec<ColumnMeta>,
-    /// The aggregate, if states are to be put together for long frames.
+    /// The aggregate, if states are combined for long frames.
     copied: Option<Arc<dyn ExternalAggregate>>,
-    /// The aggregate, if states could be.
+    /// The aggregate, if its states could be combined.
     can_copy: Option<Arc<dyn ExternalAggregate>>,
     /// The frame.
     pub frame: usize,
 }
 
 impl ByFrame {
-    /// The aggregate `call`, which has neither filter nor order and does not ask for distinct rows, over the
-    /// argument columns `columns` of rows that `metas` describe.
+    /// The aggregate `call`, which has no filter, no order and no DISTINCT, over the argument columns
+    /// `columns` of rows that `metas` describe.
     ///
     /// # Errors
     /// Not supported, for types that an aggregate does not take.
@@ -115,12 +115,12 @@ impl ByFrame {
         })
     }
 
-    /// True if all rows of a frame are needed, and not only states of some of them.
+    /// True if all rows of a frame are needed, rather than states of some of them.
     pub fn reads_all(&self) -> bool {
         self.can_copy.is_none()
     }
 
-    /// Gets ready for the states of the blocks of a stored partition; `None` if they are not needed.
+    /// Prepares for the states of the blocks of a stored partition; `None` if they are not needed.
     ///
     /// # Errors
     /// Those of making states.
@@ -151,12 +151,12 @@ impl ByFrame {
         if own? { Ok(()) } else { Err(not_copied()) }
     }
 
-    /// What comes out.
+    /// The column of the result.
     pub fn output(&self) -> &ColumnMeta {
         &self.layout.results[0].meta
     }
 
-    /// Gets ready for `section`, whose columns `metas` describe.
+    /// Prepares `section`, whose columns `metas` describe.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -257,7 +257,7 @@ impl ByFrame {
         let mut fold = Fold::new(self, ready, view.section, view.context, distinct_frames.len())?;
         let mut members = Vec::new();
         if let Some(tree) = &ready.tree {
-            // Piece by piece, so that rows come in their order.
+            // Piece by piece, to keep the order of rows.
             for i in 0..3 {
                 let pieces = distinct_frames.iter().enumerate();
                 let pieces = pieces.filter_map(|(frame, pieces)| Some((frame as u32, pieces.iter().nth(i)?)));
@@ -295,8 +295,8 @@ impl ByFrame {
         Ranked::new(self.columns[0], &counting, &self.metas, section, range, tasks)
     }
 
-    /// Writes the results for the rows, which few rows of each frame decide. Frames that the same rows decide
-    /// are one group.
+    /// Writes results that depend on few rows of each frame. Frames that depend on the same rows are one
+    /// group.
     fn write_decided(
         &self,
         function: &dyn ExternalAggregate,
@@ -342,26 +342,26 @@ impl ByFrame {
     }
 }
 
-/// What is known of the rows of a section; each list is empty if it does not matter.
+/// What is known about the rows of a section; each list is empty if it is not needed.
 #[derive(Default)]
 pub struct Ready {
     /// Whether the row at a position counts.
     counts: Vec<bool>,
-    /// The number of its arguments among all different ones.
+    /// The number of its arguments among all distinct ones.
     values: Vec<u32>,
     /// Its place in the order in which rows reach the aggregate.
     places: Vec<u32>,
-    /// The ranks of its values, if few rows decide.
+    /// The ranks of its values, if the result depends on few rows.
     ranked: Option<Ranked>,
-    /// States that are put together for long frames.
+    /// States that are combined for long frames.
     tree: Option<StateTree>,
-    /// By gap of the section: the state of its blocks.
+    /// For each gap of the section, the state of its blocks.
     gaps: Option<Mutex<Box<dyn GroupStates>>>,
 }
 
 /// The states of the blocks of a stored partition.
 pub struct BlockStates {
-    /// Locked by whoever adds copies.
+    /// Locked while copies are added.
     states: Mutex<Box<dyn GroupStates>>,
     blocks: u32,
 }
@@ -374,7 +374,7 @@ impl BlockStates {
 }
 
 impl Ready {
-    /// Puts the rows of a frame in their order and leaves only the first of equal ones.
+    /// Sorts the rows of a frame and keeps only the first of equal ones.
     fn arrange(&self, members: &mut Vec<u32>) {
         if !self.values.is_empty() {
             members.sort_unstable_by_key(|&position| (self.values[position as usize], position));
@@ -430,7 +430,7 @@ impl<'a> Fold<'a> {
         states.iter_mut().for_each(|state| state.resize(frames));
         for (state, kept) in states.iter_mut().zip(&layout.states) {
             if let State::External(state) = state {
-                // The groups are there even if no row counts.
+                // The groups exist even if no row counts.
                 let types = if kept.argument.is_some() { &spec.types[..] } else { &[] };
                 let none: Vec<Vector> = types.iter().map(|ty| Vector::new(*ty)).collect();
                 lock(state).update(&none, &[], 0, frames)?;
@@ -468,7 +468,7 @@ impl<'a> Fold<'a> {
         if counts { self.add(self.section.id(position as u32), frame as usize) } else { Ok(()) }
     }
 
-    /// Lets the frames see the rows at these positions, of each frame one stretch at most, by the nodes of
+    /// Feeds the frames the rows at these positions, at most one stretch for each frame, by the nodes of
     /// `tree`.
     ///
     /// # Errors

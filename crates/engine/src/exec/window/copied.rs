@@ -1,4 +1,4 @@
-//! Columns of a section as rows of their own, one behind the other: for what compares or sorts values.
+//! Columns of a section copied to consecutive rows of their own: for code that compares or sorts values.
 
 use super::section::Section;
 use crate::exec::materialized::Materialized;

@@ -1,10 +1,11 @@
 //! Rows that [count](super::counting), numbered.
 //!
-//! For each position there is the number of rows that count before it. So how many do in a stretch is one
-//! difference, and, with a list of the positions that count, where the nth of a stretch is is one look-up.
+//! For each position there is the number of rows that count before it. So the number in a stretch is one
+//! difference, and, with a list of the positions that count, the place of the nth in a stretch is one
+//! look-up.
 //!
-//! A [gap](super::gaps) counts as many rows as all its blocks do; where the nth one is is then looked for
-//! among the counts.
+//! A [gap](super::gaps) counts as many rows as all its blocks do; the nth one is then searched among the
+//! counts.
 
 use super::counting::Counting;
 use super::previous::Previous;
@@ -17,11 +18,11 @@ use std::sync::Arc;
 
 /// See the module.
 pub struct Counted {
-    /// By position, and the number of all behind the last one.
+    /// The counts by position, and the total after the last one.
     before: Vec<u32>,
-    /// The positions that count, if they were asked for and there are no gaps.
+    /// The positions that count, if they are needed and there are no gaps.
     positions: Vec<u32>,
-    /// What gaps count.
+    /// The counts of gaps.
     blocks: Option<Arc<BlockCounts>>,
 }
 
@@ -48,7 +49,8 @@ impl BlockCounts {
 }
 
 impl Counted {
-    /// Finds the rows of `section` that count, and their positions if `lists`. `blocks` says what gaps count.
+    /// Finds the rows of `section` that count, and their positions if `lists`. `blocks` has the counts of
+    /// gaps.
     ///
     /// # Errors
     /// Those of `tasks`.

@@ -1,5 +1,5 @@
-//! Which rows count: those whose argument is not NULL, for which a filter is true, and of equal ones only the
-//! first of the partition, if that is asked for.
+//! Which rows count: those whose argument is not NULL, for which a filter is true, and, on request, of equal
+//! ones only the first of the partition.
 
 use super::previous::Previous;
 use super::scan::fill;
@@ -15,7 +15,7 @@ pub struct Counting {
     pub args: Vec<usize>,
     /// Those where this column is true.
     pub filter: Option<usize>,
-    /// Of the rows of a partition that count and are equal in `args` only the first.
+    /// Of the rows of a partition that count and are equal in `args`, only the first.
     pub distinct: bool,
 }
 
@@ -65,7 +65,7 @@ fn only_valid(vector: &Vector, counts: &mut [bool]) {
 }
 
 /// The values of `column` in all rows of `section`, converted; `none` in rows that do not count. So many of
-/// `none` come first.
+/// `none` precede them.
 ///
 /// # Errors
 /// Those of `tasks`.

@@ -1,9 +1,9 @@
 //! Counts and sums of the distinct values of frames that move at both ends.
 //!
-//! A value is new in a frame where its [equal row before](super::previous) is not in the frame. So what
-//! counts of a frame are the rows whose number, the position of that row plus one, is not above the frame's
-//! start: a question to a [wavelet matrix](super::wavelet). For sums it keeps, level by level, the sums of
-//! the values that go with the zeros.
+//! A value is new in a frame where its [equal row before](super::previous) is not in the frame. So the rows
+//! of a frame that count are those whose number, the position of that row plus one, is not above the frame's
+//! start: a query to a [wavelet matrix](super::wavelet). For sums it keeps, level by level, the sums of the
+//! values that go with the zeros.
 
 use super::frame::Frames;
 use super::previous::Previous;
@@ -14,30 +14,30 @@ use crate::exec::window::counting::{Counting, read};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Vector};
 
-/// No value that is summed has a larger magnitude: then sums of a section's values have 64 bits.
+/// The largest magnitude of summed values for which sums of a section fit in 64 bits.
 pub const MOST: u128 = 1 << 31;
 
-/// Values whose distinct ones count.
+/// Values of which the distinct ones count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DistinctSpec {
     /// Their column.
     pub column: usize,
     /// The rows that count.
     pub counting: Counting,
-    /// They are added up.
+    /// True if they are summed.
     pub sums: bool,
 }
 
 /// See the module.
 pub struct DistinctFrames {
     numbers: Wavelet,
-    /// By level, and last of all rows in their order: the sum of the values that go with the zeros before a
-    /// position. None if values are not added up.
+    /// By level, and last for all rows in their order: the sum of the values that go with the zeros before a
+    /// position. Empty if values are not summed.
     sums: Vec<Vec<i64>>,
 }
 
 impl DistinctFrames {
-    /// Gets ready for the values in `section`, all columns of which `metas` describe.
+    /// Prepares the values in `section`, whose columns `metas` describe.
     ///
     /// # Errors
     /// Internal, for values that are no integers; those of `tasks`.

@@ -1,5 +1,5 @@
-//! Finding [equal rows](super::previous): rows are put in the order of the columns by the sort's own code;
-//! equal ones then stand side by side, in the order of their positions.
+//! Finds [equal rows](super::previous): the code of the sort orders the rows by the columns; equal ones are
+//! then adjacent, in the order of their positions.
 
 use super::copied::copied;
 use super::counting::Counting;
@@ -37,8 +37,8 @@ impl Previous {
         Ok(Previous { positions })
     }
 
-    /// By position that of the equal row before it, plus one, and 0 without one; of a row that does not
-    /// count, a number above all positions.
+    /// By position, the position of the equal row before it plus one, or 0 without one; for a row that does
+    /// not count, a number above all positions.
     ///
     /// # Errors
     /// Internal, if a filter cannot be read.

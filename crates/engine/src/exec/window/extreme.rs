@@ -1,12 +1,12 @@
 //! `min`, `max`, `bool_and` and `bool_or` over frames.
 //!
-//! Numbers of up to 64 bits are compared as ordinals, `i64`s whose order is theirs; what is wanted is always
-//! the least, so that for a maximum they are inverted. All else is compared row by row, and an extreme is the
-//! row that has it. Either way frames that begin with their partitions take the extreme of all rows so far,
-//! others fold a segment tree. Whether a frame has a value at all is a matter of counting.
+//! Numbers of up to 64 bits are compared as ordinals, `i64`s of the same order; the code always finds the
+//! least, so ordinals are inverted for a maximum. All else is compared row by row, and an extreme is the row
+//! that has it. Either way, frames that begin with their partitions take the extreme of all rows so far,
+//! others fold a segment tree. A count tells whether a frame has a value at all.
 //!
-//! A [gap](super::gaps) has the extreme of its blocks: an ordinal, or a row that is copied behind those of
-//! the section.
+//! A [gap](super::gaps) has the extreme of its blocks: an ordinal, or a row that is copied after those of the
+//! section.
 
 use super::View;
 use super::copied::copied;
@@ -22,14 +22,14 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, Vector};
 use std::cmp::Ordering;
 
-/// Values of which the least or the largest is wanted.
+/// Values of which the least or the largest is sought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtremeSpec {
     /// Their column.
     pub column: usize,
     /// The rows that count.
     pub counting: Counting,
-    /// The largest is wanted.
+    /// True for the largest.
     pub largest: bool,
     /// All frames begin with their partitions and have no holes.
     pub running: bool,
@@ -39,11 +39,11 @@ pub struct ExtremeSpec {
 pub enum BlockExtremes {
     /// Ordinals.
     Ordinals(Vec<i64>),
-    /// Values, or nothing of blocks without any.
+    /// Values, or NULL for blocks without any.
     Rows(Vec<u32>, Box<Materialized>),
 }
 
-/// The same, of any blocks that follow one another.
+/// The same, for any consecutive blocks.
 pub enum GapExtremes {
     /// Ordinals.
     Ordinals(Tree<i64>),
@@ -52,7 +52,7 @@ pub enum GapExtremes {
 }
 
 impl BlockExtremes {
-    /// Of no blocks yet, of values that `meta` describes.
+    /// Extremes of no blocks yet, of values that `meta` describes.
     pub fn new(meta: &ColumnMeta) -> BlockExtremes {
         if is_ordinal(meta.physical) {
             return BlockExtremes::Ordinals(Vec::new());
@@ -79,7 +79,7 @@ impl BlockExtremes {
         }
     }
 
-    /// All blocks are there; `largest` as in the spec.
+    /// Completes the extremes once all blocks are added; `largest` as in the spec.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -130,7 +130,7 @@ impl<T: Copy + Send + Sync> Least<T> {
         Ok(Least::Running(values))
     }
 
-    /// The extreme of the frame of row `row`; `none` of no rows.
+    /// The extreme of the frame of row `row`; `none` for no rows.
     fn of(&self, frames: &Frames, row: usize, none: T, least: impl Fn(T, T) -> T) -> T {
         match self {
             Least::Running(values) => match frames.ends[row] {
@@ -167,11 +167,11 @@ pub struct ExtremeFrames {
 
 enum Values {
     Ordinals(Least<i64>),
-    /// Rows of the values of the section.
+    /// The rows of the section's values.
     Rows(Least<u32>, Box<KeptValues>),
 }
 
-/// The values of a section by position, and behind them those of its gaps.
+/// The values of a section by position, followed by those of its gaps.
 struct KeptValues {
     rows: Materialized,
     /// Positions.
@@ -198,8 +198,8 @@ impl KeptValues {
 const NONE: u32 = Materialized::NO_ROW;
 
 impl ExtremeFrames {
-    /// Gets ready for the extremes of the values in `section`, all columns of which `metas` describe.
-    /// `blocks` knows those of gaps.
+    /// Prepares the extremes of the values in `section`, whose columns `metas` describe. `blocks` has those
+    /// of gaps.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -295,7 +295,7 @@ fn better(rows: &Materialized, largest: bool, position: impl Fn(u32) -> u32, a: 
     }
 }
 
-/// True if values that are held so are compared as ordinals.
+/// True if values of this physical type are compared as ordinals.
 fn is_ordinal(physical: PhysicalType) -> bool {
     !matches!(physical, PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval)
 }
@@ -303,16 +303,16 @@ fn is_ordinal(physical: PhysicalType) -> bool {
 /// A call for the extreme of a frame.
 #[derive(Debug)]
 pub struct FrameExtreme {
-    /// The state that knows the extremes.
+    /// The state that has the extremes.
     pub state: usize,
-    /// Which rows count, if not all do: the state.
+    /// The state that tells which rows count, if not all do.
     pub counted: Option<usize>,
     /// The frame.
     pub frame: usize,
 }
 
 impl ExtremeFrames {
-    /// Writes the extremes of the frames, values that are held as `physical`.
+    /// Writes the extremes of the frames, values of the type `physical`.
     pub fn write(
         &self,
         counted: Option<&Counted>,
@@ -366,8 +366,7 @@ fn flip(v: u64) -> i64 {
     (v ^ 1 << 63) as i64
 }
 
-/// The place of a float in SQL's order, of which it can be had again: the negative zero comes before the
-/// other.
+/// The place of a float in SQL's order, from which it can be recovered: the negative zero precedes the other.
 fn ordinal(v: f64) -> i64 {
     let bits = if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() } as i64;
     if bits < 0 { bits ^ i64::MAX } else { bits }

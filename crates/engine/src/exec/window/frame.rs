@@ -1,8 +1,8 @@
 //! Frames: from bounds as a call writes them to the positions of rows.
 //!
-//! A frame is a stretch of positions within its row's partition, `start..end`, which may be empty, without a
+//! A frame is a stretch of positions within its row's partition, `start..end`, which may be empty, minus a
 //! hole if some rows are excluded: its *pieces* are the stretches that are left, at most three, ascending.
-//! Bounds in rows and in groups of peers are sums; bounds by value are looked for among the keys
+//! Bounds in rows and in groups of peers are sums; bounds by value are searched among the keys
 //! ([`super::range`]).
 
 use super::operand::{Operand, bad_offset};
@@ -23,7 +23,7 @@ pub struct FrameSpec {
     pub end: BoundSpec,
     /// Rows between them that do not count.
     pub exclude: Exclude,
-    /// The key that offsets are differences of, if they are.
+    /// The key whose differences are offsets, if they are by value.
     pub range: Option<RangeSpec>,
 }
 
@@ -32,11 +32,11 @@ pub struct FrameSpec {
 pub enum BoundSpec {
     /// The first row of the partition.
     UnboundedPreceding,
-    /// So much before the current row.
+    /// An offset before the current row.
     Preceding(Operand),
     /// The current row.
     CurrentRow,
-    /// So much behind it.
+    /// An offset after it.
     Following(Operand),
     /// The last row of the partition.
     UnboundedFollowing,
@@ -66,7 +66,7 @@ impl FrameSpec {
         usize::try_from(rows.max(0)).ok().filter(|_| self.units == FrameUnits::Rows)
     }
 
-    /// True if some bound, or some hole, is a matter of peers.
+    /// True if some bound, or some hole, depends on peers.
     pub fn needs_peers(&self) -> bool {
         let bounds = [&self.start, &self.end];
         let by_peers = |bound: &&BoundSpec| {
@@ -83,7 +83,7 @@ impl FrameSpec {
         is_whole && self.exclude == Exclude::NoOthers
     }
 
-    /// True if bounds are looked for by value.
+    /// True if bounds are by value.
     pub fn is_by_value(&self) -> bool {
         self.units == FrameUnits::Range && (self.start.has_offset() || self.end.has_offset())
     }
@@ -96,8 +96,8 @@ pub struct Frames {
     pub starts: Vec<u32>,
     /// Where it ends; not before it begins.
     pub ends: Vec<u32>,
-    /// What is between that does not count: the holes of the frames, and whether the current row fills a part
-    /// of its hole again.
+    /// The rows between that do not count: the holes of the frames, and whether the current row counts in
+    /// spite of its hole.
     holes: Option<Holes>,
     offsets: Vec<Option<i128>>,
     searched: RangeSearch,
@@ -107,7 +107,7 @@ pub struct Frames {
 struct Holes {
     starts: Vec<u32>,
     ends: Vec<u32>,
-    /// The position of the first row, if the current row is in its frame for all that.
+    /// The position of the first row, if the current row is in its frame nevertheless.
     kept_from: Option<u32>,
 }
 
@@ -137,7 +137,7 @@ impl Pieces {
 }
 
 impl Frames {
-    /// Finds the frames of the rows at `places`. `keys` are there if bounds are looked for by value.
+    /// Finds the frames of the rows at `places`. `keys` are present if bounds are by value.
     ///
     /// # Errors
     /// Input, if an offset is NULL or negative.
@@ -181,7 +181,7 @@ impl Frames {
         self.holes.is_none()
     }
 
-    /// What counts of the frame of row `row`, counted from the first one.
+    /// The pieces of the frame of row `row`, counted from the first row.
     #[inline]
     pub fn pieces(&self, row: usize) -> Pieces {
         let (start, end) = (self.starts[row], self.ends[row]);

@@ -1,9 +1,9 @@
 //! Rows of a [stored partition](super::stored_partition) that a section leaves out.
 //!
-//! A section of a stored partition consists of some of its blocks, and of *gaps*: each stands for the blocks
-//! between two that are there and takes one position, where the first row of the gap is. So no position
-//! means a row deeper in a gap; whoever looks for one notes the *missed* block, goes on with any position,
-//! and is asked again when the block is there ([`super::part`]).
+//! A section of a stored partition consists of some of its blocks, and of *gaps*: each stands for the missing
+//! blocks between two loaded ones and takes one position, that of the first row of the gap. So no position
+//! stands for a row deeper in a gap; a search for one records the *missed* block, continues with an arbitrary
+//! position, and is repeated when the block is loaded ([`super::part`]).
 //!
 //! Positions count a gap once, *rows* count all that it stands for. Without gaps they are the same.
 
@@ -12,11 +12,12 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the rows of a stored partition are: by block, in the order of the partition.
+/// The index of a stored partition: where its rows are, by block, in order.
 pub struct BlockIndex {
-    /// The first row of each block, and the number of all rows.
+    /// The first row of each block, and the total number of rows.
     starts: Vec<u64>,
-    /// How many groups of peers begin before each block, and how many there are. All 0 if nobody asks.
+    /// How many groups of peers begin before each block, and their total number. All 0 if they are not
+    /// needed.
     groups: Vec<u64>,
     /// Whether a group of peers begins with the first row of each block.
     begins: Vec<bool>,
@@ -49,7 +50,7 @@ impl BlockIndex {
     pub fn groups(&self) -> u64 {
         self.groups[self.blocks()]
     }
-    /// The first row of a block; the number of rows behind the last block.
+    /// The first row of a block; after the last block, the number of rows.
     pub fn start(&self, block: usize) -> u64 {
         self.starts[block]
     }
@@ -96,22 +97,22 @@ pub struct Gaps {
     stretches: Vec<BlockStretch>,
     /// Its positions.
     len: u32,
-    /// Blocks that somebody looked for.
+    /// Blocks that searches have missed.
     missed: Mutex<BTreeSet<usize>>,
 }
 
-/// Blocks that are there, or a gap.
+/// Loaded blocks, or a gap.
 pub struct BlockStretch {
     /// Its first position.
     pub position: u32,
     /// Its blocks.
     pub blocks: Range<usize>,
-    /// They are not there.
+    /// True if it is a gap.
     pub is_gap: bool,
 }
 
 impl Gaps {
-    /// A section that has these blocks of `index`, at least one.
+    /// A section of these blocks of `index`, at least one.
     pub fn new(index: Arc<BlockIndex>, there: &BTreeSet<usize>) -> Gaps {
         let mut stretches: Vec<BlockStretch> = Vec::new();
         let mut position = 0;
@@ -149,7 +150,7 @@ impl Gaps {
         self.len as usize
     }
 
-    /// The row at a position, a gap's first one; the number of rows behind the last position.
+    /// The row at a position, for a gap its first one; after the last position, the number of rows.
     pub fn row(&self, position: u32) -> u64 {
         if position >= self.len {
             return self.index.rows();
@@ -159,8 +160,8 @@ impl Gaps {
         self.index.start(stretch.blocks.start) + u64::from(position - stretch.position)
     }
 
-    /// The position of a row; that of its gap, whose block is missed, if it is in one. Behind the last row
-    /// the number of positions.
+    /// The position of a row; if it is in a gap, the gap's position, and its block is missed. After the last
+    /// row, the number of positions.
     pub fn position(&self, row: u64) -> u32 {
         if row >= self.index.rows() {
             return self.len;
@@ -175,7 +176,7 @@ impl Gaps {
         stretch.position + within as u32
     }
 
-    /// The position of a block's first row, which is there.
+    /// The position of a loaded block's first row.
     pub fn position_of_block(&self, block: usize) -> usize {
         self.position(self.index.start(block)) as usize
     }
@@ -198,12 +199,12 @@ impl Gaps {
         self.within(position..position + 1).next().map(|(_, blocks)| blocks)
     }
 
-    /// Notes that these blocks are wanted.
+    /// Records that these blocks are missed.
     pub fn miss(&self, blocks: impl IntoIterator<Item = usize>) {
         self.missed.lock().unwrap_or_else(PoisonError::into_inner).extend(blocks);
     }
 
-    /// The blocks that were wanted, from now on none.
+    /// Takes the blocks that were missed.
     pub fn take_missed(&self) -> BTreeSet<usize> {
         std::mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,8 +1,8 @@
-//! Rows in order: what sections are stretches of.
+//! Rows in order, of which sections are stretches.
 //!
-//! Where there is memory for a column more, columns are brought to the order of the rows one after the other,
-//! each by all workers. Then whatever reads rows one behind the other, and all of a window does, finds their
-//! values so. Rows that have become [tuples](crate::exec::tuple) stay as they are and are looked up.
+//! Where there is memory for one more column, the columns are permuted to the order of the rows one after the
+//! other, each by all workers. Then sequential reads of rows, as a window's are, read values sequentially.
+//! Rows that have become [tuples](crate::exec::tuple) stay as they are and are looked up.
 
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Tasks;
@@ -20,12 +20,12 @@ pub struct KeptOrder {
 }
 
 impl KeptOrder {
-    /// Rows that stand in their order, with the ids 0, 1, 2, …
+    /// Rows that are in order, with the ids 0, 1, 2, …
     pub fn in_place(rows: Materialized) -> KeptOrder {
         KeptOrder { len: rows.rows(), rows, order: Vec::new() }
     }
 
-    /// Rows whose order is known, and for which there is this memory.
+    /// Rows whose order is known, with the memory reserved for them.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -48,7 +48,7 @@ impl KeptOrder {
         &self.rows
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.len
     }

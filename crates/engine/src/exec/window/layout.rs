@@ -1,10 +1,10 @@
-//! The layout of a window: which columns rows are kept with, what is prepared for a section, and how calls
-//! are read off it.
+//! The layout of a window: which columns are kept with the rows, what is prepared for a section, and how
+//! calls are computed from it.
 //!
 //! Calls are taken apart so that nothing is kept or prepared twice:
-//! - keys, arguments, filters and offsets are columns, in which equal expressions stand once; constants that
-//!   a function takes as they are, offsets and numbers of buckets, are no columns;
-//! - calls with the same frame find its bounds once;
+//! - keys, arguments, filters and offsets are columns, one for equal expressions; constants that a function
+//!   takes as they are, offsets and numbers of buckets, are no columns;
+//! - calls with the same frame share its bounds;
 //! - calls that need the same counts, sums or extremes share one *state*.
 //!
 //! | call | how |
@@ -41,25 +41,25 @@ use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result, Value};
 
 /// How a window works. Made once, shared by all workers.
 pub struct WindowLayout {
-    /// What rows are kept with: columns that come out, then what functions read. Decimals may be wider than
-    /// what computes them gives.
+    /// The columns kept with the rows: output columns, then those that functions read. Decimals may be wider
+    /// than the expressions that compute them.
     pub stored: Vec<ColumnMeta>,
-    /// How many come out.
+    /// The number of output columns.
     pub passed: usize,
-    /// The order in which rows are kept: partitions one behind the other, each in its order.
+    /// The order in which rows are kept: partition by partition, each in its order.
     pub keys: Vec<SortKey>,
     /// The columns that a partition's rows agree in.
     pub partition: Vec<usize>,
-    /// The columns that peers agree in; `None` if nobody asks for them.
+    /// The columns that peers agree in; `None` if peers are not needed.
     pub peers: Option<Vec<usize>>,
     /// All frames.
     pub frames: Vec<FrameSpec>,
     /// All states.
     pub states: Vec<WindowState>,
-    /// The calls, each with what comes out.
+    /// The calls, each with the column of its result.
     pub calls: Vec<(ColumnMeta, Call)>,
-    /// Of these, those that need all rows of their frames, and not only what some of them come to: the name
-    /// of the function, and the frame.
+    /// The calls that need all rows of their frames, rather than summaries of some of them: the name of the
+    /// function, and the frame.
     pub readers: Vec<(String, usize)>,
     /// Only the first rows of partitions come out.
     pub top: Option<Top>,
@@ -72,9 +72,9 @@ pub struct WindowLayout {
 pub enum WindowState {
     /// Rows that count, and where they are.
     Counted {
-        /// Which.
+        /// Which rows count.
         counting: Counting,
-        /// Where they are is asked for.
+        /// True if their positions are needed.
         lists: bool,
     },
     /// Sums.
@@ -117,17 +117,17 @@ pub enum Call {
         state: usize,
         /// The frame.
         frame: usize,
-        /// What comes out; the state of a sum is this one.
+        /// The column of the result; the state of a sum is this one.
         result: AdditiveResult,
     },
     /// Any aggregate.
     ByFrame(Box<ByFrame>),
 }
 
-/// The ids of columns that only a window reads begin here, so that they are nobody else's.
+/// The ids of columns that only a window reads begin here, so that they are unique.
 const FIRST_OWN_ID: u32 = 1 << 31;
 
-/// Columns that rows are to be kept with.
+/// Collects the columns that are kept with the rows.
 struct KeptOrder {
     exprs: Vec<(ColumnId, Expr)>,
     passed: usize,
@@ -190,8 +190,8 @@ impl KeptOrder {
 }
 
 impl WindowLayout {
-    /// Takes `window` apart: its `calls` over rows of `input`, of which those columns come out for which
-    /// `passes` holds. Also what computes the columns that rows are kept with.
+    /// Decomposes `window`: its `calls` over rows of `input`, of which the columns that `passes` accepts come
+    /// out. Also returns what computes the columns that are kept with the rows.
     ///
     /// # Errors
     /// Those of compiling the expressions; not supported, for types and clauses that a function does not
@@ -285,7 +285,7 @@ impl WindowLayout {
         }
     }
 
-    /// Memory that a row of a section takes besides its columns, at most, strings apart.
+    /// The most memory that a row of a section takes besides its columns, without strings.
     pub fn prepared_bytes(&self) -> usize {
         let state = |state: &WindowState| match state {
             WindowState::Counted { .. } => 8,
@@ -300,8 +300,7 @@ impl WindowLayout {
         states + calls + keys + if self.peers.is_some() { 8 } else { 0 }
     }
 
-    /// The rows that are enough, if only the first ones of partitions come out and nothing is asked of the
-    /// others.
+    /// The rows that are enough, if only the first ones of partitions come out and the others are not needed.
     pub fn firsts(&self) -> Option<Firsts> {
         let looks_no_further = |(_, call): &(_, Call)| match call {
             Call::Ranking(ranking) => !ranking.needs_all(),
@@ -376,7 +375,7 @@ impl WindowLayout {
         let running = self.frames[frame].is_running();
         let is_extreme = matches!(function, F::Min | F::Max | F::BoolAnd | F::BoolOr);
         let is_any = matches!(function, F::AnyValue);
-        // Neither order nor equal values change them.
+        // Neither the order nor equal values affect them.
         let distinct = call.distinct && !is_extreme && !is_any;
         let ordered = !parts.order.is_empty() && matches!(function, F::External(_) | F::AnyValue);
         let is_external = matches!(function, F::External(_));
@@ -492,7 +491,7 @@ impl WindowLayout {
         Ok((meta, own))
     }
 
-    /// The rows whose value is not NULL, if others are to be passed over.
+    /// The rows whose value is not NULL, if others are to be ignored.
     fn values_of(&mut self, column: usize, ignore_nulls: bool) -> Option<usize> {
         let counting = Counting { args: vec![column], filter: None, distinct: false };
         let passes_over = ignore_nulls && self.stored[column].nullable;
@@ -519,7 +518,7 @@ impl WindowLayout {
 struct Parts<'a> {
     id: ColumnId,
     call: &'a WindowCall,
-    /// Arguments; of `lag` and `lead` the value and the default.
+    /// Arguments; for `lag` and `lead` the value and the default.
     args: Vec<usize>,
     /// An argument that may be a constant.
     operand: Option<Operand>,

@@ -3,25 +3,23 @@
 //! ```text
 //! chunk → columns that functions read → sort → sections of whole partitions → states → results, a chunk at a time
 //! ```
-//! 1. [`layout`] takes the calls apart, once.
+//! 1. [`layout`] decomposes the calls, once.
 //! 2. Rows are kept and put in order as a [sort](crate::exec::sort) does: by the partition's keys, then by
-//!    its order. Columns are [brought to it](kept). So rows that come in that order cost no more than to see
-//!    it, and what there is no memory for goes to temporary files.
-//! 3. Rows that are not all of one partition are cut into [sections](section) of whole partitions, a few ten
-//!    thousand rows each.
-//! 4. A worker takes a section, [prepares](prepared) what its calls need of it (counts, sums, trees), and
-//!    gives its rows chunk by chunk. Time does not depend on how long frames are, but for aggregates that are
+//!    its order. Columns are [permuted to it](kept). So rows that come in that order cost only the check, and
+//!    rows for which there is no memory go to temporary files.
+//! 3. Rows of several partitions are cut into [sections](section) of whole partitions, some ten thousand rows
+//!    each.
+//! 4. A worker takes a section, [prepares](prepared) what its calls need (counts, sums, trees), and outputs
+//!    its rows chunk by chunk. Time does not depend on the length of frames, except for aggregates that are
 //!    computed [frame by frame](by_frame).
 //! 5. Where there are few partitions, so that workers would wait for each other, all of them prepare the
 //!    large ones together at the end of the sink, and then share their rows.
 //!
-//! Rows come out partition by partition, each in its order. Peers are in the order in which the input had
-//! them.
+//! Rows come out partition by partition, each in its order. Peers keep the order of the input.
 //!
 //! Where rows are in files, or fill the memory, sections are formed [one after the other](stream). A
 //! partition that does not fit is [stored](stored_partition) block by block and computed [in parts](part):
-//! what lies between the rows that matter to a part are [gaps](gaps), of which only is known what their rows
-//! [come to](summaries).
+//! between the rows that matter to a part are [gaps](gaps), of which only [summaries](summaries) are known.
 
 mod by_frame;
 mod copied;
@@ -76,26 +74,26 @@ use std::ops::Range;
 use std::sync::Arc;
 use stream::{Held, Lack, Next, RowsInOrder, Stream, is_lack};
 
-/// Chunks from which on a section is not given another partition.
+/// Chunks from which on a section gets no further partition.
 const SECTION_CHUNKS: usize = 16;
 /// Chunks of a partition from which on all workers may take part in it.
 const LARGE_CHUNKS: usize = 64;
-/// Partitions that are larger than the rows of so many for each worker are each prepared by all.
+/// All workers prepare a partition together if it exceeds one of so many equal parts of all rows per worker.
 const PARTS: usize = 4;
 
-/// What a function looks at: some rows of a section.
+/// The input of a function: some rows of a section.
 pub struct View<'a> {
     /// The section.
     section: &'a Section,
-    /// Where the rows stand.
+    /// The places of the rows.
     places: &'a Places,
-    /// By frame: those of the rows.
+    /// By frame, the frames of the rows.
     frames: &'a [Frames],
     /// The statement.
     context: &'a QueryContext,
 }
 
-/// The operator that gives the rows of its input, which are as `layout` keeps them, with the columns of its
+/// The operator that returns the rows of its input, which are as `layout` keeps them, with the columns of its
 /// calls.
 ///
 /// # Errors
@@ -122,7 +120,7 @@ pub(crate) fn window(
 /// What all workers share.
 struct Shared {
     layout: WindowLayout,
-    /// What keeps the rows and puts them in order.
+    /// Keeps the rows and sorts them.
     sort: Arc<Sort>,
     context: QueryContext,
     recorder: Arc<Recorder>,
@@ -140,15 +138,15 @@ enum Ready {
         next: AtomicUsize,
         _memory: Reservation,
     },
-    /// Rows that are taken one section, or part of a partition, after the other.
+    /// Rows that are taken section by section, or in parts of a partition.
     Streamed(Box<Mutex<Stream>>),
 }
 
-/// What a worker takes at a time.
+/// A morsel: what a worker takes at a time.
 enum Morsel {
     /// Whole partitions, of these numbers.
     Section(Range<usize>),
-    /// Some rows of a section that is prepared.
+    /// Some rows of a prepared section.
     Part(Arc<Prepared>, Range<usize>),
 }
 
@@ -232,7 +230,7 @@ impl Shared {
         Ok(Ready::InMemory { rows, partitions, morsels, next: AtomicUsize::new(0), _memory: memory })
     }
 
-    /// The next rows that a worker is to give; `None` at the end. `alone` does what is left to be done.
+    /// The next rows that a worker is to output; `None` at the end. `alone` does the rest of the work.
     fn take(&self, alone: &Alone<'_>) -> Result<Option<Taken>> {
         let layout = &self.layout;
         match self.ready.get().ok_or_else(|| Error::internal("a window is not finished"))? {
@@ -263,7 +261,7 @@ impl Shared {
         }
     }
 
-    /// The same of rows that are streamed.
+    /// The same for rows that are streamed.
     fn take_streamed(&self, stream: &Mutex<Stream>, alone: &Alone<'_>) -> Result<Option<Taken>> {
         let layout = &self.layout;
         let enough = self.section_rows();
@@ -298,7 +296,7 @@ impl Shared {
         }
     }
 
-    /// Rows from which on a section is not given another partition.
+    /// Rows from which on a section gets no further partition.
     fn section_rows(&self) -> usize {
         SECTION_CHUNKS * self.context.settings.chunk_rows
     }
@@ -356,11 +354,11 @@ impl Source for WindowSource {
 struct Taken {
     number: u64,
     prepared: Arc<Prepared>,
-    /// The rows that are still to be given.
+    /// The rows that are still to be output.
     left: Range<usize>,
-    /// That of rows which are this section's alone.
+    /// The memory of rows that belong to this section alone.
     _memory: Reservation,
-    /// That it was taken, if it is streamed.
+    /// The record that it was taken, if it is streamed.
     _held: Option<Held>,
 }
 

@@ -1,4 +1,4 @@
-//! What a function is given besides its first argument: an offset, a number of buckets. Mostly a constant,
+//! What a function takes besides its first argument: an offset, a number of buckets. It is mostly a constant,
 //! which is not kept with every row.
 
 use super::section::Section;
@@ -15,7 +15,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Its values at `positions`, integers, one behind the other.
+    /// Its values at `positions`, integers, in order.
     ///
     /// # Errors
     /// Internal, if they are no integers.
@@ -136,7 +136,7 @@ fn blank<T>(vector: &Vector, values: &mut [Option<T>]) {
     }
 }
 
-/// What is said of an offset that makes no frame.
+/// The error of an offset that is NULL or negative.
 pub fn bad_offset() -> Error {
     Error::input("the offset of a window frame must not be NULL or negative")
         .with_hint("write PRECEDING for rows before the current one, FOLLOWING for those behind it")

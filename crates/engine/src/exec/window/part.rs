@@ -1,16 +1,16 @@
-//! Some rows of a [stored partition](super::stored_partition) with all that their results depend on.
+//! Some rows of a [stored partition](super::stored_partition) with everything that their results depend on.
 //!
-//! A frame's inside is never read, only its ends: what lies between is known from summaries. So a part has
-//! the blocks of its own rows, and those in which a frame of theirs begins or ends, or a row is that a
-//! function gives; everything else is [gaps](super::gaps). Which blocks these are is found by trying:
+//! The inside of a frame is never read, only its ends: the rest is known from summaries. So a part has the
+//! blocks of its own rows, those in which one of their frames begins or ends, and those with a row that a
+//! function returns; everything else is [gaps](super::gaps). Which blocks these are is found by trial:
 //! 1. The blocks that are certain are loaded: the part's own, and those where their peers begin and end.
-//! 2. Bounds of frames are looked for, then rows that functions give. If some are in gaps, their blocks are
-//!    loaded too, and that again.
-//! 3. What functions need is prepared, as for any section: a gap counts as one row that is worth all of its
+//! 2. Bounds of frames are searched, then rows that functions return. If some are in gaps, their blocks are
+//!    loaded too, and the step is repeated.
+//! 3. What functions need is prepared, as for any section: a gap counts as one row that stands for all its
 //!    rows.
 //!
 //! Functions that need all rows of their frames, like medians and those of distinct values, miss the blocks
-//! of all gaps in them. So all is well as long as these rows fit into memory, and an error otherwise.
+//! of all gaps in them. So these rows must fit into memory; otherwise there is an error.
 //!
 //! Parts do not depend on each other: workers compute them in any order.
 
@@ -30,13 +30,13 @@ use std::sync::Arc;
 
 /// See the module.
 pub struct WindowPart {
-    /// The section, with what is prepared.
+    /// The prepared section.
     pub prepared: Arc<Prepared>,
     /// The positions of the part's rows.
     pub rows: Range<usize>,
-    /// How many blocks it has.
+    /// The number of its blocks.
     pub blocks: usize,
-    /// That of its rows.
+    /// The memory of its rows.
     pub memory: Reservation,
 }
 
@@ -85,19 +85,18 @@ impl WindowPart {
     }
 }
 
-/// What is looked for: each only when the one before is there, since it depends on it.
+/// What is searched: each step depends on the blocks of the one before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     /// The bounds of frames.
     Bounds,
-    /// The rows that functions give, and all rows of frames, for those that need them.
+    /// The rows that functions return, and all rows of frames, for functions that need them.
     Rows,
-    /// The rows that functions give, of those that count: `prepared` is complete.
+    /// The rows that functions return among those that count: `prepared` is complete.
     CountedRows,
 }
 
-/// Looks for what the results of `rows` depend on. Adds blocks that are missed to `blocks`; true if there are
-/// none.
+/// Searches what the results of `rows` depend on. Adds missed blocks to `blocks`; true if there are none.
 fn look(
     prepared: &Prepared,
     layout: &WindowLayout,
@@ -155,7 +154,7 @@ fn look(
     Ok(is_complete)
 }
 
-/// Says of a lack of memory which function needs it.
+/// Names, in an error of lack of memory, the function that needs it.
 fn explain(
     error: Error,
     partition: &StoredPartition,

@@ -1,4 +1,4 @@
-//! A section with all that its calls need, and the results of some of its rows.
+//! A section with everything that its calls need, and the results of some of its rows.
 
 use super::View;
 use super::by_frame::Ready;
@@ -25,14 +25,14 @@ pub struct Prepared {
     /// The rows.
     pub section: Section,
     states: Vec<State>,
-    /// By frame: the keys, if bounds are looked for by value.
+    /// By frame, the keys, if bounds are by value.
     keys: Vec<Option<RangeKeys>>,
-    /// By call: what it knows of the rows, if it is computed frame by frame.
+    /// By call, what it knows about the rows, if it is computed frame by frame.
     ready: Vec<Option<Ready>>,
     memory: Reservation,
 }
 
-/// What a [`WindowState`] has become.
+/// A [`WindowState`] of the section.
 enum State {
     Counted(Counted),
     Sums(Sums),
@@ -67,7 +67,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Prepares what frames are found by; what gaps of `section` come to is in `summaries`.
+    /// Prepares what is needed to find frames; the gaps of `section` have their `summaries`.
     ///
     /// # Errors
     /// As for `new`.
@@ -93,7 +93,7 @@ impl Prepared {
         Ok(Prepared { section, states: Vec::new(), keys, ready: Vec::new(), memory })
     }
 
-    /// Prepares all the rest.
+    /// Prepares the rest.
     ///
     /// # Errors
     /// As for `new`.
@@ -113,7 +113,7 @@ impl Prepared {
         };
         let metas = &layout.stored;
         let mut states = Vec::with_capacity(layout.states.len());
-        // Calls for distinct values come side by side, a count and its sum.
+        // Calls for distinct values come in pairs, a count and its sum.
         let mut previous: Option<(&Counting, Previous)> = None;
         for (i, spec) in layout.states.iter().enumerate() {
             let counting = spec.counting();
@@ -190,7 +190,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Writes the results of all calls for `rows` to `out`, a vector a call.
+    /// Writes the results of all calls for `rows` to `out`, a vector per call.
     ///
     /// # Errors
     /// Those of the functions; interrupted.
@@ -260,13 +260,13 @@ fn mismatch() -> Error {
 /// Memory of one worker.
 #[derive(Default)]
 pub struct Scratch {
-    /// The places of the rows that were written last.
+    /// The places of the rows written last.
     pub places: Places,
     frames: Vec<Frames>,
 }
 
 impl Scratch {
-    /// The places and frames that were found last.
+    /// The places and frames found last.
     pub fn found(&self) -> (&Places, &[Frames]) {
         (&self.places, &self.frames)
     }

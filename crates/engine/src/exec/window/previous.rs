@@ -1,21 +1,21 @@
-//! Equal rows: for each row that counts the last one before it that counts and is equal in some columns.
+//! Equal rows: for each row that counts, the last one before it that counts and is equal in some columns.
 //!
 //! A value is new in a stretch of rows if its row before it is not in the stretch. So rows that have none in
-//! their partition stand for all distinct values of every frame that begins where the partition does. How
-//! they are found is in [`super::equal_rows`].
+//! their partition stand for all distinct values of every frame that begins where the partition does.
+//! [`super::equal_rows`] finds them.
 
 use super::section::Section;
 use std::ops::Range;
 
 /// See the module.
 pub struct Previous {
-    /// By position: that of the equal row before it, plus one; 0 if there is none or if the row does not
-    /// count.
+    /// By position, the position of the equal row before it plus one; 0 if there is none or if the row does
+    /// not count.
     pub(super) positions: Vec<u32>,
 }
 
 impl Previous {
-    /// Leaves out of `counts` the rows at `positions` that have an equal one before them in their partition.
+    /// Removes from `counts` the rows at `positions` that have an equal one before them in their partition.
     pub fn only_first(&self, section: &Section, positions: Range<usize>, counts: &mut [bool]) {
         let starts = section.partitions();
         let mut partition = starts.partition_point(|&start| start as usize <= positions.start);

@@ -1,16 +1,16 @@
 //! Bounds by value: the rows whose key is no more than an offset away from that of the current row.
 //!
-//! Keys are read once a section, as numbers whose order is theirs: dates and times as microseconds, if
-//! offsets are intervals. A bound is a number too, the key of the current row and the offset, in enough bits
-//! that it never overflows; a moment before all others stands for one that the calendar does not have. Since
-//! keys are in order, bounds of rows one behind the other lie near each other: each is looked for from the
-//! last one, in steps that double.
+//! Keys are read once per section, as numbers of the same order: dates and times as microseconds, if offsets
+//! are intervals. A bound is a number too, the key of the current row plus or minus the offset, in enough
+//! bits that it never overflows; a moment before all others stands for one beyond the calendar. Since keys
+//! are in order, bounds of consecutive rows are close to each other: each is searched from the last one, in
+//! steps that double.
 //!
-//! Where a bound lies behind a [gap](super::gaps), the keys with which the blocks of the partition begin say
-//! in which of the gap's blocks it is to be looked for.
+//! Where a bound lies in a [gap](super::gaps), the first keys of the partition's blocks tell which of the
+//! gap's blocks to search.
 //!
-//! NULL is far from all values: the frame of a row whose key is NULL reaches, where an offset is given, over
-//! its peers, and that of any other row never over rows with NULL.
+//! NULL is far from all values: where an offset is given, the frame of a row whose key is NULL covers its
+//! peers, and that of any other row never covers rows with NULL.
 
 use super::operand::{Operand, bad_offset};
 use super::section::{Places, Section, task_ranges};
@@ -24,7 +24,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The key that offsets are differences of.
+/// The key whose differences are offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeSpec {
     /// Its column.
@@ -33,11 +33,11 @@ pub struct RangeSpec {
     pub descending: bool,
     /// NULL before all values.
     pub nulls_first: bool,
-    /// What keys and offsets are.
+    /// The kinds of keys and offsets.
     pub kind: RangeKind,
 }
 
-/// What keys are, and what offsets.
+/// The kinds of keys and of offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeKind {
     /// Both integers, or decimals of one scale; or days, and a number of days.
@@ -58,7 +58,7 @@ impl RangeKind {
     /// The kind of a key and its offset.
     ///
     /// # Errors
-    /// Not supported, if there is no difference of such keys.
+    /// Not supported, if such keys have no difference.
     pub fn of(key: DataType, offset: DataType) -> Result<RangeKind> {
         let is_number = |ty: DataType| ty.is_integer() || ty == DataType::Null;
         Ok(match (key, offset) {
@@ -87,7 +87,7 @@ impl RangeKind {
 /// The keys of a section.
 pub struct RangeKeys {
     values: Values,
-    /// Which are not NULL; empty if all are.
+    /// Which keys are not NULL; empty if none is NULL.
     valid: Vec<bool>,
     /// The keys of the first rows of all blocks, if the section has gaps.
     blocks: Option<Arc<RangeKeys>>,
@@ -169,8 +169,8 @@ impl RangeKeys {
         values + self.valid.capacity()
     }
 
-    /// The bounds of the rows at `places`: so far before them, or behind them if `forward`. An end stands
-    /// behind the last row that is near enough, a start at the first one.
+    /// The bounds of the rows at `places`: the offset before them, or after them if `forward`. An end is
+    /// after the last row that is near enough, a start at the first one.
     ///
     /// # Errors
     /// Input, if an offset is NULL or negative.
@@ -239,8 +239,8 @@ impl RangeKeys {
         Ok(())
     }
 
-    /// Looks for the bounds among `keys`, those of positions and those of the first rows of blocks. `limit`
-    /// gives that of a position and its row; `compare` compares a key with one.
+    /// Searches the bounds among `keys`, those of positions and those of the first rows of blocks. `limit`
+    /// returns the limit of a position and its row; `compare` compares a key with a limit.
     #[expect(clippy::too_many_arguments)]
     fn search<K: Copy, L>(
         &self,
@@ -253,7 +253,7 @@ impl RangeKeys {
         compare: impl Fn(K, &L) -> Ordering,
         out: &mut Vec<u32>,
     ) {
-        // The last block of a gap whose first row still passes has the bound, or is followed by it.
+        // The last block of a gap whose first row still passes contains the bound, or precedes it.
         let look_into = |gap: Option<&Range<usize>>, passes: &dyn Fn(usize, bool) -> bool| {
             let (Some(gaps), Some(gap), Some(blocks)) = (section.gaps(), gap, &self.blocks) else { return };
             let is_valid = |block: usize| blocks.valid.is_empty() || blocks.valid[block];
@@ -272,7 +272,7 @@ impl RangeKeys {
                 last = values.start;
             }
             if !values.contains(&position) {
-                // One of the rows with NULL, which stand on one side.
+                // One of the rows with NULL, which are all on one side.
                 let ends = (partition as usize, places.partition_end[row] as usize);
                 let nulls = if spec.nulls_first { ends.0..values.start } else { values.end..ends.1 };
                 let bound = if is_end { nulls.end } else { nulls.start };
@@ -347,7 +347,7 @@ fn read<T: Native, K: Copy + Default + Send>(
     Ok(keys)
 }
 
-/// The first microsecond of a day, of days before and after all others too.
+/// The first microsecond of a day, including the days before and after all others.
 fn midnight_of(days: i32) -> i64 {
     midnight(days).unwrap_or_else(|| i64::from(days).saturating_mul(MICROS_PER_DAY))
 }
@@ -356,9 +356,9 @@ fn midnight_of(days: i32) -> i64 {
 struct Limits<'a> {
     kind: RangeKind,
     up: bool,
-    /// Offsets that are intervals to be added by the calendar.
+    /// Limits of offsets that are intervals, which are added by the calendar.
     intervals: &'a [Option<Interval>],
-    /// All others.
+    /// All other limits.
     integers: &'a [Option<i128>],
 }
 
@@ -403,8 +403,8 @@ fn check<T>(offsets: &[Option<T>], is_bad: impl Fn(&Option<T>) -> bool) -> Resul
     if offsets.iter().any(is_bad) { Err(bad_offset()) } else { Ok(()) }
 }
 
-/// The first position of `range` for which `passes` does not hold, which holds for all before it; looked for
-/// from `near`.
+/// The first position of `range` for which `passes` does not hold; it holds for all before it. The search
+/// begins at `near`.
 fn first_beyond(range: Range<usize>, near: usize, passes: impl Fn(usize) -> bool) -> usize {
     let near = near.clamp(range.start, range.end);
     let (mut low, mut high);

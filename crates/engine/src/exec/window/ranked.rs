@@ -1,12 +1,12 @@
-//! Rows of frames by the rank of a value: for aggregates that only a value or two of a frame decide, like a
-//! median.
+//! Rows of frames by the rank of a value: for aggregates that depend on only a value or two of a frame, like
+//! a median.
 //!
-//! The rows that count of a stretch get ranks, numbers from 0 on in the order of their values. Which row has
-//! a rank is one look-up; which ranks a frame has, and which of them is the nth, depends:
-//! - where frames are short, the stretch is all that the frames of a chunk reach; a bit for each rank says
-//!   whether its row is in the frame, a few of them change from row to row, and the nth one is counted off;
-//! - else the stretch is the section, and a [wavelet matrix](Wavelet) says it, or, where a frame is short or
-//!   has holes, a copy of its ranks.
+//! The rows of a stretch that count get ranks, numbers from 0 on in the order of their values. The row of a
+//! rank is one look-up; the nth rank of a frame is found in one of two ways:
+//! - where frames are short, the stretch covers the frames of a chunk; a bit for each rank tells whether its
+//!   row is in the frame, a few of them change from row to row, and the nth one is found by counting bits;
+//! - otherwise the stretch is the section, and a [wavelet matrix](Wavelet) finds it, or, where a frame is
+//!   short or has holes, a copy of its ranks.
 
 use super::copied::copied;
 use super::frame::Pieces;
@@ -21,20 +21,20 @@ use std::ops::{Range, RangeInclusive};
 
 /// Rows of a frame up to which their ranks are copied.
 const SHORT: usize = 256;
-/// Rows of a stretch up to which bits are counted off.
+/// Rows of a stretch up to which bits are counted.
 const NEAR: usize = 8 << 10;
 
 /// See the module.
 pub struct Ranked {
     /// Where the stretch begins.
     first: usize,
-    /// By position in the stretch, and behind it: how many rows before it count.
+    /// By position in the stretch, and after it: how many rows before it count.
     before: Vec<u32>,
     /// The ranks of those that count, in the order of positions.
     ranks: Vec<u32>,
     /// The position of each rank.
     positions: Vec<u32>,
-    /// The same as `ranks`, if frames may be long.
+    /// The matrix of `ranks`, if frames may be long.
     wavelet: Option<Wavelet>,
 }
 
@@ -53,7 +53,7 @@ impl Sliding {
         ranks.iter().for_each(|&rank| self.words[rank as usize / 64] ^= 1 << (rank % 64));
     }
 
-    /// Goes on to the frame `rows`.
+    /// Moves to the frame `rows`.
     fn move_to(&mut self, rows: Range<usize>, ranks: &[u32]) {
         let old = std::mem::replace(&mut self.rows, rows.clone());
         if rows.start >= old.end || old.start >= rows.end {
@@ -61,7 +61,7 @@ impl Sliding {
             self.flip(&ranks[rows]);
             return;
         }
-        // What is between the old bound and the new one comes or goes.
+        // Rows between the old bound and the new one enter or leave.
         self.flip(&ranks[old.start.min(rows.start)..old.start.max(rows.start)]);
         self.flip(&ranks[old.end.min(rows.end)..old.end.max(rows.end)]);
     }
@@ -104,7 +104,7 @@ impl Ranked {
         let (rows, at) = copied(section, &[column], metas, range.clone(), Some(counting), tasks)?;
         let mut before = Vec::with_capacity(range.len() + 1);
         for (nth, &position) in at.iter().enumerate() {
-            // All positions up to this one that are not yet there.
+            // All positions up to this one that are not yet listed.
             before.resize(position as usize - range.start + 1, nth as u32);
         }
         before.resize(range.len() + 1, at.len() as u32);
@@ -117,8 +117,8 @@ impl Ranked {
         Ok(Ranked { first: range.start, before, ranks, positions, wavelet })
     }
 
-    /// Adds to `found` the positions of the rows at some places of the order of a frame's rows; `places` says
-    /// which, of so many. `sliding` is for this alone.
+    /// Adds to `found` the positions of the rows at some places in the order of a frame's rows; `places`
+    /// returns these, given the number of rows. `sliding` is used here alone.
     pub fn pick(
         &self,
         pieces: &Pieces,
@@ -153,7 +153,7 @@ impl Ranked {
                 ranges.into_iter().for_each(|range| copy.extend_from_slice(&self.ranks[range]));
                 let (first, last) = (*places.start(), *places.end());
                 copy.select_nth_unstable(last);
-                // What comes before the last wanted one is not in order yet.
+                // The ranks before the last wanted one are not in order yet.
                 copy[..=last].select_nth_unstable(first);
                 copy[first..=last].sort_unstable();
                 copy[first..=last].iter().for_each(|&rank| take(rank));

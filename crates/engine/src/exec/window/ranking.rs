@@ -1,5 +1,5 @@
-//! Functions of a row's place in its partition: numbers, ranks, shares, buckets. They look at no value and at
-//! no frame.
+//! Functions of a row's place in its partition: numbers, ranks, shares, buckets. They depend on no value and
+//! on no frame.
 
 use super::View;
 use super::operand::Operand;
@@ -10,7 +10,7 @@ use entasis_vector::{CHUNK_ROWS, Error, Result, Vector};
 pub enum Ranking {
     /// The place in the partition.
     RowNumber,
-    /// That of the first peer.
+    /// The place of the first peer.
     Rank,
     /// The number of the group of peers.
     DenseRank,
@@ -26,7 +26,7 @@ impl Ranking {
         self != Ranking::RowNumber
     }
 
-    /// True if a number depends on rows behind the row.
+    /// True if a number depends on later rows.
     pub fn needs_all(self) -> bool {
         matches!(self, Ranking::PercentRank | Ranking::CumeDist)
     }
@@ -76,10 +76,10 @@ impl Ranking {
 }
 
 /// Writes the buckets of the rows, where each partition has `buckets`: the first ones have one row more, if
-/// they must.
+/// rows are left over.
 ///
 /// # Errors
-/// Input, if there are to be no buckets.
+/// Input, if the number of buckets is not positive.
 pub fn write_ntile(buckets: &Operand, view: &View<'_>, out: &mut Vector) -> Result<()> {
     let places = view.places;
     let mut counts = Vec::new();

@@ -1,9 +1,9 @@
-//! Arrays with a value a position: filled, and scanned, by all workers.
+//! Arrays with a value per position: filled, and scanned (prefix sums), by all workers.
 //!
-//! A scan replaces each value by what all values of its partition up to it give together. Each worker scans
-//! some ranges; what a range lacks, what those before it have come to, is added afterwards, up to the first
-//! partition that begins in it. Ranges do not depend on the number of workers, so that sums of floats do not
-//! either.
+//! A scan replaces each value by the combination of all values of its partition up to it. Each worker scans
+//! some ranges; the combined values of the ranges before are added to a range afterwards, up to the first
+//! partition that begins in it. Ranges do not depend on the number of workers, and so neither do sums of
+//! floats.
 
 use super::section::{TASK_ROWS, task_ranges};
 use crate::exec::operator::{Tasks, in_parallel};
@@ -47,7 +47,7 @@ pub fn scan<T: Copy + Send + Sync>(
         }
         Ok(())
     })?;
-    // What each range lacks.
+    // The values to be added to each range.
     let ranges = task_ranges(values.len());
     let mut lacking: Vec<Option<T>> = vec![None; ranges.len()];
     for i in 1..ranges.len() {

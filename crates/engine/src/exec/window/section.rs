@@ -1,12 +1,11 @@
-//! A section: some whole partitions, one behind the other, whose rows are in order; and where each row stands
-//! in them.
+//! A section: some consecutive whole partitions, whose rows are in order; and the place of each row in them.
 //!
-//! All that functions count are *positions*: places of rows in the section, from 0. A section knows at which
-//! positions partitions and groups of peers begin. Columns are not copied: a function gathers what it reads,
-//! a chunk at a time.
+//! Functions count in *positions*: places of rows in the section, from 0. A section knows the positions at
+//! which partitions and groups of peers begin. Columns are not copied: a function gathers what it reads, a
+//! chunk at a time.
 //!
-//! A section may also be a part of one partition with [gaps](Gaps): then groups of peers keep the numbers
-//! that they have in the partition, and those are known at whose first row there is a position.
+//! A section may also be a part of one partition with [gaps](Gaps): then groups of peers keep their numbers
+//! in the partition, and those whose first row has a position are known.
 //!
 //! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in
 //! order, each is compared with the one before it and no other.
@@ -19,29 +18,29 @@ use entasis_vector::{CHUNK_ROWS, Interval, Native, PhysicalType, Result, StringV
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows that are a task of their own.
+/// Rows that are worth a task of their own.
 pub const TASK_ROWS: usize = 32 << 10;
 
 /// See the module.
 pub struct Section {
     rows: Arc<KeptOrder>,
-    /// Where the section stands in their order.
+    /// The place of the section in their order.
     range: Range<usize>,
     /// The positions at which partitions begin, ascending, and the number of rows.
     partitions: Vec<u32>,
-    /// The same of groups of peers; none if nobody asks.
+    /// The same for groups of peers; empty if they are not needed.
     peers: Vec<u32>,
-    /// By partition the number of its first group of peers, and that of groups.
+    /// By partition, the number of its first group of peers, and at the end the number of groups.
     first_groups: Vec<u32>,
     /// Rows of its partition that it leaves out.
     gaps: Option<Gaps>,
-    /// With gaps, by group of peers: its number in the partition; last the number of groups.
+    /// With gaps, by group of peers, its number in the partition; at the end the number of groups.
     numbers: Vec<u64>,
 }
 
 impl Section {
     /// The rows `range` of an order, which are partitions that begin at these positions; peers agree in the
-    /// columns `order`, if anybody asks for them.
+    /// columns `order`, if they are needed.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -102,7 +101,7 @@ impl Section {
                     let positions = at as usize..at as usize + index.rows_in(&stretch.blocks);
                     changes = boundaries(&rows, positions, order, tasks)?;
                 }
-                // A group that goes on began before.
+                // A group that continues began before.
                 let changes = changes.into_iter().filter(|change| *change > 0 || index.begins(block));
                 for (number, change) in (index.groups_before(block)..).zip(changes) {
                     peers.push(at + change);
@@ -121,16 +120,16 @@ impl Section {
     pub fn gaps(&self) -> Option<&Gaps> {
         self.gaps.as_ref()
     }
-    /// Rows, with those of gaps.
+    /// The number of rows, including those of gaps.
     pub fn rows(&self) -> u64 {
         self.gaps.as_ref().map_or(self.len() as u64, |gaps| gaps.index().rows())
     }
-    /// The row at a position, or behind the last one.
+    /// The row at a position, or the number of rows after the last one.
     #[inline]
     pub fn row(&self, position: u32) -> i64 {
         self.gaps.as_ref().map_or(position.into(), |gaps| gaps.row(position) as i64)
     }
-    /// The position of a row, or behind the last one; it may be [missed](Gaps).
+    /// The position of a row, or the number of positions after the last one; it may be [missed](Gaps).
     #[inline]
     pub fn position(&self, row: i64) -> u32 {
         self.gaps.as_ref().map_or(row as u32, |gaps| gaps.position(row as u64))
@@ -140,7 +139,7 @@ impl Section {
     pub fn rows_between(&self, from: u32, to: u32) -> i64 {
         if self.gaps.is_none() { i64::from(to - from) } else { self.row(to) - self.row(from) }
     }
-    /// The number of a group of peers: with gaps that in the partition, else that in the section.
+    /// The number of a group of peers: with gaps that in the partition, otherwise that in the section.
     #[inline]
     pub fn number_of_group(&self, group: u32) -> i64 {
         if self.gaps.is_none() { group.into() } else { self.numbers[group as usize] as i64 }
@@ -183,11 +182,11 @@ impl Section {
         self.rows.id(self.range.start + position as usize)
     }
 
-    /// Writes the values of `column` at `positions`, one behind the other, to `out`, flat.
+    /// Writes the values of `column` at consecutive `positions` to `out`, flat.
     pub fn read(&self, column: usize, positions: Range<usize>, out: &mut Vector) {
         self.rows.read(column, self.places(positions), out);
     }
-    /// The same of several columns, each to its vector.
+    /// The same for several columns, each to its vector.
     pub fn read_all(&self, columns: &[usize], positions: Range<usize>, out: &mut [Vector]) {
         self.rows.read_all(columns, self.places(positions), out);
     }
@@ -201,13 +200,13 @@ impl Section {
     }
 }
 
-/// Cuts `rows` positions into ranges that are worth a task each.
+/// Splits `rows` positions into ranges that are worth a task each.
 pub fn task_ranges(rows: usize) -> Vec<Range<usize>> {
     (0..rows).step_by(TASK_ROWS).map(|first| first..(first + TASK_ROWS).min(rows)).collect()
 }
 
-/// The positions in `range` of an order at which a row differs from the one before it in one of `columns`:
-/// the first one in any case.
+/// The positions in `range` of an order at which a row differs from the one before it in one of `columns`;
+/// the first one always does.
 ///
 /// # Errors
 /// Those of `tasks`.
@@ -228,7 +227,7 @@ pub fn boundaries(
         let mut differs = [false; CHUNK_ROWS];
         for first in part.clone().step_by(CHUNK_ROWS - 1) {
             let end = part.end.min(first + CHUNK_ROWS - 1);
-            // With the row before, but for the very first one.
+            // Including the row before, except for the very first one.
             let before = usize::from(first > 0);
             let places = range.start + first - before..range.start + end;
             differs.fill(false);
@@ -281,7 +280,7 @@ fn mark_changes(vector: &Vector, rows: usize, differs: &mut [bool]) {
     }
 }
 
-/// Where some rows stand: for each, its partition and its group of peers.
+/// The places of some rows: for each, its partition and its group of peers.
 #[derive(Default)]
 pub struct Places {
     /// The positions of the rows.
@@ -290,7 +289,8 @@ pub struct Places {
     pub partition_start: Vec<u32>,
     /// Where it ends.
     pub partition_end: Vec<u32>,
-    /// Where each row's group of peers begins. This and what follows is empty if nobody asks.
+    /// Where each row's group of peers begins. This and the following fields are empty if they are not
+    /// needed.
     pub peers_start: Vec<u32>,
     /// Where it ends.
     pub peers_end: Vec<u32>,
@@ -298,7 +298,7 @@ pub struct Places {
     pub group: Vec<u32>,
     /// The number of the first group of its partition.
     pub first_group: Vec<u32>,
-    /// That of the last one, plus one.
+    /// The number of the last group of its partition, plus one.
     pub end_group: Vec<u32>,
 }
 
@@ -334,8 +334,8 @@ impl Places {
     }
 }
 
-/// Of stretches that begin at `starts`, calls `take` for each with rows in `rows`: its number, start and end,
-/// and how many of the rows are in it.
+/// Calls `take` for each of the stretches beginning at `starts` that has rows in `rows`: with its number,
+/// start and end, and how many of the rows are in it.
 fn for_each_stretch(starts: &[u32], rows: Range<usize>, mut take: impl FnMut(u32, u32, u32, usize)) {
     let mut stretch = starts.partition_point(|&start| start as usize <= rows.start).saturating_sub(1);
     let mut row = rows.start;

@@ -1,7 +1,7 @@
-//! `lag` and `lead`: the value of a row so many before, or behind.
+//! `lag` and `lead`: the value of a row so many before, or after.
 //!
-//! What is found is a row; its value is gathered like any other. Rows whose value is NULL may be passed over:
-//! then the list of those that count says which one is so many away.
+//! A call finds a row; its value is then gathered like any other. Rows whose value is NULL may be ignored:
+//! then the list of those that count gives the row that is so many away.
 
 use super::View;
 use super::counted::Counted;
@@ -17,17 +17,17 @@ pub struct Shift {
     pub value: usize,
     /// How many rows away.
     pub offset: Operand,
-    /// The column of what is given where there is no such row; without one, NULL.
+    /// The column of the default, where there is no such row; without one, NULL.
     pub default: Option<usize>,
-    /// Behind the row, and not before it.
+    /// True: after the row; false: before it.
     pub leads: bool,
-    /// Which rows count, if not all do: the state.
+    /// The state that tells which rows count, if not all do.
     pub counted: Option<usize>,
 }
 
 impl Shift {
     /// Finds the rows whose values the rows at `places` get, and which of these get the default. `counted`
-    /// knows the rows that count, if not all do.
+    /// has the rows that count, if not all do.
     ///
     /// # Errors
     /// Internal, if the offset is no integer.
@@ -65,7 +65,7 @@ impl Shift {
                 Some(counted) if offset != 0 => {
                     let rows = counted.before(places.partition_start[row] as usize).into()
                         ..counted.before(places.partition_end[row] as usize).into();
-                    // The first one behind is the one that comes after all up to this row.
+                    // The first one after this row follows all those up to it.
                     let from =
                         if offset > 0 { counted.before(position + 1) } else { counted.before(position) };
                     let nth = i128::from(from).saturating_add(if offset > 0 { offset - 1 } else { offset });
@@ -90,7 +90,7 @@ impl Shift {
         Ok(())
     }
 
-    /// Writes the values for the rows. `counted` knows the rows that count, if not all do.
+    /// Writes the values for the rows. `counted` has the rows that count, if not all do.
     ///
     /// # Errors
     /// Internal, if the offset is no integer.
@@ -109,8 +109,8 @@ impl Shift {
     }
 }
 
-/// Puts the values of `from` in `rows` in their places in `out`, which are NULL. Both are flat, of one type,
-/// from the same kept rows.
+/// Puts the values of `from` in `rows` into their places in `out`, which are NULL. Both are flat, of one
+/// type, from the same kept rows.
 fn put(from: &Vector, rows: &[usize], count: usize, out: &mut Vector) {
     macro_rules! copy {
         ($t:ty) => {{
@@ -121,7 +121,7 @@ fn put(from: &Vector, rows: &[usize], count: usize, out: &mut Vector) {
     }
     match from.physical() {
         PhysicalType::Str => {
-            // Either's long strings may be in the heap that both columns have.
+            // Long strings of either may be in the heap that both columns share.
             if let Some(heap) = from.heap().filter(|_| !from.strings_are_stable()) {
                 let stable = out.strings_are_stable();
                 debug_assert!(stable || out.heap().is_some());

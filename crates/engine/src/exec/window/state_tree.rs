@@ -1,9 +1,9 @@
 //! A segment tree of another library's states: each node has seen the rows of [`FAN_OUT`] of the level below,
 //! the lowest ones so many rows. For aggregates whose states can be copied ([`GroupStates::add_copies`]).
 //!
-//! The frames of a chunk are put together side by side, a state each: first their rows up to the next node,
-//! then nodes up to the next node above, and so on until nothing is left in between; then back down. So each
-//! state sees the rows of its frame in their order.
+//! The frames of a chunk are built in parallel, a state each: first their rows up to the next node, then
+//! nodes up to the next node above, and so on until nothing is left in between; then back down. So each state
+//! sees the rows of its frame in their order.
 
 use crate::plan::{ExternalAggregate, GroupStates};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,12 +15,12 @@ pub const FAN_OUT: usize = 16;
 
 /// See the module.
 pub struct StateTree {
-    /// Locked by whoever adds copies.
+    /// Locked while copies are added.
     levels: Vec<Mutex<Box<dyn GroupStates>>>,
     bytes: usize,
 }
 
-/// A stretch of rows, or of nodes, that a frame is still to see.
+/// A stretch of rows, or of nodes, that a frame has yet to see.
 pub struct FrameRest {
     /// The frame.
     pub frame: u32,
@@ -60,12 +60,12 @@ impl StateTree {
         Ok(StateTree { levels: levels.into_iter().map(Mutex::new).collect(), bytes })
     }
 
-    /// What frames are put together from, of each frame one stretch of positions at most: levels, 0 for the
-    /// rows, with what of them is to be seen, in that order.
+    /// The parts of which frames are built, at most one stretch of positions for each: levels, 0 for the
+    /// rows, with the stretches to be seen, in that order.
     pub fn cut(&self, frames: impl Iterator<Item = (u32, Range<usize>)>) -> Vec<(usize, Vec<FrameRest>)> {
         let mut parts: Vec<FrameRest> = frames.map(|(frame, range)| FrameRest { frame, range }).collect();
         let mut steps = Vec::new();
-        // By level, from the rows on: what comes at the ends.
+        // By level, from the rows on: the stretches at the ends.
         let mut ends: Vec<(usize, Vec<FrameRest>)> = Vec::new();
         for level in 0..=self.levels.len() {
             if parts.is_empty() {

@@ -1,10 +1,10 @@
 //! A partition that does not fit into memory: its rows in order, in a temporary file, block by block.
 //!
-//! In memory there is of each block where it is, its first row, how many rows and groups of peers come before
-//! it, and what its rows [come to](super::summaries). From this follows in which block any row is, by its
-//! number, by the number of its group or by its key, and what all blocks between two rows come to.
+//! Memory holds for each block its place, its first row, how many rows and groups of peers precede it, and
+//! the [summaries](super::summaries) of its rows. From these follow the block of any row, by its number, by
+//! the number of its group or by its key, and the summary of all blocks between two rows.
 //!
-//! Written once, read by any number of workers at once, each some blocks of it.
+//! It is written once, and then read by any number of workers at once, each some blocks of it.
 
 use super::gaps::{BlockIndex, Gaps};
 use super::kept::KeptOrder;
@@ -23,14 +23,14 @@ use entasis_vector::{CHUNK_ROWS, Chunk, Error, PhysicalType, Result, StringView,
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Most rows of a block, and the bytes of its columns and of its long strings: a part of what is free, at
-/// least, at most.
+/// The most rows of a block, and the bytes of its columns and of its long strings: a share of the free
+/// memory, a minimum, a maximum.
 const MOST_ROWS: usize = 8192;
 const BLOCK_PART: usize = 128;
 const LEAST_BLOCK: usize = 8 << 10;
 const MOST_BLOCK: usize = 256 << 10;
-/// Where rows are forced to be deep, the rows of the first block; later ones have more, so that there are not
-/// too many.
+/// Rows of the first block where tests force partitions to be stored; later blocks have more, so that there
+/// are not too many.
 const DEEP_ROWS: usize = 2;
 const DEEP_BLOCKS: usize = 64;
 /// Bytes of a string that its view holds.
@@ -45,7 +45,7 @@ pub struct StoredPartition {
     /// Where its rows are.
     pub index: Arc<BlockIndex>,
     firsts: Arc<KeptOrder>,
-    /// What its blocks come to.
+    /// The summaries of its blocks.
     pub summaries: Summaries,
     _memory: Reservation,
 }
@@ -112,7 +112,7 @@ fn append(rows: &mut Materialized, vectors: &[Vector], range: std::ops::Range<us
     rows.append_vectors(&vectors, picks.len());
 }
 
-/// Writes a partition, whose rows come in order.
+/// Writes a partition whose rows come in order.
 pub struct PartitionWriter<'a> {
     layout: &'a WindowLayout,
     context: &'a QueryContext,
@@ -126,7 +126,7 @@ pub struct PartitionWriter<'a> {
     /// Rows that are not yet written, and the bytes of their long strings.
     block: Materialized,
     text: usize,
-    /// The last row that was written, and one more.
+    /// The last row that was written, and one more row.
     pair: Option<Materialized>,
     texts: Vec<usize>,
     most_bytes: usize,
@@ -233,7 +233,7 @@ impl<'a> PartitionWriter<'a> {
         blocks + self.index.bytes() + 2 * self.firsts.bytes() + self.summaries.bytes() + self.piece.capacity()
     }
 
-    /// The partition, all rows of which have been added.
+    /// The finished partition, once all its rows have been added.
     ///
     /// # Errors
     /// As for `add`.

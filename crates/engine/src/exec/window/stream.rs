@@ -1,13 +1,13 @@
-//! Rows in order that are not prepared all at once: they come from files, or are in memory with no room
-//! beside them. One worker at a time takes what comes next:
-//! - a section of whole partitions, as long as a partition fits: its rows with what is prepared for them,
-//!   into half of the memory that is free;
-//! - else the partition becomes a [stored one](StoredPartition), and workers take parts of it, some blocks
-//!   each. Parts are small at first; a part for which there is no memory is cut in two, and where parts need
-//!   many blocks besides their own, they grow, so that these are not loaded too often.
+//! Rows in order that are not prepared all at once: they come from files, or fill the memory. One worker at a
+//! time takes what comes next:
+//! - a section of whole partitions, as long as a partition fits: its rows, and what is prepared for them, in
+//!   half of the free memory;
+//! - otherwise the partition becomes a [stored one](StoredPartition), and workers take parts of it, some
+//!   blocks each. Parts are small at first; a part for which there is no memory is split in two, and where
+//!   parts need many blocks besides their own, they grow, so that these are not loaded too often.
 //!
-//! A worker that finds no memory for a single block while others hold some leaves it to these and ends. So an
-//! error means that a part does not fit even alone.
+//! A worker that finds no memory for a single block while others hold some leaves the block to these and
+//! ends. So an error means that a part does not fit even alone.
 
 use super::kept::KeptOrder;
 use super::layout::WindowLayout;
@@ -24,13 +24,13 @@ use entasis_vector::{CHUNK_ROWS, Error, Result, Vector};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A worker's part has so much of the memory that is free, divided by the number of workers.
+/// The share of the free memory for a worker's part, to be divided by the number of workers.
 const PART: usize = 4;
-/// Rows of a part to begin with, at most.
+/// The most rows of a first part.
 const MOST_PART_ROWS: usize = 128 << 10;
-/// Parts grow if they need so many blocks for each of their own.
+/// Parts grow if they need so many other blocks for each of their own.
 const MANY_BLOCKS: usize = 4;
-/// Rows of a partition that is stored where rows are forced to be deep.
+/// Rows of a partition that is stored where tests force it.
 const DEEP_ROWS: usize = 7;
 
 /// See the module.
@@ -38,7 +38,7 @@ pub struct Stream {
     rows: RowsInOrder,
     /// Rows of the next section that have been read already.
     carried: Option<(Materialized, Reservation)>,
-    /// Partitions that are given in parts: one, and those of which workers gave parts back.
+    /// Partitions that are taken in parts: one, and those of which workers returned parts.
     stored: Vec<Stored>,
     /// The number of what is taken next: ascending in the order of rows.
     number: u64,
@@ -49,9 +49,9 @@ pub struct Stream {
 
 /// Where rows come from.
 pub enum RowsInOrder {
-    /// Files. Of the rows that have been merged, so many have been taken.
+    /// Files, and how many of the merged rows have been taken.
     Merge(Box<Merge>, usize, Arc<SortShared>),
-    /// Memory, which is reserved. So many have been taken.
+    /// Memory, which is reserved, and how many rows have been taken.
     Kept(
         Arc<KeptOrder>,
         usize,
@@ -60,7 +60,7 @@ pub enum RowsInOrder {
 }
 
 impl RowsInOrder {
-    /// Writes the ids of the rows that come next to `ids`, a chunk of them at most; none at the end.
+    /// Writes the ids of the next rows to `ids`, at most a chunk of them; none at the end.
     fn peek(&mut self, ids: &mut Vec<u32>) -> Result<()> {
         ids.clear();
         match self {
@@ -80,7 +80,7 @@ impl RowsInOrder {
         Ok(())
     }
 
-    /// What the ids are of.
+    /// The rows that the ids refer to.
     fn rows(&self) -> &Materialized {
         match self {
             RowsInOrder::Merge(merge, ..) => &merge.ordered().rows,
@@ -106,7 +106,7 @@ struct Stored {
 
 /// What a worker takes.
 pub enum Next {
-    /// Whole partitions: the first rows of these, with their memory.
+    /// Whole partitions, which are the first of these rows, with their memory.
     Rows(Box<Materialized>, usize, Reservation),
     /// Some blocks of a partition.
     Blocks(Arc<StoredPartition>, Range<usize>),
@@ -127,7 +127,7 @@ impl Drop for Held {
     }
 }
 
-/// What becomes of a worker that found no memory.
+/// What a worker that found no memory does.
 pub enum Lack {
     /// It tries again.
     Again,
@@ -138,7 +138,7 @@ pub enum Lack {
 }
 
 impl Stream {
-    /// Of rows of which none has been taken.
+    /// A stream of which nothing has been taken.
     pub fn new(rows: RowsInOrder) -> Stream {
         Stream { rows, carried: None, stored: Vec::new(), number: 0, holders: Arc::default(), taken: 0 }
     }
@@ -149,8 +149,7 @@ impl Stream {
         Held { number, alone: (others == 0).then_some(self.taken), holders: self.holders.clone() }
     }
 
-    /// What comes next; `None` at the end. Sections without rows for another partition have at least
-    /// `enough`.
+    /// What comes next; `None` at the end. A section with at least `enough` rows gets no further partition.
     ///
     /// # Errors
     /// I/O, corruption; resource; interrupted; those of the functions.
@@ -193,7 +192,7 @@ impl Stream {
             self.rows.peek(&mut ids)?;
             let mut count = ids.len();
             if rows.rows() >= enough {
-                // Only what is still of the last partition.
+                // Only the rest of the last partition.
                 let last = rows.rows() as u32 - 1;
                 count = ids.partition_point(|&id| agree(&rows, last, self.rows.rows(), id, layout));
             }
@@ -285,7 +284,7 @@ impl Stream {
         }
     }
 
-    /// There was no memory for `blocks` of `partition`, which a worker had taken.
+    /// Handles a lack of memory for `blocks` of `partition`, which a worker had taken.
     pub fn lack(&mut self, partition: Arc<StoredPartition>, blocks: Range<usize>, held: Held) -> Lack {
         let (alone, number) = (held.alone, held.number);
         drop(held);
@@ -309,8 +308,8 @@ impl Stream {
     }
 }
 
-/// Where the last partition of `rows` begins, if it is to leave them: there is no memory for all of them with
-/// what is prepared for them.
+/// Where the last partition of `rows` begins, if it must be left out because there is no memory for all rows
+/// and what is prepared for them.
 fn start_if_too_large(
     rows: &Materialized,
     memory: &mut Reservation,
@@ -330,7 +329,7 @@ fn start_if_too_large(
         low as usize
     };
     let bytes = rows.bytes();
-    // With the next rows they may have twice their room.
+    // With the next rows their memory may double.
     let needed = 2 * bytes + rows.rows() * layout.prepared_bytes();
     let is_too_large = needed > (memory.free() + memory.bytes()) / 2;
     let reserved = memory.resize(bytes);

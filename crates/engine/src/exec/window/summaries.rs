@@ -1,8 +1,8 @@
-//! What the blocks of a [stored partition](super::stored_partition) come to, for each state and call of a
-//! layout: so many rows that count, this sum, this extreme, this state of an aggregate.
+//! Summaries of the blocks of a [stored partition](super::stored_partition), for each state and call of a
+//! layout: the number of rows that count, a sum, an extreme, or a state of an aggregate.
 //!
-//! They are taken of each block when it is written, by the code that prepares sections: a block is a section
-//! of its own. What a [gap](super::gaps) comes to is folded from those of its blocks.
+//! Each block is summarized when it is written, by the code that prepares sections: a block is a section of
+//! its own. The summary of a [gap](super::gaps) is folded from those of its blocks.
 
 use super::by_frame::BlockStates;
 use super::counted::{BlockCounts, Counted};
@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 /// See the module.
 pub struct Summaries {
-    /// By state; `None` where distinct values matter.
+    /// The summaries of each state; `None` where distinct values matter.
     states: Vec<Option<Summary>>,
-    /// By call: the states of aggregates that are computed by frame.
+    /// By call, the states of aggregates that are computed by frame.
     calls: Vec<Option<BlockStates>>,
-    /// By frame: the keys of the first rows of blocks, if bounds are looked for by value.
+    /// By frame, the keys of the first rows of blocks, if bounds are by value.
     keys: Vec<Option<Arc<RangeKeys>>>,
 }
 
@@ -42,7 +42,7 @@ impl Summaries {
         }
     }
 
-    /// Its sums.
+    /// The sums of a state.
     pub fn sums(&self, state: usize) -> Option<&GapSums> {
         match &self.states[state] {
             Some(Summary::Sums(sums)) => Some(sums),
@@ -50,7 +50,7 @@ impl Summaries {
         }
     }
 
-    /// Its extremes.
+    /// The extremes of a state.
     pub fn extremes(&self, state: usize) -> Option<&GapExtremes> {
         match &self.states[state] {
             Some(Summary::Extremes(extremes)) => Some(extremes),
@@ -69,7 +69,7 @@ impl Summaries {
     }
 }
 
-/// Takes the summaries of blocks.
+/// Collects the summaries of blocks.
 pub struct Summarizer<'a> {
     layout: &'a WindowLayout,
     context: &'a QueryContext,
@@ -84,7 +84,7 @@ enum Taking {
 }
 
 impl<'a> Summarizer<'a> {
-    /// Of no blocks yet.
+    /// Summaries of no blocks yet.
     ///
     /// # Errors
     /// Those of making states.
@@ -114,7 +114,7 @@ impl<'a> Summarizer<'a> {
         })
     }
 
-    /// Takes those of a block, which is all of `section`.
+    /// Adds the summaries of a block, which is all of `section`.
     ///
     /// # Errors
     /// Those of the functions and of `tasks`.
@@ -155,7 +155,7 @@ impl<'a> Summarizer<'a> {
         states + self.calls.iter().flatten().map(BlockStates::bytes).sum::<usize>()
     }
 
-    /// All blocks are there; `firsts` are their first rows.
+    /// Completes the summaries once all blocks are added; `firsts` are their first rows.
     ///
     /// # Errors
     /// Those of `tasks`.

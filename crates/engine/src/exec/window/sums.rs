@@ -3,12 +3,12 @@
 //! | values | what is kept for each position | a frame's sum |
 //! |---|---|---|
 //! | integers, decimals | the sum of all values before it | a difference |
-//! | the same, if that might overflow 128 bits | a segment tree that knows of overflow | a fold |
+//! | the same, if that might overflow 128 bits | a segment tree that tracks overflow | a fold |
 //! | floats, frames that begin with their partitions | the sum of the partition's values up to it | itself |
 //! | floats, other frames | a segment tree | a fold |
 //!
-//! Sums of integers are exact, so that what is taken away again leaves no trace. Floats are only ever added:
-//! a difference would keep the errors of what has left the frame, and infinity for good.
+//! Sums of integers are exact, so that values can be subtracted again without a trace. Floats are only ever
+//! added: a difference would keep the errors of values that have left the frame, and infinity for good.
 
 use super::View;
 use super::counted::Counted;
@@ -23,24 +23,24 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Value, Vector};
 use std::ops::Range;
 
-/// What the values of each block of a stored partition come to.
+/// The sum of each block of a stored partition.
 pub enum BlockSums {
-    /// Integers; whether they have overflown.
+    /// Sums of integers, and whether they have overflowed.
     Integers(Vec<(i128, bool)>),
     /// Floats.
     Floats(Vec<f64>),
 }
 
-/// The same, of any blocks that follow one another.
+/// The same, for any consecutive blocks.
 pub enum GapSums {
-    /// Integers; whether they have overflown.
+    /// Sums of integers, and whether they have overflowed.
     Integers(Tree<(i128, bool)>),
     /// Floats.
     Floats(Tree<f64>),
 }
 
 impl BlockSums {
-    /// Of no blocks yet, of values that `meta` describes.
+    /// Sums of no blocks yet, of values that `meta` describes.
     pub fn new(meta: &ColumnMeta) -> BlockSums {
         match meta.physical {
             PhysicalType::F32 | PhysicalType::F64 => BlockSums::Floats(Vec::new()),
@@ -48,7 +48,7 @@ impl BlockSums {
         }
     }
 
-    /// Adds the block whose values `sums` has added up.
+    /// Adds the block whose values `sums` has summed.
     pub fn push(&mut self, sums: &Sums) {
         match (self, sums) {
             (BlockSums::Floats(blocks), Sums::Running(sums)) => {
@@ -70,7 +70,7 @@ impl BlockSums {
         }
     }
 
-    /// All blocks are there.
+    /// Completes the sums once all blocks are added.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -106,7 +106,7 @@ impl GapSums {
     }
 }
 
-/// Values that are added up.
+/// Values that are summed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumSpec {
     /// Their column.
@@ -132,7 +132,7 @@ pub enum Sums {
 }
 
 impl Sums {
-    /// Adds up the values in `section`. `blocks` says what those of gaps come to.
+    /// Sums the values in `section`. `blocks` has the sums of gaps.
     ///
     /// # Errors
     /// Internal, for values that are no numbers; those of `tasks`.
@@ -147,7 +147,7 @@ impl Sums {
         let gaps = || section.gaps().into_iter().flat_map(|gaps| gaps.all());
         macro_rules! values {
             ($t:ty, $to:ty, $lead:expr) => {{
-                // A negative zero adds nothing to a sum, which begins with zero.
+                // A negative zero changes no sum, since sums begin with zero.
                 let convert = |v: $t| v as $to + <$to>::default();
                 read(spec.column, &spec.counting, section, previous, <$to>::default(), $lead, convert, tasks)?
             }};
@@ -225,14 +225,14 @@ fn checked(a: (i128, bool), b: (i128, bool)) -> (i128, bool) {
     (sum, a.1 | b.1 | over)
 }
 
-/// What a call makes of counts and sums.
+/// How a call uses counts and sums.
 #[derive(Debug)]
 pub struct Additive {
-    /// Which rows count, if not all do: the state.
+    /// The state that tells which rows count, if not all do.
     pub counted: Option<usize>,
     /// The frame.
     pub frame: usize,
-    /// What comes out.
+    /// The column of the result.
     pub result: AdditiveResult,
 }
 
@@ -243,7 +243,7 @@ pub enum AdditiveResult {
     Count,
     /// The sum of this state.
     Sum(usize),
-    /// The sum of this state, by the count and a unit.
+    /// The sum of this state, divided by the count and a unit.
     Mean(usize, f64),
 }
 
@@ -264,7 +264,7 @@ fn rows_of(piece: &Range<usize>, view: &View<'_>) -> i64 {
     view.section.rows_between(piece.start as u32, piece.end as u32)
 }
 
-/// Adds up, for each frame, what `of` gives for its pieces.
+/// Sums, for each frame, what `of` returns for its pieces.
 fn each_frame<'o>(frames: &Frames, out: impl Iterator<Item = &'o mut i64>, of: impl Fn(Range<usize>) -> i64) {
     if frames.are_whole() {
         let bounds = frames.starts.iter().zip(&frames.ends);
@@ -274,7 +274,7 @@ fn each_frame<'o>(frames: &Frames, out: impl Iterator<Item = &'o mut i64>, of: i
     }
 }
 
-/// Writes the sums of the frames, or their means if there is a unit. `meta` describes what comes out.
+/// Writes the sums of the frames, or their means if there is a unit. `meta` describes the result.
 ///
 /// # Errors
 /// Input, if a sum does not fit its type.

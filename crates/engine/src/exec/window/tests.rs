@@ -95,7 +95,7 @@ fn aggregate(function: AggregateFunction, args: Vec<Expr>, ty: DataType) -> Wind
     call(WindowFunction::Aggregate(function), args, ty)
 }
 
-/// Texts one behind the other, NULL as a dot: what comes of it depends on the order of rows.
+/// Concatenates texts, NULL as a dot: the result depends on the order of rows.
 #[derive(Debug)]
 struct Joined {
     are_copied: bool,
@@ -160,7 +160,7 @@ impl GroupStates for JoinedStates {
     }
 }
 
-/// The median of integers, the lower one of two: the middle value decides.
+/// The median of integers, the lower one of two: the middle value decides it.
 #[derive(Debug)]
 struct Middle {
     is_decided: bool,
@@ -297,7 +297,7 @@ fn bounds(is_end: bool, offset: &Expr) -> Vec<Bound> {
 
 const EXCLUDES: [Exclude; 4] = [Exclude::NoOthers, Exclude::CurrentRow, Exclude::Group, Exclude::Ties];
 
-/// The rows of the engine, put in the order of their numbers.
+/// The rows of the engine, in the order of their numbers.
 fn run(window: &Window, rows: &[Vec<Value>], settings: &Settings) -> Result<Vec<Vec<Value>>> {
     let mut columns = Columns::default();
     let ids = TYPES.iter().enumerate().map(|(i, ty)| columns.add(format!("c{i}"), *ty, true)).collect();
@@ -410,7 +410,7 @@ fn every_function_with_every_frame() {
     }
 }
 
-/// A frame by chance, over a window in this order.
+/// A random frame, over a window in this order.
 fn any_frame(order: &[SortKey], chance: &mut Chance) -> Frame {
     let ranges = order.len() == 1 && [1, 2, 6, 10, 11].contains(&place(&order[0].expr));
     let units = match chance.below(3) {
@@ -521,7 +521,7 @@ fn first_rows_are_found_while_rows_come() {
             [vec![], vec![column(0)], vec![column(3), column(4)]][chance.below(3) as usize].clone();
         let all =
             [F::RowNumber, F::Rank, F::DenseRank].map(|function| call(function, vec![], DataType::Int64));
-        // Without calls rows come out all the same.
+        // Without calls the rows still come out.
         let calls = all[..chance.below(4) as usize].to_vec();
         let mut window = window(partition, order, calls);
         window.top = Some(Top { rows: chance.below(4) as usize, with_peers: round % 2 == 0 });
@@ -563,7 +563,7 @@ fn bad_arguments_are_errors() {
     let nth = |n| call(F::NthValue, vec![column(3), n], DataType::Varchar);
     check(&window(vec![], order.clone(), vec![nth(integer(0))]), &rows, settings);
     check(&window(vec![], order.clone(), vec![nth(null)]), &rows, settings);
-    // Without rows nothing is wrong.
+    // Without rows there is no error.
     check(&window(vec![], order, vec![nth(integer(0))]), &[], settings);
 }
 

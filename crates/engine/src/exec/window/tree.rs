@@ -1,11 +1,11 @@
-//! A segment tree: what an associative and commutative function gives for any stretch of values, in
-//! logarithmic time (Leis, Kundhikanjana, Kemper and Neumann, *Efficient Processing of Window Functions in
-//! Analytical SQL Queries*, VLDB 2015).
+//! A segment tree: an associative and commutative function of any stretch of values, in logarithmic time
+//! (Leis, Kundhikanjana, Kemper and Neumann, *Efficient Processing of Window Functions in Analytical SQL
+//! Queries*, VLDB 2015).
 //!
 //! Each node stands for [`FAN_OUT`] of the level below, the lowest of which are the values. A stretch is
 //! folded from both ends: single values up to the next node, single nodes up to the next node above, until no
-//! whole node is left. The fan-out makes the tree flat: what is above the values is a fifteenth of them, and
-//! the values of a short frame stand side by side.
+//! whole node is left. The fan-out makes the tree flat: the nodes above the values are a fifteenth of them,
+//! and the values of a short frame are adjacent.
 
 use super::section::TASK_ROWS;
 use crate::exec::operator::{Tasks, in_parallel};

@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 
 type Row = Vec<Value>;
 
-/// The rows with the results of all calls behind them; `None` if the statement is to fail. Columns have the
-/// numbers of their places.
+/// The rows followed by the results of all calls; `None` if the statement must fail. Columns are numbered by
+/// their places.
 pub fn evaluate(window: &Window, rows: &[Row]) -> Option<Vec<Row>> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let keys: Vec<SortKey> = window
@@ -99,7 +99,7 @@ fn frame(
         Some(Value::Integer(offset)) => Some(offset),
         _ => None,
     };
-    // Whether a row is not before the start, or not behind the end.
+    // Whether a row is not before the start, or not after the end.
     let within = |bound: &Bound, other: usize, is_start: bool| -> Option<bool> {
         let (own, other_at) = (at as i128, other as i128);
         let not_beyond = |other: i128, bound: i128| if is_start { other >= bound } else { other <= bound };
@@ -139,7 +139,7 @@ fn frame(
     Some(rows)
 }
 
-/// Whether the key of `other` is not before (or, for an end, not behind) that of `own`, moved by `offset`.
+/// Whether the key of `other` is not before (or, for an end, not after) that of `own`, moved by `offset`.
 fn near(
     key: &SortKey,
     other: &Row,
@@ -151,7 +151,7 @@ fn near(
     let (a, b) = (value(&key.expr, other), value(&key.expr, own));
     let up = forward != key.descending;
     let order = match (&a, &b) {
-        // NULL is as near to NULL as can be, and infinitely far from all else.
+        // NULL is at no distance from NULL, and infinitely far from all else.
         (Value::Null, Value::Null) => Ordering::Equal,
         (Value::Null, _) => {
             if key.nulls_first {

@@ -1,7 +1,7 @@
 //! `first_value`, `last_value`, `nth_value` and `any_value`: the value of a row of the frame.
 //!
-//! What is found is a row, by its place among the pieces of the frame or, if rows without value are passed
-//! over, among the rows that count; its value is gathered like any other.
+//! A call finds a row, by its place among the pieces of the frame or, if rows without value are ignored,
+//! among the rows that count; its value is then gathered like any other.
 
 use super::View;
 use super::counted::Counted;
@@ -18,7 +18,7 @@ pub struct Pick {
     pub value: usize,
     /// Which row.
     pub which: Which,
-    /// Which rows count, if not all do: the state.
+    /// The state that tells which rows count, if not all do.
     pub counted: Option<usize>,
     /// The frame.
     pub frame: usize,
@@ -36,7 +36,7 @@ pub enum Which {
 }
 
 impl Pick {
-    /// Writes the values for the rows. `counted` knows the rows that count, if not all do.
+    /// Writes the values for the rows. `counted` has the rows that count, if not all do.
     ///
     /// # Errors
     /// Input, if a number is not positive.
@@ -47,7 +47,7 @@ impl Pick {
         Ok(())
     }
 
-    /// Finds the rows whose values the rows get. `counted` knows the rows that count, if not all do.
+    /// Finds the row whose value each row of `view` gets. `counted` has the rows that count, if not all do.
     ///
     /// # Errors
     /// Input, if a number is not positive.

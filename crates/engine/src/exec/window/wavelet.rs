@@ -1,10 +1,10 @@
-//! A wavelet matrix (Claude, Navarro and Ordóñez, *The Wavelet Matrix*, Information Systems 2015): numbers in
-//! an order, of any stretch of which it says how many are below a bound, and which is the nth smallest, in
-//! time that goes with the bits of a number.
+//! A wavelet matrix (Claude, Navarro and Ordóñez, *The Wavelet Matrix*, Information Systems 2015): a sequence
+//! of numbers. For any stretch of them it tells how many are below a bound, and which is the nth smallest, in
+//! time proportional to the bits of a number.
 //!
 //! Level by level, from the highest bit, the numbers with a zero there are put before those with a one, both
-//! in their order. Of each level only the bits are kept, with the zeros before each word of them: less than
-//! two bits a number and level. The numbers of a stretch that share their bits so far stay a stretch.
+//! in their order. For each level only the bits are kept, with the count of zeros before each word: less than
+//! two bits per number and level. The numbers of a stretch that share their bits so far stay a stretch.
 
 use super::section::{TASK_ROWS, task_ranges};
 use crate::exec::operator::{Tasks, in_parallel};
@@ -13,19 +13,19 @@ use std::ops::Range;
 
 /// See the module.
 pub struct Wavelet {
-    /// From the highest bit.
+    /// The levels, from the highest bit.
     levels: Vec<Level>,
     len: usize,
 }
 
 struct Level {
-    /// 64 bits, and the zeros before them.
+    /// 64 bits, and the number of zeros before them.
     words: Vec<(u64, u32)>,
     zeros: u32,
 }
 
 impl Level {
-    /// The zeros before `position`.
+    /// The number of zeros before `position`.
     #[inline]
     fn zeros_before(&self, position: usize) -> usize {
         let (word, zeros) = self.words[position / 64];
@@ -33,7 +33,7 @@ impl Level {
         zeros as usize + (!word & below).count_ones() as usize
     }
 
-    /// Where a stretch goes on in the next level: its zeros, and its ones.
+    /// Where a stretch continues in the next level: its zeros, and its ones.
     #[inline]
     fn split(&self, range: &Range<usize>) -> (Range<usize>, Range<usize>) {
         let zeros = self.zeros_before(range.start)..self.zeros_before(range.end);
@@ -52,8 +52,8 @@ impl Wavelet {
         Wavelet::of_items(numbers, |number| *number, |_| {}, tasks)
     }
 
-    /// The matrix of the numbers of `items`. Level by level, `zeros` is given those items whose number has a
-    /// zero there, in the order in which they come to stand.
+    /// The matrix of the numbers of `items`. Level by level, `zeros` gets the items whose number has a zero
+    /// there, in their new order.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -125,8 +125,8 @@ impl Wavelet {
         self.each_below(range, bound, |_, _| {})
     }
 
-    /// The same. Calls `take` with the stretches that these are: a level, and places among those with a zero
-    /// there; or the number of levels, and places among all.
+    /// The same. Calls `take` with the stretches of these numbers: a level, and places among those with a
+    /// zero there; or the number of levels, and places among all.
     pub fn each_below(
         &self,
         mut range: Range<usize>,

@@ -48,8 +48,8 @@ macro_rules! kernel {
             /// # Safety
             /// `words` has `width` words of all lanes, and `width` is at least 1 and at most the bits of a
             /// lane.
-            // PERF: the compiler does not make vectors of a plain loop; sums of 17 bits took three times as
-            // long with one.
+            // PERF: the compiler does not vectorize a plain loop; with one, sums of 17 bits took three times
+            // as long.
             #[target_feature(enable = $features)]
             #[inline]
             unsafe fn each<T: Lane, const WIDTH: usize>(
@@ -60,7 +60,7 @@ macro_rules! kernel {
                 let width = if WIDTH > 0 { WIDTH } else { width };
                 debug_assert!(words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width));
                 let ones = |count: usize| if count == 0 { 0 } else { u64::MAX >> (64 - count) };
-                // There is no shift of bytes: what comes from a neighbour is cut off behind.
+                // There is no shift of bytes: bits that come from a neighbour are masked off.
                 let right = |part: $vector, by: usize| {
                     let count = _mm_cvtsi32_si128(by as i32);
                     match size_of::<T>() {
@@ -116,8 +116,8 @@ macro_rules! kernel {
             ///
             /// # Safety
             /// As for [`each`].
-            // PERF: a mask is written as soon as it is known, and read no more: what is stored in parts and
-            // loaded as a whole waits.
+            // PERF: a mask is written as soon as it is known and never read back: loading as a whole what was
+            // stored in parts stalls.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn narrow<T: Lane, const WIDTH: usize>(
                 words: &[T],
@@ -165,7 +165,7 @@ pub(super) fn unpack<'a, T: Lane, const WIDTH: usize>(
     out: &'a mut MaybeUninit<[T; BLOCK_ROWS]>,
 ) -> &'a [T; BLOCK_ROWS] {
     check::<T, WIDTH>(words, width);
-    // SAFETY: the features are there, words and width as they are wanted, and the kernels write all codes.
+    // SAFETY: the features are there, words and width are as required, and the kernels write all codes.
     unsafe {
         match vectors {
             Vectors::Avx512(_) => avx512::unpack::<T, WIDTH>(words, width, out),
@@ -186,7 +186,7 @@ pub(super) fn narrow<T: Lane, const WIDTH: usize>(
     masks: &mut [u64; BLOCK_ROWS / 64],
 ) -> u64 {
     check::<T, WIDTH>(words, width);
-    // SAFETY: the features are there, words and width as they are wanted.
+    // SAFETY: the features are there, words and width are as required.
     unsafe {
         match vectors {
             Vectors::Avx512(_) => avx512::narrow::<T, WIDTH>(words, width, low, span, masks),

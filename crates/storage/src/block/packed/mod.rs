@@ -2,9 +2,9 @@
 //!
 //! A block of 1024 codes is packed into *lanes*: unsigned integers of the narrowest type that holds a code. A
 //! row is as many codes as there are lanes in 1024 bits. Code `i` stands in lane `i % LANES`, at bit
-//! `(i / LANES) · width` of what its lane holds; word `k` of all lanes stands together. So a row is two
-//! loads, two shifts by the same count for all lanes, and an "and", without a permutation; and one code is
-//! two loads and shifts as well.
+//! `(i / LANES) · width` of its lane; the words `k` of all lanes are adjacent. So a row is two loads, two
+//! shifts by the same count for all lanes, and an "and", without a permutation; and one code is two loads and
+//! shifts as well.
 //!
 //! | function | does | its slow twin |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 //! | [`Packed::unpack`] | all codes ([`kernels`]) | [`Packed::get`] |
 //! | [`Packed::narrow`] | the slots with a code of a range ([`kernels`]) | unpacking, and comparing |
 //!
-//! Packed codes are never written in place. What is not done here: which width, and what codes mean.
+//! Packed codes are never written in place. Not here: the choice of the width, and what codes mean.
 
 #[cfg(target_arch = "x86_64")]
 mod kernels;
@@ -30,7 +30,7 @@ use entasis_vector::simd::widest;
 use std::mem::MaybeUninit;
 use std::ops::{BitOr, Shl, Shr};
 
-/// Codes that are unpacked one by one.
+/// The most codes that are unpacked one by one.
 // PERF: all 1024 are unpacked in the time of some 20 single ones.
 pub(crate) const FEW: usize = 20;
 /// Bits of a row.
@@ -42,7 +42,7 @@ pub(crate) trait Lane:
 {
     /// Its bits.
     const LANE_BITS: usize = size_of::<Self>() * 8;
-    /// How many make a row.
+    /// The number of lanes of a row.
     const LANES: usize = ROW_BITS / Self::LANE_BITS;
     /// Rows of a block.
     const ROWS: usize = BLOCK_ROWS / Self::LANES;
@@ -52,15 +52,15 @@ pub(crate) trait Lane:
     fn code(self) -> u64;
     /// `first` shifted right by `bit`, and above it what is left of `rest`: the lowest `width` bits.
     fn joined(first: Self, rest: Self, bit: usize, width: usize) -> Self;
-    /// All codes of a packed block, with the help of such vectors.
+    /// All codes of a packed block, by means of such vectors.
     fn unpack<'a>(
         vectors: Option<Vectors>,
         words: &[Self],
         width: usize,
         out: &'a mut MaybeUninit<[Self; BLOCK_ROWS]>,
     ) -> &'a [Self; BLOCK_ROWS];
-    /// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, with the
-    /// help of such vectors. All of their bits, or-ed.
+    /// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, by means of
+    /// such vectors. All of their bits, or-ed.
     fn narrow(
         vectors: Option<Vectors>,
         words: &[Self],
@@ -141,8 +141,8 @@ fn place<T: Lane>(row: usize, width: usize) -> (usize, usize) {
 }
 
 /// All codes, row by row: what machines without our vectors run, and the twin of those kernels.
-// PERF: each row is a plain loop over lanes, of which the compiler makes vectors of 16 bytes; code by code
-// takes ten times as long.
+// PERF: each row is a plain loop over lanes, which the compiler vectorizes to 16 bytes; code by code takes
+// ten times as long.
 fn unpack_rows<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
     let mut codes = [T::of(0); BLOCK_ROWS];
     for (row, codes) in codes.chunks_exact_mut(T::LANES).enumerate() {
@@ -163,7 +163,7 @@ fn unpack_rows<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
 fn get<T: Lane>(words: &[T], width: usize, slot: usize) -> T {
     let (row, lane) = (slot / T::LANES, slot % T::LANES);
     let (word, bit) = place::<T>(row, width);
-    // The last word has no rest, and whatever is taken for it is cut off.
+    // Nothing follows the last word, and whatever is read for it is masked off.
     let rest = if bit + width > T::LANE_BITS { word + 1 } else { word };
     T::joined(words[word * T::LANES + lane], words[rest * T::LANES + lane], bit, width)
 }
@@ -230,14 +230,13 @@ impl Packed {
         Packed { width: width as u8, words }
     }
 
-    /// Codes of `width` bits, 1 to 63, as they stand in memory; `None` if these are not as many bytes as
-    /// there must be.
+    /// Codes of `width` bits, 1 to 63, as they are in memory; `None` if the number of bytes is wrong.
     pub(crate) fn of_bytes(width: usize, bytes: &[u8]) -> Option<Packed> {
         let is_right = (1..64).contains(&width) && bytes.len() == Packed::size(width);
         is_right.then(|| Packed { width: width as u8, words: Buffer::from_slice(bytes) })
     }
 
-    /// The same once more.
+    /// A copy.
     pub(crate) fn copy(&self) -> Packed {
         Packed { width: self.width, words: Buffer::from_slice(self.words.as_slice::<u64>()) }
     }
@@ -252,12 +251,12 @@ impl Packed {
         self.words.capacity()
     }
 
-    /// Where they stand.
+    /// The bytes of the codes.
     pub(crate) fn buffer(&self) -> &Buffer {
         &self.words
     }
 
-    /// The same, to be written.
+    /// The same, for writing.
     pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
         &mut self.words
     }
@@ -274,9 +273,9 @@ impl Packed {
         with_lanes!(width, T => get(self.words.as_slice::<T>(), width, slot).code())
     }
 
-    /// Calls `each` with the codes of some slots, one after the other: each by itself, or picked from all if
-    /// they are not few.
-    // PERF: the width is looked at once.
+    /// Calls `each` with the codes of some slots, one after the other: one by one if they are few, otherwise
+    /// by unpacking the block.
+    // PERF: it dispatches on the width once.
     #[inline(always)]
     pub(crate) fn each_of(&self, slots: impl ExactSizeIterator<Item = usize>, each: impl FnMut(u64)) {
         let width = self.width();
@@ -330,7 +329,7 @@ pub(crate) fn narrow<T: Lane>(
 
 fn pack<T: Lane>(codes: &[T; BLOCK_ROWS], width: usize, words: &mut [T]) {
     debug_assert!(codes.iter().all(|code| code.code() >> width == 0));
-    // PERF: shifts of lanes, and not of the words that they widen to.
+    // PERF: it shifts lanes, not the words that they widen to.
     widest(|| {
         for (row, codes) in codes.chunks_exact(T::LANES).enumerate() {
             let (word, bit) = place::<T>(row, width);
@@ -350,11 +349,11 @@ mod tests {
     use super::*;
     use crate::tests::random::Random;
 
-    /// Calls `each` with all vectors that there are, and with none.
+    /// Calls `each` with each kind of vectors that the machine has, and with none.
     fn each_twin(each: impl Fn(Option<Vectors>)) {
         each(None);
         each(Vectors::widest());
-        // What a machine with less runs.
+        // The path of a machine with fewer features.
         #[cfg(target_arch = "x86_64")]
         each(Vectors::avx2());
     }

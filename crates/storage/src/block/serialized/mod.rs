@@ -1,20 +1,20 @@
 //! Blocks as bytes, and back: the form in which a checkpoint stores them (docs/design/file-format.md,
 //! "Blocks").
 //!
-//! The bytes are those of memory but for long strings, which are compressed (`texts`): so a block that was
-//! read has the encoding and the size of the one that was written. What blocks of a row group share, a
-//! dictionary or a table of symbols, is written once beside them ([`Shared`]).
+//! The bytes are those of memory, except that long strings are compressed (`texts`): so a block that is read
+//! has the encoding and the size of the one that was written. A dictionary or a table of symbols that the
+//! blocks of a row group share is written once beside them ([`Shared`]).
 //!
 //! | module | |
 //! |---|---|
-//! | `write` | a block to bytes. Slots that are not live are blanked where they may be written meanwhile |
-//! | `read` | bytes, which are not trusted, to a block |
+//! | `write` | a block to bytes. Dead slots become zeros if they may be written meanwhile |
+//! | `read` | untrusted bytes to a block |
 //! | `texts` | strings, compressed where that saves much |
 //! | `shared`, `read_shared` | dictionaries and symbols |
 //!
 //! Reading never panics, whatever the bytes are, nor does reading the values of the resulting block: lengths,
 //! codes, ends and patches are within their bounds, texts are UTF-8, and no number leaves its type's range.
-//! The memory that is taken is at most a small multiple of the bytes. A changed value is not noticed here:
+//! The memory allocated is at most a small multiple of the bytes. A changed value is not noticed here:
 //! the caller, who stores the bytes, has a checksum.
 //!
 //! A block of views is compact when it is read: overwritten strings are gone.
@@ -39,13 +39,13 @@ pub(crate) const VERSION: u8 = 1;
 const HAS_VALIDITY: u8 = 1;
 /// The live values of a block ascend.
 const IS_ASCENDING: u8 = 2;
-/// Codes of more bits than this have so many more; others have so many bytes.
+/// Added to the bits of packed codes; a lower width is the bytes of plain codes.
 const PACKED: u8 = 16;
 
-// Numbers stand in blocks as they do in memory.
+// Numbers are in blocks as they are in memory.
 const _: () = assert!(cfg!(target_endian = "little"));
 
-/// What a block's column is.
+/// The column of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
     /// How its values are held.
@@ -61,7 +61,7 @@ impl Column {
     }
 }
 
-/// The physical types by their numbers in files, which stay.
+/// The physical types by their numbers in files, which never change.
 pub const PHYSICAL: [PhysicalType; 14] = [
     PhysicalType::Bool,
     PhysicalType::I8,
@@ -99,7 +99,7 @@ pub(crate) fn code_of(values: &Values) -> u8 {
 }
 
 impl Block {
-    /// What it shares with others.
+    /// What the block shares with others.
     pub fn shared(&self) -> Shared {
         match &self.values {
             Values::Dictionary { dictionary, .. } => Shared::Dictionary(dictionary.clone()),

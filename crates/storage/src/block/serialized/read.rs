@@ -1,5 +1,4 @@
-//! Bytes to a block: whatever the bytes are, the result is a block whose values can be read, or what is
-//! wrong.
+//! Bytes to a block: whatever the bytes are, the result is a block whose values can be read, or an error.
 
 use super::{Column, HAS_VALIDITY, IS_ASCENDING, PACKED, PHYSICAL, Shared, VERSION};
 use crate::BLOCK_ROWS;
@@ -12,15 +11,15 @@ use crate::block::{
 use crate::value::Zone;
 use entasis_vector::{Buffer, Error, ErrorKind, Interval, Native, PhysicalType, Result, Value};
 
-/// How deep values stand in values: doubles as runs of integers.
+/// How deep encodings are nested: doubles as runs of integers.
 const DEPTH: usize = 2;
-/// The bytes end.
+/// The error of bytes that end too early.
 pub(super) const SHORT: &str = "it ends too early";
 
 /// What is wrong.
 pub(super) type Flaw = &'static str;
 
-/// The block of a column that [`super::write`] made such bytes of, with what it shares with others.
+/// The block of a column that [`super::write`] wrote as these bytes. `shared` is what it shares with others.
 ///
 /// # Errors
 /// Corruption, if the bytes are no such block.
@@ -34,7 +33,7 @@ pub(super) fn damaged(flaw: Flaw) -> Error {
     Error::new(ErrorKind::Corruption, format!("a block is damaged: {flaw}"))
 }
 
-/// Bytes that are read one after the other.
+/// Bytes that are read in sequence.
 pub(super) struct Reader<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) column: Column,
@@ -45,13 +44,12 @@ fn check(holds: bool, flaw: Flaw) -> Result<(), Flaw> {
     if holds { Ok(()) } else { Err(flaw) }
 }
 
-/// True if an integer may be one of a type, or what its codes are counted from.
+/// True if an integer may be a value of a type, or the base of its codes.
 fn fits(number: i128, physical: PhysicalType) -> bool {
     physical == PhysicalType::I128 || (-(1 << 65)..1 << 65).contains(&number)
 }
 
-/// True unless the bounds of a block are integers for which its codes have no room. Digests of columns rely
-/// on it.
+/// False if the bounds of a block are integers beyond its codes. Digests of columns rely on this check.
 fn bounds_have_codes(block: &Block) -> bool {
     let (base, factor, codes) = match &block.values {
         Values::FrameOfReference { base, codes } => (*base, 1, codes),
@@ -78,7 +76,7 @@ impl<'a> Reader<'a> {
         let (min, max) = (self.value()?, self.value()?);
         let nulls = self.cursor.u32().ok_or(SHORT)?;
         let are_bounds = self.is_of_type(&min) && self.is_of_type(&max) && min.is_null() == max.is_null();
-        // More NULLs than slots may have been counted: rows that are gone count on.
+        // The count of NULLs may exceed the slots: it includes rows that were removed.
         check(are_bounds && min.total_cmp(&max).is_le(), "its zone")?;
         let mut validity = Vec::new();
         if flags & HAS_VALIDITY != 0 {
@@ -252,7 +250,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// So many bytes as they stand in memory.
+    /// That many bytes, as they are in memory.
     fn buffer(&mut self, bytes: usize) -> Result<Buffer, Flaw> {
         Ok(Buffer::from_slice(self.cursor.take(bytes).ok_or(SHORT)?))
     }
@@ -292,18 +290,18 @@ impl<'a> Reader<'a> {
         Ok(all)
     }
 
-    /// So many bytes.
+    /// That many bytes.
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Flaw> {
         self.cursor.take(count).ok_or(SHORT)
     }
 
-    /// Finds out whether strings of a column of texts are such.
+    /// Checks that the strings of a text column are UTF-8.
     pub(super) fn check_texts(&self, strings: &StringBytes) -> Result<(), Flaw> {
         let are_texts = || (0..strings.len()).all(|slot| std::str::from_utf8(strings.get(slot)).is_ok());
         check(!self.column.is_text || are_texts(), "a text that is not UTF-8")
     }
 
-    /// So many numbers that ascend.
+    /// That many numbers, which must ascend.
     fn ascending(&mut self, count: usize) -> Result<Vec<u16>, Flaw> {
         let bytes = self.cursor.take(count * 2).ok_or(SHORT)?;
         let numbers: Vec<u16> =

@@ -1,4 +1,4 @@
-//! Bytes to what blocks of a row group share.
+//! Bytes to the object that blocks of a row group share.
 
 use super::read::{Flaw, Reader, damaged};
 use super::{Column, Shared};
@@ -8,10 +8,10 @@ use entasis_vector::{DataType, Dictionary, PhysicalType, Result, Vector};
 use std::sync::Arc;
 
 impl Shared {
-    /// What [`Shared::to_bytes`] made such bytes of.
+    /// The inverse of [`Shared::to_bytes`].
     ///
     /// # Errors
-    /// Corruption, if they are none.
+    /// Corruption, if the bytes are no such object.
     pub fn read(bytes: &[u8], ty: DataType) -> Result<Shared> {
         let mut reader =
             Reader { cursor: Cursor::new(bytes), column: Column::of(ty), shared: &Shared::Nothing };
@@ -57,7 +57,7 @@ impl Reader<'_> {
             let end = ends.u32().ok_or("its dictionary")?;
             let length = end.checked_sub(start).ok_or("the ends of its dictionary")?;
             let entry = self.cursor.take(length as usize).ok_or("its dictionary")?;
-            // Codes are compared instead of strings, and strings looked up by halves.
+            // Codes are compared instead of strings, and strings are found by binary search.
             if last.is_some_and(|last| last >= entry) {
                 return Err("the order of its dictionary");
             }

@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 /// See the module.
 #[derive(Debug, Clone)]
 pub enum Shared {
-    /// Each block is by itself.
+    /// Nothing: each block is independent.
     Nothing,
-    /// Strings that codes stand for, in their order.
+    /// A dictionary: strings that codes stand for, in their order.
     Dictionary(Arc<Dictionary>),
-    /// What strings are compressed by.
+    /// The table of symbols that strings are compressed with.
     Symbols(Symbols),
 }
 
@@ -20,7 +20,7 @@ pub enum Shared {
 #[derive(Debug, Clone)]
 pub struct Symbols(Arc<SymbolTable>);
 
-/// What some blocks shared, remembered without keeping it. While this is there, nothing else has its address.
+/// A weak reference to what some blocks shared. While it exists, nothing else has the same address.
 #[derive(Debug)]
 pub(crate) enum WeakShared {
     Dictionary(Weak<Dictionary>),
@@ -28,7 +28,7 @@ pub(crate) enum WeakShared {
 }
 
 impl WeakShared {
-    /// As [`Shared::address`] was.
+    /// The former [`Shared::address`].
     pub(crate) fn address(&self) -> usize {
         match self {
             WeakShared::Dictionary(dictionary) => dictionary.as_ptr() as usize,
@@ -48,13 +48,12 @@ impl Shared {
         Shared::Symbols(Symbols(table))
     }
 
-    /// Where it is in memory, as a number that tells it apart from all others that there are now; `None` if
-    /// it is nothing.
+    /// Its address in memory, which distinguishes it from all others that now exist; `None` if it is nothing.
     pub(crate) fn address(&self) -> Option<usize> {
         self.weak().map(|weak| weak.address())
     }
 
-    /// The same without keeping it; `None` if it is nothing.
+    /// A weak reference to it; `None` if it is nothing.
     pub(crate) fn weak(&self) -> Option<WeakShared> {
         match self {
             Shared::Nothing => None,

@@ -1,19 +1,18 @@
-//! Strings as bytes in a file: end to end, or compressed with LZ4 where that saves a fifth. In memory,
-//! strings are read again and again and so stay as they are; in a file they are most of what many tables
-//! take, and are read once. What is shared, codes of symbols and short strings is not compressed a second
-//! time.
+//! Strings as bytes in a file: concatenated, or compressed with LZ4 where that saves a fifth. In memory,
+//! strings are read again and again and so stay uncompressed; in a file they are most of the bytes of many
+//! tables, and are read once. Shared objects, codes of symbols and short strings are not compressed.
 //!
-//! Why LZ4: it has no state beside a block, so that each is read by itself; symbols (FSST) save a little less
-//! and would have to be learned for each row group.
+//! Why LZ4: it has no state outside of a block, so that each is read independently; symbols (FSST) save a
+//! little less and would have to be trained for each row group.
 
 use super::read::{Flaw, Reader, SHORT};
 use crate::block::StringBytes;
 
 /// Strings of fewer bytes stay as they are.
 const LEAST: usize = 1 << 10;
-/// LZ4 makes at most so many bytes of one.
+/// LZ4 decompresses one byte to at most so many.
 const MOST_OF_A_BYTE: usize = 255;
-/// Beside the width of ends: the bytes are compressed.
+/// A flag added to the width of ends: the bytes are compressed.
 const COMPRESSED: u8 = 0x10;
 
 /// Appends strings: how wide their ends are, how many there are, the ends, and the bytes.
@@ -66,7 +65,7 @@ impl Reader<'_> {
         }
         let compressed = self.cursor.u32().ok_or(SHORT)? as usize;
         let compressed = self.take(compressed)?;
-        // Before memory is taken for them.
+        // Checked before memory is allocated for them.
         if length > compressed.len().saturating_mul(MOST_OF_A_BYTE) {
             return Err("strings that are too long for their bytes");
         }

@@ -118,7 +118,7 @@ impl Slots<'_> {
                 out.push(4);
                 self.write_buffer::<u32>(buffer, out);
             }
-            // Never written, so that no slot changes.
+            // These are never written in place, so no slot changes.
             Codes::Packed(packed) => {
                 out.push(PACKED + packed.width() as u8);
                 out.extend_from_slice(packed.buffer().as_slice::<u8>());
@@ -126,7 +126,7 @@ impl Slots<'_> {
         }
     }
 
-    /// The slots of a buffer, those that are not live as zeros.
+    /// The slots of a buffer, with zeros for those that are not live.
     fn write_buffer<T: Native>(&self, buffer: &Buffer, out: &mut Vec<u8>) {
         let mut copy = cells::copy::<T>(buffer, self.slots, self.slots);
         let dead = (0..self.slots).filter(|slot| !self.is_live(*slot));

@@ -1,9 +1,9 @@
-//! What every encoding must do, over data that is made to break it: a new one is in with its name.
+//! What every encoding must do, over data made to break it. A new encoding is included by adding its name.
 //!
-//! A table of one column whose compression is forced gets rows, with NULLs and without; then all ways to read
-//! it are held against the rows: decoding whole, in part and at single positions, ranges, counts, sums and
-//! extremes; and the bytes that blocks take against those that were promised. Then rows are changed while a
-//! snapshot shows the old ones. Tables of every layout come to rest, are changed, and come to rest again.
+//! A table of one column whose compression is forced gets rows, with and without NULLs; then all ways to read
+//! it are compared with the rows: decoding whole, in part and at single positions, ranges, counts, sums and
+//! extremes; and the bytes that blocks take with those that were promised. Then rows are changed while a
+//! snapshot shows the old ones. Tables of every layout become idle, are changed, and become idle again.
 
 use crate::block::{Form, Values, choose, range_of, with_fixed};
 use crate::scan::tests::reading::{check_every_way, rest};
@@ -21,14 +21,14 @@ use std::sync::Arc;
 /// Rows of two blocks and a bit.
 const ROWS: usize = 2500;
 
-/// Integers of a type, named by what is hard about them.
+/// Integers of a type, named after their difficulty.
 fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
     let (least, greatest) = ty.integer_range().expect("a type of integers");
     let clamp = |v: i128| Value::Integer(v.clamp(least, greatest));
     let mut random = Random(88_172_645_463_325_252);
     let mut data: Vec<(String, Vec<Value>)> = Vec::new();
     let bits = 64usize.min((greatest.wrapping_sub(least) as u128).count_ones() as usize);
-    // All widths of the widest type; of the others those at the ends and in the middle.
+    // All widths of the widest type; of the others, those at the ends and in the middle.
     let widths = (0..=bits)
         .filter(|width| ty == DataType::Int64 || [0, 1, bits / 2 + 1, bits - 1, bits].contains(width));
     for width in widths {
@@ -65,7 +65,7 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
     data
 }
 
-/// Numbers of 128 bits, which are not those of 64.
+/// Numbers of 128 bits that do not fit in 64.
 fn wide() -> Vec<(String, Vec<Value>)> {
     let mut data: Vec<(String, Vec<Value>)> = Vec::new();
     let mut add = |name: &str, value: &mut dyn FnMut(i128) -> i128| {
@@ -161,20 +161,20 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Encodings of numbers take the bytes that were promised when they were chosen, give or take a twentieth.
-/// How many blocks it were.
+/// Encodings of numbers take the bytes that were promised when they were chosen, within 5 %. Returns the
+/// number of blocks checked.
 fn check_promises(group: &RowGroup, ty: DataType, compression: Compression, what: &str) -> usize {
     let mut checked = 0;
     for slice in &group.slices {
         let block = slice.block(1);
-        // Equal values are no choice, and what was written is as writing left it.
+        // Equal values leave no choice, and written blocks are as writing left them.
         if slice.is_hot() || matches!(block.values, Values::Constant(_)) {
             continue;
         }
         with_fixed!(
             ty.physical(),
             T => {
-                // NULL slots are as they were encoded.
+                // NULL slots hold what they were encoded with.
                 let mut values = vec![T::default(); block.slots()];
                 block.decode_fixed(T::PHYSICAL, 0, &mut values);
                 let (min, max) = range_of(&values).expect("a block has slots");
@@ -209,7 +209,7 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
             expected[row]
         );
     }
-    // As the column is held, and as narrower integers that hold all of it.
+    // As the column is held, and as narrower integers that hold all its values.
     let holds_all = |physical: &PhysicalType| {
         let has_room = |value: &Value| !matches!(value, Value::Integer(v) if !physical.holds((*v, *v)));
         ty.integer_range().is_some() && physical.width() < held.width() && expected.iter().all(has_room)
@@ -271,7 +271,7 @@ fn check_vectors(
     }
 }
 
-/// Ranges of floats from and to values of the data, and to what no number is.
+/// Ranges of floats from and to values of the data, and to NaN.
 fn check_float_ranges(group: &RowGroup, expected: &[Value], what: &str) {
     let some = expected.iter().step_by(expected.len() / 4 + 1).filter_map(Value::ordinal);
     let odd = [0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 50.0].map(|v| float_ordinal(v).into());
@@ -297,7 +297,7 @@ fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str)
     let (least, greatest) = ty.integer_range().expect("a type of integers");
     let middle = expected.iter().find_map(number).unwrap_or(0);
     let all = 0..expected.len();
-    // From `middle` on as well, and between it and what may be its neighbours.
+    // From `middle` on as well, and between it and its possible neighbours.
     let ranges = [
         (least, greatest),
         (middle, middle),
@@ -360,7 +360,7 @@ fn check_writing(table: &Arc<Table>, ty: DataType, expected: &[Value], what: &st
     }
 }
 
-/// Tables that come to rest, lose and change rows, and come to rest again, each time read in every way.
+/// Tables that become idle, lose and change rows, and become idle again, each time read in every way.
 fn check_resting(ty: DataType, values: &[Value], compression: Compression, what: &str) {
     const LAYOUTS: [Layout; 6] =
         [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost, Layout::Casper];
@@ -404,7 +404,7 @@ fn check_resting(ty: DataType, values: &[Value], compression: Compression, what:
     }
 }
 
-/// Checks an encoding over all data of a type. `name` is what it calls itself where it is possible.
+/// Checks an encoding over all data of a type. `name` is its name in blocks that can have it.
 fn conformance(compression: Compression, name: &str) {
     let types = [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64, DataType::UInt64];
     let mut data: Vec<(DataType, String, Vec<Value>)> = Vec::new();
@@ -427,7 +427,7 @@ fn conformance(compression: Compression, name: &str) {
     let mut promises = 0;
     for (number, (ty, what, values)) in data.into_iter().enumerate() {
         for (nulls, values) in with_nulls(&values).into_iter().enumerate() {
-            // Few rows once, as they take as long to make.
+            // Few rows only once, as making them takes as long.
             let counts = if nulls == 0 { vec![values.len(), 3, 1] } else { vec![values.len()] };
             for rows in counts.into_iter().filter(|&rows| rows > 0) {
                 let (what, values) =
@@ -441,7 +441,7 @@ fn conformance(compression: Compression, name: &str) {
                 if nulls == 1 || rows == 1 {
                     check_writing(&table(ty, values, compression, true), ty, values, &what);
                 }
-                // Of some data, which are others for each encoding, as it takes its time.
+                // Only for some data, different for each encoding, as this is slow.
                 if nulls == 2 && number % 11 == name.len() % 11 {
                     check_resting(ty, values, compression, &what);
                 }
@@ -504,7 +504,7 @@ fn outliers_on_any_side_are_patches() {
             let snapshot = table(ty, &values, Compression::Auto, false).snapshot();
             let shown = snapshot.row_group(0).expect("it has rows").block_info(1, 0);
             assert_eq!(shown.encoding, "patched", "{ty}, side {side}");
-            // Six bits a value, and ten patches of ten bytes.
+            // Six bits per value, and ten patches of ten bytes.
             assert!(shown.bits_per_value < 7.5, "{ty}, side {side}: {} bits", shown.bits_per_value);
         }
     }
@@ -540,7 +540,7 @@ fn the_choice_conforms_and_is_near_the_smallest() {
         let least =
             Compression::NAMES.into_iter().map(|(_, compression)| size(ty, &values, compression)).min();
         let (auto, least) = (size(ty, &values, Compression::Auto), least.expect("there are encodings"));
-        // The margins by which what reads more slowly must be smaller.
+        // The margins by which slower encodings must be smaller.
         assert!(auto * 2 <= least * 3, "{ty}, {what}: {auto} bytes chosen, {least} are possible");
     }
 }

@@ -1,8 +1,8 @@
 //! One thread writes the ghost slots of a block while others read it in every way that a scan does: what they
 //! find in live slots is what was there before.
 //!
-//! This is the shipped path, vector loads included. `make races` runs it under ThreadSanitizer, which knows
-//! of the races that decision 27 allows (`tests/races.txt`), and fails on any other.
+//! This is the shipped path, vector loads included. `make races` runs it under ThreadSanitizer, which is told
+//! the races that decision 27 allows (`tests/races.txt`) and fails on any other.
 
 use crate::block::{Block, Codes, Fixed, Values, Views, with_fixed};
 use crate::tests::random::Random;
@@ -50,12 +50,12 @@ fn beside_a_writer<'a>(
             }
         }
         is_done.store(true, Ordering::Relaxed);
-        // ThreadSanitizer sees that a thread has been joined, and not what the end of a scope waits for.
+        // ThreadSanitizer sees joins of threads, but not the wait at the end of a scope.
         readers.into_iter().for_each(|reader| reader.join().expect("what was read was there"));
     });
 }
 
-/// A block of integers of a range, by how it holds them.
+/// A block of integers of a range, in a given encoding.
 fn check_integers(values: impl Fn(&[i128]) -> Values, physical: PhysicalType, range: RangeInclusive<i128>) {
     let (low, high) = (*range.start(), *range.end());
     let span = (high - low) as u64;

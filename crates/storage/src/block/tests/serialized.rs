@@ -1,5 +1,5 @@
-//! Every encoding comes back as it was, over data that each is made for; and bytes that are none are refused,
-//! or give a block that can be read.
+//! Every encoding comes back as it was, over data for which it is made; and arbitrary bytes are refused, or
+//! give a block that can be read.
 
 use crate::block::masks::WORDS;
 use crate::block::serialized::{Column, PHYSICAL, Shared, VERSION, code_of, read, write};
@@ -105,7 +105,7 @@ fn each_block(mut each: impl FnMut(&Block, Column, &[u64; WORDS], &str)) {
             for (number, nulls) in some_nulls.into_iter().enumerate() {
                 for layout in [Layout::Insertion, Layout::EquiGhost] {
                     let table = table(&case, *compression, layout, nulls);
-                    // Of a table whose strings are written, with a long one.
+                    // From a table whose strings are written, one of them long.
                     if layout == Layout::EquiGhost && case.ty == DataType::Varchar {
                         let mut writer = table.write();
                         let row = writer.find(&[crate::Datum::Integer(40)]).expect("it is there");
@@ -158,11 +158,11 @@ fn every_encoding_comes_back_as_it_was() {
             Values::Views(views) => {
                 assert_eq!(read.values.bytes(), views.copy(block.slots(), live).bytes(), "{what}")
             }
-            // Without the share of the table.
+            // Without its share of the table of symbols.
             Values::Fsst(fsst) => assert_eq!(read.values.bytes(), fsst.codes().bytes(), "{what}"),
             _ => assert_eq!(read.bytes(), block.bytes(), "{what}, {}", block.values.name()),
         }
-        // And once more, to the byte.
+        // Written again, it gives the same bytes.
         let (mut first, mut second) = (Vec::new(), Vec::new());
         write(block, column, live, &mut first);
         write(&read, column, live, &mut second);
@@ -212,7 +212,7 @@ fn slots_that_are_not_live_are_blanked() {
     }
 }
 
-/// Reads all that can be read of a block.
+/// Reads everything that can be read from a block.
 fn read_all(block: &Block, column: Column) {
     (0..block.slots()).for_each(|slot| _ = format!("{:?}", block.datum(slot, column.physical)));
     with_fixed!(
@@ -224,7 +224,7 @@ fn read_all(block: &Block, column: Column) {
             let _ = <T as Fixed>::IS_INTEGER;
         },
         {
-            // Strings that are fewer than slots stand in those that are live.
+            // If there are fewer strings than slots, they are in the live ones.
             let mut heap = StringHeap::new();
             let mut out = vec![StringView::default(); block.slots()];
             block.decode_views(0, &ALL, &mut out, &mut heap);
@@ -259,7 +259,7 @@ fn damaged_bytes_are_refused_or_can_be_read() {
         };
         for _ in 0..200 {
             let mut bytes = bytes.clone();
-            // Most of what means something stands in front.
+            // Most bytes with a meaning are at the beginning.
             let most = if random.below(2) == 0 { bytes.len().min(80) } else { bytes.len() };
             for _ in 0..1 + random.below(3) {
                 let at = random.below(most as u64) as usize;
@@ -291,7 +291,7 @@ fn random_bytes_are_no_block() {
     for _ in 0..200_000 {
         let mut bytes: Vec<u8> = (0..random.below(120)).map(|_| random.next() as u8 & 0x0F).collect();
         let physical = random.below(PHYSICAL.len() as u64) as u8;
-        // As blocks begin, so that something is looked at.
+        // They begin like blocks, so that the reader does not stop at once.
         let head = [
             VERSION,
             random.below(13) as u8,

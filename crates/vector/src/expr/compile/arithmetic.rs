@@ -2,8 +2,8 @@
 //!
 //! The bounds of a result are those of its operands in interval arithmetic ([`Graph::bounds`]). Where they
 //! prove that it fits, nothing is checked and it is computed in as few bits as it and its operands allow
-//! ([`Graph::exact`]); elsewhere in what its SQL type needs, with a check. Decimals are brought to one scale
-//! first.
+//! ([`Graph::exact`]); elsewhere in the width that its SQL type needs, with a check. Decimals are first
+//! scaled to one scale.
 
 use super::{DECIMAL_TYPES, Graph, Kind, NodeId, Range, both, holds_integers};
 use crate::expr::ArithmeticOp;
@@ -193,14 +193,14 @@ impl Graph<'_> {
             _ => None,
         };
         let within = ty.integer_range().zip(derived).map(|((a, b), (low, high))| (low.max(a), high.min(b)));
-        // The opposite of the least value may need more bits than it; if the type has none, its own kernel
-        // says so.
+        // The negation of the least value may need more bits than that value; if the type has none, its own
+        // kernel fails.
         let needed = match (derived, within) {
             (Some(derived), Some(within)) if derived == within => self.narrowest(ty, derived),
             _ => ty.physical(),
         };
         let physical = if needed.width() > physical.width() { needed } else { physical };
-        // Nothing is left where every value fails.
+        // The range is empty where every value fails.
         let within = within.filter(|(low, high)| low <= high);
         let input = if holds_integers(physical) { self.resize(input, physical) } else { input };
         self.strict_as(Kind::Single(function), vec![input], ty, physical, within.or(ty.integer_range()))

@@ -1,8 +1,8 @@
 //! Comparisons: of two operands in one physical type, or decided when they are compiled.
 //!
-//! A constant stands on the right and takes the other side's physical type. One that this has no room for
-//! decides the comparison for all values, as the type's bounds are on one side of it. In a conjunction, a
-//! lower and an upper constant bound of one integer become one operation.
+//! A constant is on the right and takes the other side's physical type. A constant that does not fit it
+//! decides the comparison for all values, as all values of the type are on one side of it. In a conjunction,
+//! a lower and an upper constant bound of one integer become one operation.
 
 use super::{Graph, Kind, NodeId, holds_integers};
 use crate::expr::CompareOp;
@@ -36,8 +36,8 @@ impl Graph<'_> {
         Ok(self.strict(Kind::Compare(op), vec![left, right], ty))
     }
 
-    /// What `left op right` is for all values, if the right side is a constant that the left's physical type
-    /// has no room for.
+    /// The result of `left op right` for all values, if the right side is a constant that does not fit the
+    /// left's physical type.
     fn decided(&self, op: CompareOp, left: NodeId, right: NodeId) -> Option<bool> {
         let (node, constant) = (self.node(left), self.node(right));
         let Kind::Constant(Value::Integer(bound)) = constant.kind else { return None };
@@ -93,7 +93,7 @@ impl Graph<'_> {
         Ok(parts)
     }
 
-    /// What is bounded, the inclusive bound, and whether it is the lower one.
+    /// The bounded node, the inclusive bound, and whether it is the lower one.
     fn bound(&self, id: NodeId) -> Option<(NodeId, i128, bool)> {
         let node = self.node(id);
         let Kind::Compare(op) = node.kind else { return None };

@@ -1,8 +1,8 @@
 //! Conditions: `AND`, `OR` and `CASE`.
 //!
 //! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for
-//! the rows that get there. What is constant is decided here. Conjuncts run in the order of their cost,
-//! except that one that may fail stays behind all that stood before it.
+//! the rows that reach them. Constant conditions are decided here. Conjuncts run in the order of their cost,
+//! except that one that may fail stays after all that preceded it.
 
 use super::{Graph, Kind, NodeId, Range};
 use crate::expr::Expr;
@@ -17,7 +17,7 @@ impl Graph<'_> {
             match self.truth(node) {
                 Some(Some(value)) if value != or => {}
                 Some(Some(_)) => {
-                    // Nothing after this part is evaluated, and what is before cannot change the result.
+                    // Nothing after this part is evaluated, and the parts before it cannot change the result.
                     nodes.push(node);
                     break;
                 }
@@ -53,8 +53,8 @@ impl Graph<'_> {
         Ok(self.finish(Kind::LazyJunction { or }, nodes, ty, ty.physical(), nullable, ty.integer_range()))
     }
 
-    /// Cheap parts first, as far as no error comes to light that the written order hides: a part that may
-    /// fail stays behind all parts that stood before it.
+    /// Cheap parts first, as long as that raises no error that the written order avoids: a part that may fail
+    /// stays after all parts that preceded it.
     pub(super) fn cheapest_first(&self, parts: Vec<NodeId>) -> Vec<NodeId> {
         let mut left = parts;
         let mut ordered = Vec::with_capacity(left.len());
@@ -111,7 +111,7 @@ impl Graph<'_> {
         let computed = |id: &NodeId| !matches!(self.node(*id).kind, Kind::Constant(_));
         let narrowest = range.map_or(ty.physical(), |range| self.narrowest(ty, range));
         let physical = match (ty, range) {
-            // As results are held: none is narrowed, and constants alone are not worth it.
+            // In the physical types of the results: none is narrowed, and constants alone are not worth it.
             _ if narrowest == PhysicalType::I32
                 && results.iter().any(computed)
                 && !results.iter().any(wide) =>

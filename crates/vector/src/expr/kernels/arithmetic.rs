@@ -2,8 +2,8 @@
 //! the operands have 32.
 //!
 //! Where the compiler has proved from ranges that the result fits, the loop wraps and nothing is checked.
-//! Otherwise each result is computed wrapping, its overflow is OR-ed into one flag, and the flag is looked at
-//! once a chunk.
+//! Otherwise each result is computed wrapping, its overflow is OR-ed into one flag, and the flag is checked
+//! once per chunk.
 
 use super::{Operand, Rows, binary, binary_checked, first_failure, operand, strict, unary, unary_checked};
 use crate::buffer::Native;
@@ -175,7 +175,7 @@ fn integers<T: Integer>(
     out: &mut Vector,
 ) -> Result<()> {
     let (x, y) = (operand::<T>(a), operand::<T>(b));
-    // One loop an operation: `op` is a constant in each.
+    // One loop per operation: `op` is a constant in each.
     macro_rules! each_op {
         ($run:ident: $($op:ident),*) => {
             match op {
@@ -231,7 +231,7 @@ fn widening(op: ArithmeticOp, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut 
     Ok(())
 }
 
-/// Why `a op b` has no result, if so.
+/// Why `a op b` has no result, if it has none.
 fn failure<T: Integer>(op: ArithmeticOp, a: T, b: T, bound: i128, ty: DataType) -> Option<Error> {
     let (value, overflow) = T::overflowing(op, a, b);
     if matches!(op, ArithmeticOp::Divide | ArithmeticOp::Modulo) && b == T::ZERO {

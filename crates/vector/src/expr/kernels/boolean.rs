@@ -56,7 +56,7 @@ pub fn junction(or: bool, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vect
     rows.each(|p| write(out, p, kleene(or, logical(a, p), logical(b, p))));
 }
 
-/// Mixes `part` into `out`, which holds what the earlier parts gave, for the rows that are still in question.
+/// Combines `part` with `out`, the result of the earlier parts, for the rows that are still in question.
 pub fn junction_into(or: bool, part: &Vector, rows: Rows<'_>, out: &mut Vector) {
     if part.validity().is_none() && out.validity().is_none() {
         let part = operand::<u8>(part);

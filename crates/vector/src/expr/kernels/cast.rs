@@ -1,4 +1,4 @@
-//! Casts: every pair of types that PostgreSQL and DuckDB convert, and what they say where a value has no
+//! Casts: every pair of types that PostgreSQL and DuckDB convert, and the errors of values without a
 //! counterpart.
 //!
 //! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition
@@ -235,7 +235,7 @@ fn to_text(a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) -> Resu
     })
 }
 
-/// The forms of text that come by the million: plain dates and integers without an allocation, others by
+/// Casts of text: the most frequent forms, plain dates and integers, without an allocation, others by
 /// [`convert`].
 fn from_text(a: &Vector, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     strict(&[a], rows, out, |rows, out| {
@@ -331,7 +331,7 @@ fn scale(ty: DataType) -> u8 {
     if let DataType::Decimal { scale, .. } = ty { scale } else { 0 }
 }
 
-/// From one number of digits after the point to another; digits that go are rounded, half away from zero.
+/// From one number of digits after the point to another; dropped digits are rounded, half away from zero.
 /// `None` on overflow.
 fn rescale(v: i128, from: u8, to: u8) -> Option<i128> {
     if to >= from {

@@ -35,7 +35,7 @@ enum Members {
 const BITS_SPAN: i128 = 8192;
 
 impl List {
-    /// The constants `values` of type `ty`, looked for in vectors of `physical`.
+    /// The constants `values` of type `ty`, to be searched in vectors of `physical`.
     ///
     /// # Errors
     /// Internal, if a value is of another type.
@@ -58,7 +58,7 @@ impl List {
                 Value::Interval(v) => drop(integers.insert(v.estimate())),
             }
         }
-        // What has no room in the vectors is nowhere in them.
+        // Constants that do not fit the vectors' type do not occur in them.
         with_integer!(physical, T => integers.retain(|v| T::try_from(*v).is_ok()), ());
         let members = match physical {
             PhysicalType::F32 | PhysicalType::F64 => Members::Floats(floats),
@@ -150,7 +150,7 @@ pub fn in_list(list: &List, a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Res
             ),
         }
         if list.has_null {
-            // What is in no place equal might equal the NULL.
+            // A value that equals no constant might equal the NULL.
             let mut nulls = Vec::new();
             rows.each(|p| {
                 if found[p] == 0 {

@@ -1,15 +1,15 @@
 //! Kernels: loops over the values of vectors, one per operation and physical type.
 //!
 //! A kernel reads flat or constant vectors and writes the positions that its [`Rows`] name to a vector that
-//! it begins. [`strict`] does what all operations share whose result is NULL if an operand is: it unites the
-//! validities, computes constants once, and hands the loop what is left (of strings, only the rows that are
-//! valid). Loops come in four shapes (each operand a slice or a constant, positions all or listed) and are
-//! written once, in [`unary`] and [`binary`]; the shapes over all positions have no bounds checks and become
-//! vector instructions.
+//! it begins. [`strict`] does the common part of all operations whose result is NULL if an operand is: it
+//! combines the validities, computes constants once, and passes the remaining rows to the loop (for strings,
+//! only the valid ones). Loops come in four shapes (each operand a slice or a constant, positions all or
+//! listed) and are written once, in [`unary`] and [`binary`]; the shapes over all positions have no bounds
+//! checks and become vector instructions.
 //!
-//! **Errors.** A kernel that may fail runs the whole loop with a flag, and only if the flag is up looks for
-//! the first selected, valid row that failed, to name it. Positions that are not rows may raise the flag but
-//! never the error.
+//! **Errors.** A kernel that may fail runs the whole loop with a flag, and only if the flag is set searches
+//! the first selected, valid row that failed, to name it. Positions that are not rows may set the flag but
+//! never raise the error.
 
 pub mod arithmetic;
 pub mod boolean;
@@ -29,7 +29,7 @@ use crate::{CHUNK_ROWS, DataType, Error, Result, Value, bitmap};
 /// The positions for which a kernel computes.
 #[derive(Debug, Clone, Copy)]
 pub enum Rows<'a> {
-    /// The first so many.
+    /// The first ones, that many.
     Dense(usize),
     /// Those listed, which may repeat. All are below the limit.
     Sparse(&'a [u16], usize),
@@ -49,8 +49,8 @@ impl<'a> Rows<'a> {
             Rows::Dense(n) | Rows::Sparse(_, n) => n,
         }
     }
-    /// The rows as a cheap kernel that cannot fail should take them: all positions, where at least a quarter
-    /// is wanted.
+    /// The rows as a cheap kernel that cannot fail should take them: all positions, if at least a quarter of
+    /// them are selected.
     pub fn widened(self) -> Rows<'a> {
         match self {
             Rows::Sparse(list, limit) if list.len() * 4 >= limit => Rows::Dense(limit),
@@ -78,7 +78,7 @@ impl<'a> Rows<'a> {
 /// The values of one operand.
 #[derive(Clone, Copy)]
 pub enum Operand<'a, T> {
-    /// One a position.
+    /// One per position.
     Each(&'a [T]),
     /// The same for all.
     One(T),
@@ -123,7 +123,7 @@ pub fn binary<A: Copy, B: Copy, R>(
     binary_checked(a, b, rows, out, move |a, b| (f(a, b), false));
 }
 
-/// As [`unary`]; `f` says too whether it has failed. True if it has for some row.
+/// As [`unary`]; `f` also returns whether it failed. True if it failed for some row.
 // A flag that `f` kept would be memory that, for all the compiler knows, each result might overlap.
 #[inline(always)]
 pub fn unary_checked<A: Copy, R>(
@@ -144,7 +144,7 @@ pub fn unary_checked<A: Copy, R>(
     }
 }
 
-/// As [`binary`]; `f` says too whether it has failed. True if it has for some row.
+/// As [`binary`]; `f` also returns whether it failed. True if it failed for some row.
 #[inline(always)]
 pub fn binary_checked<A: Copy, B: Copy, R>(
     a: Operand<'_, A>,
@@ -168,7 +168,7 @@ pub fn binary_checked<A: Copy, B: Copy, R>(
     }
 }
 
-/// Writes a result; whether it has failed.
+/// Writes a result; returns whether it failed.
 #[inline(always)]
 fn keep<R>(out: &mut R, (value, failed): (R, bool)) -> bool {
     *out = value;
@@ -258,8 +258,8 @@ pub fn as_held(value: Value, ty: DataType) -> Value {
     }
 }
 
-/// Computes values of type `ty` row by row over single values: for what is rare. `f` sees operands that are
-/// not NULL.
+/// Computes values of type `ty` row by row over single values: for rare operations. `f` sees operands that
+/// are not NULL.
 ///
 /// # Errors
 /// Those of `f`.

@@ -23,7 +23,7 @@ pub enum Keep {
     NotTrue,
 }
 
-/// For each mask, the positions of its ones, then whatever.
+/// For each mask, the positions of its ones, followed by arbitrary values.
 const ONES: [[u16; 8]; 256] = {
     let mut table = [[0u16; 8]; 256];
     let mut mask = 0;
@@ -125,7 +125,7 @@ fn dense(
 }
 
 /// Writes to `out` the rows that are not in `taken`, or (`union`) those that are, in the order of `rows`.
-/// `marks` is a scratch of one byte a position, all zero before and after.
+/// `marks` is scratch memory of one byte per position, all zero before and after.
 pub fn subtract(taken: &[&[u16]], union: bool, rows: Rows<'_>, marks: &mut Vec<u8>, out: &mut Vec<u16>) {
     if marks.len() < rows.limit() {
         marks.resize(rows.limit().max(CHUNK_ROWS), 0);
@@ -166,7 +166,7 @@ pub fn blend(condition: &Vector, a: &Vector, b: &Vector, rows: Rows<'_>, out: &m
             if !source.is_valid(p) {
                 out.set_null(p);
             } else if chosen != (holds.get(p) != 0) {
-                // The loop above has taken the value of a NULL condition at its word.
+                // The loop above has used the value of a NULL condition as if it were valid.
                 copy_value(source, p, out);
             }
         });

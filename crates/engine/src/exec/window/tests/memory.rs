@@ -1,11 +1,11 @@
 //! Windows with less memory than their rows take: sections that are spilled, and partitions that fit into
-//! none. What comes out is compared with formulas, since the twin would need all rows at once; and what was
-//! reserved at most with the limit.
+//! none. Results are compared with formulas, since the twin would need all rows at once; and the peak of
+//! reserved memory with the limit.
 
 use super::*;
 
-/// Numbers the rows of partitions of so many rows, with so much memory: the number of rows that got a number
-/// of their own partition's, and the most memory that was reserved.
+/// Numbers the rows of partitions of so many rows, with so much memory. Returns how many rows got a number of
+/// their own partition, and the most memory that was reserved.
 fn count_with(memory: usize, rows: usize, partition_rows: usize) -> Result<(usize, usize)> {
     let mut columns = Columns::default();
     let ids: Vec<_> = (0..2).map(|_| columns.add("c", DataType::Int64, true)).collect();
@@ -67,10 +67,10 @@ fn what_does_not_fit_goes_to_files() {
     assert!(found == rows && most <= limit, "{found} rows, {most} bytes");
 }
 
-/// Says whether the results of a row are right.
+/// Checks the results of a row.
 type Judge = Arc<dyn Fn(&[Option<i128>]) -> bool + Send + Sync>;
 
-/// What the rows of a partition give: whether these values of a row, its number first, are right.
+/// Checks the values of a row of a partition, its number first.
 #[derive(Clone)]
 struct Checked {
     is_right: Judge,
@@ -99,8 +99,8 @@ impl ResultWorker for Checked {
     }
 }
 
-/// One partition of rows `(i, i / 3, x(i))` in any order, with so much memory: the rows that came out, the
-/// most memory that was reserved.
+/// One partition of rows `(i, i / 3, x(i))` in any order, with so much memory. Returns the output rows, and
+/// the most memory that was reserved.
 fn one_partition(
     rows: usize,
     memory: usize,
@@ -230,7 +230,7 @@ fn a_partition_much_larger_than_memory() {
         let (found, most) = one_partition(rows, limit, 1, &calls, is_right.clone()).unwrap();
         assert!(found == rows && most <= limit, "{found} rows, {most} of {limit} bytes");
     }
-    // What needs all rows of a frame at once says so.
+    // A function that needs all rows of a frame at once says so.
     let median = summed(A::External(Arc::new(Middle { is_decided: true })), Frame::whole());
     let error = one_partition(rows, 3 << 20, 0, &[median], |_| true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Resource);
