@@ -28,6 +28,8 @@ import plot
 from engines import ROOT, keep
 from joins import Engine, in_turn
 
+# Milliseconds from which on a strategy is left out of the rest of a series.
+TOO_SLOW = 3000
 STRATEGIES = ["none", "full", "binary", "dynamic", "learning", "logical", "smart", "auto"]
 
 
@@ -38,7 +40,7 @@ class Bench:
         self.engine = Engine("entasis", arguments.threads)
         for setting in ("join_filter = 'off'", "optimizer = false", "join_swap = 'off'"):
             self.engine.run(f"SET {setting}")
-        self.factors = {}
+        self.factors, self.slow = {}, set()
         self.probe(4)
 
     def probe(self, columns):
@@ -64,6 +66,7 @@ class Bench:
         return f"SELECT count(*), {', '.join(sums)} FROM r{joined} {where}"
 
     def times(self, sql, strategies=STRATEGIES):
+        strategies = [strategy for strategy in strategies if strategy not in self.slow]
         taken, results = {strategy: [] for strategy in strategies}, set()
         for turn in range(self.arguments.rounds + 1):
             for strategy in in_turn(strategies, turn):
@@ -74,10 +77,14 @@ class Bench:
                     taken[strategy].append(1000 * answer["seconds"])
         if len(results) > 1:
             raise RuntimeError(f"results differ: {results}")
-        return {strategy: statistics.median(times) for strategy, times in taken.items()}
+        medians = {strategy: statistics.median(times) for strategy, times in taken.items()}
+        self.slow.update(strategy for strategy, time in medians.items() if time > TOO_SLOW)
+        return medians
 
     def line(self, title, times):
-        print(f"{title:26}" + "".join(f"{time:10.0f}" for time in times.values()), flush=True)
+        shown = STRATEGIES if set(times) - {"none", "auto", "binary", "learning"} else times
+        cells = (f"{times[strategy]:10.0f}" if strategy in times else f"{'—':>10}" for strategy in shown)
+        print(f"{title:26}" + "".join(cells), flush=True)
         return times
 
 
@@ -86,7 +93,7 @@ def head(title, strategies=STRATEGIES):
 
 
 def series(points, strategies=STRATEGIES):
-    return {strategy: [(x, times[strategy]) for x, times in points] for strategy in strategies}
+    return {strategy: [(x, times.get(strategy)) for x, times in points] for strategy in strategies}
 
 
 def factor(bench):
@@ -94,6 +101,7 @@ def factor(bench):
     head("Chunk-reducing factor (Figure 10)")
     for joins in (2, 3, 4):
         points = []
+        bench.slow.clear()
         for r in (2, 4, 8, 16, 32):
             bench.build(r)
             points.append((r, bench.line(f"{joins} joins, factor {r}", bench.times(bench.query(joins)))))
@@ -189,6 +197,7 @@ def main():
     bench = Bench(arguments)
     content, charts = {"rows": arguments.rows, "rounds": arguments.rounds, "threads": arguments.threads}, []
     for part in arguments.only.split(","):
+        bench.slow.clear()
         content[part], own = PARTS[part](bench)
         charts += own
     bench.engine.end()
