@@ -13,12 +13,13 @@ use crate::checkpoint::{
     recover,
 };
 use crate::file::{Access, Contents, DataFile, State};
+use crate::table::tests::rows::column_chunk;
 use crate::table::{Table, Waiter};
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::wal::{Log, LogReader, SegmentBytes, Synchronous};
 use crate::{Layout, TableOptions, Transaction};
-use entasis_vector::{DataType, Error, Field, Result};
+use entasis_vector::{DataType, Error, Field, Result, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -271,8 +272,22 @@ impl Writer {
         for entry in names.tables() {
             let own = state.get_mut(&entry.name).expect("it has a twin");
             for _ in 0..self.random.below(4) {
-                let mut writer = rows.write(&entry.table);
                 has_written = true;
+                if self.random.below(8) == 0 {
+                    let new: Vec<i128> =
+                        (self.next_key + 1..).take(1 + self.random.below(300) as usize).collect();
+                    self.next_key += new.len() as i128;
+                    let new_rows: Vec<_> = new
+                        .iter()
+                        .map(|key| vec![Value::Integer(*key), Value::Integer(key % 1000)])
+                        .collect();
+                    let mut appender = entry.table.appender();
+                    appender.append(&column_chunk(&new_rows, entry.table.schema(), false), 0)?;
+                    rows.append(&entry.table, vec![appender.finish()])?;
+                    own.extend(new.into_iter().map(|key| (key, key % 1000)));
+                    continue;
+                }
+                let mut writer = rows.write(&entry.table);
                 let known = own.keys().nth(self.random.below(own.len() as u64 + 1) as usize).copied();
                 let value = i128::from(self.random.below(1000));
                 match known.filter(|_| !entry.table.options().layout_key.is_empty()) {
@@ -405,6 +420,7 @@ fn opened(directory: &Directory, hook: &Hook, left: &Arc<AtomicU64>) -> Process 
     }
     let (file, images) = (Arc::new(file), Arc::new(Images::behind(&found.written)));
     let loads = Loads::new(&file, &images);
+    loads.set_least(0);
     log_all(&found.catalog.version(), &log, &loads);
     Process { files: (file, log), images, loads, last: found.written, catalog: found.catalog }
 }
