@@ -1,8 +1,8 @@
 //! The extents that a checkpoint writes; and, in debug builds, the check that what it leaves out is in the
 //! file already.
 
-use super::loads::Stored;
 use super::manifest::Place;
+use super::stored::Stored;
 use crate::block::Block;
 use crate::block::serialized::{self, Column};
 use crate::file::{DataFile, Extent, Tail};

@@ -9,8 +9,8 @@
 //! So the rows go to the disk once. The next checkpoint learns of the extents here, and gives back those that
 //! it does not take over: all of them if the table has been dropped.
 
-use super::loads::Load;
 use super::record::{Checkpointed, Image};
+use super::stored::Load;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 //!                └── no commit: free at once      └── a crash: read, hung, and claimed      └── or gives them back
 //! ```
 //! **Taking over.** A checkpoint encodes the blocks that it does not know to be in the file. Before it writes
-//! one, it looks among the bytes that loads have written of the table ([`Stored`]): by length and checksum,
+//! one, it looks among the bytes that loads have written of the table ([`super::stored`]): by length and checksum,
 //! and then in the file, byte by byte. If they are there, they stay where they are. So it does not matter what
 //! became of the rows in between: whether they were hung as they were or laid out again, written to since by a
 //! transaction or in ghost slots, or replayed behind a crash. What costs is the disk, and that is saved; what
@@ -18,8 +18,8 @@
 
 use super::extents::ExtentWriter;
 use super::images::Images;
-use super::manifest::Place;
 use super::pieces;
+use super::stored::Load;
 use crate::definition::ObjectId;
 use crate::file::{DataFile, Extent};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
@@ -27,12 +27,11 @@ use crate::table::{LoadStore, Loaded, StoredLoad};
 use crate::tree::{Piece, Shape};
 use crate::value::Sketch;
 use entasis_vector::Result;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Rows go to the data file if they take this part of a segment of the log, or more: a mebibyte of the usual
-/// four. Then the log's extra sync of the data file, and extents that are not full to the page, cost little
-/// beside the bytes that are not written twice.
+/// four. From there on a sync of the data file, and pages that are not filled, cost little beside bytes that
+/// are not written twice. Tests that have small segments have small loads.
 const SHARE_OF_SEGMENT: u64 = 4;
 
 /// Where large loads of the tables of a database are written. Copies are the same.
@@ -49,17 +48,6 @@ struct Store {
     written: AtomicU64,
     /// As many of these as were synced.
     synced: AtomicU64,
-}
-
-/// A load that the log refers to.
-#[derive(Debug)]
-pub(super) struct Load {
-    table: ObjectId,
-    index: Extent,
-    /// The extents of its data.
-    data: Vec<Extent>,
-    /// The places of its blocks and of what they share.
-    places: Vec<Place>,
 }
 
 /// A load that was written. Unless it is committed, its extents are free when it is dropped.
@@ -123,7 +111,7 @@ impl LoadStore for Loads {
                 return Err(error);
             }
         };
-        let load = Arc::new(Load::of(table, at, &index));
+        let load = Arc::new(Load::new(table, at, &index.extents, index.places()));
         let rows = pieces.iter().map(|piece| piece.rows as u64).sum();
         let number = store.written.fetch_add(1, Ordering::AcqRel) + 1;
         let (store, is_committed) = (store.clone(), AtomicBool::new(false));
@@ -133,7 +121,7 @@ impl LoadStore for Loads {
 
 impl StoredLoad for Written {
     fn index(&self) -> Extent {
-        self.load.index
+        self.load.index()
     }
 
     fn rows(&self) -> u64 {
@@ -141,7 +129,7 @@ impl StoredLoad for Written {
     }
 
     fn read(&self, shape: &Shape) -> Result<Loaded> {
-        Ok(Load::read(&self.store.file, self.load.table, shape, self.load.index)?.1)
+        Ok(read(&self.store.file, self.load.table(), shape, self.load.index())?.1)
     }
 
     fn sync(&self) -> Result<()> {
@@ -169,51 +157,12 @@ impl Drop for Written {
     }
 }
 
-impl Load {
-    fn of(table: ObjectId, index: Extent, pieces: &pieces::Index) -> Load {
-        let places = pieces.places().copied().collect();
-        Load { table, index, data: pieces.extents.clone(), places }
-    }
-
-    /// The load of a table of this shape whose index is in an extent, and its rows.
-    ///
-    /// # Errors
-    /// I/O; corruption, with the place.
-    pub(super) fn read(
-        file: &DataFile,
-        table: ObjectId,
-        shape: &Shape,
-        index: Extent,
-    ) -> Result<(Load, Loaded)> {
-        let (found, pieces) = pieces::read(file, index, shape)?;
-        let load = Load::of(table, index, &found);
-        Ok((load, Loaded { pieces, sketches: found.sketches }))
-    }
-
-    /// All its extents.
-    pub(super) fn extents(&self) -> impl Iterator<Item = Extent> {
-        self.data.iter().copied().chain([self.index])
-    }
-
-    /// Bytes of its extents.
-    pub(super) fn bytes(&self) -> u64 {
-        self.extents().map(|extent| extent.bytes).sum()
-    }
-}
-
-/// What loads have written of one table, by length and checksum.
-#[derive(Debug, Default)]
-pub(super) struct Stored(HashMap<(u64, u64), Place>);
-
-impl Stored {
-    /// What some loads have written of a table.
-    pub(super) fn of(loads: &[Arc<Load>], table: ObjectId) -> Stored {
-        let places = loads.iter().filter(|load| load.table == table).flat_map(|load| &load.places);
-        Stored(places.map(|place| ((place.bytes, place.checksum), *place)).collect())
-    }
-
-    /// Where these bytes probably are, which have this checksum.
-    pub(super) fn find(&self, bytes: &[u8], checksum: u64) -> Option<Place> {
-        self.0.get(&(bytes.len() as u64, checksum)).copied()
-    }
+/// The load of a table of this shape whose index is in an extent, and its rows.
+///
+/// # Errors
+/// I/O; corruption, with the place.
+pub(super) fn read(file: &DataFile, table: ObjectId, shape: &Shape, index: Extent) -> Result<(Load, Loaded)> {
+    let (found, pieces) = pieces::read(file, index, shape)?;
+    let load = Load::new(table, index, &found.extents, found.places());
+    Ok((load, Loaded { pieces, sketches: found.sketches }))
 }

@@ -25,7 +25,7 @@
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `costs` | what `CALIBRATE` found as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
-//! | `loads`, `pieces` | many rows that are added to a table, for the log; what the file has of them |
+//! | `loads`, `pieces`, `stored` | many rows that are added to a table, for the log; what the file has of them |
 //! | `recover` | a file and its log: the state behind the last commit |
 //! | `follow` | the same beside another process that writes to them, again and again |
 //! | `replay` | what commits of the log did, done once more |
@@ -54,6 +54,7 @@ mod record;
 mod recover;
 mod replay;
 mod source;
+mod stored;
 mod verify;
 mod write;
 
@@ -76,11 +77,11 @@ use crate::file::{Contents, DataFile, Extent, Header, Root, State};
 use crate::table::Table;
 use entasis_vector::Result;
 use extents::ExtentWriter;
-use loads::Stored;
 use objects::Relation;
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stored::Stored;
 
 /// Makes the state of a moment the newest one of a file. `last` is what the checkpoint before returned, or
 /// [`open`]; the default for a file that was just created. The log must have been synced up to the moment's

@@ -2,9 +2,9 @@
 
 use super::costs::MachineCosts;
 use super::images::Images;
-use super::loads::Load;
 use super::objects::{lasting, tables_of};
 use super::record::Image;
+use super::stored::Load;
 use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::table::{HeadGuard, Table, TableSnapshot};
 use std::sync::Arc;

@@ -12,8 +12,8 @@
 //! fails has nothing to undo.
 
 use super::costs::MachineCosts;
-use super::loads::Load;
 use super::manifest::{GroupIndex, Place};
+use super::stored::Load;
 use crate::block::Block;
 use crate::block::serialized::WeakShared;
 use crate::definition::ObjectId;

@@ -1,7 +1,7 @@
 //! What commits of a log did, done once more: names change here, rows in [`Table::redo_one`], or as whoever
 //! reads the log says. A record that does not apply is damage: the log and the file do not belong together.
 
-use super::loads::Load;
+use super::loads;
 use super::objects::{self, Relation, lasting, tables_of};
 use super::read;
 use super::record::Checkpointed;
@@ -118,7 +118,7 @@ impl<'a> Replay<'a> {
         let Replay { file, claims, written, known, .. } = self;
         let id = ObjectId::of(record.clone().table()?);
         let mut read = |index: Extent, shape: &Shape| {
-            let (load, loaded) = Load::read(file, id, shape, index)?;
+            let (load, loaded) = loads::read(file, id, shape, index)?;
             if *claims {
                 load.extents().try_for_each(|extent| file.claim(extent))?;
                 written.loads.push(Arc::new(load));

@@ -2,13 +2,14 @@
 //!
 //! 1. The headers on the disk lead to the state that is in use.
 //! 2. Each extent has its checksum, the map of free space among them.
-//! 3. Extents do not overlap, none of their pages is free, and every page is of an extent or free.
+//! 3. Extents do not overlap, none of their pages is free, and every page is of an extent or free. Those that
+//!    the log refers to, and not the newest state, are free in its map.
 //!
 //! Reads only. What an extent means is not looked at here: whoever asks knows which ones there are.
 
 use super::header::{self, Extent, FIRST_PAGE, Header, PAGE, Root};
 use super::space::{self, Run};
-use super::{DataFile, Ordering, read};
+use super::{DataFile, Ordering, lock, read};
 use entasis_vector::{Error, ErrorKind, Result};
 
 /// Something in a file that is not what it should be.
@@ -67,6 +68,13 @@ impl DataFile {
                 Err(error) => tell(map.offset, self.without_place(&error, map.offset)),
             }
         }
+        // What was written ahead is free in the map, unless an older program has made it.
+        let ahead = lock(&self.pages).ahead.clone();
+        let is_free = |run: Run| {
+            let is_within = |free: &Run| free.start <= run.start && run.end() <= free.end();
+            run.start >= header.pages || free.iter().any(is_within)
+        };
+        used.retain(|run| !ahead.contains_key(&run.start) || !is_free(*run));
         pages(used, free, header.pages, &mut tell);
         Ok(found)
     }

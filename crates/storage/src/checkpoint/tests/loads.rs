@@ -6,7 +6,7 @@ use super::logged::{Logged, add, contents, table_of};
 use crate::backend::{Backend, FaultyDisk};
 use crate::catalog::Catalog;
 use crate::checkpoint::{Images, Loads, Moment, checkpoint, log_all, recover};
-use crate::file::{Access, DataFile, State};
+use crate::file::{Access, Damage, DataFile, State};
 use crate::table::Table;
 use crate::table::tests::rows::{self, column_chunk, random_rows};
 use crate::tests::random::Random;
@@ -55,6 +55,10 @@ fn numbered(catalog: &Catalog) -> Vec<String> {
     let mut rows: Vec<String> = snapshot.row_ids().map(|row| shown(&snapshot, row)).collect();
     rows.sort_unstable();
     rows
+}
+
+fn damage(logged: &Logged) -> Vec<Damage> {
+    logged.file.damage(&logged.file.header(), &logged.last.reached(), &mut |_| Ok(())).unwrap()
 }
 
 /// Rows that are told by what they are, as twins may have them in other places.
@@ -161,7 +165,9 @@ fn loads_are_what_the_log_would_have_made() {
                 if random.below(3) == 0 {
                     let mut again = one.reopened();
                     assert!(shown == numbered(&again.catalog), "{layout:?}, seed {seed}, turn {turn}");
+                    assert_eq!(damage(&again), []);
                     again.checkpoint();
+                    assert_eq!(damage(&again), []);
                     again.assert_nothing_is_lost();
                     let again = again.reopened();
                     assert!(shown == numbered(&again.catalog), "{layout:?}, seed {seed}, turn {turn}");
@@ -293,9 +299,6 @@ fn what_is_not_committed_is_free_at_once() {
     own.append(&table, appended(&table, &rows, 1)).unwrap();
     rows::insert(&table, &random_rows(10, random), false);
     logged.checkpoint();
-    let damage = |logged: &Logged| {
-        logged.file.damage(&logged.file.header(), &logged.last.reached(), &mut |_| Ok(())).unwrap()
-    };
     assert_eq!(damage(&logged), []);
     let count = table.rows();
     own.commit(|_| Ok(())).unwrap();
