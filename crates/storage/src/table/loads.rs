@@ -81,14 +81,22 @@ pub(crate) enum Pieces {
 }
 
 impl Pieces {
-    /// The pieces, and where they are stored.
+    /// The pieces, for a table of the shape that they are of.
     ///
     /// # Errors
     /// I/O; corruption, with the place.
-    pub(crate) fn get(&self, shape: &Shape) -> Result<(Vec<Arc<Piece>>, Option<Arc<dyn StoredLoad>>)> {
-        Ok(match self {
-            Pieces::Kept(pieces) => (pieces.clone(), None),
-            Pieces::Stored(stored) => (stored.read(shape)?.pieces, Some(stored.clone())),
-        })
+    pub(crate) fn get(&self, shape: &Shape) -> Result<Vec<Arc<Piece>>> {
+        match self {
+            Pieces::Kept(pieces) => Ok(pieces.clone()),
+            Pieces::Stored(stored) => Ok(stored.read(shape)?.pieces),
+        }
+    }
+
+    /// Where they are stored, if they are.
+    pub(crate) fn stored(&self) -> Option<&Arc<dyn StoredLoad>> {
+        match self {
+            Pieces::Kept(_) => None,
+            Pieces::Stored(stored) => Some(stored),
+        }
     }
 }

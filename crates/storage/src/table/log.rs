@@ -163,7 +163,7 @@ impl Operation {
     /// The load that its redo record refers to, if there is one.
     pub(crate) fn load(&self) -> Option<&Arc<dyn StoredLoad>> {
         match self {
-            Operation::Append { pieces: Pieces::Stored(load), .. } => Some(load),
+            Operation::Append { pieces, .. } => pieces.stored(),
             _ => None,
         }
     }

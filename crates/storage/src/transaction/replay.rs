@@ -57,7 +57,7 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
                 writer.update(row, &changes);
             }
             Operation::Append { pieces, sketches, first } => {
-                let (pieces, stored) = pieces.get(shape)?;
+                let (pieces, stored) = (pieces.get(shape)?, pieces.stored().cloned());
                 if shape.options.is_distinct() {
                     let newcomers = newcomers.get_or_insert_with(|| Newcomers::new(old, &newest));
                     newcomers.refuse_appended(&pieces, old, &writer, shape, waiter)?;

@@ -154,7 +154,7 @@ fn loads_are_what_the_log_would_have_made() {
             let seed = seed * 31 + number as u64 + 1;
             let mut twins = LEASTS.map(|least| database(layout, 700, least, &mut Random(seed)));
             let random = &mut Random(seed + 1000);
-            for turn in 0..30 {
+            for turn in 0..20 {
                 let rows = [random_rows(1 + random.below(900) as usize, random), random_rows(300, random)];
                 let at = random.next();
                 twins.iter_mut().for_each(|twin| step(twin, &rows, &mut Random(at)));
