@@ -6,8 +6,8 @@
 //!                └── no commit: free at once      └── a crash: read, hung, and claimed      └── or gives them back
 //! ```
 //! **Taking over.** A checkpoint encodes the blocks that it does not know to be in the file. Before it writes
-//! one, it looks among the bytes that loads have written of the table ([`super::stored`]): by length and checksum,
-//! and then in the file, byte by byte. If they are there, they stay where they are. So it does not matter what
+//! one, it looks among the bytes that loads have written of the table ([`super::stored`]): by length and
+//! checksum, and then in the file, byte by byte. If they are there, they stay where they are. So it does not matter what
 //! became of the rows in between: whether they were hung as they were or laid out again, written to since by a
 //! transaction or in ghost slots, or replayed behind a crash. What costs is the disk, and that is saved; what
 //! is read again was just written, and is in the system's cache.
