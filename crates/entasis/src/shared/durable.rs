@@ -34,7 +34,9 @@ use super::watched::Bytes;
 use crate::config::format_bytes;
 use entasis_engine::exec::Progress;
 use entasis_storage::backend::{Backend, FileId};
-use entasis_storage::checkpoint::{self, Checkpointed, Images, MachineCosts, Moment, NameChanges, Recovered};
+use entasis_storage::checkpoint::{
+    self, Checkpointed, Images, Loads, MachineCosts, Moment, NameChanges, Recovered,
+};
 use entasis_storage::file::{Contents, DataFile, State};
 use entasis_storage::wal::{Log, LogReader, SegmentBytes, Synchronous};
 use entasis_storage::{Catalog, CatalogVersion, Table, TableSnapshot};
@@ -49,7 +51,7 @@ use std::time::{Duration, Instant};
 const SOON: Duration = Duration::from_secs(1);
 /// How long it does under `off`.
 const LAZY: Duration = Duration::from_secs(30);
-/// Bytes of log from which on a checkpoint comes by itself, at least.
+/// Bytes of log, and of loads, from which on a checkpoint comes by itself, at least.
 const LEAST_LOG: u64 = 16 << 20;
 /// The same at most, however large the file is: replaying them takes seconds.
 const MOST_LOG: u64 = 512 << 20;
@@ -88,8 +90,10 @@ pub(super) struct Durable {
     log_path: Option<PathBuf>,
     /// Which file the data file is; `None` in tests.
     id: Option<FileId>,
-    /// What the next checkpoint is to know of tables that are new.
-    images: Images,
+    /// What the next checkpoint is to know of tables that are new, and of loads.
+    images: Arc<Images>,
+    /// Where large loads are written.
+    loads: Loads,
     /// When a checkpoint comes by itself.
     auto: Mutex<AutoCheckpoint>,
     /// The position of the log that the last checkpoint was of.
@@ -156,13 +160,16 @@ impl Durable {
                 state: State::Open,
             })?;
         }
-        checkpoint::log_all(&catalog.version(), &log);
+        let (file, images) = (Arc::new(file), Arc::new(Images::behind(&written)));
+        let loads = Loads::new(&file, &images);
+        checkpoint::log_all(&catalog.version(), &log, &loads);
         let durable = Durable {
-            file: Arc::new(file),
+            file,
             log,
             log_path: None,
             id: None,
-            images: Images::default(),
+            images,
+            loads,
             auto: Mutex::default(),
             checkpointed: AtomicU64::new(header.log_position),
             synced: Mutex::new(Instant::now()),
@@ -218,7 +225,7 @@ impl Durable {
         now: &CatalogVersion,
         outcome: &mut dyn FnMut(&Arc<Table>) -> TableSnapshot,
     ) -> Result<Option<NameChanges>> {
-        NameChanges::record((&self.file, &self.log), base, now, outcome)
+        NameChanges::record((&self.file, &self.log, &self.loads), base, now, outcome)
     }
 
     /// Says, under the lock of the names, that such changes are in the log.
@@ -231,14 +238,16 @@ impl Durable {
         !self.log.is_durable() || self.is_due()
     }
 
-    /// True if the log has grown so far that a checkpoint is to come.
+    /// True if the log has grown so far that a checkpoint is to come. The rows of loads count as if they were
+    /// in it, because they are read as it is when the file is opened.
     fn is_due(&self) -> bool {
         let most = match self.auto_checkpoint() {
             AutoCheckpoint::Off => return false,
             AutoCheckpoint::Bytes(bytes) => bytes,
             AutoCheckpoint::Auto => (self.file.bytes() / LOG_SHARE).clamp(LEAST_LOG, MOST_LOG),
         };
-        self.log.position() - self.checkpointed.load(Ordering::Relaxed) >= most
+        let grown = self.log.position() - self.checkpointed.load(Ordering::Relaxed);
+        grown + self.images.load_bytes() >= most
     }
 
     /// Syncs what has waited long enough, and makes a checkpoint if the log has grown. True if nothing is

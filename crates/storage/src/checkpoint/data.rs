@@ -13,7 +13,7 @@ const EXTENT_BYTES: usize = 4 << 20;
 /// Where a piece of bytes is, now or after the next flush.
 #[derive(Clone, Copy)]
 pub(super) enum Stands {
-    /// In an extent of an earlier checkpoint; or nowhere, if there are no bytes.
+    /// In an extent of an earlier checkpoint or a load; or nowhere, if there are no bytes.
     Kept(Place),
     /// Added during this checkpoint, as the piece of this number.
     Added(usize),
@@ -31,7 +31,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Adds a piece: the bytes that `write` appends.
+    /// Adds a piece: the bytes that `write` appends. If a load has written them, they stay where they are.
     pub(super) fn add(
         &mut self,
         writer: &mut ExtentWriter<'_>,
@@ -40,11 +40,16 @@ impl Data {
         if self.bytes.len() >= EXTENT_BYTES {
             self.flush(writer)?;
         }
-        let start = self.bytes.len().next_multiple_of(ALIGNMENT as usize);
+        let end = self.bytes.len();
+        let start = end.next_multiple_of(ALIGNMENT as usize);
         self.bytes.resize(start, 0);
         write(&mut self.bytes);
         let own = &self.bytes[start..];
         let (offset, bytes, checksum) = (start as u64, own.len() as u64, checksum(own, writer.seed()));
+        if let Some(place) = writer.stored(own, checksum)? {
+            self.bytes.truncate(end);
+            return Ok(Stands::Kept(place));
+        }
         self.places.push(Place { extent: Extent::default(), offset, bytes, checksum });
         Ok(Stands::Added(self.places.len() - 1))
     }

@@ -2,6 +2,7 @@
 //! file already.
 
 use super::manifest::Place;
+use super::stored::Stored;
 use crate::block::Block;
 use crate::block::serialized::{self, Column};
 use crate::file::{DataFile, Extent, Tail};
@@ -15,13 +16,46 @@ pub(super) struct ExtentWriter<'a> {
     tail: Tail,
     /// The extents written so far. They are given back if the checkpoint fails.
     written: Vec<Extent>,
+    /// The log is going to refer to them, and not a checkpoint.
+    is_ahead: bool,
+    /// What loads have written of the table that is being written.
+    stored: Stored,
     /// Debug builds only: the extent that was read last.
     read: Option<(Extent, Vec<u8>)>,
 }
 
 impl<'a> ExtentWriter<'a> {
     pub(super) fn new(file: &'a DataFile, tail: Tail) -> ExtentWriter<'a> {
-        ExtentWriter { file, tail, written: Vec::new(), read: None }
+        ExtentWriter {
+            file,
+            tail,
+            written: Vec::new(),
+            is_ahead: false,
+            stored: Stored::default(),
+            read: None,
+        }
+    }
+
+    /// A writer of extents that the log is going to refer to.
+    pub(super) fn ahead(file: &'a DataFile) -> ExtentWriter<'a> {
+        ExtentWriter { is_ahead: true, ..ExtentWriter::new(file, Tail::default()) }
+    }
+
+    /// Says what loads have written of the table that is written next.
+    pub(super) fn look_in(&mut self, stored: Stored) {
+        self.stored = stored;
+    }
+
+    /// Where a load has written these bytes, which have this checksum.
+    pub(super) fn stored(&self, bytes: &[u8], checksum: u64) -> Result<Option<Place>> {
+        let place = self.stored.find(bytes, checksum).filter(|place| !self.tail.holds(place.extent));
+        let Some(place) = place else { return Ok(None) };
+        Ok(self.file.has(place.in_file(), bytes)?.then_some(place))
+    }
+
+    /// The extents written so far.
+    pub(super) fn written(&self) -> &[Extent] {
+        &self.written
     }
 
     /// The seed of the checksums of places.
@@ -36,14 +70,17 @@ impl<'a> ExtentWriter<'a> {
 
     /// Writes an extent.
     pub(super) fn put(&mut self, payload: &[u8]) -> Result<Extent> {
-        let extent = self.file.write(payload)?;
+        let extent =
+            if self.is_ahead { self.file.write_ahead(payload)? } else { self.file.write(payload)? };
         self.written.push(extent);
         Ok(extent)
     }
 
     /// Gives back what was written, because nothing will refer to it.
     pub(super) fn abandon(self) {
-        self.written.into_iter().for_each(|extent| self.file.give_up(extent));
+        let give_back =
+            |extent| if self.is_ahead { self.file.take_back(extent) } else { self.file.give_up(extent) };
+        self.written.into_iter().for_each(give_back);
     }
 
     /// The slow twin of not writing a block: debug builds check that the block in the file has the same

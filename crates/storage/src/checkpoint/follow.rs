@@ -37,7 +37,7 @@ use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::definition::ObjectId;
 use crate::file::{Access, DataFile, Extent, Header, State};
 use crate::record::{Record, Records, damaged, kind};
-use crate::table::{Table, Waiter};
+use crate::table::{ReadLoad, Table, Waiter};
 use crate::transaction::Transaction;
 use crate::wal::{Commit, LogReader, SegmentBytes};
 use entasis_vector::{Error, ErrorKind, Result};
@@ -261,10 +261,13 @@ impl Follower {
         let mut rows = Transaction::alone(&shared);
         let mut replay = Replay::knowing(&self.file, base.clone(), self.known.clone());
         for commit in &self.pending {
-            let mut each = |mut record: Record<'_>, known: &KnownObjects| {
+            let mut each = |mut record: Record<'_>, known: &KnownObjects, load: &mut ReadLoad<'_>| {
                 let id = record.table()?;
                 let table = known.tables.get(&id).ok_or_else(|| damaged("its table is not there"))?;
-                if shared_ids.contains(&id) { rows.redo(table, record) } else { table.redo_rows(record) }
+                match shared_ids.contains(&id) {
+                    true => rows.redo(table, record, load),
+                    false => table.redo_rows(record, load),
+                }
             };
             replay.commit(&commit.records, &mut each).map_err(|error| at(log, commit, &error))?;
         }

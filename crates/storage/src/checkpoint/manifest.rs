@@ -16,6 +16,7 @@ use crate::tree::key::Fences;
 use crate::tree::{Numbers, Partition, Shape};
 use crate::value::{REGISTERS, Sketch};
 use entasis_vector::{Result, bitmap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -112,7 +113,7 @@ impl Manifest {
     }
 }
 
-fn push_sketch(out: &mut Vec<u8>, sketch: &Sketch) {
+pub(super) fn push_sketch(out: &mut Vec<u8>, sketch: &Sketch) {
     let (updates, registers) = sketch.parts();
     match registers {
         Some(registers) => {
@@ -129,7 +130,7 @@ fn push_sketch(out: &mut Vec<u8>, sketch: &Sketch) {
     }
 }
 
-fn sketch(source: &mut Source<'_>) -> Result<Sketch> {
+pub(super) fn sketch(source: &mut Source<'_>) -> Result<Sketch> {
     let found = match source.bool()? {
         true => Sketch::of_registers(source.bytes(REGISTERS)?),
         false => Sketch::of_updates(source.list(|source| Ok((source.u16()?, source.u8()?)))?),
@@ -159,12 +160,13 @@ impl GroupIndex {
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let (mut out, extents) = (Vec::new(), self.extents());
+        let numbers = numbers_of(&extents);
         push_varint(&mut out, self.slices.len() as u64);
         push_varint(&mut out, self.numbers.first());
         push_list(&mut out, &extents, |out, extent| out.extend(extent.to_bytes()));
         push_list(&mut out, &self.shared, |out, (column, place)| {
             push_varint(out, *column as u64);
-            push_place(out, place, &extents);
+            push_place(out, place, &numbers);
         });
         push_list(&mut out, &self.partitions, |out, partition| {
             push_varint(out, (partition.end - partition.start).into());
@@ -176,7 +178,7 @@ impl GroupIndex {
             out.push(u8::from(slice.is_hot));
             for block in &slice.blocks {
                 push_maybe(&mut out, Some(block).filter(|block| block.place.is_somewhere()), |out, block| {
-                    push_place(out, &block.place, &extents);
+                    push_place(out, &block.place, &numbers);
                     push_varint(out, block.shared.map_or(0, |number| number as u64 + 1));
                 });
             }
@@ -255,15 +257,22 @@ impl GroupIndex {
     }
 }
 
-fn push_place(out: &mut Vec<u8>, place: &Place, extents: &[Extent]) {
-    let number = extents.iter().position(|extent| *extent == place.extent).unwrap_or(extents.len());
+/// The numbers of extents in a list, by their offsets.
+pub(super) fn numbers_of(extents: &[Extent]) -> HashMap<u64, usize> {
+    extents.iter().enumerate().map(|(number, extent)| (extent.offset, number)).collect()
+}
+
+/// Appends a place in one of the extents that have these numbers.
+pub(super) fn push_place(out: &mut Vec<u8>, place: &Place, numbers: &HashMap<u64, usize>) {
+    let number = numbers.get(&place.extent.offset).copied().unwrap_or(numbers.len());
     push_varint(out, number as u64);
     push_varint(out, place.offset / ALIGNMENT);
     push_varint(out, place.bytes);
     out.extend(place.checksum.to_le_bytes());
 }
 
-fn place(source: &mut Source<'_>, extents: &[Extent]) -> Result<Place> {
+/// Reads a place in one of these extents.
+pub(super) fn place(source: &mut Source<'_>, extents: &[Extent]) -> Result<Place> {
     let extent = extents[source.below(extents.len(), "an extent that there is not")?];
     let (offset, bytes, checksum) =
         (source.varint()?.checked_mul(ALIGNMENT), source.varint()?, source.u64()?);

@@ -25,6 +25,7 @@
 //! | `objects`, `declared` | the catalog as bytes |
 //! | `costs` | what `CALIBRATE` found as bytes |
 //! | `names`, `images` | changes of names for the log, with the rows of tables that are new |
+//! | `loads`, `pieces`, `stored` | many rows that are added to a table, for the log; what the file has of them |
 //! | `recover` | a file and its log: the state behind the last commit |
 //! | `follow` | the same beside another process that writes to them, again and again |
 //! | `replay` | what commits of the log did, done once more |
@@ -41,16 +42,19 @@ mod extents;
 mod follow;
 mod group;
 mod images;
+mod loads;
 mod manifest;
 mod moment;
 mod names;
 mod objects;
+mod pieces;
 mod plan;
 mod read;
 mod record;
 mod recover;
 mod replay;
 mod source;
+mod stored;
 mod verify;
 mod write;
 
@@ -60,6 +64,7 @@ mod tests;
 pub use costs::MachineCosts;
 pub use follow::{FilePart, Files, Follower, News};
 pub use images::Images;
+pub use loads::Loads;
 pub use moment::Moment;
 pub use names::{NameChanges, log_all};
 pub use record::Checkpointed;
@@ -76,6 +81,7 @@ use objects::Relation;
 use source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stored::Stored;
 
 /// Makes the state of a moment the newest one of a file. `last` is what the checkpoint before returned, or
 /// [`open`]; the default for a file that was just created. The log must have been synced up to the moment's
@@ -90,7 +96,7 @@ pub fn checkpoint(
     state: State,
 ) -> Result<Checkpointed> {
     let mut writer = ExtentWriter::new(file, file.tail());
-    let last = &last.with(&moment.images);
+    let last = &last.with(&moment.images, &moment.loads);
     let written = match write(&mut writer, moment, last, state) {
         Ok(written) => written,
         Err(error) => {
@@ -99,6 +105,7 @@ pub fn checkpoint(
         }
     };
     let new = written.extents();
+    file.reach(new.values().copied());
     let old = last.extents();
     old.into_iter().filter(|(at, _)| !new.contains_key(at)).for_each(|(_, extent)| file.give_up(extent));
     let mut roots = file.header().roots;
@@ -118,8 +125,10 @@ fn write(
     let mut tables = BTreeMap::new();
     for (snapshot, round) in &moment.tables {
         let id = snapshot.table().object();
+        writer.look_in(Stored::of(&last.loads, id));
         tables.insert(id, write::table(writer, snapshot, *round, last.tables.get(&id))?);
     }
+    writer.look_in(Stored::default());
     let mut list = Vec::new();
     push_varint(&mut list, tables.len() as u64);
     for (id, table) in &tables {
@@ -131,7 +140,8 @@ fn write(
         Some(costs) if Some(costs) != last.costs.as_ref() => (Some(costs), writer.put(&costs.encode())?),
         _ => (last.costs.as_ref(), last.roots[2]),
     };
-    Ok(Checkpointed { tables, roots: [catalog, writer.put(&list)?, written], costs: costs.cloned() })
+    let roots = [catalog, writer.put(&list)?, written];
+    Ok(Checkpointed { tables, roots, loads: Vec::new(), costs: costs.cloned() })
 }
 
 /// The catalog of the newest state of a file, with all its tables, and what the next checkpoint has to know.
@@ -170,7 +180,7 @@ fn read_all(
         Some(_) => Err(file.damaged(roots[1].offset, "rows of a table that there is not")),
         None => {
             let costs = MachineCosts::read(file, roots[2])?.map(Arc::new);
-            Ok((names, Checkpointed { tables: reader.tables, roots, costs }))
+            Ok((names, Checkpointed { tables: reader.tables, roots, loads: Vec::new(), costs }))
         }
     }
 }

@@ -4,6 +4,7 @@ use super::costs::MachineCosts;
 use super::images::Images;
 use super::objects::{lasting, tables_of};
 use super::record::Image;
+use super::stored::Load;
 use crate::catalog::{Catalog, CatalogVersion, Entry};
 use crate::table::{HeadGuard, Table, TableSnapshot};
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct Moment {
     pub(super) log_position: u64,
     /// The images that were added since the last checkpoint.
     pub(super) images: Vec<Image>,
+    /// The loads that were added since.
+    pub(super) loads: Vec<Arc<Load>>,
     /// Costs that were measured; `None`: those that the file has.
     pub(super) costs: Option<Arc<MachineCosts>>,
 }
@@ -25,7 +28,7 @@ pub struct Moment {
 impl Moment {
     /// The newest state. No commit is only partly in it, because each publishes under the lock of the names
     /// and of all its heads, and `log_position` is called under the same locks. The caller must make the next
-    /// checkpoint of it, since it takes the `images`.
+    /// checkpoint of it, since it takes the `images` and loads.
     pub fn take(catalog: &Catalog, images: &Images, log_position: impl FnOnce() -> u64) -> Moment {
         catalog.at_rest(|names| {
             let mut tables: Vec<Arc<Table>> = lasting(names)
@@ -37,9 +40,9 @@ impl Moment {
             tables.dedup_by_key(|table| table.id());
             let mut heads: Vec<HeadGuard<'_>> = tables.iter().map(|table| table.head()).collect();
             let pinned = tables.iter().zip(&mut heads).map(|(table, head)| table.pin_round(head)).collect();
-            let (log_position, images) = (log_position(), images.take());
+            let ((images, loads), log_position) = (images.take(), log_position());
             drop(heads);
-            Moment { names: names.clone(), tables: pinned, log_position, images, costs: None }
+            Moment { names: names.clone(), tables: pinned, log_position, images, loads, costs: None }
         })
     }
 

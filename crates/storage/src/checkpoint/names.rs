@@ -8,11 +8,12 @@
 //!    then on the new tables and sequences are logged, and the next checkpoint knows what the file has of
 //!    them.
 //!
-//! If a change is not published, its extents are given back. Temporary objects are left out, because they end
+//! If a change is not published, its extents are free again. Temporary objects are left out, because they end
 //! with their connections.
 
 use super::extents::ExtentWriter;
 use super::images::Images;
+use super::loads::Loads;
 use super::objects::{self, tables_of};
 use super::record::{Image, TableRecord};
 use super::source::{push_list, push_maybe, push_text};
@@ -20,7 +21,7 @@ use super::write;
 use crate::backend::bytes::push_varint;
 use crate::catalog::{CatalogVersion, Entry, is_temporary};
 use crate::definition::{ObjectId, Sequence};
-use crate::file::{DataFile, Extent, State, Tail};
+use crate::file::{DataFile, Extent, State};
 use crate::record::{kind, push_record};
 use crate::table::{Table, TableSnapshot};
 use crate::transaction::Prologue;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 pub struct NameChanges {
     file: Arc<DataFile>,
     log: Arc<Log>,
+    loads: Loads,
     records: Vec<u8>,
     /// The new tables and indexes, with what the file has of their rows.
     tables: Vec<(Arc<Table>, Option<TableRecord>)>,
@@ -47,7 +49,7 @@ impl NameChanges {
     /// # Errors
     /// I/O.
     pub fn record(
-        (file, log): (&Arc<DataFile>, &Arc<Log>),
+        (file, log, loads): (&Arc<DataFile>, &Arc<Log>, &Loads),
         base: &CatalogVersion,
         now: &CatalogVersion,
         outcome: &mut dyn FnMut(&Arc<Table>) -> TableSnapshot,
@@ -55,6 +57,7 @@ impl NameChanges {
         let mut changes = NameChanges {
             file: file.clone(),
             log: log.clone(),
+            loads: loads.clone(),
             records: Vec::new(),
             tables: Vec::new(),
             sequences: Vec::new(),
@@ -120,7 +123,7 @@ impl NameChanges {
         if snapshot.rows() == 0 {
             return Ok(None);
         }
-        let mut writer = ExtentWriter::new(&self.file, Tail::default());
+        let mut writer = ExtentWriter::ahead(&self.file);
         match write::whole(&mut writer, snapshot) {
             Ok(written) => Ok(Some(written)),
             Err(error) => {
@@ -144,7 +147,7 @@ impl NameChanges {
                 let image: Image = (table.object(), Arc::new(TableRecord { round, ..written }));
                 images.add(image);
             }
-            table.log_to(self.log.clone());
+            table.log_to(self.log.clone(), Some(self.loads.store()));
         }
         self.sequences.iter().for_each(|sequence| log_sequence(sequence, &self.log));
     }
@@ -155,7 +158,7 @@ impl Drop for NameChanges {
         let mut given_up = HashSet::new();
         for extent in self.tables.iter().flat_map(|(_, written)| written).flat_map(TableRecord::extents) {
             if given_up.insert(extent.offset) {
-                self.file.give_up(extent);
+                self.file.take_back(extent);
             }
         }
     }
@@ -169,11 +172,13 @@ fn ids_of(entry: &Entry) -> Vec<ObjectId> {
     }
 }
 
-/// Logs changes of all permanent objects of a version from now on.
-pub fn log_all(names: &CatalogVersion, log: &Arc<Log>) {
+/// Logs changes of all permanent objects of a version from now on; large loads go to the data file.
+pub fn log_all(names: &CatalogVersion, log: &Arc<Log>, loads: &Loads) {
     for entry in objects::lasting(names) {
         match entry {
-            Entry::Table(entry) => tables_of(entry).for_each(|table| table.log_to(log.clone())),
+            Entry::Table(entry) => {
+                tables_of(entry).for_each(|table| table.log_to(log.clone(), Some(loads.store())));
+            }
             Entry::Sequence(sequence) => log_sequence(sequence, log),
             Entry::View(_) | Entry::Schema(_) => {}
         }

@@ -13,6 +13,7 @@
 
 use super::costs::MachineCosts;
 use super::manifest::{GroupIndex, Place};
+use super::stored::Load;
 use crate::block::Block;
 use crate::block::serialized::WeakShared;
 use crate::definition::ObjectId;
@@ -43,6 +44,8 @@ pub struct Checkpointed {
     pub(super) tables: BTreeMap<ObjectId, Arc<TableRecord>>,
     /// The extents of the catalog, of the list of tables, and of the costs.
     pub(super) roots: [Extent; 3],
+    /// Loads that commits of the log behind it refer to.
+    pub(super) loads: Vec<Arc<Load>>,
     /// Costs that were measured.
     pub(super) costs: Option<Arc<MachineCosts>>,
 }
@@ -118,11 +121,12 @@ impl TableRecord {
 }
 
 impl Checkpointed {
-    /// These records, and those of tables that commits have written since.
-    pub(super) fn with(&self, images: &[Image]) -> Checkpointed {
+    /// These records, and those of tables and loads that commits have written since.
+    pub(super) fn with(&self, images: &[Image], loads: &[Arc<Load>]) -> Checkpointed {
         let tables = self.tables.iter().map(|(id, table)| (*id, table.clone()));
         let tables = tables.chain(images.iter().cloned()).collect();
-        Checkpointed { tables, roots: self.roots, costs: self.costs.clone() }
+        let loads = self.loads.iter().chain(loads).cloned().collect();
+        Checkpointed { tables, roots: self.roots, loads, costs: self.costs.clone() }
     }
 
     /// Costs that were measured, on whatever machine.
@@ -133,7 +137,8 @@ impl Checkpointed {
     /// All extents of the state but that of the map of free space, by offset.
     pub(super) fn extents(&self) -> BTreeMap<u64, Extent> {
         let of_tables = self.tables.values().flat_map(|table| table.extents());
-        let all = of_tables.chain(self.roots).filter(|extent| extent.bytes > 0);
+        let of_loads = self.loads.iter().flat_map(|load| load.extents());
+        let all = of_tables.chain(of_loads).chain(self.roots).filter(|extent| extent.bytes > 0);
         all.map(|extent| (extent.offset, extent)).collect()
     }
 }

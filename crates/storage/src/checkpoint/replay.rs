@@ -1,6 +1,7 @@
 //! What commits of a log did, done once more: names change here, rows in [`Table::redo_one`], or as whoever
 //! reads the log says. A record that does not apply is damage: the log and the file do not belong together.
 
+use super::loads;
 use super::objects::{self, Relation, lasting, tables_of};
 use super::read;
 use super::record::Checkpointed;
@@ -9,7 +10,8 @@ use crate::catalog::{CatalogVersion, Entry};
 use crate::definition::{ObjectId, Sequence};
 use crate::file::{DataFile, Extent};
 use crate::record::{Record, Records, damaged, kind};
-use crate::table::Table;
+use crate::table::{ReadLoad, Table};
+use crate::tree::Shape;
 use crate::wal::{Commit, LogReader};
 use entasis_vector::{Error, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,7 +21,7 @@ use std::sync::Arc;
 pub(super) struct Replay<'a> {
     pub(super) file: &'a DataFile,
     pub(super) names: CatalogVersion,
-    /// Images that were read are taken out of the free pages of the file.
+    /// Images and loads that were read are taken out of the free pages of the file.
     pub(super) claims: bool,
     /// What the next checkpoint is to know.
     pub(super) written: Checkpointed,
@@ -57,10 +59,13 @@ impl KnownObjects {
     }
 }
 
+/// Does what a record of rows says.
+pub(super) type RedoRows<'a> = dyn FnMut(Record<'_>, &KnownObjects, &mut ReadLoad<'_>) -> Result<()> + 'a;
+
 /// Does what a record of rows says, in the place of [`Replay::commit`]'s `rows`, where nobody else knows the
 /// tables.
-pub(super) fn redo(record: Record<'_>, known: &KnownObjects) -> Result<()> {
-    Table::redo_one(record, &|id| known.tables.get(&id).cloned())
+pub(super) fn redo(record: Record<'_>, known: &KnownObjects, load: &mut ReadLoad<'_>) -> Result<()> {
+    Table::redo_one(record, &|id| known.tables.get(&id).cloned(), load)
 }
 
 /// The error of a commit, with its place.
@@ -82,11 +87,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Does what the records of a commit say; those of rows by `rows`.
-    pub(super) fn commit(
-        &mut self,
-        records: &[u8],
-        rows: &mut dyn FnMut(Record<'_>, &KnownObjects) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn commit(&mut self, records: &[u8], rows: &mut RedoRows<'_>) -> Result<()> {
         let mut are_names_changed = false;
         for record in Records::new(records) {
             let record = record?;
@@ -98,7 +99,7 @@ impl<'a> Replay<'a> {
                     continue;
                 }
                 _ => {
-                    rows(record, &self.known)?;
+                    self.rows(record, rows)?;
                     continue;
                 }
             }
@@ -111,6 +112,20 @@ impl<'a> Replay<'a> {
             Arc::make_mut(&mut self.known.tables).retain(|id, _| named.contains(id));
         }
         Ok(())
+    }
+
+    fn rows(&mut self, record: Record<'_>, rows: &mut RedoRows<'_>) -> Result<()> {
+        let Replay { file, claims, written, known, .. } = self;
+        let id = ObjectId::of(record.clone().table()?);
+        let mut read = |index: Extent, shape: &Shape| {
+            let (load, loaded) = loads::read(file, id, shape, index)?;
+            if *claims {
+                load.extents().try_for_each(|extent| file.claim(extent))?;
+                written.loads.push(Arc::new(load));
+            }
+            Ok(loaded)
+        };
+        rows(record, known, &mut read)
     }
 
     fn put(&mut self, record: Record<'_>) -> Result<()> {

@@ -46,6 +46,7 @@ use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use entasis_vector::{Error, ErrorKind, Result};
 use header::{Headers, PAGE, PREAMBLE_BYTES, Preamble};
 use space::{Run, Space};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -83,6 +84,9 @@ struct Pages {
     space: Space,
     /// Extents that the newest header, or the log after it, still reaches.
     given_up: Vec<Run>,
+    /// What no header reaches, but the log does or is going to: pages by the first one. In the map of a state
+    /// they are free, because whoever opens the file takes them by what the log says.
+    ahead: BTreeMap<u64, u64>,
 }
 
 /// The pages of a file beyond a multiple of those in use. If its extents are rewritten to free pages before
@@ -168,7 +172,7 @@ impl DataFile {
         space: Space,
         (newest, seen): (Header, Headers),
     ) -> DataFile {
-        let pages = Mutex::new(Pages { space, given_up: Vec::new() });
+        let pages = Mutex::new(Pages { space, given_up: Vec::new(), ahead: BTreeMap::new() });
         let (newest, seen) = (Mutex::new(newest), Mutex::new(seen));
         let (turn, has_failed) = (Mutex::new(()), AtomicBool::new(false));
         DataFile { backend, id, access, pages, newest, seen, turn, has_failed }
@@ -234,6 +238,52 @@ impl DataFile {
         self.put(run, payload)
     }
 
+    /// The same for an extent that the log is going to refer to: the states of checkpoints do not know of it
+    /// before one of them takes it over ([`DataFile::reach`]).
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn write_ahead(&self, payload: &[u8]) -> Result<Extent> {
+        self.may_write()?;
+        if payload.is_empty() {
+            return Ok(Extent::default());
+        }
+        let run = {
+            let mut pages = lock(&self.pages);
+            let run = pages.space.take((payload.len() as u64).div_ceil(PAGE));
+            pages.ahead.insert(run.start, run.pages);
+            run
+        };
+        self.put(run, payload)
+    }
+
+    /// Makes the pages of an extent free at once, which was written ahead, and which nothing has ever
+    /// referred to.
+    pub(crate) fn take_back(&self, extent: Extent) {
+        let run = Run::of(extent);
+        let mut pages = lock(&self.pages);
+        if pages.ahead.remove(&run.start).is_some() {
+            let is_released = pages.space.release(run);
+            debug_assert!(is_released, "pages that were written ahead are not free");
+        }
+    }
+
+    /// Says that the state that is committed next reaches these extents, whoever has written them.
+    pub(crate) fn reach(&self, extents: impl Iterator<Item = Extent>) {
+        let mut pages = lock(&self.pages);
+        extents.for_each(|extent| _ = pages.ahead.remove(&Run::of(extent).start));
+    }
+
+    /// True if the file has these bytes at an offset, within an extent.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn has(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
+        let mut found = vec![0; bytes.len()];
+        self.backend.read(offset, &mut found).map_err(|error| refused(&*self.backend, &error))?;
+        Ok(found == bytes)
+    }
+
     /// Writes a payload to pages that were taken for it.
     fn put(&self, run: Run, payload: &[u8]) -> Result<Extent> {
         let offset = run.start * PAGE;
@@ -253,10 +303,12 @@ impl DataFile {
     /// Corruption, if some of them are free and others are not.
     pub fn claim(&self, extent: Extent) -> Result<()> {
         let run = Run::of(extent);
-        let claimed = extent.bytes > 0 && extent.is_well_placed() && lock(&self.pages).space.claim(run);
-        claimed
-            .then_some(())
-            .ok_or_else(|| damaged(&*self.backend, extent.offset, "an extent of the log is in use"))
+        let mut pages = lock(&self.pages);
+        if extent.bytes == 0 || !extent.is_well_placed() || !pages.space.claim(run) {
+            return Err(damaged(&*self.backend, extent.offset, "an extent of the log is in use"));
+        }
+        pages.ahead.insert(run.start, run.pages);
+        Ok(())
     }
 
     /// Frees all pages that belong to no extent of `reached`: at opening, before anything is written. A
@@ -291,7 +343,10 @@ impl DataFile {
     /// Declares that neither the next committed state nor the log after it reaches an extent.
     pub fn give_up(&self, extent: Extent) {
         if extent.bytes > 0 {
-            lock(&self.pages).given_up.push(Run::of(extent));
+            let run = Run::of(extent);
+            let mut pages = lock(&self.pages);
+            pages.ahead.remove(&run.start);
+            pages.given_up.push(run);
         }
     }
 
@@ -319,9 +374,13 @@ impl DataFile {
         let (freed, map, place, pages) = {
             let mut pages = lock(&self.pages);
             let freed = std::mem::take(&mut pages.given_up);
-            let runs = pages.space.runs() + freed.len() + 1;
+            let runs = pages.space.runs() + freed.len() + pages.ahead.len() + 1;
             let place = pages.space.take(space::pages_for(runs));
             let mut free = pages.space.clone();
+            for (&start, &pages) in &pages.ahead {
+                let is_released = free.release(Run { start, pages });
+                debug_assert!(is_released, "pages that were written ahead are not free");
+            }
             for &run in &freed {
                 if !free.release(run) {
                     self.has_failed.store(true, Ordering::Release);

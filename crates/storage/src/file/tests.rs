@@ -104,6 +104,35 @@ fn extents_of_the_log_are_claimed() {
 }
 
 #[test]
+fn what_is_written_ahead_is_free_in_the_map_of_others() {
+    let backend = example(b"rows");
+    let file = open(&backend).expect("it is whole");
+    let all = |file: &DataFile, extents: &[Extent]| {
+        let found = file.damage(&file.header(), extents, &mut |_| Ok(())).expect("it goes on");
+        assert!(found.is_empty(), "{found:?}");
+    };
+    let rows = tables(&file);
+    let ahead = [b"first", b"other"].map(|bytes| file.write_ahead(bytes).expect("no faults"));
+    file.commit(contents(rows, 8)).expect("no faults");
+    all(&file, &[rows]);
+    let next = file.write(b"next").expect("no faults");
+    assert!(ahead.iter().all(|own| own.offset != next.offset), "they are taken all the same");
+    // One is reached by the next state, the other one by nobody.
+    file.take_back(ahead[1]);
+    file.reach([ahead[0]].into_iter());
+    file.give_up(rows);
+    file.give_up(next);
+    file.commit(contents(ahead[0], 9)).expect("no faults");
+    all(&file, &[ahead[0]]);
+    assert!(file.has(ahead[0].offset, b"first").expect("no faults"));
+    assert!(!file.has(ahead[0].offset, b"fisrt").expect("no faults"));
+    assert_eq!(
+        file.write(b"last").expect("no faults").offset.min(ahead[1].offset),
+        ahead[1].offset.min(rows.offset)
+    );
+}
+
+#[test]
 fn what_is_given_up_twice_is_a_bug_and_not_a_damaged_file() {
     let backend = example(b"rows");
     let file = open(&backend).expect("it is whole");

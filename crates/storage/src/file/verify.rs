@@ -1,14 +1,21 @@
 //! Verifies a data file: every byte that its newest state reaches, and every page.
 //!
+<<<<<<< HEAD
 //! 1. The headers on disk lead to the state that is in use.
 //! 2. The checksum of each extent is right, that of the map of free space included.
 //! 3. Extents do not overlap, none of their pages is free, and every page belongs to an extent or is free.
+=======
+//! 1. The headers on the disk lead to the state that is in use.
+//! 2. Each extent has its checksum, the map of free space among them.
+//! 3. Extents do not overlap, none of their pages is free, and every page is of an extent or free. Those that
+//!    the log refers to, and not the newest state, are free in its map.
+>>>>>>> loads
 //!
 //! It only reads, and does not look at what extents mean: the caller lists them.
 
 use super::header::{self, Extent, FIRST_PAGE, Header, PAGE, Root};
 use super::space::{self, Run};
-use super::{DataFile, Ordering, read};
+use super::{DataFile, Ordering, lock, read};
 use entasis_vector::{Error, ErrorKind, Result};
 
 /// Damage found in a file.
@@ -67,6 +74,13 @@ impl DataFile {
                 Err(error) => tell(map.offset, self.without_place(&error, map.offset)),
             }
         }
+        // What was written ahead is free in the map, unless an older program has made it.
+        let ahead = lock(&self.pages).ahead.clone();
+        let is_free = |run: Run| {
+            let is_within = |free: &Run| free.start <= run.start && run.end() <= free.end();
+            run.start >= header.pages || free.iter().any(is_within)
+        };
+        used.retain(|run| !ahead.contains_key(&run.start) || !is_free(*run));
         pages(used, free, header.pages, &mut tell);
         Ok(found)
     }

@@ -4,6 +4,7 @@
 use super::row::{Columns, Names, RowName, SHORT, Wording, read_bits, read_name};
 use super::{Flaw, damaged, kind};
 use crate::backend::bytes::Cursor;
+use crate::file::Extent;
 use crate::tree::{Piece, Shape};
 use crate::value::Datum;
 use entasis_vector::Result;
@@ -12,6 +13,7 @@ use entasis_vector::Result;
 pub(crate) struct Records<'a>(Cursor<'a>);
 
 /// A record whose body has not been looked at.
+#[derive(Clone)]
 pub(crate) struct Record<'a> {
     kind: u8,
     body: Cursor<'a>,
@@ -37,6 +39,15 @@ pub(crate) enum Change<'a> {
         first: u64,
         /// The rows.
         piece: Piece,
+    },
+    /// Many rows are inserted that are in the data file.
+    Load {
+        /// The row number of the first, in a table without a layout key; otherwise 0.
+        first: u64,
+        /// Their number.
+        rows: u64,
+        /// The extent that leads to them.
+        index: Extent,
     },
     /// Columns of many rows change.
     UpdateMany {
@@ -126,6 +137,11 @@ impl<'a> Record<'a> {
             kind::INSERT_MANY => {
                 Change::InsertMany { first: number(wording, body)?, piece: all.read_piece(body)? }
             }
+            kind::LOAD => {
+                let (first, rows) = (number(wording, body)?, body.varint().ok_or(SHORT)?);
+                let index = body.take(Extent::SIZE).and_then(|bytes| bytes.try_into().ok()).ok_or(SHORT)?;
+                Change::Load { first, rows, index: Extent::from_bytes(index) }
+            }
             kind::UPDATE_MANY => {
                 let names = Names::read(shape, wording, body)?;
                 let columns = columns(shape, body)?;
@@ -137,7 +153,7 @@ impl<'a> Record<'a> {
             }
             kind::DELETE_MANY => Change::DeleteMany(Names::read(shape, wording, body)?),
             kind::CLEAR => Change::Clear,
-            _ => return Err("its kind is not known"),
+            _ => return Err("its kind is not known: a newer version of Entasis may have written it"),
         })
     }
 }

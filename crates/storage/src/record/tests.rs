@@ -2,6 +2,7 @@
 
 use super::row::Wording;
 use super::*;
+use crate::file::Extent;
 use crate::table::tests::rows::{insert, random_rows, schema};
 use crate::tests::random::Random;
 use crate::tree::{Piece, RowId, Shape};
@@ -11,6 +12,7 @@ use entasis_vector::{DataType, Field, Interval, Value};
 use std::sync::Arc;
 
 const TABLE: u64 = 300;
+const LOAD: Extent = Extent { offset: 4096, bytes: 5, checksum: 0x0807_0605_0403_0201 };
 /// The column of the layout key, of type BIGINT.
 const KEY: usize = 5;
 
@@ -242,7 +244,11 @@ fn read_all(bytes: &[u8], shape: &Shape) -> usize {
                 values(&new, &columns, shape);
             }
             Change::DeleteMany(names) => of_names(&names),
-            Change::Insert { .. } | Change::Delete(_) | Change::Update(..) | Change::Clear => {}
+            Change::Insert { .. }
+            | Change::Load { .. }
+            | Change::Delete(_)
+            | Change::Update(..)
+            | Change::Clear => {}
         }
     }
     read
@@ -273,8 +279,9 @@ fn damage_is_refused() {
             &gather(&root, &some, &[5, 14], shape),
         );
         recorder.delete_many(&names_of(&root, &some, shape));
-        assert_eq!(read_all(&bytes, shape), 6);
-        (0..bytes.len()).for_each(|end| assert!(read_all(&bytes[..end], shape) < 6));
+        recorder.load(3, 20, LOAD);
+        assert_eq!(read_all(&bytes, shape), 7);
+        (0..bytes.len()).for_each(|end| assert!(read_all(&bytes[..end], shape) < 7));
         for _ in 0..20_000 {
             let mut damaged = bytes.clone();
             for _ in 0..1 + random.below(3) {
@@ -304,12 +311,17 @@ fn the_bytes_are_those_of_the_page() {
     recorder.update(&RowName::Number(7), &[(1, Datum::Null), (0, row[0]), (1, row[1])]);
     recorder.delete_many(&Names::Numbers(vec![(7, 2), (20, 1)]));
     recorder.clear();
+    recorder.load(7, 300, LOAD);
+    let index = [&[0, 16, 0, 0, 0, 0, 0, 0][..], &[5, 0, 0, 0, 0, 0, 0, 0], &[1, 2, 3, 4, 5, 6, 7, 8]];
+    let index = index.concat();
     let expected = [
         &[1, 8, 0xC8, 1, 7, 0, 5, 2, b'x', b'y'][..],
         &[2, 3, 0xC8, 1, 7],
         &[3, 9, 0xC8, 1, 7, 3, 0, 5, 2, b'x', b'y'],
         &[6, 7, 0xC8, 1, 2, 7, 2, 11, 1],
         &[8, 2, 0xC8, 1],
+        &[7, 29, 0xC8, 1, 7, 0xAC, 2],
+        &index,
     ];
     assert_eq!(bytes, expected.concat());
     let keyed = TableOptions { unique: true, ..TableOptions::keyed(vec![0]) };
@@ -321,6 +333,9 @@ fn the_bytes_are_those_of_the_page() {
     recorder.insert(7, &[row[0], Datum::Null]);
     recorder.delete(&RowName::Key(vec![row[0]]));
     assert_eq!(bytes, [1, 3, 1, 2, 5, 2, 3, 1, 0, 5]);
+    let mut bytes = Vec::new();
+    Recorder::new(1, &shape, &wording, &mut bytes).load(7, 300, LOAD);
+    assert_eq!(bytes, [&[7, 27, 1, 0xAC, 2][..], &index].concat(), "no number with a layout key");
 }
 
 #[test]

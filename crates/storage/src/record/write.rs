@@ -3,6 +3,7 @@
 use super::kind;
 use super::row::{Columns, Names, RowName, Wording, push_bits, push_name};
 use crate::backend::bytes::{push_counted, push_varint};
+use crate::file::Extent;
 use crate::tree::{Piece, Shape};
 use crate::value::Datum;
 
@@ -82,6 +83,16 @@ impl<'a> Recorder<'a> {
             own.push_number(first, body);
             let columns = &Vec::from_iter(0..own.shape.schema.len());
             Columns { shape: own.shape, columns }.push_piece(piece, body);
+        });
+    }
+
+    /// Many rows are inserted that are in the data file, where the extent of their index leads to. `first` as
+    /// in [`Recorder::insert_many`].
+    pub(crate) fn load(&mut self, first: u64, rows: u64, index: Extent) {
+        self.record(kind::LOAD, |own, body| {
+            own.push_number(first, body);
+            push_varint(body, rows);
+            body.extend(index.to_bytes());
         });
     }
 

@@ -6,6 +6,7 @@
 //! several once they fill a row group. The commit sorts pieces by morsel.
 
 use super::head::Table;
+use super::loads::StoredLoad;
 use crate::builder::{Effort, GroupBuilder};
 use crate::tree::Piece;
 use crate::value::{Datum, Sketch};
@@ -40,6 +41,8 @@ pub(crate) struct Added {
     pub(crate) pieces: Vec<Arc<Piece>>,
     /// For each appender, a sketch for each column.
     pub(crate) sketches: Vec<Vec<Sketch>>,
+    /// Where the data file has them, if they have been written there.
+    pub(crate) stored: Option<Arc<dyn StoredLoad>>,
 }
 
 impl Table {
@@ -55,7 +58,7 @@ impl Table {
         let mut pieces: Vec<(u64, Arc<Piece>)> = pieces.into_iter().flatten().collect();
         pieces.sort_by_key(|(morsel, _)| *morsel);
         let pieces = self.join_small(pieces.into_iter().map(|(_, piece)| piece))?;
-        Ok(Added { pieces, sketches })
+        Ok(Added { pieces, sketches, stored: None })
     }
 
     /// How builders encode rows of this table. By key, slices already have ghost slots, so that rows that

@@ -10,7 +10,7 @@
 use super::appender::AppendedRows;
 use super::head::{Head, Table};
 use super::log::{Log, Trace};
-use super::logged::{Appended, Framed};
+use super::logged::{Appended, Framed, Recorded};
 use super::snapshot::TableSnapshot;
 use super::turns::Waiter;
 use super::writer::{ForkState, TableWriter};
@@ -122,15 +122,17 @@ impl TableFork {
     }
 
     /// Appends its redo records, if the table is logged.
-    pub(crate) fn record(&self, out: &mut Vec<u8>) {
+    pub(crate) fn record(&self, out: &mut Recorded) {
         let Some(logged) = self.table.logged() else { return };
         match &self.state().trace {
             Trace::Nothing => {}
-            Trace::Records(records) => out.extend_from_slice(records),
+            Trace::Records(records) => out.extend(records),
             Trace::Operations(log) => {
                 let shape = &self.table.shape;
-                let mut recorder = logged.recorder(shape, out);
-                log.iter().for_each(|operation| operation.record(shape, &mut recorder));
+                for operation in log {
+                    operation.load().into_iter().for_each(|load| out.refer_to(load));
+                    operation.record(shape, &mut logged.recorder(shape, out.bytes()));
+                }
             }
         }
     }
@@ -138,7 +140,7 @@ impl TableFork {
     /// What its commit appends to the write-ahead log, if the table is logged.
     fn framed(&self) -> Result<Option<Framed>> {
         let Some(logged) = self.table.logged() else { return Ok(None) };
-        let mut records = Vec::new();
+        let mut records = Recorded::default();
         self.record(&mut records);
         Framed::of(&records, &logged.log)
     }

@@ -12,6 +12,7 @@
 //! in a fast-forward: a statement outside a transaction holds the turn meanwhile, and transactions hold no
 //! lock until they commit ([`crate::transaction`]).
 
+use super::loads::LoadStore;
 use super::logged::Logged;
 use super::summaries::Summaries;
 use super::turns::Turns;
@@ -168,13 +169,15 @@ impl Table {
         HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
-    /// Logs changes of rows from now on. To be called before anybody writes to the table, or once what was
-    /// written is in the file or the log refers to it.
+    /// Logs changes of rows from now on; the rows of large loads are written to `loads`, if there is such a
+    /// store. To be called before anybody writes to the table, or once what was written is in the file or the
+    /// log refers to it.
     ///
     /// # Panics
     /// If it is logged already.
-    pub fn log_to(&self, log: Arc<Log>) {
-        let is_first = self.logged.set(Logged::new(self.object.number(), &self.shape, log)).is_ok();
+    pub(crate) fn log_to(&self, log: Arc<Log>, loads: Option<Arc<dyn LoadStore>>) {
+        let logged = Logged::new(self.object.number(), &self.shape, log, loads);
+        let is_first = self.logged.set(logged).is_ok();
         assert!(is_first, "table {} is logged once", self.name());
     }
 

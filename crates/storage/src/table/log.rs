@@ -3,6 +3,8 @@
 //! A row that was there before is identified by its values, and by its row number in a table without a layout
 //! key ([`OldRow`]). When the fork is replayed, the row may have moved, but must have the same values.
 
+use super::loads::{Pieces, StoredLoad};
+use super::logged::Recorded;
 use super::snapshot::TableSnapshot;
 use crate::record::{Recorder, RowName, Wording, gather, names_of};
 use crate::scan::row::datum;
@@ -26,7 +28,7 @@ pub(crate) enum Trace {
     /// The operations by which it is replayed, if others commit before it.
     Operations(Log),
     /// Redo records of a logged table, where nobody else can commit before it.
-    Records(Vec<u8>),
+    Records(Recorded),
 }
 
 impl Trace {
@@ -48,10 +50,11 @@ impl Trace {
         }
     }
 
-    /// Appends redo records, if these are kept.
-    pub(crate) fn add(&mut self, new: &mut Vec<u8>) {
-        if let Trace::Records(records) = self {
-            records.append(new);
+    /// The redo records, if these are kept.
+    pub(crate) fn records(&mut self) -> Option<&mut Recorded> {
+        match self {
+            Trace::Records(records) => Some(records),
+            _ => None,
         }
     }
 
@@ -86,7 +89,7 @@ pub(crate) enum Operation {
     /// Many rows were added, as appenders encoded them.
     Append {
         /// The rows.
-        pieces: Vec<Arc<Piece>>,
+        pieces: Pieces,
         /// Sketches of their columns.
         sketches: Vec<Vec<Sketch>>,
         /// The number of the first one, in a table without a layout key. The others follow.
@@ -157,6 +160,14 @@ impl Operation {
         Operation::Update { old: OldRow::of(row, root, shape), new }
     }
 
+    /// The load that its redo record refers to, if there is one.
+    pub(crate) fn load(&self) -> Option<&Arc<dyn StoredLoad>> {
+        match self {
+            Operation::Append { pieces, .. } => pieces.stored(),
+            _ => None,
+        }
+    }
+
     /// Appends its redo records.
     pub(crate) fn record(&self, shape: &Shape, recorder: &mut Recorder<'_>) {
         match self {
@@ -167,7 +178,12 @@ impl Operation {
                     new.iter().map(|(c, v)| (*c, Datum::of_value(v, shape.schema[*c].ty))).collect();
                 recorder.update(&old.name(shape, recorder.wording()), &new);
             }
-            Operation::Append { pieces, first, .. } => record_pieces(pieces, *first, recorder),
+            Operation::Append { pieces: Pieces::Kept(pieces), first, .. } => {
+                record_pieces(pieces, *first, recorder);
+            }
+            Operation::Append { pieces: Pieces::Stored(load), first, .. } => {
+                recorder.load(*first, load.rows(), load.index());
+            }
             Operation::UpdateMany { rows, columns, before, after } => {
                 for rows in rows_of(rows).chunks(RECORD_ROWS) {
                     record_update(&before.pinned().0, &after.pinned().0, rows, columns, shape, recorder);

@@ -4,6 +4,7 @@
 //! | step | locks |
 //! |---|---|
 //! | records are written, as rows are changed or from a fork's log | none; for single rows, the head's |
+//! | loads that they refer to ([`super::loads`]) are synced | none but turns |
 //! | [`Framed::append`]: bytes are copied in memory | those of all heads that the commit changes |
 //! | [`Appended::wait`]: the disk | none, which debug builds check |
 //!
@@ -16,6 +17,7 @@
 //! database is opened, or when it gets its name. A table that is never logged, such as a temporary one, pays
 //! for one test a writer.
 
+use super::loads::{LoadStore, StoredLoad};
 use crate::record::{Recorder, Wording};
 use crate::sync::lock_order::assert_none_is_held;
 use crate::tree::Shape;
@@ -31,12 +33,23 @@ pub(crate) struct Logged {
     wording: Wording,
     /// The log of the database.
     pub(crate) log: Arc<Log>,
+    /// Where large loads are written instead; `None`: nowhere.
+    pub(crate) loads: Option<Arc<dyn LoadStore>>,
+}
+
+/// Redo records, and the loads that they refer to.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    bytes: Vec<u8>,
+    /// Each with the number of bytes before its record.
+    loads: Vec<(usize, Arc<dyn StoredLoad>)>,
 }
 
 /// The records of a commit, ready to be appended to the log.
 pub(crate) struct Framed {
     log: Arc<Log>,
     frames: Vec<Frame>,
+    loads: Vec<Arc<dyn StoredLoad>>,
 }
 
 /// A commit that has been appended to the log.
@@ -48,8 +61,8 @@ pub(crate) struct Appended {
 
 impl Logged {
     /// A table of this shape, with its id.
-    pub(super) fn new(id: u64, shape: &Shape, log: Arc<Log>) -> Logged {
-        Logged { id, wording: Wording::of(shape), log }
+    pub(super) fn new(id: u64, shape: &Shape, log: Arc<Log>, loads: Option<Arc<dyn LoadStore>>) -> Logged {
+        Logged { id, wording: Wording::of(shape), log, loads }
     }
 
     /// A recorder of changes of the table.
@@ -58,13 +71,54 @@ impl Logged {
     }
 }
 
+impl Recorded {
+    /// Records that refer to no loads.
+    pub(crate) fn of(bytes: Vec<u8>) -> Recorded {
+        Recorded { bytes, loads: Vec::new() }
+    }
+
+    /// How many bytes they have.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Removes those beyond a length.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+        self.loads.retain(|(before, _)| *before < len);
+    }
+
+    /// Where more of them may be appended.
+    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Notes that the record to be appended next refers to a load.
+    pub(super) fn refer_to(&mut self, load: &Arc<dyn StoredLoad>) {
+        self.loads.push((self.bytes.len(), load.clone()));
+    }
+
+    /// Appends others.
+    pub(super) fn extend(&mut self, others: &Recorded) {
+        let before = self.bytes.len();
+        self.bytes.extend_from_slice(&others.bytes);
+        self.loads.extend(others.loads.iter().map(|(at, load)| (before + at, load.clone())));
+    }
+}
+
 impl Framed {
-    /// The records of a commit, framed for a log; `None` if there are none.
-    pub(crate) fn of(records: &[u8], log: &Arc<Log>) -> Result<Option<Framed>> {
-        if records.is_empty() {
+    /// The records of a commit, framed for a log, when the loads that they refer to are on the disk; `None`
+    /// if there are none.
+    ///
+    /// # Errors
+    /// I/O, also if a write has failed before.
+    pub(crate) fn of(records: &Recorded, log: &Arc<Log>) -> Result<Option<Framed>> {
+        if records.bytes.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Framed { frames: log.frames(records)?, log: log.clone() }))
+        let loads: Vec<_> = records.loads.iter().map(|(_, load)| load.clone()).collect();
+        loads.iter().try_for_each(|load| load.sync())?;
+        Ok(Some(Framed { frames: log.frames(&records.bytes)?, log: log.clone(), loads }))
     }
 
     /// Appends the commit to the log. To be called under the locks that make it visible.
@@ -72,7 +126,9 @@ impl Framed {
     /// # Errors
     /// I/O, if a write has failed before; then the commit is not in the log.
     pub(crate) fn append(&self) -> Result<Appended> {
-        Ok(Appended { end: self.log.append_all(&self.frames)?, log: self.log.clone() })
+        let end = self.log.append_all(&self.frames)?;
+        self.loads.iter().for_each(|load| load.commit());
+        Ok(Appended { end, log: self.log.clone() })
     }
 }
 

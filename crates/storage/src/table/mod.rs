@@ -12,6 +12,7 @@
 //!                               rows added in bulk; single rows; indexes; background work; a turn to keep
 //! head                          the table: its newest version, and the lock of that
 //! logged                        tables whose changes go to the write-ahead log
+//! loads                         rows that the log refers to in the data file
 //! turns  summaries              one writer at a time; what is known of a version's columns
 //! ```
 //! Each knows only those in lines below it. A module that makes something of a table has the table's method
@@ -23,6 +24,7 @@ mod duplicates;
 mod fork;
 mod head;
 pub mod index;
+mod loads;
 mod log;
 mod logged;
 mod reader;
@@ -43,8 +45,9 @@ pub use duplicates::Among;
 pub(crate) use fork::{ForkSavepoint, TableFork};
 pub(crate) use head::HeadGuard;
 pub use head::Table;
+pub(crate) use loads::{LoadStore, Loaded, ReadLoad, StoredLoad};
 pub(crate) use log::{OldRow, Operation, datums};
-pub(crate) use logged::{Appended, Framed};
+pub(crate) use logged::{Appended, Framed, Recorded};
 pub use reader::TableReader;
 pub(crate) use restore::RestoredGroup;
 pub use rewrite::ColumnSource;

@@ -2,10 +2,11 @@
 //! damage: the log and the state that it starts from do not belong together.
 //!
 //! Rows that were added in bulk are encoded again by the table's own builder; their blocks in the record are
-//! only read.
+//! only read. Those of a load, which are in the data file, are hung as they are.
 
 use super::appender::Added;
 use super::head::Table;
+use super::loads::{Loaded, ReadLoad, no_loads};
 use super::writer::TableWriter;
 use crate::block::Block;
 use crate::builder::GroupBuilder;
@@ -22,34 +23,38 @@ impl Table {
     /// # Errors
     /// Corruption, if the bytes are no records, or one does not apply.
     pub fn redo(records: &[u8], table: &dyn Fn(u64) -> Option<Arc<Table>>) -> Result<()> {
-        Records::new(records).try_for_each(|record| Table::redo_one(record?, table))
+        Records::new(records).try_for_each(|record| Table::redo_one(record?, table, &mut no_loads))
     }
 
-    /// Repeats one record about rows.
+    /// Repeats one record about rows. `load` reads those that are in the data file.
     ///
     /// # Errors
-    /// As [`Table::redo`].
-    pub(crate) fn redo_one(mut record: Record<'_>, table: &dyn Fn(u64) -> Option<Arc<Table>>) -> Result<()> {
+    /// As [`Table::redo`]; those of `load`.
+    pub(crate) fn redo_one(
+        mut record: Record<'_>,
+        table: &dyn Fn(u64) -> Option<Arc<Table>>,
+        load: &mut ReadLoad<'_>,
+    ) -> Result<()> {
         let table = table(record.table()?).ok_or_else(|| damaged("its table is not there"))?;
-        table.redo_rows(record)
+        table.redo_rows(record, load)
     }
 
     /// Does what a record of its rows says, of which [`Record::table`] was asked.
     ///
     /// # Errors
-    /// As [`Table::redo`].
-    pub(crate) fn redo_rows(&self, record: Record<'_>) -> Result<()> {
+    /// As [`Table::redo_one`].
+    pub(crate) fn redo_rows(&self, record: Record<'_>, load: &mut ReadLoad<'_>) -> Result<()> {
         let change = record.change(&self.shape)?;
-        self.write_unlogged().redo(change)
+        self.write_unlogged().redo(change, load)
     }
 }
 
 impl TableWriter<'_> {
-    /// Does a change that a record says.
+    /// Does a change that a record says. `load` reads rows that are in the data file.
     ///
     /// # Errors
-    /// Corruption, if it does not apply.
-    pub(crate) fn redo(&mut self, change: Change<'_>) -> Result<()> {
+    /// Corruption, if it does not apply; those of `load`.
+    pub(crate) fn redo(&mut self, change: Change<'_>, load: &mut ReadLoad<'_>) -> Result<()> {
         match change {
             Change::Insert { number, row } => {
                 self.check_number(number)?;
@@ -66,6 +71,14 @@ impl TableWriter<'_> {
             Change::InsertMany { first, piece } => {
                 self.check_number(first)?;
                 self.redo_many(&piece)?;
+            }
+            Change::Load { first, rows, index } => {
+                self.check_number(first)?;
+                let Loaded { pieces, sketches } = load(index, self.shape())?;
+                if pieces.iter().map(|piece| piece.rows as u64).sum::<u64>() != rows {
+                    return Err(damaged("its load has another number of rows"));
+                }
+                self.hang(Added { pieces, sketches: vec![sketches], stored: None })?;
             }
             Change::UpdateMany { names, columns, values } => {
                 let mut rows =
@@ -103,7 +116,7 @@ impl TableWriter<'_> {
             pieces.push(Arc::new(builder.finish()));
             done += rows;
         }
-        self.hang(Added { pieces, sketches: vec![builder.take_sketches()] })
+        self.hang(Added { pieces, sketches: vec![builder.take_sketches()], stored: None })
     }
 
     /// Calls `each` with the rows that some names stand for, one after the other: of equal rows, one that

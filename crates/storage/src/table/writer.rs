@@ -7,8 +7,9 @@
 use super::appender::{Added, AppendedRows};
 use super::duplicates::{self, Among};
 use super::head::{HeadGuard, Table};
+use super::loads::{Pieces, StoredLoad};
 use super::log::{Log, Operation, Trace, record_delete, record_pieces};
-use super::logged::{Appended, Framed};
+use super::logged::{Appended, Framed, Recorded};
 use super::snapshot::{Origin, TableSnapshot};
 use super::summaries::Summaries;
 use super::turns::{Interrupt, Turn, Waiter};
@@ -90,7 +91,7 @@ impl Table {
 
     /// What is kept of changes before which nobody else can commit.
     pub(super) fn new_trace(&self) -> Trace {
-        if self.logged().is_some() { Trace::Records(Vec::new()) } else { Trace::Nothing }
+        if self.logged().is_some() { Trace::Records(Recorded::default()) } else { Trace::Nothing }
     }
 }
 
@@ -152,7 +153,7 @@ impl<'a> TableWriter<'a> {
         {
             let mut new = Vec::new();
             write(self, &mut logged.recorder(&self.table.shape, &mut new));
-            self.trace().add(&mut new);
+            self.trace().records().into_iter().for_each(|records| records.bytes().append(&mut new));
         }
     }
 
@@ -244,14 +245,25 @@ impl<'a> TableWriter<'a> {
     /// Adds rows that are ready to be added.
     pub(crate) fn hang(&mut self, added: Added) -> Result<()> {
         let (shape, first) = (&self.table.shape, self.root().next_number);
-        let Added { pieces, sketches } = added;
-        let logged = self.log().is_some().then(|| pieces.clone());
-        self.record(|_, recorder| record_pieces(&pieces, first, recorder));
         let interrupt = self.interrupt;
         let look = || match interrupt {
             Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),
             _ => Ok(()),
         };
+        let stored = self.store(&added, &look)?;
+        let Added { pieces, sketches, .. } = added;
+        let logged = match &stored {
+            _ if self.log().is_none() => None,
+            Some(stored) => Some(Pieces::Stored(stored.clone())),
+            None => Some(Pieces::Kept(pieces.clone())),
+        };
+        match &stored {
+            None => self.record(|_, recorder| record_pieces(&pieces, first, recorder)),
+            Some(stored) => {
+                self.trace().records().into_iter().for_each(|records| records.refer_to(stored));
+                self.record(|_, recorder| recorder.load(first, stored.rows(), stored.index()));
+            }
+        }
         Writer { shape, branch: self.branch() }.hang(pieces, sketches.len(), &look)?;
         for sketches in &sketches {
             self.sketches().iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
@@ -260,6 +272,18 @@ impl<'a> TableWriter<'a> {
             log.push(Operation::Append { pieces, sketches, first });
         }
         Ok(())
+    }
+
+    /// Where the data file has rows that are to be added: they are written there if they are many, the table
+    /// is logged, and no head is locked.
+    fn store(&self, added: &Added, look: &dyn Fn() -> Result<()>) -> Result<Option<Arc<dyn StoredLoad>>> {
+        let Target::Fork(fork) = &self.target else { return Ok(None) };
+        if added.stored.is_some() || matches!(fork.trace, Trace::Nothing) {
+            return Ok(added.stored.clone());
+        }
+        let loads = self.table.logged().and_then(|logged| logged.loads.as_ref());
+        let table = (self.table.object(), &self.table.shape);
+        loads.map_or(Ok(None), |loads| loads.store(table, (&added.pieces, &added.sketches), look))
     }
 
     /// Deletes a row. No other row moves before the writer is dropped.

@@ -25,7 +25,7 @@
 //! 6. **Publish.** All forks become the heads of their tables at one moment, under the locks of all heads,
 //!    provided that the tables it depends on have not changed since they were checked. At that moment the
 //!    redo records of logged tables are appended to the log as one commit; the disk is waited for once all
-//!    locks and turns have been released. If one of these tables has changed, step 5 is repeated; after some
+//!    locks and turns have been released. Rows of loads that the records refer to were synced before. If one of these tables has changed, step 5 is repeated; after some
 //!    rounds it takes their turns too, so that this ends. Nothing is waited for here but other threads that
 //!    hold these locks equally briefly.
 //!
@@ -46,8 +46,8 @@ mod unmoved;
 
 use crate::record::Record;
 use crate::table::{
-    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, Table, TableFork, TableSnapshot,
-    TableWriter, Waiter, WriterTurn,
+    Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, ReadLoad, Recorded, Table,
+    TableFork, TableSnapshot, TableWriter, Waiter, WriterTurn,
 };
 use crate::wal::Log;
 use entasis_vector::Result;
@@ -238,12 +238,18 @@ impl Transaction {
     }
 
     /// Does what a record of the log says of the rows of a table, of which [`Record::table`] was asked.
+    /// `load` reads those that are in the data file.
     ///
     /// # Errors
-    /// Corruption, if it is no record of such a table, or does not apply.
-    pub(crate) fn redo(&mut self, table: &Arc<Table>, record: Record<'_>) -> Result<()> {
+    /// Corruption, if it is no record of such a table, or does not apply; those of `load`.
+    pub(crate) fn redo(
+        &mut self,
+        table: &Arc<Table>,
+        record: Record<'_>,
+        load: &mut ReadLoad<'_>,
+    ) -> Result<()> {
         let change = record.change(&table.shape)?;
-        self.write(table).redo(change)
+        self.write(table).redo(change, load)
     }
 
     /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
@@ -450,8 +456,10 @@ impl Transaction {
 
     /// What is appended to the log, if there is a prologue or some of the `changed` tables are logged.
     fn framed(&self, prologue: Option<Prologue>, changed: &[usize]) -> Result<Option<Framed>> {
-        let (mut log, mut records) =
-            prologue.map_or_else(Default::default, |prologue| (Some(prologue.log), prologue.records));
+        let (mut log, mut records) = match prologue {
+            Some(prologue) => (Some(prologue.log), Recorded::of(prologue.records)),
+            None => (None, Recorded::default()),
+        };
         for fork in changed.iter().filter_map(|&index| self.tables[index].fork.as_ref()) {
             fork.record(&mut records);
             log = log.or_else(|| fork.table().logged().map(|logged| logged.log.clone()));

@@ -57,13 +57,14 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
                 writer.update(row, &changes);
             }
             Operation::Append { pieces, sketches, first } => {
+                let (pieces, stored) = (pieces.get(shape)?, pieces.stored().cloned());
                 if shape.options.is_distinct() {
                     let newcomers = newcomers.get_or_insert_with(|| Newcomers::new(old, &newest));
-                    newcomers.refuse_appended(pieces, old, &writer, shape, waiter)?;
+                    newcomers.refuse_appended(&pieces, old, &writer, shape, waiter)?;
                 }
                 let rows = pieces.iter().map(|piece| piece.rows as u64).sum();
                 numbers.add(*first, writer.root().next_number, rows);
-                writer.hang(Added { pieces: pieces.clone(), sketches: sketches.clone() })?;
+                writer.hang(Added { pieces, sketches: sketches.clone(), stored })?;
             }
             Operation::UpdateMany { rows, columns, before, after } => {
                 let update = ManyRows { shape, before, numbers: &numbers };

@@ -28,6 +28,7 @@ mod write;
 pub use read::read;
 pub(crate) use shared::WeakShared;
 pub use shared::{Shared, Symbols};
+pub(crate) use write::forget_order;
 pub use write::write;
 
 use super::{Block, Values};

@@ -138,8 +138,9 @@ impl<'a> Reader<'a> {
             }
             6 => {
                 let (first, step) = (self.integer()?, self.integer()?);
+                // Two rows may be as far apart as numbers can be: what counts is where slots are.
                 let last = step.checked_mul(BLOCK_ROWS as i128).and_then(|all| first.checked_add(all));
-                check(last.is_some_and(|last| fits(last, physical)), "its sequence leaves the numbers")?;
+                check(last.is_some() && fits(step, physical), "its sequence leaves the numbers")?;
                 Ok(Values::Sequence(Progression::of_parts(first, step)))
             }
             7 => {

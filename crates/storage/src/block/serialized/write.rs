@@ -6,6 +6,9 @@ use crate::block::{Block, Codes, StringBytes, Values, cells, with_fixed};
 use entasis_vector::{Buffer, Native, Value, bitmap};
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Where the flags of a block are.
+const FLAGS_AT: usize = 2;
+
 /// Appends a block of a column. Slots whose bit in `live` is not set, and those beyond the bits, come back as
 /// zeros wherever others may write them while this looks: so the bytes, and their checksum, are those of the
 /// version that the bits belong to.
@@ -27,6 +30,11 @@ pub fn write(block: &Block, column: Column, live: &[u64], out: &mut Vec<u8>) {
         }
     }
     Slots { column, slots, live }.write(&block.values, out);
+}
+
+/// Takes the note that the values ascend away from a block that was written.
+pub(crate) fn forget_order(block: &mut [u8]) {
+    block[FLAGS_AT] &= !IS_ASCENDING;
 }
 
 /// What values are written of.

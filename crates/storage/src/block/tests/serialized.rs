@@ -4,6 +4,7 @@
 use crate::block::masks::WORDS;
 use crate::block::serialized::{Column, PHYSICAL, Shared, VERSION, code_of, read, write};
 use crate::block::{Block, Fixed, Values, with_fixed};
+use crate::table::tests::rows::column_chunk;
 use crate::tests::random::Random;
 use crate::{Compression, Layout, Table, TableOptions};
 use entasis_vector::{
@@ -89,9 +90,7 @@ pub(crate) fn table(
     let rows: Vec<Vec<Value>> = case.values.iter().enumerate().map(value).collect();
     let mut appender = table.appender();
     for rows in rows.chunks(entasis_vector::CHUNK_ROWS) {
-        appender
-            .append(&crate::table::tests::rows::column_chunk(rows, table.schema(), false), 0)
-            .expect("it fits");
+        appender.append(&column_chunk(rows, table.schema(), false), 0).expect("it fits");
     }
     table.commit(vec![appender.finish()]).expect("nobody else writes");
     table
@@ -136,6 +135,30 @@ fn again(block: &Block, column: Column, live: &[u64]) -> Block {
     let mut bytes = Vec::new();
     write(block, column, live, &mut bytes);
     read(&bytes, column, &block.shared()).expect("as it was written")
+}
+
+/// A short block is a sequence whatever its numbers are, also if the sequence would leave them further on.
+#[test]
+fn two_rows_come_back_however_far_apart_they_are() {
+    let types = [DataType::Int8, DataType::Int32, DataType::Int64, DataType::UInt64, DataType::Timestamp];
+    for ty in types {
+        let (least, greatest) = ty.integer_range().expect("a type of integers");
+        for values in [[least, greatest], [greatest, least], [least, least + 1], [greatest, 0]] {
+            let table = Table::new("t", vec![Field::new("v", ty)]);
+            let rows: Vec<Vec<Value>> = values.iter().map(|value| vec![Value::Integer(*value)]).collect();
+            let mut appender = table.appender();
+            appender.append(&column_chunk(&rows, table.schema(), false), 0).expect("rows of the table");
+            let pieces = appender.finish().pieces;
+            let block = &pieces[0].1.slices[0].blocks[0];
+            assert!(matches!(block.values, Values::Sequence(_)), "{ty:?}: {}", block.values.name());
+            let mut bytes = Vec::new();
+            write(block, Column::of(ty), &ALL, &mut bytes);
+            let found = read(&bytes, Column::of(ty), &Shared::Nothing).expect("it was written");
+            for (slot, value) in values.into_iter().enumerate() {
+                assert_eq!(found.datum(slot, ty.physical()).value(ty), Value::Integer(value));
+            }
+        }
+    }
 }
 
 #[test]

@@ -9,15 +9,17 @@ use super::{ID, create};
 use crate::backend::{Backend, FileId, Lock, MemoryBackend};
 use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry};
 use crate::checkpoint::{
-    Checkpointed, FilePart, Files, Follower, Images, Moment, NameChanges, News, checkpoint, log_all, recover,
+    Checkpointed, FilePart, Files, Follower, Images, Loads, Moment, NameChanges, News, checkpoint, log_all,
+    recover,
 };
 use crate::file::{Access, Contents, DataFile, State};
+use crate::table::tests::rows::column_chunk;
 use crate::table::{Table, Waiter};
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::wal::{Log, LogReader, SegmentBytes, Synchronous};
 use crate::{Layout, TableOptions, Transaction};
-use entasis_vector::{DataType, Error, Field, Result};
+use entasis_vector::{DataType, Error, Field, Result, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -198,7 +200,8 @@ struct Writer {
     states: Arc<Mutex<States>>,
     next_key: i128,
     files: (Arc<DataFile>, Arc<Log>),
-    images: Images,
+    images: Arc<Images>,
+    loads: Loads,
     last: Checkpointed,
     catalog: Catalog,
 }
@@ -213,16 +216,17 @@ impl Writer {
         directory.put(FilePart::Data, bytes);
         let states = Arc::new(Mutex::new(States { all: vec![Model::new()], safe: 0 }));
         let left = Arc::new(AtomicU64::new(u64::MAX));
-        let (files, last, catalog) = opened(&directory, &hook, &left);
-        let (images, random, next_key) = (Images::default(), Random(seed), 0);
-        Writer { directory, hook, left, random, states, next_key, files, images, last, catalog }
+        let Process { files, images, loads, last, catalog } = opened(&directory, &hook, &left);
+        let (random, next_key) = (Random(seed), 0);
+        Writer { directory, hook, left, random, states, next_key, files, images, loads, last, catalog }
     }
 
     /// The process begins anew, whatever the last one has left.
     fn open(&mut self) {
         self.left.store(u64::MAX, Ordering::Relaxed);
-        (self.files, self.last, self.catalog) = opened(&self.directory, &self.hook, &self.left);
-        self.images = Images::default();
+        let Process { files, images, loads, last, catalog } = opened(&self.directory, &self.hook, &self.left);
+        (self.files, self.images, self.loads, self.last, self.catalog) =
+            (files, images, loads, last, catalog);
         let (found, mut states) = (state(&self.catalog), lock(&self.states));
         let at = states.all.iter().rposition(|state| *state == found).expect("it is one of them");
         assert!(at >= states.safe, "{at} was recovered behind {}", states.safe);
@@ -268,8 +272,22 @@ impl Writer {
         for entry in names.tables() {
             let own = state.get_mut(&entry.name).expect("it has a twin");
             for _ in 0..self.random.below(4) {
-                let mut writer = rows.write(&entry.table);
                 has_written = true;
+                if self.random.below(8) == 0 {
+                    let new: Vec<i128> =
+                        (self.next_key + 1..).take(1 + self.random.below(300) as usize).collect();
+                    self.next_key += new.len() as i128;
+                    let new_rows: Vec<_> = new
+                        .iter()
+                        .map(|key| vec![Value::Integer(*key), Value::Integer(key % 1000)])
+                        .collect();
+                    let mut appender = entry.table.appender();
+                    appender.append(&column_chunk(&new_rows, entry.table.schema(), false), 0)?;
+                    rows.append(&entry.table, vec![appender.finish()])?;
+                    own.extend(new.into_iter().map(|key| (key, key % 1000)));
+                    continue;
+                }
+                let mut writer = rows.write(&entry.table);
                 let known = own.keys().nth(self.random.below(own.len() as u64 + 1) as usize).copied();
                 let value = i128::from(self.random.below(1000));
                 match known.filter(|_| !entry.table.options().layout_key.is_empty()) {
@@ -336,7 +354,8 @@ impl Writer {
         Transaction::default().commit_as(
             &Waiter::default(),
             |rows| {
-                let new = NameChanges::record((file, log), base, now, &mut |table| rows.outcome(table))?;
+                let files = (file, log, &self.loads);
+                let new = NameChanges::record(files, base, now, &mut |table| rows.outcome(table))?;
                 let prologue = new.as_ref().map(NameChanges::prologue);
                 changes.replace(new);
                 Ok(prologue)
@@ -376,11 +395,15 @@ impl Writer {
 }
 
 /// What a process has when it has opened a database.
-fn opened(
-    directory: &Directory,
-    hook: &Hook,
-    left: &Arc<AtomicU64>,
-) -> ((Arc<DataFile>, Arc<Log>), Checkpointed, Catalog) {
+struct Process {
+    files: (Arc<DataFile>, Arc<Log>),
+    images: Arc<Images>,
+    loads: Loads,
+    last: Checkpointed,
+    catalog: Catalog,
+}
+
+fn opened(directory: &Directory, hook: &Hook, left: &Arc<AtomicU64>) -> Process {
     let with = |bytes| Arc::new(Opened { bytes, hook: hook.clone(), left: left.clone() });
     let (_, data) = directory.get(FilePart::Data).expect("it is there");
     let file = DataFile::open(with(data), Access::Write).expect("it is whole");
@@ -395,8 +418,11 @@ fn opened(
         let (roots, log_position) = (header.roots, header.log_position);
         file.commit(Contents { roots, log_position, state: State::Open }).expect("nothing fails");
     }
-    log_all(&found.catalog.version(), &log);
-    ((Arc::new(file), log), found.written, found.catalog)
+    let (file, images) = (Arc::new(file), Arc::new(Images::behind(&found.written)));
+    let loads = Loads::new(&file, &images);
+    loads.set_least(0);
+    log_all(&found.catalog.version(), &log, &loads);
+    Process { files: (file, log), images, loads, last: found.written, catalog: found.catalog }
 }
 
 /// A process that follows, and what it saw.

@@ -4,7 +4,9 @@
 use super::{ID, create};
 use crate::backend::MemoryBackend;
 use crate::catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry};
-use crate::checkpoint::{Checkpointed, Images, Moment, NameChanges, Recovered, checkpoint, recover};
+use crate::checkpoint::{
+    Checkpointed, Images, Loads, Moment, NameChanges, Recovered, checkpoint, log_all, recover,
+};
 use crate::definition::{Counting, Sequence};
 use crate::file::{Access, DataFile, Root, State};
 use crate::table::tests::rows;
@@ -17,26 +19,44 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// A file and its log, both in memory, and what is open of them.
-struct Logged {
+pub(super) struct Logged {
     backends: [MemoryBackend; 2],
-    file: Arc<DataFile>,
-    log: Arc<Log>,
-    images: Images,
-    last: Checkpointed,
-    catalog: Catalog,
+    pub(super) file: Arc<DataFile>,
+    pub(super) log: Arc<Log>,
+    pub(super) images: Arc<Images>,
+    pub(super) loads: Loads,
+    pub(super) last: Checkpointed,
+    pub(super) catalog: Catalog,
 }
 
 impl Logged {
-    fn new() -> Logged {
+    pub(super) fn new() -> Logged {
         let backends = [MemoryBackend::new("my.db"), MemoryBackend::new("my.db.wal")];
         let file = Arc::new(create(&backends[0]));
         let log = Log::create(Arc::new(backends[1].clone()), ID, segment()).expect("memory does not fail");
         let (images, last, catalog) = Default::default();
-        Logged { backends, file, log: Arc::new(log), images, last, catalog }
+        let loads = Loads::new(&file, &images);
+        Logged { backends, file, log: Arc::new(log), images, loads, last, catalog }
+    }
+
+    /// The same, opened from what a copy of both files is, which takes their place.
+    pub(super) fn reopened(&self) -> Logged {
+        self.log.wait(self.log.position(), Synchronous::Full).expect("memory does not fail");
+        let [file, log] = self.backends.each_ref().map(|own| MemoryBackend::of("copy", own.bytes()));
+        let backends = [file, log];
+        let file = DataFile::open(Arc::new(backends[0].clone()), Access::Write).expect("it is a database");
+        let (header, medium) = (file.header(), Arc::new(backends[1].clone()));
+        let log = LogReader::open(medium.clone(), ID, segment(), header.log_position, header.state);
+        let found = recover(&file, log.expect("it is its log"), &mut |_| Ok(())).expect("they fit");
+        let log = Arc::new(Log::resume(medium, found.tail).expect("memory does not fail"));
+        let (file, images) = (Arc::new(file), Arc::new(Images::behind(&found.written)));
+        let loads = Loads::new(&file, &images);
+        log_all(&found.catalog.version(), &log, &loads);
+        Logged { backends, file, log, images, loads, last: found.written, catalog: found.catalog }
     }
 
     /// Publishes other names, unless `fails`.
-    fn rename(&self, change: impl FnOnce(&mut CatalogVersion), fails: bool) -> Result<()> {
+    pub(super) fn rename(&self, change: impl FnOnce(&mut CatalogVersion), fails: bool) -> Result<()> {
         let base = self.catalog.version();
         let mut now = base.clone();
         change(&mut now);
@@ -44,7 +64,7 @@ impl Logged {
         Transaction::default().commit_as(
             &Waiter::default(),
             |rows| {
-                let files = (&self.file, &self.log);
+                let files = (&self.file, &self.log, &self.loads);
                 let new = NameChanges::record(files, &base, &now, &mut |table| rows.outcome(table))?;
                 let prologue = new.as_ref().map(NameChanges::prologue);
                 changes.replace(new);
@@ -62,7 +82,7 @@ impl Logged {
         )
     }
 
-    fn checkpoint(&mut self) {
+    pub(super) fn checkpoint(&mut self) {
         let moment = Moment::take(&self.catalog, &self.images, || self.log.position());
         self.log.wait(moment.log_position(), Synchronous::Full).expect("memory does not fail");
         let written = checkpoint(&self.file, &moment, &self.last, State::Open);
@@ -71,22 +91,32 @@ impl Logged {
     }
 
     /// What a copy of both files is opened as.
-    fn recovered(&self) -> Recovered {
-        self.log.wait(self.log.position(), Synchronous::Full).expect("memory does not fail");
-        let [file, log] = self.backends.each_ref().map(|own| MemoryBackend::of("copy", own.bytes()));
-        let file = DataFile::open(Arc::new(file), Access::Write).expect("it is a database");
-        let header = file.header();
-        let log = LogReader::open(Arc::new(log), ID, segment(), header.log_position, header.state);
-        recover(&file, log.expect("it is its log"), &mut |_| Ok(())).expect("they belong together")
+    pub(super) fn recovered(&self) -> Recovered {
+        self.recovered_from(self.file_bytes()).expect("they belong together")
     }
 
-    fn check(&self) {
+    /// The bytes of the data file.
+    pub(super) fn file_bytes(&self) -> Vec<u8> {
+        self.backends[0].bytes()
+    }
+
+    /// What a data file of these bytes is opened as, with a copy of the log.
+    pub(super) fn recovered_from(&self, bytes: Vec<u8>) -> Result<Recovered> {
+        self.log.wait(self.log.position(), Synchronous::Full)?;
+        let log = MemoryBackend::of("copy", self.backends[1].bytes());
+        let file = DataFile::open(Arc::new(MemoryBackend::of("copy", bytes)), Access::Write)?;
+        let header = file.header();
+        let log = LogReader::open(Arc::new(log), ID, segment(), header.log_position, header.state)?;
+        recover(&file, log, &mut |_| Ok(()))
+    }
+
+    pub(super) fn check(&self) {
         let recovered = self.recovered().catalog.version();
         assert_eq!(contents(&self.catalog.version()), contents(&recovered));
     }
 
     /// Every page is free, or of an extent that the last checkpoint reaches.
-    fn assert_nothing_is_lost(&self) {
+    pub(super) fn assert_nothing_is_lost(&self) {
         let pages = |bytes: u64| bytes.div_ceil(4096);
         let map = self.file.header().roots[Root::FreeSpace as usize];
         let taken: u64 = self.last.extents().values().map(|extent| pages(extent.bytes)).sum();
@@ -96,7 +126,7 @@ impl Logged {
 }
 
 /// The tables of a version, with all rows. Blocks may differ: what is done once more is encoded once more.
-fn contents(names: &CatalogVersion) -> Vec<(String, Vec<String>)> {
+pub(super) fn contents(names: &CatalogVersion) -> Vec<(String, Vec<String>)> {
     let rows = |table: &Arc<Table>| {
         let snapshot = table.snapshot();
         snapshot.check();
@@ -115,7 +145,7 @@ fn segment() -> SegmentBytes {
     SegmentBytes::new(4096).expect("some sectors")
 }
 
-fn table_of(name: &str, layout: Layout, count: usize, random: &mut Random) -> Arc<Table> {
+pub(super) fn table_of(name: &str, layout: Layout, count: usize, random: &mut Random) -> Arc<Table> {
     let layout_key = if layout == Layout::Insertion { Vec::new() } else { vec![4] };
     let sizes = TableOptions { block_slots: 256, group_slots: 1024, ..TableOptions::default() };
     let table = Table::with_options(name, rows::schema(), TableOptions { layout, layout_key, ..sizes });
@@ -125,7 +155,7 @@ fn table_of(name: &str, layout: Layout, count: usize, random: &mut Random) -> Ar
     table
 }
 
-fn add(names: &mut CatalogVersion, table: &Arc<Table>) {
+pub(super) fn add(names: &mut CatalogVersion, table: &Arc<Table>) {
     let entry = Entry::Table(Arc::new(TableEntry::plain(table.clone())));
     names.add(entry, IfExists::Fail).expect("the name is new");
 }

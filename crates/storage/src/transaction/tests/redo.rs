@@ -249,7 +249,7 @@ fn records_do_what_was_done() {
                 let random = &mut Random((seed << 32) + number as u64 * 977 + key as u64 * 13 + 1);
                 let backend = MemoryBackend::new("log");
                 let (table, twin) = (table(layout, key), table(layout, key));
-                table.log_to(new_log(&backend).unwrap());
+                table.log_to(new_log(&backend).unwrap(), None);
                 let (mut open, mut position) = (Vec::new(), 0);
                 for _ in 0..120 {
                     change(&table, &mut open, random);
@@ -280,7 +280,7 @@ fn what_was_acknowledged_is_there_after_a_crash() {
             (FaultyDisk::new(seed), [table(layout, Key::Unique), table(Layout::Insertion, Key::Any)]);
         let backend = disk.file("log");
         let log = new_log(&backend).unwrap();
-        tables.iter().for_each(|table| table.log_to(log.clone()));
+        tables.iter().for_each(|table| table.log_to(log.clone(), None));
         disk.stop_at(disk.operations() + 1 + random.below(60));
         // The states after each commit. What the last of them says may not have been acknowledged.
         let mut states = vec![tables.each_ref().map(rows_of)];
@@ -330,7 +330,7 @@ fn the_log_has_the_order_of_the_heads() {
     let backend = MemoryBackend::new("log");
     let log = new_log(&backend).unwrap();
     let tables = [table(Layout::EquiGhost, Key::Any), table(Layout::Insertion, Key::Any)];
-    tables.iter().for_each(|table| table.log_to(log.clone()));
+    tables.iter().for_each(|table| table.log_to(log.clone(), None));
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let tables = &tables;
