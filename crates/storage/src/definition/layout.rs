@@ -71,6 +71,25 @@ pub struct TableOptions {
     pub block_slots: usize,
     /// Slots of a row group, a multiple of those of a block.
     pub group_slots: usize,
+    /// How operations are counted, with [`Layout::Casper`]. Files do not have it.
+    pub counters: CounterOptions,
+}
+
+/// How operations are counted, so that ghosts can be where the workload wants them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterOptions {
+    /// Slots of a range of keys that has counters of its own: the block size of the frequency model.
+    pub slots: usize,
+    /// One operation in so many is counted, by chance; 0 counts none.
+    pub every: u32,
+}
+
+impl Default for CounterOptions {
+    /// A range for each slice, and one operation in eight: so the cache line that all threads write is
+    /// written seldom.
+    fn default() -> CounterOptions {
+        CounterOptions { slots: BLOCK_ROWS, every: 8 }
+    }
 }
 
 impl Default for TableOptions {
@@ -87,6 +106,7 @@ impl Default for TableOptions {
             column_compressions: Vec::new(),
             block_slots: BLOCK_ROWS,
             group_slots: ROW_GROUP_ROWS,
+            counters: CounterOptions::default(),
         }
     }
 }
@@ -144,6 +164,11 @@ impl TableOptions {
     pub(crate) fn compression_of(&self, column: usize) -> Compression {
         let own = self.column_compressions.iter().find(|(own, _)| *own == column);
         own.map_or(self.compression, |(_, compression)| *compression)
+    }
+
+    /// True if operations are counted.
+    pub(crate) fn are_counted(&self) -> bool {
+        self.layout == Layout::Casper && self.counters.every > 0
     }
 
     /// How many of some slots are filled when rows are laid out.

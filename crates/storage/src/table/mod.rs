@@ -56,6 +56,7 @@ pub(crate) use writer_turn::WriterTurn;
 
 #[cfg(test)]
 pub(crate) mod tests {
+    mod counters;
     pub(crate) mod model;
     pub(crate) mod rows;
 }

@@ -108,6 +108,8 @@ impl Table {
     /// number of those written since the last look.
     fn look(&self) -> (Due, usize) {
         let head = self.head();
+        let counters = head.branch.root.groups.iter().filter_map(|group| group.counters.as_ref());
+        counters.for_each(|own| own.fade());
         let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| group.is_hot);
         let (due, warm): (Vec<_>, Vec<_>) =
             groups.partition(|(_, group)| !group.is_touched.swap(false, Ordering::Relaxed));

@@ -9,7 +9,7 @@
 //!   laid out again, if they are many compared with these; otherwise they are inserted one by one.
 
 use super::kept::Kept;
-use super::spread::{Laid, Source, SourceSlice, lay, links};
+use super::spread::{Laid, Source, SourceSlice, deal, lay, links};
 use super::{Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
@@ -321,9 +321,11 @@ impl Writer<'_> {
     }
 
     /// Replaces all row groups by new ones.
-    pub(super) fn replace_groups(&mut self, groups: Vec<RowGroup>) {
+    pub(super) fn replace_groups(&mut self, mut groups: Vec<RowGroup>) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
+        let old: Vec<_> = root.groups.iter().map(|group| &group.counters).collect();
+        deal(self.shape, &old, &mut groups);
         root.rows = groups.iter().map(|group| group.rows as u64).sum();
         let fences = groups.iter().map(|group| group.fences.get(0)).collect();
         root.fences.splice(0..root.fences.len(), fences);

@@ -12,10 +12,13 @@ use crate::block::masks::WORDS;
 use crate::definition::Layout;
 use crate::node::Link;
 use crate::sync::AtomicBool;
-use crate::tree::key::Key;
-use crate::tree::{Branch, Edit, EncodedSlice, Numbers, Partition, RowGroup, RowId, Shape, Slice, zones_of};
+use crate::tree::key::{Fences, Key};
+use crate::tree::{
+    Branch, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, RowId, Shape, Slice, zones_of,
+};
 use entasis_vector::bitmap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A row to be laid out: its sort key, its part, and its slot there.
 pub(super) type Source<K> = (K, u32, u32);
@@ -43,6 +46,7 @@ impl Writer<'_> {
         }
         let slices = window.len() + 1;
         self.spread(group, window, slices);
+        self.refine(group);
     }
 
     /// Moves a row that was just written to its place, if the table keeps partitions sorted. Returns where it
@@ -156,7 +160,9 @@ impl Writer<'_> {
         let middle = right[0].0.clone();
         let left = lay(left, half, shape, least, &Key::clone, &block);
         let right = lay(right, half, shape, middle.clone(), &Key::clone, &block);
-        let [left, right] = [left, right].map(|laid| Link::new(self.group_of(laid)));
+        let [mut left, mut right] = [left, right].map(|laid| self.group_of(laid));
+        deal(shape, &[&node.counters], [&mut left, &mut right]);
+        let [left, right] = [left, right].map(Link::new);
         Kept::of(&node.slices, shape)
             .assert_same_rows(&[&left.slices[..], &right.slices[..]].concat(), shape);
         let Branch { root, edit } = &mut *self.branch;
@@ -166,17 +172,29 @@ impl Writer<'_> {
         edit.retire_whole_group(node);
     }
 
+    /// Makes the bins of counters finer, if the row group has twice as many partitions by now.
+    fn refine(&mut self, group: usize) {
+        let node = &self.branch.root.groups[group];
+        let options = self.shape.options.counters;
+        let is_coarse = |own: &Arc<LiveCounters>| own.is_coarse(options, node.partitions.len(), node.slots());
+        if node.counters.as_ref().is_some_and(is_coarse) {
+            let (node, _) = edit_group(self.branch, group);
+            deal(self.shape, &[&node.counters.take()], [node]);
+        }
+    }
+
     /// A row group of slices and partitions.
     pub(super) fn group_of(&self, laid: Laid) -> RowGroup {
         let mut fences = match &self.shape.key {
             Some(key) => key.no_fences(),
-            None => crate::tree::key::Fences::Words(Vec::new()),
+            None => Fences::Words(Vec::new()),
         };
         let has_key = self.shape.key.is_some();
         if has_key {
             fences.splice(0..0, laid.fences);
         }
         let slices = links(laid.slices, self.shape, &self.branch.edit);
+        let slots = slices.len() * self.shape.options.block_slots;
         let mut group = RowGroup {
             stamp: self.branch.edit.stamp,
             block_slots: self.shape.options.block_slots,
@@ -186,6 +204,7 @@ impl Writer<'_> {
             is_touched: AtomicBool::new(false),
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
+            counters: LiveCounters::new(self.shape, &fences, slots),
             fences,
             numbers: Numbers::from(self.branch.root.next_number),
             digests: None,
@@ -213,7 +232,7 @@ impl Writer<'_> {
         node.rows -= rows;
         node.zones = zones_of(&node.slices, columns);
         let fence = fences.get(0);
-        let new = RowGroup {
+        let mut new = RowGroup {
             stamp: edit.stamp,
             block_slots: node.block_slots,
             zones: zones_of(&slices, columns),
@@ -221,11 +240,13 @@ impl Writer<'_> {
             rows,
             partitions,
             fences,
+            counters: None,
             numbers: node.numbers.clone(),
             digests: None,
             is_hot: true,
             is_touched: AtomicBool::new(false),
         };
+        deal(self.shape, &[&node.counters.take()], [&mut *node, &mut new]);
         root.groups[group].renew();
         root.groups.insert(group + 1, Link::new(new));
         root.fences.splice(group + 1..group + 1, vec![fence]);
@@ -262,6 +283,22 @@ impl Shape {
         let slice = &*node.slices[part as usize];
         key.of_row(|column| slice.block(column).datum(slot as usize, schema[column].ty.physical()))
     }
+}
+
+/// Gives new row groups what was counted for the old ones that had their keys.
+pub(super) fn deal<'g>(
+    shape: &Shape,
+    old: &[&Option<Arc<LiveCounters>>],
+    new: impl IntoIterator<Item = &'g mut RowGroup>,
+) {
+    if !shape.options.are_counted() {
+        return;
+    }
+    let old: Vec<&LiveCounters> = old.iter().filter_map(|own| own.as_deref()).collect();
+    let mut new: Vec<&mut RowGroup> = new.into_iter().collect();
+    let fences: Vec<(&Fences, usize)> = new.iter().map(|group| (&group.fences, group.slots())).collect();
+    let dealt = LiveCounters::dealt(shape, &old, &fences);
+    new.iter_mut().zip(dealt).for_each(|(group, own)| group.counters = own);
 }
 
 fn rows_of<K>(node: &RowGroup, window: &Range<usize>, key: impl Fn(u32, u32) -> K) -> Vec<Source<K>> {

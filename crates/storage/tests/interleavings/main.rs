@@ -47,7 +47,9 @@ pub use catalog::{
     Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies,
     is_temporary,
 };
-pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
+pub use definition::{
+    Compression, CounterOptions, Definition, Layout, ObjectId, Sequence, TableOptions, sequence,
+};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
     Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
