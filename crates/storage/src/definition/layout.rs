@@ -8,7 +8,7 @@
 //! | delta | as sorted when they are laid out | at the end of each partition | takes one of these, out of order; a partition whose slots are used up is laid out again |
 //! | equi | partitions of equal width | at the end of the row group | ripples from there |
 //! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
-//! | casper | as equi_ghost, until boundaries are computed for it | | |
+//! | casper | as equi_ghost | where rows are inserted, as far as that pays (`write/demand.rs`) | as equi_ghost |
 //!
 //! The paper has one delta for the whole column. Here each partition has its own, so that all layouts find
 //! and merge rows by the same code; the insert that finds no slot in the delta merges it.
@@ -34,7 +34,7 @@ pub enum Layout {
     Equi,
     /// Partitions of equal width, with ghost slots.
     EquiGhost,
-    /// Partitions and ghost slots as the workload wants them. Equal widths for now.
+    /// Partitions of equal width, with ghost slots as the workload wants them.
     Casper,
 }
 

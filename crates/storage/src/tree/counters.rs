@@ -12,7 +12,7 @@
 //! atomically, so of two threads that count in one place at one moment one may be lost. Other layouts have no
 //! counters and pay for one test.
 //!
-//! **Decay.** After [`FADE`] operations all numbers are halved ([`LiveCounters::fade`], called by upkeep), so
+//! **Decay.** After [`FADE`] operations all numbers are halved ([`LiveCounters::round`], called by upkeep), so
 //! the past counts less by what has happened since, not by the time that has gone by.
 //!
 //! **Where row groups are** made, cut and joined, counters are dealt out anew ([`LiveCounters::dealt`]): a bin
@@ -36,6 +36,9 @@ thread_local! {
     /// The state of the thread's random numbers.
     static CHANCE: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
 }
+
+/// A row group that has not been written for so many rounds of upkeep has rested long.
+const LONG_REST: u32 = 8;
 
 /// What was last decided about the layout of a row group, for those who ask.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +67,8 @@ pub(crate) struct LiveCounters {
     bins: Box<[[AtomicU32; Kind::COUNT]]>,
     /// Operations that were counted since numbers were halved.
     counted: AtomicU32,
+    /// Rounds of upkeep since it was written.
+    rounds: AtomicU32,
     decision: Mutex<Settled>,
 }
 
@@ -105,7 +110,14 @@ impl LiveCounters {
 
     fn with(every: u32, fences: Fences) -> LiveCounters {
         let bins = (0..fences.len()).map(|_| std::array::from_fn(|_| AtomicU32::new(0))).collect();
-        LiveCounters { every, fences, bins, counted: AtomicU32::new(0), decision: Mutex::default() }
+        LiveCounters {
+            every,
+            fences,
+            bins,
+            counted: AtomicU32::new(0),
+            rounds: AtomicU32::new(0),
+            decision: Mutex::default(),
+        }
     }
 
     /// The least keys of the bins.
@@ -173,7 +185,7 @@ impl LiveCounters {
     }
 
     /// Halves all numbers, remainders rounded by chance, if enough has happened since that was done last.
-    pub(crate) fn fade(&self) {
+    fn fade(&self) {
         if self.counted.load(Ordering::Relaxed) >= (FADE / self.every).max(1) {
             self.halve();
         }
@@ -187,6 +199,18 @@ impl LiveCounters {
                 number.store(now / 2 + (now & chance(2)), Ordering::Relaxed);
             }
         }
+    }
+
+    /// Notes that a round of upkeep begins, and whether the row group was written since the last one.
+    pub(crate) fn round(&self, is_touched: bool) {
+        self.fade();
+        let rounds = if is_touched { 0 } else { self.rounds.load(Ordering::Relaxed).saturating_add(1) };
+        self.rounds.store(rounds, Ordering::Relaxed);
+    }
+
+    /// True if the row group has not been written for long.
+    pub(crate) fn has_rested(&self) -> bool {
+        self.rounds.load(Ordering::Relaxed) >= LONG_REST
     }
 
     /// True if nothing was counted since the last decision.

@@ -8,8 +8,8 @@
 //! ```text
 //! key        layout keys as words that compare, and fences between partitions of them
 //! row_id     the places of rows            shape      what never changes about a table
+//! counters   how often each range of keys is touched; shares: by partition
 //! numbers    hidden row numbers of tables without a layout key
-//! counters   how often each range of keys is touched, for ghosts by workload
 //! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
 //! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
 //!            edit ◀── branch               check      versions that are written; what holds of each
@@ -48,6 +48,7 @@ mod root;
 mod row_group;
 mod row_id;
 mod shape;
+mod shares;
 mod slice;
 mod slices;
 

@@ -5,6 +5,7 @@
 //! with ghost slots where the layout wants them. The window of slots is as small as possible: the slices of
 //! one partition.
 
+use super::demand::{Wanted, cuts};
 use super::kept::Kept;
 use super::{Writer, edit_group};
 use crate::block::Block;
@@ -87,7 +88,7 @@ impl Writer<'_> {
     /// Spreads the rows of some slices over `slices` slices. No partition may cross the ends of the window.
     pub(super) fn spread(&mut self, group: usize, window: Range<usize>, slices: usize) {
         let node = self.branch.root.groups[group];
-        let laid = self.shape.relay(&node, &window, slices);
+        let laid = self.shape.relay(&node, &window, slices, &[]);
         self.put(group, window, laid);
     }
 
@@ -158,8 +159,8 @@ impl Writer<'_> {
         rows.sort_unstable();
         let (left, right) = rows.split_at(rows.len() / 2);
         let middle = right[0].0.clone();
-        let left = lay(left, half, shape, least, &Key::clone, &block);
-        let right = lay(right, half, shape, middle.clone(), &Key::clone, &block);
+        let left = lay(left, (half, &[]), shape, least, &Key::clone, &block);
+        let right = lay(right, (half, &[]), shape, middle.clone(), &Key::clone, &block);
         let [mut left, mut right] = [left, right].map(|laid| self.group_of(laid));
         deal(shape, &[&node.counters], [&mut left, &mut right]);
         let [left, right] = [left, right].map(Link::new);
@@ -254,8 +255,16 @@ impl Writer<'_> {
 }
 
 impl Shape {
-    /// The rows of some slices of a row group, laid out over new ones.
-    pub(super) fn relay(&self, node: &RowGroup, window: &Range<usize>, slices: usize) -> Laid {
+    /// The rows of some slices of a row group, laid out over new ones with ghosts where they are wanted, or
+    /// equally.
+    pub(super) fn relay(
+        &self,
+        node: &RowGroup,
+        window: &Range<usize>,
+        slices: usize,
+        wanted: &[Wanted],
+    ) -> Laid {
+        let slices = (slices, wanted);
         let first = node.partitions.partition_point(|p| (p.start as usize) < window.start * node.block_slots);
         let block = |part: u32, column: usize| node.slices[part as usize].block(column);
         let Some(layout_key) = &self.key else {
@@ -322,8 +331,13 @@ fn word_of(key: Key) -> u64 {
     }
 }
 
-/// The partitions of so many rows over some slices: the rows and the slots of each.
-pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usize>, Range<usize>)> {
+/// The partitions of so many rows over some slices: the rows and the slots of each. Ghosts are where they are
+/// wanted, or equally everywhere.
+pub(super) fn plan(
+    rows: usize,
+    (slices, wanted): (usize, &[Wanted]),
+    shape: &Shape,
+) -> Vec<(Range<usize>, Range<usize>)> {
     let options = &shape.options;
     let slots = slices * options.block_slots;
     debug_assert!(rows <= slots);
@@ -333,6 +347,15 @@ pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usiz
         count -= 1;
     }
     let dense = shape.key.is_none() || options.layout == Layout::Equi;
+    let by_workload = count > 1 && wanted.iter().any(|(_, ghosts)| *ghosts > 0);
+    if by_workload && !dense {
+        debug_assert_eq!(wanted.iter().map(|(rows, _)| rows).sum::<usize>(), rows);
+        let mut starts: Vec<usize> = (0..count).map(|part| part * slots / count).collect();
+        let cuts = cuts(rows, &starts, slots, wanted);
+        starts.push(slots);
+        let ranges = |ends: &[usize]| ends.windows(2).map(|pair| pair[0]..pair[1]).collect::<Vec<_>>();
+        return ranges(&cuts).into_iter().zip(ranges(&starts)).collect();
+    }
     let partition = |part: usize| {
         let own = part * rows / count..(part + 1) * rows / count;
         let start = if dense { own.start } else { part * slots / count };
@@ -346,11 +369,11 @@ pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usiz
     (0..count).map(partition).collect()
 }
 
-/// Lays out rows, which come in order, over `slices` new slices. `least` is the first fence; `key` gives the
+/// Lays out rows, which come in order, over `slices` new slices, with ghosts where they are wanted. `least` is the first fence; `key` gives the
 /// others.
 pub(super) fn lay<'b, K>(
     rows: &[Source<K>],
-    slices: usize,
+    (slices, wanted): (usize, &[Wanted]),
     shape: &Shape,
     least: Key,
     key: &dyn Fn(&K) -> Key,
@@ -360,7 +383,7 @@ pub(super) fn lay<'b, K>(
     let mut partitions = Vec::new();
     let mut fences = Vec::new();
     let mut sources: Vec<Option<(u32, u32)>> = vec![None; slices * width];
-    for (own, slots) in plan(rows.len(), slices, shape) {
+    for (own, slots) in plan(rows.len(), (slices, wanted), shape) {
         let (start, end, count) = (slots.start as u32, slots.end as u32, own.len() as u32);
         partitions.push(Partition { start, end, rows: count });
         fences.push(if start == 0 { least.clone() } else { key(&rows[own.start].0) });

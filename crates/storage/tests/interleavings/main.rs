@@ -52,11 +52,11 @@ pub use definition::{
 };
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
-    TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, Interrupt, PartitionInfo,
+    Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::Transaction;
-pub use tree::{RowGroup, RowId, inspect};
+pub use tree::{Decision, RowGroup, RowId, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.
