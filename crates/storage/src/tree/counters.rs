@@ -94,7 +94,7 @@ pub(crate) fn chance(bound: u32) -> u32 {
         let next =
             state.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state.set(next);
-        ((next >> 32) * u64::from(bound) >> 32) as u32
+        (((next >> 32) * u64::from(bound)) >> 32) as u32
     })
 }
 
