@@ -60,14 +60,16 @@ pub use catalog::{
     Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies,
     is_temporary,
 };
-pub use definition::{Compression, Definition, Layout, ObjectId, Sequence, TableOptions, sequence};
+pub use definition::{
+    Compression, CounterOptions, Definition, Layout, ObjectId, Sequence, TableOptions, sequence,
+};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot,
-    TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, Interrupt, PartitionInfo,
+    Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};
-pub use tree::{Flaw, RowGroup, RowId, inspect};
+pub use tree::{Decision, Flaw, RowGroup, RowId, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.

@@ -152,7 +152,7 @@ impl TableScan {
         let mut conjuncts = Vec::new();
         scan.filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
         let found = match context.settings.optimize {
-            true => Found::of(&*scan.relation, &snapshot, &conjuncts, &place),
+            true => Found::of(&*scan.relation, &snapshot, &conjuncts, &place, true),
             false => Found::everywhere(&conjuncts),
         };
         let (mut implied, mut others) = (Vec::new(), Vec::new());

@@ -80,12 +80,14 @@ impl Found {
         Found { reach: Reach::Everywhere, implied: vec![false; conjuncts.len()], index: None }
     }
 
-    /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table.
+    /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table. A range
+    /// of the layout key counts as a range query if it `is_read`.
     pub(crate) fn of(
         relation: &dyn Relation,
         table: &TableSnapshot,
         conjuncts: &[Expr],
         place: &impl Fn(ColumnId) -> Option<usize>,
+        is_read: bool,
     ) -> Found {
         if let Some(rows) = relation.only_rows() {
             return Found { reach: Reach::Rows(rows.to_vec()), ..Found::everywhere(conjuncts) };
@@ -104,7 +106,9 @@ impl Found {
             && let Some(bounds) = Bounds::of(&options.layout_key, &conditions, table)
         {
             bounds.conjuncts.iter().for_each(|&number| found.implied[number] = true);
-            found.reach = Reach::Slots(table.range(slice(&bounds.low), slice(&bounds.high)));
+            let (low, high) = (slice(&bounds.low), slice(&bounds.high));
+            let slots = if is_read { table.scan_range(low, high) } else { table.range(low, high) };
+            found.reach = Reach::Slots(slots);
             return found;
         }
         let by_index = relation.indexes().iter().find_map(|index| {
@@ -125,7 +129,7 @@ pub(crate) fn in_words(scan: &Scan) -> Option<String> {
     let mut conjuncts = Vec::new();
     scan.filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
     let place = |id: ColumnId| scan.columns.iter().find(|(column, _)| *column == id).map(|(_, index)| *index);
-    let found = Found::of(&*scan.relation, table, &conjuncts, &place);
+    let found = Found::of(&*scan.relation, table, &conjuncts, &place, false);
     match found.reach {
         Reach::Everywhere => None,
         Reach::Slots(_) => Some("by its layout key".into()),

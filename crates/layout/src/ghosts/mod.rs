@@ -9,6 +9,7 @@
 //! | [`proportional`] | the paper's equation 18: in proportion to the data movement that a partition's inserts and incoming updates cause | largest remainders |
 //! | [`allocate`] | the least expected cost for a given partitioning | separable and convex: one ghost after the other to whom it saves most, exact |
 //! | [`joint`] | boundaries and ghosts together | a price for a ghost turns a partition's inserts into a cost; the recurrence for any costs; the price is searched |
+//! | [`moves`] | which rows are worth moving, to bring ghosts from where they are to where they should be | a recurrence over what stands side by side, exact |
 //!
 //! **Joint is not exact.** Ghosts that are pooled in a wide partition serve more inserts, so the cost of a
 //! partition is concave in its inserts and not Monge: [`crate::solver::general`] is used, O(N · width) for
@@ -23,6 +24,7 @@
 //! updates". Taken: each insert and incoming update of a block, times the partitions that its ripple goes
 //! through (equation 9), "in the worst case", as the text says.
 
+pub mod moves;
 mod poisson;
 
 use crate::frequency::{Frequency, Kind};

@@ -6,8 +6,8 @@
 use super::source::{Source, push_list, push_maybe, push_one_of, push_text};
 use crate::backend::bytes::push_varint;
 use crate::definition::{
-    Check, ColumnDefault, Compression, Definition, ForeignKey, Key, KeyKind, Layout, LayoutChoice,
-    LayoutName, OnCommit, ReferentialAction, TableOptions,
+    Check, ColumnDefault, Compression, CounterOptions, Definition, ForeignKey, Key, KeyKind, Layout,
+    LayoutChoice, LayoutName, OnCommit, ReferentialAction, TableOptions,
 };
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::{DataType, Field, Result, Schema};
@@ -163,6 +163,7 @@ pub(super) fn options(source: &mut Source<'_>, count: usize) -> Result<TableOpti
         column_compressions: compressions(source, count)?,
         block_slots: source.size()?,
         group_slots: source.size()?,
+        counters: CounterOptions::default(),
     };
     let are_slots = (1..=BLOCK_ROWS).contains(&options.block_slots)
         && (options.block_slots..=ROW_GROUP_ROWS).contains(&options.group_slots)

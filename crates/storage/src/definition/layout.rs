@@ -8,7 +8,7 @@
 //! | delta | as sorted when they are laid out | at the end of each partition | takes one of these, out of order; a partition whose slots are used up is laid out again |
 //! | equi | partitions of equal width | at the end of the row group | ripples from there |
 //! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
-//! | casper | as equi_ghost, until boundaries are computed for it | | |
+//! | casper | as equi_ghost | where rows are inserted, as far as that pays (`write/demand.rs`) | as equi_ghost |
 //!
 //! The paper has one delta for the whole column. Here each partition has its own, so that all layouts find
 //! and merge rows by the same code; the insert that finds no slot in the delta merges it.
@@ -34,7 +34,7 @@ pub enum Layout {
     Equi,
     /// Partitions of equal width, with ghost slots.
     EquiGhost,
-    /// Partitions and ghost slots as the workload wants them. Equal widths for now.
+    /// Partitions of equal width, with ghost slots as the workload wants them.
     Casper,
 }
 
@@ -71,6 +71,25 @@ pub struct TableOptions {
     pub block_slots: usize,
     /// Slots of a row group, a multiple of those of a block.
     pub group_slots: usize,
+    /// How operations are counted, with [`Layout::Casper`]. Files do not have it.
+    pub counters: CounterOptions,
+}
+
+/// How operations are counted, so that ghosts can be where the workload wants them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterOptions {
+    /// Slots of a range of keys that has counters of its own: the block size of the frequency model.
+    pub slots: usize,
+    /// One operation in so many is counted, by chance; 0 counts none.
+    pub every: u32,
+}
+
+impl Default for CounterOptions {
+    /// A range for each slice, and one operation in eight: so the cache line that all threads write is
+    /// written seldom.
+    fn default() -> CounterOptions {
+        CounterOptions { slots: BLOCK_ROWS, every: 8 }
+    }
 }
 
 impl Default for TableOptions {
@@ -87,6 +106,7 @@ impl Default for TableOptions {
             column_compressions: Vec::new(),
             block_slots: BLOCK_ROWS,
             group_slots: ROW_GROUP_ROWS,
+            counters: CounterOptions::default(),
         }
     }
 }
@@ -144,6 +164,11 @@ impl TableOptions {
     pub(crate) fn compression_of(&self, column: usize) -> Compression {
         let own = self.column_compressions.iter().find(|(own, _)| *own == column);
         own.map_or(self.compression, |(_, compression)| *compression)
+    }
+
+    /// True if operations are counted.
+    pub(crate) fn are_counted(&self) -> bool {
+        self.layout == Layout::Casper && self.counters.every > 0
     }
 
     /// How many of some slots are filled when rows are laid out.

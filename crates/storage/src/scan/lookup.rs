@@ -5,9 +5,11 @@
 //! first and the last partition; all rows of the partitions in between are in the range.
 
 use crate::block::masks::bits_inside;
+use crate::tree::counters::is_counted;
 use crate::tree::key::{Key, LayoutKey};
 use crate::tree::{Root, RowGroup, RowId, Shape};
 use crate::value::Datum;
+use entasis_layout::frequency::{Kind, Operation};
 use std::ops::{Bound, Range};
 
 /// Slices of a partition that are prefetched together; those of a longer partition are not.
@@ -42,22 +44,45 @@ pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<
     found
 }
 
-/// Calls `each` with every row whose layout key is `datums`, until it returns false.
-pub(crate) fn find_each(
+/// Calls `each` with every row whose layout key is `datums`, until it returns false. A point query, which is
+/// counted.
+pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
+    let Some(key) = &shape.key else { return };
+    let normal = key.of_datums(datums);
+    let options = &shape.options;
+    if options.are_counted() && is_counted(options.counters.every) {
+        count_point(root, &normal);
+    }
+    find_key(root, shape, datums, &normal, each);
+}
+
+/// The same for checks, which are no operations of the workload.
+pub(crate) fn look_for_each(
     root: &Root,
     shape: &Shape,
     datums: &[Datum<'_>],
+    each: impl FnMut(RowId) -> bool,
+) {
+    let Some(key) = &shape.key else { return };
+    find_key(root, shape, datums, &key.of_datums(datums), each);
+}
+
+#[inline]
+fn find_key(
+    root: &Root,
+    shape: &Shape,
+    datums: &[Datum<'_>],
+    normal: &Key,
     mut each: impl FnMut(RowId) -> bool,
 ) {
     let Some(key) = &shape.key else { return };
-    let normal = key.of_datums(datums);
     if root.groups.is_empty() {
         return;
     }
-    for number in root.fences.parts_of(&normal) {
-        let guess = root.groups[number].prefetch_part(&normal);
+    for number in root.fences.parts_of(normal) {
+        let guess = root.groups[number].prefetch_part(normal);
         let group = &*root.groups[number];
-        for partition in group.fences.parts_near(&normal, guess) {
+        for partition in group.fences.parts_near(normal, guess) {
             let slots = group.partitions[partition].slots();
             let proceed = group.find(key, shape, slots, datums, |slot| {
                 each(RowId { group: number as u32, slot: slot as u32 })
@@ -66,6 +91,58 @@ pub(crate) fn find_each(
                 return;
             }
         }
+    }
+}
+
+#[cold]
+fn count_point(root: &Root, key: &Key) {
+    if !root.groups.is_empty()
+        && let Some(own) = &root.groups[root.fences.part_for(key)].counters
+    {
+        own.count(Operation::Point(own.bin_of(key)));
+    }
+}
+
+/// Counts a range of keys that is read: in the first and the last bin that it touches, and in those between.
+/// One without a bound begins, or ends, with the table.
+pub(crate) fn count_range(root: &Root, shape: &Shape, low: Bound<&Key>, high: Bound<&Key>) {
+    let options = &shape.options;
+    if root.groups.is_empty() || !options.are_counted() || !is_counted(options.counters.every) {
+        return;
+    }
+    let last_group = root.groups.len() - 1;
+    let first = match low {
+        Bound::Unbounded => 0,
+        Bound::Included(key) | Bound::Excluded(key) => root.fences.part_for(key),
+    };
+    let last = match high {
+        Bound::Unbounded => last_group,
+        Bound::Included(key) => root.fences.part_for(key),
+        Bound::Excluded(key) => root.fences.first_part_of(key),
+    };
+    let last = last.max(first);
+    for number in first..=last {
+        let Some(own) = &root.groups[number].counters else { continue };
+        let from = match low {
+            Bound::Included(key) | Bound::Excluded(key) if number == first => own.bin_of(key),
+            _ => 0,
+        };
+        let to = match high {
+            Bound::Included(key) if number == last => own.bin_of(key),
+            Bound::Excluded(key) if number == last => own.bin_below(key),
+            _ => own.bins() - 1,
+        };
+        let to = to.max(from);
+        let (begins, ends) = (number == first, number == last);
+        if begins {
+            own.add(Kind::RangeStart, from);
+            own.note();
+        }
+        if ends {
+            own.add(Kind::RangeEnd, to);
+        }
+        let whole = from + usize::from(begins)..(to + 1).saturating_sub(usize::from(ends));
+        whole.for_each(|bin| own.add(Kind::Scan, bin));
     }
 }
 

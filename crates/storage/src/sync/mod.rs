@@ -3,7 +3,7 @@
 
 pub(crate) mod lock_order;
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU32, AtomicU64, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 pub(crate) use std::thread_local;
 

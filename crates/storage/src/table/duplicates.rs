@@ -54,7 +54,7 @@ fn of_rows(root: &Root, shape: &Shape, rows: &[AppendedRows]) -> Option<RowId> {
             }
             let mut found = 0;
             let mut last = None;
-            lookup::find_each(root, shape, &key, |row| {
+            lookup::look_for_each(root, shape, &key, |row| {
                 (found, last) = (found + 1, Some(row));
                 found < 2
             });

@@ -7,7 +7,7 @@
 //! log  difference  rewrite      operations on a fork; two versions compared; tables made of others
 //! restore                       tables made of row groups of a file
 //! snapshot                      a version, pinned while it is held
-//! duplicates                    finds equal keys where keys are unique
+//! duplicates  workload          finds equal keys where keys are unique; shows partitions and workload
 //! appender  reader  index  upkeep  writer_turn
 //!                               rows added in bulk; single rows; indexes; background work; a turn to keep
 //! head                          the table: its newest version, and the lock of that
@@ -35,6 +35,7 @@ mod snapshot;
 mod summaries;
 mod turns;
 mod upkeep;
+mod workload;
 mod writer;
 mod writer_turn;
 
@@ -54,11 +55,14 @@ pub use rewrite::ColumnSource;
 pub use snapshot::TableSnapshot;
 pub use turns::{Interrupt, Waiter, WriterName};
 pub use upkeep::Upkeep;
+pub use workload::{BinInfo, Frequencies, PartitionInfo};
 pub use writer::TableWriter;
 pub(crate) use writer_turn::WriterTurn;
 
 #[cfg(test)]
 pub(crate) mod tests {
+    mod counters;
+    mod ghosts_by_workload;
     pub(crate) mod model;
     pub(crate) mod rows;
 }

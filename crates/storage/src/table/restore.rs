@@ -7,7 +7,7 @@ use crate::definition::{ObjectId, TableOptions};
 use crate::node::Link;
 use crate::sync::AtomicBool;
 use crate::tree::key::Fences;
-use crate::tree::{Edit, EncodedSlice, Numbers, Partition, RowGroup, Slice, zones_of};
+use crate::tree::{Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Slice, zones_of};
 use crate::value::Sketch;
 use entasis_vector::Schema;
 
@@ -65,6 +65,11 @@ impl RestoredGroup {
             block_slots: table.options().block_slots,
             rows: slices.iter().map(|slice| slice.rows()).sum(),
             zones: zones_of(&slices, schema.len()),
+            counters: LiveCounters::new(
+                &table.shape,
+                &self.fences,
+                slices.len() * table.options().block_slots,
+            ),
             slices,
             partitions: self.partitions,
             fences: self.fences,

@@ -17,7 +17,7 @@ use crate::block::Block;
 use crate::definition::TableOptions;
 use crate::node::Link;
 use crate::sync::AtomicBool;
-use crate::tree::{Edit, RowGroup, Slice};
+use crate::tree::{Edit, RowGroup, Shape, Slice};
 use crate::value::{Datum, Sketch};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
@@ -118,11 +118,8 @@ impl TableSnapshot {
         let branch = &mut head.branch;
         let edit = &branch.edit;
         let (root, _) = self.pinned();
-        let groups = root
-            .groups
-            .iter()
-            .map(|group| Link::new(group_of(group, sources, table.schema(), edit)))
-            .collect();
+        let groups =
+            root.groups.iter().map(|group| Link::new(group_of(group, sources, &table.shape, edit))).collect();
         let new = branch.root.edit(&mut branch.edit);
         (new.groups, new.rows, new.fences) = (groups, root.rows, root.fences.clone());
         new.next_number = root.next_number;
@@ -132,7 +129,8 @@ impl TableSnapshot {
     }
 }
 
-fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Edit) -> RowGroup {
+fn group_of(old: &RowGroup, sources: &[ColumnSource], shape: &Shape, edit: &Edit) -> RowGroup {
+    let schema = &shape.schema;
     let slices: Vec<Link<Slice>> = old
         .slices
         .iter()
@@ -153,6 +151,7 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Ed
         slices,
         partitions: old.partitions.clone(),
         fences: old.fences.clone(),
+        counters: old.counters.as_ref().and_then(|counters| counters.twin(shape)),
         numbers: old.numbers.clone(),
         digests: None,
         is_hot: old.is_hot,

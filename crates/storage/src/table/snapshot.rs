@@ -6,6 +6,7 @@ use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
 use crate::scan::lookup::{self, SlotRange};
 use crate::scan::row::datum;
+use crate::tree::key::Key;
 use crate::tree::{Flaw, Root, RowGroup, RowId};
 use crate::value::{ColumnSummary, Datum, Zone};
 use entasis_vector::{DataType, Schema, Value};
@@ -168,6 +169,23 @@ impl TableSnapshot {
     /// of the first columns of the key, and stands for all keys that begin with these. All slots if the table
     /// has no layout key.
     pub fn range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
+        self.range_keys(low, high, |low, high| lookup::range(&self.0.root, low, high))
+    }
+
+    /// The same for somebody who is going to read these slots, so that it counts as a range query.
+    pub fn scan_range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
+        self.range_keys(low, high, |low, high| {
+            lookup::count_range(&self.0.root, &self.0.table.shape, low, high);
+            lookup::range(&self.0.root, low, high)
+        })
+    }
+
+    fn range_keys(
+        &self,
+        low: Bound<&[Datum<'_>]>,
+        high: Bound<&[Datum<'_>]>,
+        find: impl FnOnce(Bound<&Key>, Bound<&Key>) -> Vec<SlotRange>,
+    ) -> Vec<SlotRange> {
         let Some(key) = &self.0.table.shape.key else {
             let whole = |(group, node): (usize, &RowGroup)| SlotRange {
                 group,
@@ -184,7 +202,7 @@ impl TableSnapshot {
             Bound::Included(datums) => Bound::Included(key.last_of(datums)),
             other => other.map(|datums| key.of_datums(datums)),
         };
-        lookup::range(&self.0.root, low.as_ref(), high.as_ref())
+        find(low.as_ref(), high.as_ref())
     }
 
     /// Appends some values of a row to `out`, in the order of `columns`. Faster than reading them one by one.

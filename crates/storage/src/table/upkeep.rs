@@ -4,6 +4,7 @@
 //! |---|---|
 //! | partitions whose ghosts run out | eight slices around are spread again, an eighth of their slots ghosts; so that a ripple is the rare case when writers come back |
 //! | slots that nobody needs | the same, over fewer slices; small row groups are joined |
+//! | ghosts that are not where rows are inserted (layout `casper`) | slices are laid anew, if that pays or the budget asks for it |
 //! | bounds that only widened, encodings that only loosened | the slices are encoded again, each row where it is |
 //!
 //! A round looks at the row groups that have been written since they were encoded. Writers set a mark, which
@@ -104,11 +105,19 @@ impl Table {
         done
     }
 
-    /// The row groups that have been written since they were encoded, but not since the last look; and the
-    /// number of those written since the last look.
+    /// The row groups that have been written since they were encoded, but not since the last look, or have
+    /// rested for long with more ghosts than they may have; and the number of those written since the last
+    /// look.
     fn look(&self) -> (Due, usize) {
         let head = self.head();
-        let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| group.is_hot);
+        let groups = head.branch.root.groups.iter();
+        groups.clone().for_each(|group| {
+            if let Some(own) = &group.counters {
+                own.round(group.is_touched.load(Ordering::Relaxed));
+            }
+        });
+        let is_due = |group: &RowGroup| group.is_hot || self.shape.has_too_many_ghosts(group);
+        let groups = groups.enumerate().rev().filter(|(_, group)| is_due(group));
         let (due, warm): (Vec<_>, Vec<_>) =
             groups.partition(|(_, group)| !group.is_touched.swap(false, Ordering::Relaxed));
         (due.into_iter().map(|(number, _)| number).collect(), warm.len())
@@ -117,8 +126,9 @@ impl Table {
     /// Upkeep of one row group. False if the time is up.
     fn keep_up(&self, number: usize, node: &RowGroup, end: Instant, done: &mut Upkeep) -> bool {
         let shape = &self.shape;
-        let windows = shape.windows(node);
+        let (windows, decision) = shape.windows(node);
         let is_busy = !windows.is_empty();
+        let mut is_done = true;
         for window in windows {
             if Instant::now() >= end {
                 return false;
@@ -126,7 +136,12 @@ impl Table {
             let laid = shape.lay_window(node, &window);
             let is_put =
                 self.put(done, |writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
+            is_done &= is_put;
             *(if is_put { &mut done.spread } else { &mut done.overtaken }) += window.old.len();
+        }
+        // What was overtaken is decided again.
+        if let (Some(own), Some(decision), true) = (&node.counters, decision, is_done) {
+            own.settle(decision);
         }
         if is_busy {
             // Once its rows are laid out, it is encoded, in the next round.

@@ -8,6 +8,7 @@
 //! ```text
 //! key        layout keys as words that compare, and fences between partitions of them
 //! row_id     the places of rows            shape      what never changes about a table
+//! counters   how often each range of keys is touched; shares: by partition
 //! numbers    hidden row numbers of tables without a layout key
 //! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
 //! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
@@ -36,6 +37,7 @@
 
 pub(crate) mod branch;
 pub(crate) mod check;
+pub(crate) mod counters;
 mod digest;
 mod edit;
 mod encoded;
@@ -46,11 +48,14 @@ mod root;
 mod row_group;
 mod row_id;
 mod shape;
+mod shares;
 mod slice;
 mod slices;
 
 pub(crate) use branch::Branch;
 pub use check::Flaw;
+pub use counters::Decision;
+pub(crate) use counters::LiveCounters;
 pub(crate) use edit::{Edit, Node};
 pub(crate) use encoded::{EncodedSlice, Piece};
 pub(crate) use epochs::Epochs;

@@ -7,8 +7,10 @@
 use super::Writer;
 use crate::block::Scattered;
 use crate::block::masks::WORDS;
+use crate::tree::counters::chance;
 use crate::tree::{Branch, RowId};
 use crate::value::Zone;
+use entasis_layout::frequency::Operation;
 use entasis_vector::{Chunk, bitmap};
 use std::sync::Arc;
 
@@ -60,11 +62,26 @@ impl Writer<'_> {
         }
     }
 
+    /// Counts one in so many of some rows that are deleted.
+    fn count_deletes(&self, ids: &[RowId]) {
+        let options = &self.shape.options;
+        if !options.are_counted() {
+            return;
+        }
+        let every = options.counters.every;
+        for &id in ids.iter().skip(chance(every) as usize).step_by(every as usize) {
+            if let Some(own) = &self.branch.root.groups[id.group as usize].counters {
+                own.count(Operation::Delete(own.bin_of(&self.key_at(id))));
+            }
+        }
+    }
+
     /// Deletes rows, whose ids ascend. Returns the row groups that had them, with the number of rows deleted
     /// from each.
     pub(crate) fn delete_many(&mut self, ids: &[RowId]) -> Vec<(u32, usize)> {
         debug_assert!(ids.is_sorted());
         let width = self.shape.options.block_slots;
+        self.count_deletes(ids);
         let mut counts = Vec::new();
         let Branch { root, edit } = &mut *self.branch;
         for ids in ids.chunk_by(|a, b| a.group == b.group) {

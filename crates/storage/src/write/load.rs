@@ -10,6 +10,7 @@
 //! gathered as it does.
 
 use super::Writer;
+use super::demand::among;
 use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
 use crate::block::masks::{WORDS, first_slots};
@@ -67,6 +68,7 @@ impl Writer<'_> {
             Mutex::new(own)
         });
         let of_buckets: Vec<Mutex<&mut [(u64, u32)]>> = of_buckets.collect();
+        let expected = self.expected();
         let first = (0..bounds.len()).find(|&bucket| !buckets.range(bucket).is_empty());
         let planned = share(
             workers,
@@ -80,7 +82,7 @@ impl Writer<'_> {
                     .map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
                 let is_first = |group: usize| group == 0 && first == Some(bucket);
                 own.enumerate()
-                    .map(|(group, own)| self.planned(bucket, own, is_first(group)))
+                    .map(|(group, own)| self.planned(bucket, own, is_first(group), &expected))
                     .collect::<Vec<Planned>>()
             },
         );
@@ -122,14 +124,22 @@ impl Writer<'_> {
         planned.into_iter().map(|planned| self.finished(planned)).collect()
     }
 
-    fn planned(&self, bucket: usize, rows: &[(u64, u32)], is_first: bool) -> Planned {
+    fn planned(
+        &self,
+        bucket: usize,
+        rows: &[(u64, u32)],
+        is_first: bool,
+        expected: &[(Key, f64)],
+    ) -> Planned {
         let options = &self.shape.options;
         let width = options.block_slots;
         let most = options.group_slots / width;
         let slices = rows.len().div_ceil(options.filled_slots(width)).clamp(1, most);
         let mut of_slot = vec![NONE; slices * width];
         let mut laid = Laid { slices: Vec::new(), partitions: Vec::new(), fences: Vec::new() };
-        for (own, slots) in plan(rows.len(), slices, self.shape) {
+        let word = |row: &(u64, u32)| Key::Word(row.0);
+        let wanted = among(rows, word, expected, (slices * width).saturating_sub(rows.len()) as u64);
+        for (own, slots) in plan(rows.len(), (slices, &wanted), self.shape) {
             let least = is_first && own.start == 0;
             laid.fences.push(Key::Word(if least { 0 } else { rows[own.start].0 }));
             rows[own.clone()]

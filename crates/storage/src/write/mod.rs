@@ -19,11 +19,13 @@
 //!              spread ──▶ kept               rows laid out again; a check that none is lost
 //! many rows    bulk                          changed and deleted
 //!              pieces ──▶ spread ◀── load    added as slices, or laid out again; through buckets if many
+//! by workload  demand                        where ghosts are wanted, and whether to move rows for it
 //! afterwards   tidy                          frees memory of deleted rows, at the end of a statement
 //!              upkeep ──▶ spread, kept       slices laid out or encoded again, in the background
 //! ```
 
 mod bulk;
+mod demand;
 mod kept;
 mod load;
 mod owned_row;
@@ -37,9 +39,11 @@ pub(crate) use upkeep::has_small;
 
 use self::owned_row::OwnedRow;
 use crate::scan::row::datum;
+use crate::tree::counters::is_counted;
 use crate::tree::key::Key;
-use crate::tree::{Branch, Edit, RowGroup, RowId, Shape};
+use crate::tree::{Branch, Edit, LiveCounters, RowGroup, RowId, Shape};
 use crate::value::{Datum, Zone};
+use entasis_layout::frequency::{Kind, Operation};
 use entasis_vector::DataType;
 use std::sync::Arc;
 
@@ -57,7 +61,9 @@ impl Writer<'_> {
             None => self.tail_slot(),
             Some(key) => {
                 let key = key.of_row(|column| row[column]);
-                self.slot_for(&key, None)
+                let id = self.slot_for(&key, None);
+                self.count(id, |own| Operation::Insert(own.bin_of(&key)));
+                id
             }
         };
         self.fill(id, row);
@@ -66,6 +72,12 @@ impl Writer<'_> {
 
     /// Deletes a row.
     pub(crate) fn delete(&mut self, id: RowId) {
+        self.count(id, |own| Operation::Delete(own.bin_of(&self.key_at(id))));
+        self.bury(id);
+    }
+
+    /// Makes the slot of a row a ghost.
+    fn bury(&mut self, id: RowId) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
         root.rows -= 1;
@@ -77,6 +89,51 @@ impl Writer<'_> {
             group.partitions[partition].rows -= 1;
         }
         group.slices[slot / group.block_slots].edit(edit).bury(slot % group.block_slots);
+    }
+
+    /// Counts an operation on the row group of a row, if it is one of those that are counted.
+    #[inline]
+    fn count(&self, id: RowId, operation: impl FnOnce(&LiveCounters) -> Operation<usize>) {
+        if self.counts()
+            && let Some(own) = &self.branch.root.groups[id.group as usize].counters
+        {
+            own.count(operation(own));
+        }
+    }
+
+    /// Counts an update that gives a row a new key, which belongs into row group `to`.
+    fn count_update(&self, id: RowId, new_key: &Key, to: usize) {
+        if !self.counts() {
+            return;
+        }
+        let (from, groups) = (id.group as usize, &self.branch.root.groups);
+        let (Some(old), Some(new)) = (&groups[from].counters, &groups[to].counters) else { return };
+        let (old_bin, new_bin) = (old.bin_of(&self.key_at(id)), new.bin_of(new_key));
+        if from == to {
+            return old.count(Operation::Update { from: old_bin, to: new_bin });
+        }
+        let (leave, arrive) = if from < to {
+            (Kind::UpdateFromForward, Kind::UpdateToForward)
+        } else {
+            (Kind::UpdateFromBackward, Kind::UpdateToBackward)
+        };
+        old.add(leave, old_bin);
+        new.add(arrive, new_bin);
+        old.note();
+    }
+
+    /// True if the next operation is to be counted.
+    #[inline]
+    fn counts(&self) -> bool {
+        let options = &self.shape.options;
+        options.are_counted() && is_counted(options.counters.every)
+    }
+
+    /// The layout key of a row.
+    fn key_at(&self, id: RowId) -> Key {
+        let node = &self.branch.root.groups[id.group as usize];
+        let (slice, slot) = (id.slot as usize / node.block_slots, id.slot as usize % node.block_slots);
+        self.shape.key_of(node, slice as u32, slot as u32)
     }
 
     /// Deletes all rows, and frees their memory.
@@ -100,6 +157,7 @@ impl Writer<'_> {
             let old = |column| self.datum(id, column);
             let new_key = key.of_row(|column| changed(column).unwrap_or_else(|| old(column)));
             let (group, partition) = self.place_of(&new_key);
+            self.count_update(id, &new_key, group);
             let stays = group == id.group as usize
                 && self.branch.root.groups[group].partition_of(id.slot as usize) == Some(partition);
             if !stays {
@@ -131,7 +189,7 @@ impl Writer<'_> {
     fn transfer(&mut self, id: RowId, key: &Key, changes: &[(usize, Datum<'_>)]) -> RowId {
         let mut row = OwnedRow::default();
         row.take(&self.branch.root, id, &self.shape.schema);
-        self.delete(id);
+        self.bury(id);
         let to = self.slot_for(key, Some(id));
         row.with(|old| {
             let mut new = old.to_vec();

@@ -8,8 +8,9 @@
 //!   since appenders leave the ghost slots free. Other rows are sorted together with those of the table and
 //!   laid out again, if they are many compared with these; otherwise they are inserted one by one.
 
+use super::demand::among;
 use super::kept::Kept;
-use super::spread::{Laid, Source, SourceSlice, lay, links};
+use super::spread::{Laid, Source, SourceSlice, deal, lay, links};
 use super::{Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
@@ -321,9 +322,11 @@ impl Writer<'_> {
     }
 
     /// Replaces all row groups by new ones.
-    pub(super) fn replace_groups(&mut self, groups: Vec<RowGroup>) {
+    pub(super) fn replace_groups(&mut self, mut groups: Vec<RowGroup>) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
+        let old: Vec<_> = root.groups.iter().map(|group| &group.counters).collect();
+        deal(self.shape, &old, &mut groups);
         root.rows = groups.iter().map(|group| group.rows as u64).sum();
         let fences = groups.iter().map(|group| group.fences.get(0)).collect();
         root.fences.splice(0..root.fences.len(), fences);
@@ -354,6 +357,7 @@ impl Writer<'_> {
         let block = |part: u32, column: usize| -> &Block { parts[part as usize].blocks[column] };
         let groups = rows.len().div_ceil(filled(options.group_slots)).max(1);
         let mut least = self.shape.key.as_ref().expect("the table has a layout key").least();
+        let expected = self.expected();
         let mut laid = Vec::with_capacity(groups);
         for group in 0..groups {
             let own = &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups];
@@ -364,7 +368,9 @@ impl Writer<'_> {
                 .len()
                 .div_ceil(filled(options.block_slots))
                 .clamp(1, options.group_slots / options.block_slots);
-            laid.push(self.group_of(lay(own, slices, self.shape, least.clone(), key, &block)));
+            let free = (slices * options.block_slots).saturating_sub(own.len()) as u64;
+            let wanted = among(own, |row| key(&row.0), &expected, free);
+            laid.push(self.group_of(lay(own, (slices, &wanted), self.shape, least.clone(), key, &block)));
         }
         laid
     }

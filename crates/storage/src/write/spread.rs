@@ -5,6 +5,7 @@
 //! with ghost slots where the layout wants them. The window of slots is as small as possible: the slices of
 //! one partition.
 
+use super::demand::{Wanted, cuts};
 use super::kept::Kept;
 use super::{Writer, edit_group};
 use crate::block::Block;
@@ -12,10 +13,13 @@ use crate::block::masks::WORDS;
 use crate::definition::Layout;
 use crate::node::Link;
 use crate::sync::AtomicBool;
-use crate::tree::key::Key;
-use crate::tree::{Branch, Edit, EncodedSlice, Numbers, Partition, RowGroup, RowId, Shape, Slice, zones_of};
+use crate::tree::key::{Fences, Key};
+use crate::tree::{
+    Branch, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, RowId, Shape, Slice, zones_of,
+};
 use entasis_vector::bitmap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A row to be laid out: its sort key, its part, and its slot there.
 pub(super) type Source<K> = (K, u32, u32);
@@ -43,6 +47,7 @@ impl Writer<'_> {
         }
         let slices = window.len() + 1;
         self.spread(group, window, slices);
+        self.refine(group);
     }
 
     /// Moves a row that was just written to its place, if the table keeps partitions sorted. Returns where it
@@ -83,7 +88,7 @@ impl Writer<'_> {
     /// Spreads the rows of some slices over `slices` slices. No partition may cross the ends of the window.
     pub(super) fn spread(&mut self, group: usize, window: Range<usize>, slices: usize) {
         let node = self.branch.root.groups[group];
-        let laid = self.shape.relay(&node, &window, slices);
+        let laid = self.shape.relay(&node, &window, slices, &[]);
         self.put(group, window, laid);
     }
 
@@ -154,9 +159,11 @@ impl Writer<'_> {
         rows.sort_unstable();
         let (left, right) = rows.split_at(rows.len() / 2);
         let middle = right[0].0.clone();
-        let left = lay(left, half, shape, least, &Key::clone, &block);
-        let right = lay(right, half, shape, middle.clone(), &Key::clone, &block);
-        let [left, right] = [left, right].map(|laid| Link::new(self.group_of(laid)));
+        let left = lay(left, (half, &[]), shape, least, &Key::clone, &block);
+        let right = lay(right, (half, &[]), shape, middle.clone(), &Key::clone, &block);
+        let [mut left, mut right] = [left, right].map(|laid| self.group_of(laid));
+        deal(shape, &[&node.counters], [&mut left, &mut right]);
+        let [left, right] = [left, right].map(Link::new);
         Kept::of(&node.slices, shape)
             .assert_same_rows(&[&left.slices[..], &right.slices[..]].concat(), shape);
         let Branch { root, edit } = &mut *self.branch;
@@ -166,17 +173,29 @@ impl Writer<'_> {
         edit.retire_whole_group(node);
     }
 
+    /// Makes the bins of counters finer, if the row group has twice as many partitions by now.
+    fn refine(&mut self, group: usize) {
+        let node = &self.branch.root.groups[group];
+        let options = self.shape.options.counters;
+        let is_coarse = |own: &Arc<LiveCounters>| own.is_coarse(options, node.partitions.len(), node.slots());
+        if node.counters.as_ref().is_some_and(is_coarse) {
+            let (node, _) = edit_group(self.branch, group);
+            deal(self.shape, &[&node.counters.take()], [node]);
+        }
+    }
+
     /// A row group of slices and partitions.
     pub(super) fn group_of(&self, laid: Laid) -> RowGroup {
         let mut fences = match &self.shape.key {
             Some(key) => key.no_fences(),
-            None => crate::tree::key::Fences::Words(Vec::new()),
+            None => Fences::Words(Vec::new()),
         };
         let has_key = self.shape.key.is_some();
         if has_key {
             fences.splice(0..0, laid.fences);
         }
         let slices = links(laid.slices, self.shape, &self.branch.edit);
+        let slots = slices.len() * self.shape.options.block_slots;
         let mut group = RowGroup {
             stamp: self.branch.edit.stamp,
             block_slots: self.shape.options.block_slots,
@@ -186,6 +205,7 @@ impl Writer<'_> {
             is_touched: AtomicBool::new(false),
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
+            counters: LiveCounters::new(self.shape, &fences, slots),
             fences,
             numbers: Numbers::from(self.branch.root.next_number),
             digests: None,
@@ -213,7 +233,7 @@ impl Writer<'_> {
         node.rows -= rows;
         node.zones = zones_of(&node.slices, columns);
         let fence = fences.get(0);
-        let new = RowGroup {
+        let mut new = RowGroup {
             stamp: edit.stamp,
             block_slots: node.block_slots,
             zones: zones_of(&slices, columns),
@@ -221,11 +241,13 @@ impl Writer<'_> {
             rows,
             partitions,
             fences,
+            counters: None,
             numbers: node.numbers.clone(),
             digests: None,
             is_hot: true,
             is_touched: AtomicBool::new(false),
         };
+        deal(self.shape, &[&node.counters.take()], [&mut *node, &mut new]);
         root.groups[group].renew();
         root.groups.insert(group + 1, Link::new(new));
         root.fences.splice(group + 1..group + 1, vec![fence]);
@@ -233,8 +255,16 @@ impl Writer<'_> {
 }
 
 impl Shape {
-    /// The rows of some slices of a row group, laid out over new ones.
-    pub(super) fn relay(&self, node: &RowGroup, window: &Range<usize>, slices: usize) -> Laid {
+    /// The rows of some slices of a row group, laid out over new ones with ghosts where they are wanted, or
+    /// equally.
+    pub(super) fn relay(
+        &self,
+        node: &RowGroup,
+        window: &Range<usize>,
+        slices: usize,
+        wanted: &[Wanted],
+    ) -> Laid {
+        let slices = (slices, wanted);
         let first = node.partitions.partition_point(|p| (p.start as usize) < window.start * node.block_slots);
         let block = |part: u32, column: usize| node.slices[part as usize].block(column);
         let Some(layout_key) = &self.key else {
@@ -264,6 +294,22 @@ impl Shape {
     }
 }
 
+/// Gives new row groups what was counted for the old ones that had their keys.
+pub(super) fn deal<'g>(
+    shape: &Shape,
+    old: &[&Option<Arc<LiveCounters>>],
+    new: impl IntoIterator<Item = &'g mut RowGroup>,
+) {
+    if !shape.options.are_counted() {
+        return;
+    }
+    let old: Vec<&LiveCounters> = old.iter().filter_map(|own| own.as_deref()).collect();
+    let mut new: Vec<&mut RowGroup> = new.into_iter().collect();
+    let fences: Vec<(&Fences, usize)> = new.iter().map(|group| (&group.fences, group.slots())).collect();
+    let dealt = LiveCounters::dealt(shape, &old, &fences);
+    new.iter_mut().zip(dealt).for_each(|(group, own)| group.counters = own);
+}
+
 fn rows_of<K>(node: &RowGroup, window: &Range<usize>, key: impl Fn(u32, u32) -> K) -> Vec<Source<K>> {
     let mut rows = Vec::new();
     for part in window.clone() {
@@ -285,8 +331,13 @@ fn word_of(key: Key) -> u64 {
     }
 }
 
-/// The partitions of so many rows over some slices: the rows and the slots of each.
-pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usize>, Range<usize>)> {
+/// The partitions of so many rows over some slices: the rows and the slots of each. Ghosts are where they are
+/// wanted, or equally everywhere.
+pub(super) fn plan(
+    rows: usize,
+    (slices, wanted): (usize, &[Wanted]),
+    shape: &Shape,
+) -> Vec<(Range<usize>, Range<usize>)> {
     let options = &shape.options;
     let slots = slices * options.block_slots;
     debug_assert!(rows <= slots);
@@ -296,6 +347,15 @@ pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usiz
         count -= 1;
     }
     let dense = shape.key.is_none() || options.layout == Layout::Equi;
+    let by_workload = count > 1 && wanted.iter().any(|(_, ghosts)| *ghosts > 0);
+    if by_workload && !dense {
+        debug_assert_eq!(wanted.iter().map(|(rows, _)| rows).sum::<usize>(), rows);
+        let mut starts: Vec<usize> = (0..count).map(|part| part * slots / count).collect();
+        let cuts = cuts(rows, &starts, slots, wanted);
+        starts.push(slots);
+        let ranges = |ends: &[usize]| ends.windows(2).map(|pair| pair[0]..pair[1]).collect::<Vec<_>>();
+        return ranges(&cuts).into_iter().zip(ranges(&starts)).collect();
+    }
     let partition = |part: usize| {
         let own = part * rows / count..(part + 1) * rows / count;
         let start = if dense { own.start } else { part * slots / count };
@@ -309,11 +369,11 @@ pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usiz
     (0..count).map(partition).collect()
 }
 
-/// Lays out rows, which come in order, over `slices` new slices. `least` is the first fence; `key` gives the
+/// Lays out rows, which come in order, over `slices` new slices, with ghosts where they are wanted. `least` is the first fence; `key` gives the
 /// others.
 pub(super) fn lay<'b, K>(
     rows: &[Source<K>],
-    slices: usize,
+    (slices, wanted): (usize, &[Wanted]),
     shape: &Shape,
     least: Key,
     key: &dyn Fn(&K) -> Key,
@@ -323,7 +383,7 @@ pub(super) fn lay<'b, K>(
     let mut partitions = Vec::new();
     let mut fences = Vec::new();
     let mut sources: Vec<Option<(u32, u32)>> = vec![None; slices * width];
-    for (own, slots) in plan(rows.len(), slices, shape) {
+    for (own, slots) in plan(rows.len(), (slices, wanted), shape) {
         let (start, end, count) = (slots.start as u32, slots.end as u32, own.len() as u32);
         partitions.push(Partition { start, end, rows: count });
         fences.push(if start == 0 { least.clone() } else { key(&rows[own.start].0) });

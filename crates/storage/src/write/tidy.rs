@@ -4,6 +4,7 @@
 //! Mostly means half of the slots, or three quarters if many rows of the row group were deleted at once. In
 //! the order of insertion, what is left is encoded with full effort.
 
+use super::spread::deal;
 use super::{Writer, edit_group};
 use crate::tree::{Branch, Node};
 use entasis_vector::Result;
@@ -123,6 +124,8 @@ impl Writer<'_> {
         if self.shape.key.is_some() {
             left.fences.append(&right.fences);
             root.fences.splice(group + 1..group + 2, Vec::new());
+            let counters = left.counters.take();
+            deal(self.shape, &[&counters, &right.counters], [left]);
         }
         root.groups[group].renew();
         Node::retire(right, edit);

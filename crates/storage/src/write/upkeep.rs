@@ -5,13 +5,14 @@
 //! branch a new stamp. So a window is unchanged if and only if its slices are the same nodes and its
 //! partitions have the same ends.
 
+use super::demand::Window;
 use super::kept::Kept;
 use super::spread::{Laid, links, plan};
 use super::{Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};
 use crate::definition::Layout;
 use crate::node::Link;
-use crate::tree::{EncodedSlice, Piece, Root, RowGroup, Shape, Slice, zones_of};
+use crate::tree::{Decision, EncodedSlice, Piece, Root, RowGroup, Shape, Slice, zones_of};
 use entasis_vector::Result;
 use std::ops::Range;
 
@@ -24,13 +25,6 @@ const LOW: usize = 64;
 const GHOST_EVERY: usize = 8;
 /// A window is sparse if at most so many eighths of its slots are rows.
 const SPARSE: usize = 5;
-
-/// A window of slices that is to be laid out again over `slices` slices.
-#[derive(Debug, Clone)]
-pub(crate) struct Window {
-    pub(crate) old: Range<usize>,
-    pub(crate) slices: usize,
-}
 
 /// Slices that were encoded again, by their old places.
 pub(crate) struct Encoded {
@@ -45,9 +39,15 @@ impl Encoded {
 }
 
 impl Shape {
+    /// The windows of a row group that are to be laid anew: as the workload wants it, if operations were
+    /// counted ([`super::demand`]), with the decision if there is a new one.
+    pub(crate) fn windows(&self, node: &RowGroup) -> (Vec<Window>, Option<Decision>) {
+        self.by_demand(node).unwrap_or_else(|| (self.worn(node), None))
+    }
+
     /// The windows of a row group that have been written and are low on ghosts, or that are sparse. None in a
     /// layout that has its ghosts elsewhere.
-    pub(crate) fn windows(&self, node: &RowGroup) -> Vec<Window> {
+    fn worn(&self, node: &RowGroup) -> Vec<Window> {
         let mut windows = Vec::new();
         let mut start = 0;
         while start < node.slices.len() {
@@ -98,16 +98,22 @@ impl Shape {
             let least = partitions.clone().map(|partition| partition.ghosts()).min();
             let is_low =
                 partitions.clone().any(|partition| partition.ghosts() < low(partition.slots().len()));
-            let after =
-                plan(rows, slices, self).into_iter().map(|(rows, slots)| slots.len() - rows.len()).min();
+            let after = plan(rows, (slices, &[]), self)
+                .into_iter()
+                .map(|(rows, slots)| slots.len() - rows.len())
+                .min();
             is_low && after > least
         };
-        (is_sparse || (self.key.is_some() && is_hot && is_low())).then_some(Window { old, slices })
+        (is_sparse || (self.key.is_some() && is_hot && is_low())).then_some(Window {
+            old,
+            slices,
+            wanted: Vec::new(),
+        })
     }
 
     /// The rows of a window, laid out anew.
     pub(crate) fn lay_window(&self, node: &RowGroup, window: &Window) -> Laid {
-        self.relay(node, &window.old, window.slices)
+        self.relay(node, &window.old, window.slices, &window.wanted)
     }
 
     /// The slices of a row group that have been written, encoded again with all rows in their places. If they

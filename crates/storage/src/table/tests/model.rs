@@ -9,8 +9,8 @@ use crate::scan::tests::reading::check_every_way;
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{
-    BLOCK_ROWS, ColumnSource, Compression, Condition, Layout, RowGroup, RowId, SlotRange, Table,
-    TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
+    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, Layout, RowGroup, RowId, SlotRange,
+    Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -311,6 +311,7 @@ fn tiny(layout: Layout, key: &[usize], random: &mut Random) -> TableOptions {
         reach: [0, 1, 3, 100][random.below(4) as usize],
         block_slots,
         group_slots,
+        counters: CounterOptions { slots: block_slots, every: [1, 2, 8][random.below(3) as usize] },
         compression: all,
         column_compressions: vec![(2, of_texts)],
         ..TableOptions::default()

@@ -28,7 +28,7 @@ pub(crate) use partitions::Partition;
 
 use super::digest::{Digest, Digests};
 use super::key::Fences;
-use super::{Edit, Node, Numbers, Slice, Slices};
+use super::{Edit, LiveCounters, Node, Numbers, Slice, Slices};
 use crate::block::Block;
 use crate::block::masks::WORDS;
 use crate::node::{Link, Stamp};
@@ -53,6 +53,8 @@ pub struct RowGroup {
     pub(crate) partitions: Vec<Partition>,
     /// The fences of the partitions.
     pub(crate) fences: Fences,
+    /// How often its ranges of keys are touched, if that is counted. Shared with other versions.
+    pub(crate) counters: Option<Arc<LiveCounters>>,
     /// The row numbers, in a table without a layout key.
     pub(crate) numbers: Numbers,
     /// What scans read instead of block headers, while nobody writes.
@@ -79,6 +81,7 @@ impl Node for RowGroup {
             zones: self.zones.clone(),
             partitions: self.partitions.clone(),
             fences: self.fences.clone(),
+            counters: self.counters.clone(),
             numbers: self.numbers.clone(),
             is_touched: AtomicBool::new(self.is_touched.load(Ordering::Relaxed)),
             digests: None,
