@@ -1,15 +1,9 @@
 //! Verifies a data file: every byte that its newest state reaches, and every page.
 //!
-<<<<<<< HEAD
 //! 1. The headers on disk lead to the state that is in use.
 //! 2. The checksum of each extent is right, that of the map of free space included.
 //! 3. Extents do not overlap, none of their pages is free, and every page belongs to an extent or is free.
-=======
-//! 1. The headers on the disk lead to the state that is in use.
-//! 2. Each extent has its checksum, the map of free space among them.
-//! 3. Extents do not overlap, none of their pages is free, and every page is of an extent or free. Those that
-//!    the log refers to, and not the newest state, are free in its map.
->>>>>>> loads
+//!    Extents that the log refers to, and not the newest state, are free in its map.
 //!
 //! It only reads, and does not look at what extents mean: the caller lists them.
 
