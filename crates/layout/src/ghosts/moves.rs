@@ -9,9 +9,9 @@
 //! ```text
 //! Σ over runs   row · rows of the run  −  room · (shortage as it is − shortage afterwards)
 //! ```
-//! among all sets of disjoint runs after which there are at most `most` slices. Nothing at all is a choice, if
-//! there are few enough, so rows are only moved if that pays, or if the budget asks for it. The caller puts
-//! a margin into `row`.
+//! among all sets of disjoint runs after which there are at most `most` slices. Nothing at all is a choice,
+//! if there are few enough, so rows are only moved if that pays, or if the budget asks for it. The caller
+//! puts a margin into `row`.
 //!
 //! The recurrence goes over the stretches from the left and the slices used so far: D(i, t) is the least of
 //! D(i − 1, t − slices of i) and, over runs a..i and their slices s, D(a, t − s) plus the cost of the run.

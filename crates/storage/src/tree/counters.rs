@@ -2,22 +2,22 @@
 //! frequency model of *Optimal Column Layout for Hybrid Workloads* (section 4.2, `entasis_layout::frequency`)
 //! while operations run.
 //!
-//! A row group of a table with layout `casper` has *bins*: ranges of keys with fences of their own, which stay
-//! as they are when rows are spread, since slots move and keys do not. Each bin has a number for each of the
-//! ten histograms. Versions of a row group share its counters, so snapshots count as well. A key belongs to
-//! the last bin whose fence is not above it; rows that equal a fence and stand before it count behind it.
+//! A row group of a table with layout `casper` has *bins*: ranges of keys with fences of their own, which
+//! stay as they are when rows are spread, since slots move and keys do not. Each bin has a number for each of
+//! the ten histograms. Versions of a row group share its counters, so snapshots count as well. A key belongs
+//! to the last bin whose fence is not above it; rows that equal a fence and stand before it count behind it.
 //!
-//! **What it costs.** One operation in [`CounterOptions::every`] is counted, by chance: a random number of the
-//! thread's own decides before anything shared is read. A number is loaded and stored, not added to
+//! **What it costs.** One operation in [`CounterOptions::every`] is counted, by chance: a random number of
+//! the thread's own decides before anything shared is read. A number is loaded and stored, not added to
 //! atomically, so of two threads that count in one place at one moment one may be lost. Other layouts have no
 //! counters and pay for one test.
 //!
-//! **Decay.** After [`FADE`] operations all numbers are halved ([`LiveCounters::round`], called by upkeep), so
-//! the past counts less by what has happened since, not by the time that has gone by.
+//! **Decay.** After [`FADE`] operations all numbers are halved ([`LiveCounters::round`], called by upkeep),
+//! so the past counts less by what has happened since, not by the time that has gone by.
 //!
-//! **Where row groups are** made, cut and joined, counters are dealt out anew ([`LiveCounters::dealt`]): a bin
-//! that lies over several new ones is shared out evenly, and no count is lost or made. Counters are in memory
-//! only: a table that is read from a file begins with none.
+//! **Where row groups are** made, cut and joined, counters are dealt out anew ([`LiveCounters::dealt`]): a
+//! bin that lies over several new ones is shared out evenly, and no count is lost or made. Counters are in
+//! memory only: a table that is read from a file begins with none.
 //!
 //! An operation that is undone stays counted, and one that is replayed is counted again where it arrives.
 

@@ -28,12 +28,9 @@ impl Shape {
             } else {
                 self.each_key(node, number, |_, key| counts[own.bin_of(&key)] += 1);
                 // A key that equals the next fence is in the next bin.
-                for bin in first..=(last + 1).min(own.bins() - 1) {
-                    let rows = std::mem::take(&mut counts[bin]);
-                    if rows > 0 {
-                        bins.push((bin, rows));
-                    }
-                }
+                let end = (last + 2).min(own.bins());
+                let found = counts[first..end].iter_mut().map(std::mem::take);
+                bins.extend((first..end).zip(found).filter(|(_, rows)| *rows > 0));
             }
             bins.iter().for_each(|(bin, rows)| of_bins[*bin] += rows);
             rows.push(bins);

@@ -8,16 +8,17 @@
 //!    (`entasis_layout::ghosts::allocate`, exact); nobody gets more than is likely to be used, and what is
 //!    left is for all alike.
 //! 3. *Chosen*: which slices are laid anew (`entasis_layout::ghosts::moves`, exact). Rows are moved if that
-//!    costs less than the inserts that would find no ghost, or if the row group has more slots than the budget
-//!    allows. An insert without a ghost costs two moves ([`Engine`]), so a slice is worth moving for about as
-//!    many inserts as it has half rows; a workload that comes everywhere alike moves nothing.
+//!    costs less than the inserts that would find no ghost, or if the row group has more slots than the
+//!    budget allows. An insert without a ghost costs two moves ([`Engine`]), so a slice is worth moving for
+//!    more inserts than it has half rows. A workload that comes everywhere alike moves nothing but what the
+//!    budget asks for.
 //!
 //! **Two budgets.** Writers that find no ghost make some ([`super::room`]), half a slice at a time, so a row
-//! group that is written has more ghosts than the table's share, wherever they are. To lay them together after
-//! every pause would move rows again and again. So while a row group is in use it may have ghosts for an eighth
-//! of its rows, as upkeep gives other layouts; and once it has not been written for long
-//! ([`LiveCounters::has_rested`]), no more than the table's share. Both up to rounding: a row group has at most
-//! two slices more than rows and budget need.
+//! group that is written has more ghosts than the table's share, wherever they are. To lay them together
+//! after every pause would move rows again and again. So while a row group is in use it may have ghosts for
+//! an eighth of its rows, as upkeep gives other layouts; and once it has not been written for long
+//! ([`LiveCounters::has_rested`]), no more than the table's share. Both up to rounding: a row group has at
+//! most two slices more than rows and budget need.
 //!
 //! A decision is made once for what was counted: as long as nothing more is counted, only the budget moves
 //! rows.
@@ -237,8 +238,8 @@ fn wanted(inserts: &[f64], rows: &[usize], budget: u64) -> Vec<u64> {
 }
 
 impl Writer<'_> {
-    /// The least keys of the bins of the table, with the inserts that these are to expect; none if nothing was
-    /// counted.
+    /// The least keys of the bins of the table, with the inserts that these are to expect; none if nothing
+    /// was counted.
     pub(super) fn expected(&self) -> Vec<(Key, f64)> {
         let own = self.branch.root.groups.iter().filter_map(|group| group.counters.as_deref());
         let counted: Vec<&LiveCounters> = own.collect();

@@ -369,8 +369,8 @@ pub(super) fn plan(
     (0..count).map(partition).collect()
 }
 
-/// Lays out rows, which come in order, over `slices` new slices, with ghosts where they are wanted. `least` is the first fence; `key` gives the
-/// others.
+/// Lays out rows, which come in order, over `slices` new slices, with ghosts where they are wanted. `least`
+/// is the first fence; `key` gives the others.
 pub(super) fn lay<'b, K>(
     rows: &[Source<K>],
     (slices, wanted): (usize, &[Wanted]),

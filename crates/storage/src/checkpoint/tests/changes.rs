@@ -216,12 +216,13 @@ fn extents_that_are_mostly_unused_are_given_up() {
 #[test]
 fn whatever_is_done_to_a_table_is_in_the_next_checkpoint() {
     let seed = std::env::var("ENTASIS_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    let keys: [(Layout, (DataType, bool), &[usize]); 5] = [
+    let keys: [(Layout, (DataType, bool), &[usize]); 6] = [
         (Layout::Insertion, (DataType::Int64, true), &[]),
         (Layout::EquiGhost, (DataType::Int64, false), &[0]),
         (Layout::EquiGhost, (DataType::Varchar, true), &[0, 1]),
         (Layout::Sorted, (DataType::Int64, true), &[0]),
         (Layout::Delta, (DataType::Float64, true), &[0]),
+        (Layout::Casper, (DataType::Int64, false), &[0]),
     ];
     for own in seed.map_or(1..4, |seed| seed..seed + 1) {
         for (layout, key_type, key) in keys {
