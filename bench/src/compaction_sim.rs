@@ -2,13 +2,13 @@
 //! (SIGMOD 2025, sections 3.2 to 3.4): its Figure 5, with the paper's constants and with this engine's.
 //!
 //! A pipeline of k operators, each of which cuts a chunk into r (the chunk-reducing factor) and keeps the
-//! number of rows. 20 million rows come in full chunks of 2048; which of the r chunks a row goes to is random.
-//! An operator takes C3 + d C4 for a chunk of d rows, and to copy d rows takes C1 + d C2. Between two operators
-//! a strategy copies chunks together. *Sort* looks at all chunks at once, from the smallest to the largest, and
-//! copies as long as it gains: nearly optimal, and impossible while rows come.
+//! number of rows. 20 million rows come in full chunks of 2048; which of the r chunks a row goes to is
+//! random. An operator takes C3 + d C4 for a chunk of d rows, and to copy d rows takes C1 + d C2. Between two
+//! operators a strategy copies chunks together. *Sort* looks at all chunks at once, from the smallest to the
+//! largest, and copies as long as it gains: nearly optimal, and impossible while rows come.
 
 use crate::random::Random;
-use entasis_engine::exec::{Behind, Costs};
+use entasis_engine::exec::{Behind, ChunkCosts};
 
 const FULL: usize = 2048;
 const ROWS: usize = 20_000_000;
@@ -18,10 +18,10 @@ const STRATEGIES: [&str; 5] = ["none", "full", "binary", "dynamic", "sort"];
 
 /// Prints the tables.
 pub fn run() {
-    let paper = Costs { copy_chunk: 250.0, copy_row: 40.0, chunk: 2400.0, row: 80.0 };
-    let long = Costs { copy_row: 400.0, ..paper };
-    let own = Costs::of_row_bytes(32);
-    let long_own = Costs::of_row_bytes(600);
+    let paper = ChunkCosts { copy_chunk: 250.0, copy_row: 40.0, chunk: 2400.0, row: 80.0 };
+    let long = ChunkCosts { copy_row: 400.0, ..paper };
+    let own = ChunkCosts::of_row_bytes(32);
+    let long_own = ChunkCosts::of_row_bytes(600);
     for (title, costs) in [
         ("The paper's constants", paper),
         ("The paper's constants, long rows (C2 ten times as much)", long),
@@ -50,12 +50,12 @@ fn behind(operators: usize, reduces: usize) -> Behind {
     Behind { operators, reduces: reduces as f64, multiplies: 1.0 }
 }
 
-fn threshold(costs: &Costs, operators: usize, reduces: usize) -> usize {
+fn threshold(costs: &ChunkCosts, operators: usize, reduces: usize) -> usize {
     costs.threshold(&behind(operators, reduces), FULL)
 }
 
 /// What the pipeline takes.
-fn seconds(strategy: &str, costs: &Costs, operators: usize, reduces: usize) -> f64 {
+fn seconds(strategy: &str, costs: &ChunkCosts, operators: usize, reduces: usize) -> f64 {
     let mut random = Random::new(1);
     let mut chunks = vec![FULL; SIMULATED / FULL];
     let mut nanoseconds = 0.0;
@@ -86,7 +86,7 @@ fn cut(rows: usize, into: usize, random: &mut Random) -> Vec<usize> {
 }
 
 /// Copies chunks of at most `threshold` rows to a buffer. What that takes.
-fn buffered(chunks: &mut Vec<usize>, costs: &Costs, threshold: usize) -> f64 {
+fn buffered(chunks: &mut Vec<usize>, costs: &ChunkCosts, threshold: usize) -> f64 {
     let (mut nanoseconds, mut buffer, mut after) = (0.0, 0, Vec::new());
     let spare = if threshold <= FULL / 2 { threshold } else { 0 };
     for &rows in chunks.iter() {
@@ -109,7 +109,7 @@ fn buffered(chunks: &mut Vec<usize>, costs: &Costs, threshold: usize) -> f64 {
 }
 
 /// Sort compaction (section 3.3). What that takes.
-fn sorted(chunks: &mut Vec<usize>, costs: &Costs, behind: &Behind) -> f64 {
+fn sorted(chunks: &mut Vec<usize>, costs: &ChunkCosts, behind: &Behind) -> f64 {
     chunks.sort_unstable();
     let (mut nanoseconds, mut after) = (0.0, Vec::new());
     let mut sizes = chunks.iter().copied();

@@ -1,5 +1,6 @@
-//! Links with identical functions folded: generic code is compiled once for each type, and much of it comes out the
-//! same. Only where Rust brings its own linker, which can do it; elsewhere the program is a third larger.
+//! Links with identical functions folded: generic code is compiled once for each type, and much of it comes
+//! out the same. Only where Rust brings its own linker, which can do it; elsewhere the program is a third
+//! larger.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -38,7 +38,7 @@ pub use crate::settings::{
     Compaction, FilterKind, JoinLate, JoinSpill, Readings, Searching, Settings, Spilling, Swapping,
     TableKind, TempCompression, parse_wanted, show_wanted,
 };
-pub use compaction::costs::{Behind, Costs};
+pub use compaction::costs::{Behind, ChunkCosts};
 pub use execute::{execute, programs};
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};

@@ -49,7 +49,7 @@ use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zon
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
-use kept::Kept;
+use kept::HeldBack;
 use prune::Test;
 use stages::{Stage, stages};
 use std::ops::Range;
@@ -295,7 +295,7 @@ impl Source for TableScan {
             order: self.order(),
             found: Vec::new(),
             gathered: 0..0,
-            kept: Kept::default(),
+            kept: HeldBack::default(),
             ahead: None,
             waiting: None,
             number: 0,
@@ -413,7 +413,7 @@ struct Reading {
     /// they stand.
     gathered: Range<usize>,
     /// Rows that are held back.
-    kept: Kept,
+    kept: HeldBack,
     /// A stretch that comes after rows that were held back.
     ahead: Option<Stretch>,
     /// How many positions the chunk is about whose rows have been found, and come after rows that were held

@@ -80,8 +80,8 @@ impl Found {
         Found { reach: Reach::Everywhere, implied: vec![false; conjuncts.len()], index: None }
     }
 
-    /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table. A range
-    /// of the layout key counts as a range query if it `is_read`.
+    /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table. A
+    /// range of the layout key counts as a range query if it `is_read`.
     pub(crate) fn of(
         relation: &dyn Relation,
         table: &TableSnapshot,

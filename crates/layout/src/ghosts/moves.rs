@@ -44,7 +44,7 @@ pub struct Stretch {
 
 /// What moving costs and is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
+pub struct MoveTerms {
     /// Slots of a slice.
     pub slice: u64,
     /// Slices that there may be in the end. Must be enough for all rows and all ghosts that are wanted, or
@@ -89,7 +89,7 @@ struct Offer {
 }
 
 /// The best choice. See the module.
-pub fn moves(stretches: &[Stretch], terms: &Terms) -> Moves {
+pub fn moves(stretches: &[Stretch], terms: &MoveTerms) -> Moves {
     let present: u64 = stretches.iter().map(|stretch| stretch.slices).sum();
     let fits = present <= terms.most;
     // By the end of the run.
@@ -117,7 +117,7 @@ pub fn moves(stretches: &[Stretch], terms: &Terms) -> Moves {
 }
 
 /// Calls `each` with the numbers of slices that a run may be laid over, and the shortage that this saves.
-fn each_choice(run: &[Stretch], terms: &Terms, mut each: impl FnMut(u64, f64)) {
+fn each_choice(run: &[Stretch], terms: &MoveTerms, mut each: impl FnMut(u64, f64)) {
     let rows: u64 = run.iter().map(|stretch| stretch.rows).sum();
     let wanted: u64 = run.iter().map(|stretch| stretch.wanted).sum();
     let short: f64 = run.iter().map(|stretch| stretch.short).sum();
@@ -189,7 +189,7 @@ mod tests {
     use crate::random::Random;
 
     /// The twin: all sets of runs, one stretch after the other. Returns the least cost.
-    fn twin(stretches: &[Stretch], used: u64, terms: &Terms) -> f64 {
+    fn twin(stretches: &[Stretch], used: u64, terms: &MoveTerms) -> f64 {
         if stretches.is_empty() {
             return if used <= terms.most { 0.0 } else { f64::INFINITY };
         }
@@ -229,7 +229,7 @@ mod tests {
             let present: u64 = stretches.iter().map(|stretch| stretch.slices).sum();
             let most = needed.div_ceil(slice).max(1) + random.below(3) as u64;
             let row = [0.1, 1.0, 3.0][random.below(3)];
-            let terms = Terms { slice, most, room: 2.0, row };
+            let terms = MoveTerms { slice, most, room: 2.0, row };
             let found = moves(&stretches, &terms);
             let least = twin(&stretches, 0, &terms);
             let net = found.cost - found.saving;
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn what_does_not_pay_stays() {
         let even = Stretch { rows: 1000, slices: 1, inserts: 20.0, wanted: 10, short: 10.0, then: 10.0 };
-        let terms = Terms { slice: 1024, most: 8, room: 80.0, row: 48.0 };
+        let terms = MoveTerms { slice: 1024, most: 8, room: 80.0, row: 48.0 };
         assert_eq!(moves(&[even; 8], &terms), Moves::default());
         // A thousand inserts are worth the thousand rows of one slice.
         let hot = Stretch { inserts: 1000.0, wanted: 1000, short: 976.0, then: 0.0, ..even };
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(found.runs, [Move { stretches: 2..3, slices: 2 }]);
         // If there are too many slices, those with the fewest rows for a slice are laid together.
         let thin = Stretch { rows: 300, ..even };
-        let found = moves(&[even, thin, thin, even], &Terms { most: 3, ..terms });
+        let found = moves(&[even, thin, thin, even], &MoveTerms { most: 3, ..terms });
         assert_eq!(found.runs, [Move { stretches: 1..3, slices: 1 }]);
         assert_eq!(found.rows, 600);
         assert_eq!(moves(&[], &terms), Moves::default());

@@ -7,14 +7,14 @@
 //! ```
 //! **Taking over.** A checkpoint encodes the blocks that it does not know to be in the file. Before it writes
 //! one, it looks among the bytes that loads have written of the table ([`super::stored`]): by length and
-//! checksum, and then in the file, byte by byte. If they are there, they stay where they are. So it does not matter what
-//! became of the rows in between: whether they were hung as they were or laid out again, written to since by a
-//! transaction or in ghost slots, or replayed behind a crash. What costs is the disk, and that is saved; what
-//! is read again was just written, and is in the system's cache.
+//! checksum, and then in the file, byte by byte. If they are there, they stay where they are. So it does not
+//! matter what became of the rows in between: whether they were hung as they were or laid out again, written
+//! to since by a transaction or in ghost slots, or replayed behind a crash. What costs is the disk, and that
+//! is saved; what is read again was just written, and is in the system's cache.
 //!
-//! From its commit on, a load belongs to the state behind the last checkpoint ([`super::images`]), and to that
-//! of recovery ([`Checkpointed::loads`](super::record::Checkpointed)). The next checkpoint reaches some of its
-//! extents, and gives up the others.
+//! From its commit on, a load belongs to the state behind the last checkpoint ([`super::images`]), and to
+//! that of recovery ([`Checkpointed::loads`](super::record::Checkpointed)). The next checkpoint reaches some
+//! of its extents, and gives up the others.
 
 use super::extents::ExtentWriter;
 use super::images::Images;

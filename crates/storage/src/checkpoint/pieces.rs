@@ -1,11 +1,12 @@
-//! Pieces in the file: the rows of a load as appenders have encoded them (docs/design/file-format.md, "Loads").
+//! Pieces in the file: the rows of a load as appenders have encoded them (docs/design/file-format.md,
+//! "Loads").
 //!
 //! ```text
 //! index ──▶ blocks, dictionaries and symbols, end to end in data extents, slice by slice
 //! ```
-//! Blocks are written as a checkpoint would write those of the table's slices, so that it can leave them where
-//! they are. Whoever reads an index checks it as that of a row group; the slices of a piece are full but for
-//! the last one.
+//! Blocks are written as a checkpoint would write those of the table's slices, so that it can leave them
+//! where they are. Whoever reads an index checks it as that of a row group; the slices of a piece are full
+//! but for the last one.
 
 use super::data::{Data, Stands};
 use super::extents::ExtentWriter;

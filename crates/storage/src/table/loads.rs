@@ -3,8 +3,8 @@
 //!
 //! 1. A writer of a fork gives the pieces of a large append to the [`LoadStore`] of its table, which writes
 //!    them to extents. No head is locked meanwhile.
-//! 2. The fork's redo record refers to the extents. If its log is replayed, on a newer version, the pieces are
-//!    read again, or the same extents are referred to by another record.
+//! 2. The fork's redo record refers to the extents. If its log is replayed, on a newer version, the pieces
+//!    are read again, or the same extents are referred to by another record.
 //! 3. When the commit has been framed for the log, the extents are synced; when it has been appended, they
 //!    are [committed](StoredLoad::commit). Rows whose commit never comes give their extents back.
 //!

@@ -25,9 +25,9 @@
 //! 6. **Publish.** All forks become the heads of their tables at one moment, under the locks of all heads,
 //!    provided that the tables it depends on have not changed since they were checked. At that moment the
 //!    redo records of logged tables are appended to the log as one commit; the disk is waited for once all
-//!    locks and turns have been released. Rows of loads that the records refer to were synced before. If one of these tables has changed, step 5 is repeated; after some
-//!    rounds it takes their turns too, so that this ends. Nothing is waited for here but other threads that
-//!    hold these locks equally briefly.
+//!    locks and turns have been released. Rows of loads that the records refer to were synced before. If one
+//!    of these tables has changed, step 5 is repeated; after some rounds it takes their turns too, so that
+//!    this ends. Nothing is waited for here but other threads that hold these locks equally briefly.
 //!
 //! Rows are identified by their layout key and their values; without a layout key, by their row number and
 //! their values. A row that has its old values again counts as the same row, and rows may move meanwhile.

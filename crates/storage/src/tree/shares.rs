@@ -8,9 +8,9 @@ use crate::tree::key::Key;
 pub(crate) type Share = (usize, f64);
 
 impl Shape {
-    /// For each partition of a row group, its shares of bins: of each bin as many as it has of the bin's rows.
-    /// A bin without rows belongs to the partition that its fence is in. Reads the keys of partitions that
-    /// several bins lie in.
+    /// For each partition of a row group, its shares of bins: of each bin as many as it has of the bin's
+    /// rows. A bin without rows belongs to the partition that its fence is in. Reads the keys of partitions
+    /// that several bins lie in.
     pub(crate) fn shares(&self, node: &RowGroup, own: &LiveCounters) -> Vec<Vec<Share>> {
         let count = node.partitions.len();
         let mut rows: Vec<Vec<(usize, usize)>> = Vec::with_capacity(count);

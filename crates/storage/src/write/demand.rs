@@ -29,7 +29,7 @@ use crate::tree::key::Key;
 use crate::tree::{Decision, LiveCounters, RowGroup, Shape};
 use entasis_layout::cost::Engine;
 use entasis_layout::frequency::{Frequency, Kind};
-use entasis_layout::ghosts::moves::{Stretch, Terms, moves};
+use entasis_layout::ghosts::moves::{MoveTerms, Stretch, moves};
 use entasis_layout::ghosts::{Need, allocate, budget};
 use std::ops::Range;
 
@@ -120,7 +120,7 @@ impl Shape {
             return Some((Vec::new(), None));
         }
         let model = Engine::default();
-        let terms = Terms {
+        let terms = MoveTerms {
             slice: width as u64,
             most: if is_forced { needed } else { needed.max(present) } as u64,
             room: if is_settled { 0.0 } else { MOVES * model.move_row },

@@ -6,13 +6,13 @@
 //! ```text
 //! F(d) = C3 Σ_{j=0..k-1} v^j min(r^j, d) + C4 d k                                              (equation 1)
 //! ```
-//! Copying d rows to b others saves F(b) + F(d) − F(b + d) and costs C1 + d C2; the difference are its *gains*
-//! (equation 2). The threshold is the largest d up to which it gains to add d rows to a buffer that is half
-//! full.
+//! Copying d rows to b others saves F(b) + F(d) − F(b + d) and costs C1 + d C2; the difference are its
+//! *gains* (equation 2). The threshold is the largest d up to which it gains to add d rows to a buffer that
+//! is half full.
 
-/// Costs in nanoseconds.
+/// ChunkCosts in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Costs {
+pub struct ChunkCosts {
     /// C1, of a chunk that is copied.
     pub copy_chunk: f64,
     /// C2, of a row that is copied.
@@ -34,11 +34,11 @@ pub struct Behind {
     pub multiplies: f64,
 }
 
-impl Costs {
+impl ChunkCosts {
     /// Those of this engine for rows of so many bytes.
     // Measured on a Xeon with AVX-512, `make bench-compaction`: bench/record.
-    pub fn of_row_bytes(bytes: usize) -> Costs {
-        Costs { copy_chunk: 60.0, copy_row: 0.25 + bytes as f64 / 16.0, chunk: 2000.0, row: 10.0 }
+    pub fn of_row_bytes(bytes: usize) -> ChunkCosts {
+        ChunkCosts { copy_chunk: 60.0, copy_row: 0.25 + bytes as f64 / 16.0, chunk: 2000.0, row: 10.0 }
     }
 
     /// F: what the operators behind take for a chunk of `rows` rows.
@@ -67,7 +67,8 @@ mod tests {
     use super::*;
 
     /// Those of Figure 4, with g(400) as section 3.3 has it.
-    const OF_THE_PAPER: Costs = Costs { copy_chunk: 250.0, copy_row: 40.0, chunk: 2400.0, row: 80.0 };
+    const OF_THE_PAPER: ChunkCosts =
+        ChunkCosts { copy_chunk: 250.0, copy_row: 40.0, chunk: 2400.0, row: 80.0 };
 
     fn behind(operators: usize, reduces: f64) -> Behind {
         Behind { operators, reduces, multiplies: 1.0 }
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn chunks_of_any_size_have_a_threshold() {
         for chunk_rows in 1..20 {
-            assert!(Costs::of_row_bytes(100).threshold(&behind(3, 8.0), chunk_rows) <= chunk_rows / 2);
+            assert!(ChunkCosts::of_row_bytes(100).threshold(&behind(3, 8.0), chunk_rows) <= chunk_rows / 2);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The learner: which threshold is best, by trying (section 4 of the paper).
 //!
 //! A multi-armed bandit: the *arms* are nine thresholds, and the reward of one is the speed of the pipeline
-//! from the compaction on while it is in use. [`Learner::select`] takes each arm eight times, and then the one
-//! with the largest *upper confidence bound*: the mean of its last sixteen rewards, and more the less often it
-//! was taken and the more they vary (UCB1-tuned). Each 1024 selections the means are compared with those
-//! before; if one has doubled or halved, all is forgotten.
+//! from the compaction on while it is in use. [`Learner::select`] takes each arm eight times, and then the
+//! one with the largest *upper confidence bound*: the mean of its last sixteen rewards, and more the less
+//! often it was taken and the more they vary (UCB1-tuned). Each 1024 selections the means are compared with
+//! those before; if one has doubled or halved, all is forgotten.
 //!
 //! Departures from the paper. A *trial* is not one chunk but the chunks until the buffer is empty, so that an
 //! arm is charged for the rows that it held back. A reward is the inverse of the time a *row* takes, since

@@ -8,7 +8,7 @@
 //! | learning | of at most what the [learner](super::learner) tries |
 
 use super::Standing;
-use super::costs::{Behind, Costs};
+use super::costs::{Behind, ChunkCosts};
 use super::learner::{ARMS, Learner};
 use crate::settings::Compaction;
 use crate::sync::{Mutex, PoisonError};
@@ -30,7 +30,7 @@ pub(super) enum Policy {
     /// By a fixed threshold.
     Fixed { name: &'static str, threshold: usize },
     /// By the cost model.
-    Dynamic { costs: Costs, operators: usize, chunk_rows: usize, last: Arc<Mutex<usize>> },
+    Dynamic { costs: ChunkCosts, operators: usize, chunk_rows: usize, last: Arc<Mutex<usize>> },
     /// By trying.
     Learning { learner: Arc<Mutex<Learner>>, chunk_rows: usize },
 }
@@ -61,7 +61,7 @@ impl Policy {
             Compaction::Auto | Compaction::Binary => binary,
             Compaction::Full => Policy::Fixed { name: "full", threshold: chunk_rows },
             Compaction::Dynamic => {
-                let costs = Costs::of_row_bytes(bytes);
+                let costs = ChunkCosts::of_row_bytes(bytes);
                 Policy::Dynamic { costs, operators: standing.operators, chunk_rows, last: Arc::default() }
             }
             // Chunks that are smaller than usual are for tests, which have few of them.
@@ -132,7 +132,7 @@ impl Thresholds for Fixed {
 /// The mean size of the chunks says how far the operators below cut them; those behind are taken to do the
 /// same, and to give as many rows as they take.
 struct Dynamic {
-    costs: Costs,
+    costs: ChunkCosts,
     operators: usize,
     chunk_rows: usize,
     rows: u64,

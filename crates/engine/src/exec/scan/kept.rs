@@ -11,7 +11,7 @@ const MOST_SLOTS: usize = 1 << 16;
 
 /// Slots of rows that passed all filters.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct HeldBack {
     /// The number of the row group.
     pub(super) number: usize,
     slots: Vec<u32>,
@@ -23,7 +23,7 @@ pub(super) struct Kept {
     pub(super) positions: Vec<u16>,
 }
 
-impl Kept {
+impl HeldBack {
     /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.given
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn slots_come_back_as_positions_in_their_blocks() {
-        let mut kept = Kept::default();
+        let mut kept = HeldBack::default();
         kept.keep(3, &[5..8, 100..200], [0, 2, 3, 50].into_iter());
         kept.keep(3, &[1000..1010], [9].into_iter());
         assert_eq!(kept.len(), 5);
