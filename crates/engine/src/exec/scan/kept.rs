@@ -96,7 +96,7 @@ mod tests {
     fn slots_come_back_as_positions_in_their_blocks() {
         let mut kept = HeldBack::default();
         kept.keep(3, &[5..8, 100..200], [0, 2, 3, 50].into_iter());
-        kept.keep(3, &[1000..1010], [9].into_iter());
+        kept.keep(3, &[1000..1005, 1005..1010], [9].into_iter());
         assert_eq!(kept.len(), 5);
         assert!(kept.has_room(3, 1010, 16) && !kept.has_room(4, 1010, 16) && !kept.has_room(3, 66_000, 16));
         assert_eq!(kept.take(4, 16, 1005), 4);
