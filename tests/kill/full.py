@@ -4,8 +4,10 @@
     python full.py path/of.db disk      the file system of the path is as small as it is
 
 A process inserts rows, a transaction each of a single row, a hundred rows or many, and prints each one's number
-when it has been answered, until one fails. It prints the error, tries to write once more, and ends as
-a program does. `check` opens the database behind it.
+when it has been answered, until one fails. Many rows are written to the data file before their commit: if there is
+no room, that statement fails and the database goes on. So the process goes on with single rows until the log cannot
+be written either, tries to write once more, prints the errors, and ends as a program does. `check` opens the
+database behind it.
 """
 
 import json
@@ -40,8 +42,15 @@ def fill(path):
             break
         print(n, flush=True)
         n += 1
+    single = "INSERT INTO t VALUES (-1, {}, repeat('after the error ', 1000))"
+    next_one = connection.execute("SELECT count(*) FROM t WHERE n = -1").fetchone()[0]
     try:
-        connection.execute("INSERT INTO t VALUES (-1, -1, 'after the error')")
+        for i in range(next_one, next_one + 1_000_000):
+            connection.execute(single.format(i))
+    except entasis.Error:
+        pass
+    try:
+        connection.execute(single.format(-1))
         then = None
     except entasis.Error as error:
         then = str(error)
@@ -57,12 +66,15 @@ def check(path, answered):
     """
     connection = entasis.connect(path)
     complaints = []
-    for n, rows in connection.execute("SELECT n, count(*) FROM t GROUP BY n ORDER BY n").fetchall():
-        if not 0 <= n <= answered or rows != rows_of(n):
+    for n, rows in connection.execute("SELECT n, count(*) FROM t WHERE n >= 0 GROUP BY n ORDER BY n").fetchall():
+        if n > answered or rows != rows_of(n):
             complaints.append(f"transaction {n} has {rows} rows")
-    found = connection.execute("SELECT count(DISTINCT n) FROM t").fetchone()[0]
+    found = connection.execute("SELECT count(DISTINCT n) FROM t WHERE n >= 0").fetchone()[0]
     if found < answered:
         complaints.append(f"{found} transactions of {answered} that were answered")
+    singles, first, last = connection.execute("SELECT count(*), min(i), max(i) FROM t WHERE n = -1").fetchone()
+    if singles and (first, last) != (0, singles - 1):
+        complaints.append(f"{singles} single rows from {first} to {last}")
     complaints += [row[0] for row in connection.execute("PRAGMA integrity_check").fetchall() if row[0] != "ok"]
     connection.close()
     return complaints
