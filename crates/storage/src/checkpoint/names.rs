@@ -118,9 +118,10 @@ impl NameChanges {
         Ok(())
     }
 
-    /// Writes the rows of a table, if it has any.
+    /// Writes the rows of a table, if it has any or has had any: numbers of rows are not used twice, so the
+    /// next one has to be known.
     fn write(&self, snapshot: &TableSnapshot) -> Result<Option<TableRecord>> {
-        if snapshot.rows() == 0 {
+        if snapshot.rows() == 0 && snapshot.pinned().0.next_number == 0 {
             return Ok(None);
         }
         let mut writer = ExtentWriter::ahead(&self.file);

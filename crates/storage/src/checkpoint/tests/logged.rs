@@ -198,6 +198,20 @@ fn tables_that_a_commit_makes_are_there_with_what_was_done_since() {
 }
 
 #[test]
+fn a_table_whose_rows_are_gone_when_it_gets_its_name_goes_on_with_its_row_numbers() {
+    let (mut logged, random) = (Logged::new(), &mut Random(13));
+    let table = table_of("t", Layout::Insertion, 20, random);
+    table.write().clear();
+    logged.rename(|names| add(names, &table), false).unwrap();
+    logged.check();
+    rows::insert(&table, &rows::random_rows(5, random), false);
+    logged.check();
+    logged.checkpoint();
+    logged.check();
+    logged.assert_nothing_is_lost();
+}
+
+#[test]
 fn an_image_is_not_written_again() {
     let (mut logged, random) = (Logged::new(), &mut Random(12));
     let table = table_of("t", Layout::EquiGhost, 20_000, random);
