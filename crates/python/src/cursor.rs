@@ -87,10 +87,10 @@ fn to_arrow<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     package(result.py(), "pyarrow", "arrow")?.call_method1("table", (result,))
 }
 
-fn to_pandas<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
+fn to_pandas<'py>(py: Python<'py>, rows: &Rows, exact: bool) -> PyResult<Bound<'py, PyAny>> {
     package(py, "pandas", "df")?;
     package(py, "pyarrow", "df")?;
-    py.import("entasis._frames")?.call_method1("to_pandas", (frame_stream(py, rows)?,))
+    py.import("entasis._frames")?.call_method1("to_pandas", (frame_stream(py, rows)?, exact))
 }
 
 fn to_polars<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
@@ -241,9 +241,10 @@ impl Cursor {
         to_arrow(slf)
     }
 
-    /// The whole result as a pandas data frame.
-    fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_pandas(py, &*self.rows()?)
+    /// The whole result as a pandas data frame. Decimals are floats; `exact=True`: `decimal.Decimal`.
+    #[pyo3(signature = (*, exact=false))]
+    fn df<'py>(&self, py: Python<'py>, exact: bool) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(py, &*self.rows()?, exact)
     }
 
     /// The whole result as a polars data frame.
@@ -394,9 +395,10 @@ impl Relation {
         to_arrow(slf)
     }
 
-    /// As a pandas data frame.
-    fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_pandas(py, &self.rows)
+    /// As a pandas data frame. Decimals are floats; `exact=True`: `decimal.Decimal`.
+    #[pyo3(signature = (*, exact=false))]
+    fn df<'py>(&self, py: Python<'py>, exact: bool) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(py, &self.rows, exact)
     }
 
     /// As a polars data frame.

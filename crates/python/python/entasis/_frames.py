@@ -99,12 +99,18 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
     return pyarrow.types.is_decimal(column_type) and column_type.precision > _DIGITS
 
 
-def to_pandas(result: Any) -> pandas.DataFrame:
-    """A result, which is a stream of Arrow's. Integers of 38 digits, as sums are, come in 64 bits if all of them fit."""
+def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
+    """A result, which is a stream of Arrow's. Integers of 38 digits, as sums are, come in 64 bits if all of them fit;
+    other decimals are floats, unless they are to be `exact`: then each is a Python object.
+    """
     import pandas
     import pyarrow
 
     table = pyarrow.table(result)
+    if not exact:
+        for place, field in enumerate(table.schema):
+            if pyarrow.types.is_decimal(field.type) and field.type.scale > 0:
+                table = table.set_column(place, field.name, table.column(place).cast(pyarrow.float64()))
     frame = table.to_pandas()
     nullable = {
         getattr(pyarrow, name.lower())(): getattr(pandas, f"{name}Dtype")()

@@ -10,7 +10,9 @@
 //! *gains* (equation 2). The threshold is the largest d up to which it gains to add d rows to a buffer that
 //! is half full.
 
-/// ChunkCosts in nanoseconds.
+use crate::cost::Costs;
+
+/// Costs of chunks and their rows, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChunkCosts {
     /// C1, of a chunk that is copied.
@@ -35,10 +37,14 @@ pub struct Behind {
 }
 
 impl ChunkCosts {
-    /// Those of this engine for rows of so many bytes.
-    // Estimates: a chunk's way through an operator took about 2 µs beyond its work (decision 6).
-    pub fn of_row_bytes(bytes: usize) -> ChunkCosts {
-        ChunkCosts { copy_chunk: 60.0, copy_row: 0.25 + bytes as f64 / 16.0, chunk: 2000.0, row: 10.0 }
+    /// Those of a machine, which [`crate::calibrate`] measures, for rows of these columns and bytes.
+    pub fn of_rows(costs: &Costs, columns: usize, bytes: usize) -> ChunkCosts {
+        ChunkCosts {
+            copy_chunk: costs.copied_column * columns as f64,
+            copy_row: costs.copied_byte * bytes as f64,
+            chunk: costs.chunk,
+            row: costs.chunk_row,
+        }
     }
 
     /// F: what the operators behind take for a chunk of `rows` rows.
@@ -91,7 +97,8 @@ mod tests {
     #[test]
     fn chunks_of_any_size_have_a_threshold() {
         for chunk_rows in 1..20 {
-            assert!(ChunkCosts::of_row_bytes(100).threshold(&behind(3, 8.0), chunk_rows) <= chunk_rows / 2);
+            let costs = ChunkCosts::of_rows(&Costs::default(), 5, 100);
+            assert!(costs.threshold(&behind(3, 8.0), chunk_rows) <= chunk_rows / 2);
         }
     }
 }

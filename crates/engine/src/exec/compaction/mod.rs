@@ -6,8 +6,8 @@
 //! buffer, which is passed on when it is nearly full; larger chunks pass through untouched.
 //!
 //! ```text
-//! mod ──▶ policy ──▶ costs       which threshold: fixed, by a cost model (section 3), or learned (section 4)
-//!                    learner
+//! mod ──▶ policy ──▶ costs            which threshold: fixed, by a cost model (section 3),
+//!                    crate::learned   or learned (section 4)
 //! ```
 //! The setting `compaction` selects ([`Compaction`]). Its other half, *logical* compaction (section 5), needs
 //! no operator: a probe collects the matches of a chunk over all steps of its chains and passes them on
@@ -19,14 +19,15 @@
 //! themselves: build sides and sorts.
 
 pub mod costs;
-mod learner;
 mod policy;
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::Recorder;
 use crate::exec::row_copier::RowCopier;
+use crate::learned::Learned;
 use crate::settings::Compaction;
 use crate::sync::{AtomicU64, Ordering};
+use costs::ChunkCosts;
 use entasis_vector::{Chunk, PhysicalType, Result};
 use policy::{Policy, Thresholds};
 use std::sync::Arc;
@@ -52,12 +53,18 @@ struct Traffic {
 }
 
 /// Where a compaction stands in its pipeline.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Standing {
     /// The operators from the next one on that reduce chunks or cost the same for few rows as for many.
     pub operators: usize,
     /// The chunks that the pipeline's source is expected to give.
     pub chunks: f64,
+    /// What its chunks and rows cost on this machine.
+    pub costs: ChunkCosts,
+    /// What earlier executions have learnt.
+    pub learned: Arc<Learned>,
+    /// A hash of the plan below it.
+    pub plan: u64,
 }
 
 impl Compact {
@@ -66,11 +73,10 @@ impl Compact {
         compaction: Compaction,
         types: Vec<PhysicalType>,
         chunk_rows: usize,
-        standing: Standing,
+        standing: &Standing,
         recorder: &Arc<Recorder>,
     ) -> Option<Compact> {
-        let bytes = types.iter().map(|ty| ty.width()).sum();
-        let policy = Policy::of(compaction, chunk_rows, bytes, standing)?;
+        let policy = Policy::of(compaction, chunk_rows, standing)?;
         Some(Compact { types, chunk_rows, policy, recorder: recorder.clone(), traffic: Traffic::default() })
     }
 
@@ -96,6 +102,7 @@ impl OperatorFactory for Factory {
 
     fn end(&self) {
         let Compact { traffic, recorder, policy, chunk_rows, .. } = &*self.0;
+        policy.end();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (rows, before, after) =
             (count(&traffic.rows), count(&traffic.chunks_in), count(&traffic.chunks_out));

@@ -5,13 +5,13 @@
 //! | full | all that are not full |
 //! | binary | of at most 128 of 2048 rows |
 //! | dynamic | of at most what the [cost model](super::costs) gives for their mean size, measured as it runs |
-//! | learning | of at most what the [learner](super::learner) tries |
+//! | learning | of at most what the [learner](crate::learned) tries |
 
 use super::Standing;
 use super::costs::{Behind, ChunkCosts};
-use super::learner::{ARMS, Learner};
+use crate::learned::{ARMS, Learned, Learner};
 use crate::settings::Compaction;
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::CHUNK_ROWS;
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,24 @@ pub(super) enum Policy {
     /// By the cost model.
     Dynamic { costs: ChunkCosts, operators: usize, chunk_rows: usize, last: Arc<Mutex<usize>> },
     /// By trying.
-    Learning { learner: Arc<Mutex<Learner>>, chunk_rows: usize },
+    Learning { model: Arc<Model>, chunk_rows: usize },
+}
+
+/// What the workers of one compaction learn together.
+pub(super) struct Model {
+    learner: Mutex<Learner>,
+    /// Where it came from and is put back, and under which plan.
+    kept: (Arc<Learned>, u64),
+}
+
+impl Model {
+    fn of(learned: &Arc<Learned>, plan: u64) -> Model {
+        Model { learner: Mutex::new(learned.of(plan)), kept: (learned.clone(), plan) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Learner> {
+        self.learner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One worker's thresholds.
@@ -47,13 +64,8 @@ pub(super) trait Thresholds: Send {
 }
 
 impl Policy {
-    /// That of a setting, for rows of `bytes` bytes; `None` if nothing is copied.
-    pub(super) fn of(
-        compaction: Compaction,
-        chunk_rows: usize,
-        bytes: usize,
-        standing: Standing,
-    ) -> Option<Policy> {
+    /// That of a setting; `None` if nothing is copied.
+    pub(super) fn of(compaction: Compaction, chunk_rows: usize, standing: &Standing) -> Option<Policy> {
         let binary = (chunk_rows / SMALL_PART).max(1).min(chunk_rows);
         let binary = Policy::Fixed { name: "binary", threshold: binary };
         Some(match compaction {
@@ -61,8 +73,8 @@ impl Policy {
             Compaction::Auto | Compaction::Binary => binary,
             Compaction::Full => Policy::Fixed { name: "full", threshold: chunk_rows },
             Compaction::Dynamic => {
-                let costs = ChunkCosts::of_row_bytes(bytes);
-                Policy::Dynamic { costs, operators: standing.operators, chunk_rows, last: Arc::default() }
+                let Standing { costs, operators, .. } = *standing;
+                Policy::Dynamic { costs, operators, chunk_rows, last: Arc::default() }
             }
             // Chunks that are smaller than usual are for tests, which have few of them.
             Compaction::Learning | Compaction::Smart
@@ -71,7 +83,8 @@ impl Policy {
                 binary
             }
             Compaction::Learning | Compaction::Smart => {
-                Policy::Learning { learner: Arc::default(), chunk_rows }
+                let model = Arc::new(Model::of(&standing.learned, standing.plan));
+                Policy::Learning { model, chunk_rows }
             }
         })
     }
@@ -89,12 +102,17 @@ impl Policy {
                 threshold: *chunk_rows / SMALL_PART,
                 last: last.clone(),
             }),
-            Policy::Learning { learner, chunk_rows } => Box::new(Trying {
-                learner: learner.clone(),
-                chunk_rows: *chunk_rows,
-                trial: None,
-                first: None,
-            }),
+            Policy::Learning { model, chunk_rows } => {
+                Box::new(Trying { model: model.clone(), chunk_rows: *chunk_rows, trial: None })
+            }
+        }
+    }
+
+    /// All workers have ended: what was learnt is kept for the next execution.
+    pub(super) fn end(&self) {
+        if let Policy::Learning { model, .. } = self {
+            let (learned, plan) = &model.kept;
+            learned.keep(*plan, model.lock().clone());
         }
     }
 }
@@ -106,8 +124,8 @@ impl fmt::Display for Policy {
             Policy::Dynamic { last, .. } => {
                 write!(f, "dynamic: up to {} rows", last.lock().unwrap_or_else(PoisonError::into_inner))
             }
-            Policy::Learning { learner, .. } => {
-                let learner = learner.lock().unwrap_or_else(PoisonError::into_inner);
+            Policy::Learning { model, .. } => {
+                let learner = model.lock();
                 let all: u64 = learner.taken.iter().sum();
                 f.write_str("learning: ")?;
                 let taken = ARMS.iter().zip(&learner.taken).filter(|(_, taken)| **taken > 0);
@@ -157,11 +175,9 @@ impl Thresholds for Dynamic {
 
 /// Tries thresholds; a trial lasts until nothing is held back.
 struct Trying {
-    learner: Arc<Mutex<Learner>>,
+    model: Arc<Model>,
     chunk_rows: usize,
     trial: Option<Trial>,
-    /// The nanoseconds a row of the first trial, with which others are compared.
-    first: Option<f64>,
 }
 
 struct Trial {
@@ -174,9 +190,9 @@ struct Trial {
 
 impl Thresholds for Trying {
     fn before(&mut self, _: usize) -> usize {
-        let learner = &self.learner;
+        let model = &self.model;
         let trial = self.trial.get_or_insert_with(|| Trial {
-            arm: learner.lock().unwrap_or_else(PoisonError::into_inner).select(),
+            arm: model.lock().select(),
             began: Instant::now(),
             nanoseconds: 0,
             rows: 0,
@@ -190,10 +206,7 @@ impl Thresholds for Trying {
         trial.nanoseconds += trial.began.elapsed().as_nanos() as u64;
         trial.rows += rows as u64;
         if is_empty {
-            let (arm, each) = (trial.arm, (trial.nanoseconds.max(1)) as f64 / trial.rows as f64);
-            let first = *self.first.get_or_insert(each);
-            let reward = (0.5 * first / each).min(1.0);
-            self.learner.lock().unwrap_or_else(PoisonError::into_inner).reward(arm, reward);
+            self.model.lock().reward(trial.arm, trial.nanoseconds.max(1) as f64 / trial.rows as f64);
             self.trial = None;
         }
     }

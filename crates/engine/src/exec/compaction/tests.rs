@@ -1,4 +1,5 @@
 use super::*;
+use crate::cost::Costs;
 use entasis_vector::{Selection, Vector};
 
 /// Keeps the values of the one column that it is given, and the sizes of the chunks.
@@ -32,10 +33,11 @@ const ALL: [Compaction; 8] = [
 /// What becomes of chunks of these sizes, and the note at the end.
 fn compacted(compaction: Compaction, sizes: &[usize], chunk_rows: usize, operators: usize) -> Collect {
     let recorder = Recorder::new(String::new());
-    let standing = Standing { operators, chunks: 1e6 };
+    let costs = ChunkCosts::of_rows(&Costs::default(), 1, 8);
+    let standing = Standing { operators, chunks: 1e6, costs, learned: Arc::default(), plan: 0 };
     let types = vec![PhysicalType::I64];
     let mut all = Collect::default();
-    let Some(compact) = Compact::new(compaction, types, chunk_rows, standing, &recorder) else {
+    let Some(compact) = Compact::new(compaction, types, chunk_rows, &standing, &recorder) else {
         all.sizes = sizes.to_vec();
         all.values = (0..sizes.iter().sum::<usize>() as i64).collect();
         return all;

@@ -85,6 +85,7 @@ impl Probe {
             out: Pairs::default(),
             state: Vec::new(),
             picks: Vec::new(),
+            untested: Pairs::default(),
             spares: Vec::new(),
             mark: Vector::new(PhysicalType::Bool),
             join: self.clone(),
@@ -120,6 +121,8 @@ pub(crate) struct Worker {
     /// The state of each probe row of the chunk.
     state: Vec<u8>,
     picks: Vec<u16>,
+    /// Hits of short steps, which are tested by the residual conditions together.
+    untested: Pairs,
     spares: Vec<Arc<Buffer>>,
     mark: Vector,
 }
@@ -196,13 +199,9 @@ impl Worker {
             if !built.table.is_exact(&self.cursor) {
                 self.compare(built);
             }
-            if let Some(residual) = &mut self.residual {
-                residual.retain(built, chunk, &mut self.hits)?;
-            }
-            if !built.matched.is_empty() {
-                built.mark(&self.hits.ids);
-            }
-            if self.account(&mut unmatched)? == Flow::Stop {
+            self.collect();
+            if self.take_hits(built, chunk, &mut unmatched)? == Flow::Stop {
+                self.untested.clear();
                 break;
             }
             // Without logical compaction, each step of the chains gives a chunk.
@@ -217,6 +216,9 @@ impl Worker {
             // With long chains and large cross products, the statement must be stoppable within a chunk.
             self.join.context.check()?;
         }
+        std::mem::swap(&mut self.hits, &mut self.untested);
+        self.untested.clear();
+        self.take_hits(built, chunk, &mut unmatched)?;
         match self.join.shape.probe {
             ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls if unmatched > 0 && is_last => {
                 self.out.add_where(&self.state, |state| *state == UNMATCHED);
@@ -236,6 +238,38 @@ impl Worker {
             let Pairs { rows, ids } = &mut self.hits;
             built.rows.retain_equal(i, vector, positions, null_equals_null, rows, ids);
         }
+    }
+
+    /// Puts hits of short steps aside until there are enough of them for the residual conditions, which cost
+    /// about the same for few pairs as for many. A part of logical compaction.
+    fn collect(&mut self) {
+        let settings = &self.join.context.settings;
+        let enough = settings.chunk_rows / 2;
+        let together = self.untested.len() + self.hits.len();
+        if self.residual.is_none()
+            || !settings.compaction.is_logical()
+            || self.hits.len() >= enough
+            || together > settings.chunk_rows
+        {
+            return;
+        }
+        self.untested.extend(&self.hits);
+        self.hits.clear();
+        if together >= enough {
+            std::mem::swap(&mut self.hits, &mut self.untested);
+        }
+    }
+
+    /// Tests the hits by the residual conditions, and accounts for those that are left. `Stop` if nothing that
+    /// follows can change the output.
+    fn take_hits(&mut self, built: &Built, chunk: &Chunk, unmatched: &mut usize) -> Result<Flow> {
+        if let Some(residual) = &mut self.residual {
+            residual.retain(built, chunk, &mut self.hits)?;
+        }
+        if !built.matched.is_empty() {
+            built.mark(&self.hits.ids);
+        }
+        self.account(unmatched)
     }
 
     /// Accounts for the hits. `Stop` if nothing that follows can change the output.

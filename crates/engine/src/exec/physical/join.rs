@@ -260,7 +260,7 @@ impl Builder<'_> {
         let children = [&stream.recorder, &build_recorder];
         let (left, right) = if keeps_left { (children[1], children[0]) } else { (children[0], children[1]) };
         [left, right].into_iter().for_each(|child| joined.recorder.add_child(child));
-        let stream = self.compacted(stream, operators, &joined.recorder);
+        let stream = self.compacted(joined.input(Side::Probe), stream, operators, &joined.recorder);
         let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
         let other = other_way.zip(swap).filter(|_| may_swap);
         let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));

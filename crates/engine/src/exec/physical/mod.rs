@@ -16,9 +16,11 @@ mod join;
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
+use crate::estimate::width::costs;
 use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
+use crate::exec::compaction::costs::ChunkCosts;
 use crate::exec::compaction::{Compact, Factory, Standing};
 use crate::exec::filter::Filter;
 use crate::exec::join::swap::Swap;
@@ -43,6 +45,7 @@ use crate::settings::Settings;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, Error, PhysicalType, Result};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// What is done with a column.
@@ -252,15 +255,31 @@ impl<'a> Builder<'a> {
         stream
     }
 
-    /// The stream with small chunks copied together, where they may be, on the way to `operators` probes and
-    /// aggregations.
-    fn compacted(&self, mut stream: Stream, operators: usize, recorder: &Arc<Recorder>) -> Stream {
+    /// The rows of `node` with small chunks copied together, where they may be, on the way to `operators`
+    /// probes and aggregations.
+    fn compacted(
+        &self,
+        node: &Node,
+        mut stream: Stream,
+        operators: usize,
+        recorder: &Arc<Recorder>,
+    ) -> Stream {
         let settings = &self.context.settings;
         let types: Vec<_> = stream.columns.iter().map(|meta| meta.physical).collect();
-        for part in stream.parts.iter_mut().filter(|part| part.sparse && !part.ordered) {
-            let standing = Standing { operators, chunks: part.rows / settings.chunk_rows as f64 };
+        let bytes = types.iter().map(|ty| ty.width()).sum();
+        for (number, part) in stream.parts.iter_mut().enumerate() {
+            if !part.sparse || part.ordered {
+                continue;
+            }
+            let standing = Standing {
+                operators,
+                chunks: part.rows / settings.chunk_rows as f64,
+                costs: ChunkCosts::of_rows(&costs(node), types.len(), bytes),
+                learned: self.context.learned.clone(),
+                plan: if settings.compaction.learns() { self.hash_of(node, number) } else { 0 },
+            };
             let compact =
-                Compact::new(settings.compaction, types.clone(), settings.chunk_rows, standing, recorder);
+                Compact::new(settings.compaction, types.clone(), settings.chunk_rows, &standing, recorder);
             if let Some(compact) = compact {
                 let operator: Arc<dyn OperatorFactory> = Arc::new(Factory(Arc::new(compact)));
                 part.operators.push((operator, recorder.clone()));
@@ -268,6 +287,19 @@ impl<'a> Builder<'a> {
             }
         }
         stream
+    }
+
+    /// A hash of the plan of a node and the number of a part of its stream: the same for the next execution of
+    /// the same plan.
+    fn hash_of(&self, node: &Node, part: usize) -> u64 {
+        fn add(node: &Node, columns: &Columns, hasher: &mut DefaultHasher) {
+            node_title(node, columns).hash(hasher);
+            node.children().into_iter().for_each(|child| add(child, columns, hasher));
+        }
+        let mut hasher = DefaultHasher::new();
+        part.hash(&mut hasher);
+        add(node, self.columns, &mut hasher);
+        hasher.finish()
     }
 
     // ---- leaves -------------------------------------------------------------------------------------------
@@ -387,7 +419,7 @@ impl<'a> Builder<'a> {
         let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, &context, &recorder)?;
         let folds = self.context.settings.optimize && blocking.sink.takes_stored();
         let input = if folds { input.leaving_stored() } else { input };
-        let input = self.compacted(input, 1, &recorder);
+        let input = self.compacted(&plan.input, input, 1, &recorder);
         Ok(self.block(node, input, blocking, recorder))
     }
 

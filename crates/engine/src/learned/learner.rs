@@ -8,9 +8,9 @@
 //!
 //! Departures from the paper. A *trial* is not one chunk but the chunks until the buffer is empty, so that an
 //! arm is charged for the rows that it held back. A reward is the inverse of the time a *row* takes, since
-//! trials differ in rows; it is scaled by the first trial, so that rewards are about a half, as the bounds of
-//! the confidence suppose. Workers share a model; what one has selected counts at once, so that others try
-//! other arms (section 4.3).
+//! trials differ in rows; when bounds are compared, the largest mean is scaled to a half, as the bounds suppose
+//! rewards from 0 to 1. Workers share a model; what one has selected counts at once, so that others try
+//! other arms (section 4.3). What was learnt is the prior of the next execution ([`super::Learned`]).
 
 /// The thresholds, as rows of chunks of 2048.
 pub(crate) const ARMS: [usize; 9] = [0, 32, 64, 128, 256, 384, 512, 768, 1024];
@@ -26,7 +26,7 @@ const ANOMALY: f64 = 2.0;
 /// What is known of an arm.
 #[derive(Debug, Clone, Default)]
 struct Arm {
-    /// The last rewards, the oldest of which is overwritten next.
+    /// The last rewards, rows by nanosecond, the oldest of which is overwritten next.
     rewards: [f64; REMEMBERED],
     /// Rewards so far.
     rewarded: u64,
@@ -54,9 +54,9 @@ pub(crate) struct Learner {
     selected: u64,
     /// The means at the last comparison.
     snapshot: Option<[f64; ARMS.len()]>,
-    /// How often each arm was selected, over all resets.
+    /// How often each arm was selected in this execution, over all resets.
     pub(crate) taken: [u64; ARMS.len()],
-    /// How often all was forgotten.
+    /// How often all was forgotten in this execution.
     pub(crate) resets: u64,
 }
 
@@ -77,18 +77,26 @@ impl Learner {
         arm
     }
 
-    /// Says what came of a trial of an arm.
-    pub(crate) fn reward(&mut self, arm: usize, reward: f64) {
+    /// Says how many nanoseconds a row took in a trial of an arm.
+    pub(crate) fn reward(&mut self, arm: usize, nanoseconds: f64) {
         let arm = &mut self.arms[arm];
-        arm.rewards[arm.rewarded as usize % REMEMBERED] = reward;
+        arm.rewards[arm.rewarded as usize % REMEMBERED] = 1.0 / nanoseconds;
         arm.rewarded += 1;
+    }
+
+    /// The same model, of whose next execution nothing is reported yet.
+    pub(super) fn for_another_execution(&self) -> Learner {
+        Learner { taken: Default::default(), resets: 0, ..self.clone() }
     }
 
     /// The arm with the largest upper confidence bound.
     fn best_bound(&self) -> usize {
         let log = (self.selected.max(2) as f64).ln();
+        let largest = self.arms.iter().map(|arm| arm.means().0).fold(0.0, f64::max);
+        let scale = if largest > 0.0 { 0.5 / largest } else { 1.0 };
         let bound = |arm: &Arm| {
             let (mean, square) = arm.means();
+            let (mean, square) = (mean * scale, square * scale * scale);
             let tries = arm.selected as f64;
             let variance = square - mean * mean + (2.0 * log / tries).sqrt();
             mean + (log / tries * variance.min(0.25)).sqrt()
@@ -130,7 +138,7 @@ mod tests {
         let (mut state, mut taken) = (7, [0.0; 9]);
         for trial in 0..trials {
             let arm = learner.select();
-            learner.reward(arm, mean(arm) * (0.8 + 0.4 * random(&mut state)));
+            learner.reward(arm, 1.0 / (mean(arm) * (0.8 + 0.4 * random(&mut state))));
             if trial >= skip {
                 taken[arm] += 1.0 / (trials - skip) as f64;
             }
@@ -168,7 +176,7 @@ mod tests {
             assert!(first.iter().filter(|&&taken| taken == arm).count() >= 3, "{first:?}");
         }
         // Rewards that come late, and none at all, do no harm.
-        first.iter().for_each(|&arm| learner.reward(arm, 0.5));
+        first.iter().for_each(|&arm| learner.reward(arm, 2.0));
         (0..5000).for_each(|_| assert!(learner.select() < ARMS.len()));
     }
 }
