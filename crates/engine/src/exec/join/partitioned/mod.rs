@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that do not fit into memory → [Store]
-//!                    ↓ partitions in memory: one table, as ever
+//!                    ↓ partitions in memory: one shared table
 //! probe side → [route::Route] ── rows of partitions in files ─────────────────────────────────────────→ [Store]
 //!                    ↓ the others
 //!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition after partition → …

@@ -6,7 +6,7 @@
 //! a snapshot does not change. So (Barber et al., section 2.3):
 //!
 //! ```text
-//! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → room for so many rows, in parts
+//! first reading, keys only:  rows → [KeysSink] → finish: the counts → room for the rows, in parts
 //! second reading:            rows → [BuildSink] → the part of each row, then its place in it → table
 //! ```
 //!
