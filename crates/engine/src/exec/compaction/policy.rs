@@ -1,4 +1,4 @@
-//! Which chunks are small: the thresholds of the strategies (section 3.4 of the paper).
+//! Policies: which chunks are small, by the thresholds of the strategies (section 3.4 of the paper).
 //!
 //! | strategy | chunks that are copied |
 //! |---|---|
@@ -17,37 +17,37 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The threshold of binary compaction is this part of a full chunk.
+/// The threshold of binary compaction as a share of a full chunk, as a divisor.
 const SMALL_PART: usize = 16;
-/// Dynamic compaction computes its threshold anew after so many chunks.
+/// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
-/// Nothing is learned of fewer chunks than that: each threshold is to be tried eight times, some of them over
-/// dozens of chunks.
+/// The least number of chunks to learn from: each threshold is tried eight times, some of them over dozens of
+/// chunks.
 const CHUNKS_TO_LEARN: f64 = 1024.0;
 
-/// How all workers decide.
+/// The policy of all workers.
 pub(super) enum Policy {
     /// By a fixed threshold.
     Fixed { name: &'static str, threshold: usize },
     /// By the cost model.
     Dynamic { costs: ChunkCosts, operators: usize, chunk_rows: usize, last: Arc<Mutex<usize>> },
-    /// By trying.
+    /// By trial.
     Learning { learner: Arc<Mutex<Learner>>, chunk_rows: usize },
 }
 
 /// One worker's thresholds.
 pub(super) trait Thresholds: Send {
-    /// The threshold for a chunk of `rows` rows, which comes now.
+    /// The threshold for a chunk of `rows` rows, which is about to come.
     fn before(&mut self, rows: usize) -> usize;
 
-    /// The chunk has been copied or passed on; `is_empty`: nothing is held back.
+    /// Called when the chunk has been copied or passed on; `is_empty`: nothing is held back.
     fn after(&mut self, rows: usize, is_empty: bool) {
         let _ = (rows, is_empty);
     }
 }
 
 impl Policy {
-    /// That of a setting, for rows of `bytes` bytes; `None` if nothing is copied.
+    /// The policy of a setting, for rows of `bytes` bytes; `None` if nothing is copied.
     pub(super) fn of(
         compaction: Compaction,
         chunk_rows: usize,
@@ -64,7 +64,7 @@ impl Policy {
                 let costs = ChunkCosts::of_row_bytes(bytes);
                 Policy::Dynamic { costs, operators: standing.operators, chunk_rows, last: Arc::default() }
             }
-            // Chunks that are smaller than usual are for tests, which have few of them.
+            // Chunks smaller than usual are for tests, which have few of them.
             Compaction::Learning | Compaction::Smart
                 if standing.chunks < CHUNKS_TO_LEARN && chunk_rows == CHUNK_ROWS =>
             {
@@ -129,8 +129,8 @@ impl Thresholds for Fixed {
     }
 }
 
-/// The mean size of the chunks says how far the operators below cut them; those behind are taken to do the
-/// same, and to give as many rows as they take.
+/// The mean size of the chunks tells how far the operators below cut them; those after the compaction are
+/// assumed to do the same, and to output as many rows as they take.
 struct Dynamic {
     costs: ChunkCosts,
     operators: usize,
@@ -160,14 +160,15 @@ struct Trying {
     learner: Arc<Mutex<Learner>>,
     chunk_rows: usize,
     trial: Option<Trial>,
-    /// The nanoseconds a row of the first trial, with which others are compared.
+    /// The nanoseconds per row in the first trial, with which others are compared.
     first: Option<f64>,
 }
 
 struct Trial {
     arm: usize,
     began: Instant,
-    /// Nanoseconds in the chunks so far: what is between them is not the pipeline's behind.
+    /// Nanoseconds spent on the chunks so far; the time between them is not spent in the operators after the
+    /// compaction.
     nanoseconds: u64,
     rows: u64,
 }
