@@ -6,7 +6,7 @@
 //!                    ↓ partitions in memory: one shared table
 //! probe side → [route::Route] ── rows of partitions in files ─────────────────────────────────────────→ [Store]
 //!                    ↓ the others
-//!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition after partition → …
+//!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition by partition → …
 //! ```
 //! This is a hybrid hash join (DeWitt et al., *Implementation Techniques for Main Memory Database Systems*,
 //! SIGMOD 1984) that partitions by bits of a hash like radix joins (Bandle et al., *To Partition, or Not to
@@ -495,7 +495,7 @@ impl Partitioning {
         self.spec.table_bytes(rows, self.build.columns()) + rows / 8
     }
 
-    // ---- what becomes of it -------------------------------------------------------------------------------
+    // ---- profile ------------------------------------------------------------------------------------------
 
     /// Called when all partitions have been joined: records what was written and why.
     fn note_end(&self) {

@@ -2,10 +2,10 @@
 //!
 //! | strategy | what is done | taken if | decided when |
 //! |---|---|---|---|
-//! | in memory, one pass | rows are kept as they come, then get their table | nothing else is | |
+//! | in memory, one pass | rows are kept as they arrive, then get their table | no other strategy is | |
 //! | in memory, two passes | keys are counted, then rows put in place | [`passes`] says so | it is planned, keys are counted |
 //! | partitioned in memory | both sides are split, a table for each partition | [`partitions`] says so | all build rows are there |
-//! | partitioned in files | the same of what there is no memory for | [`files`] says so | memory is short |
+//! | partitioned in files | partitions without memory are written, and joined later | [`files`] says so | memory is short |
 //!
 //! This module decides what a join's kind, its keys and the settings rule out. Which of the remaining
 //! strategies pays off depends on numbers of rows and bytes, estimated or counted; functions of these numbers

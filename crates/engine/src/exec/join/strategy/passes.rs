@@ -29,17 +29,17 @@ pub(crate) struct Reading {
 pub(crate) enum Once {
     /// The setting says so.
     Forced,
-    /// So few rows are expected.
+    /// Few rows are expected, this many.
     FewRows(f64),
-    /// So many rows per key are expected.
+    /// Keys should be repeated, with this many rows per key.
     Repeated(f64),
     /// A function is called, or text is read.
     Expensive,
-    /// So many rows are scanned for each kept one.
+    /// This many rows are scanned for each kept one.
     LooksAtMany(f64),
-    /// The workers' counters take so many bytes.
+    /// The workers' counters take this many bytes.
     Counters(f64),
-    /// Keys turned out to be repeated, with so many rows per key.
+    /// Keys turned out to be repeated, with this many rows per key.
     FoundRepeated(f64),
     /// Far more rows arrived than the places were laid out for.
     Crowded,
