@@ -1,10 +1,10 @@
-//! The learner: which threshold is best, by trying (section 4 of the paper).
+//! The learner: finds the best threshold by trial (section 4 of the paper).
 //!
-//! A multi-armed bandit: the *arms* are nine thresholds, and the reward of one is the speed of the pipeline
-//! from the compaction on while it is in use. [`Learner::select`] takes each arm eight times, and then the
-//! one with the largest *upper confidence bound*: the mean of its last sixteen rewards, and more the less
-//! often it was taken and the more they vary (UCB1-tuned). Each 1024 selections the means are compared with
-//! those before; if one has doubled or halved, all is forgotten.
+//! A multi-armed bandit: the *arms* are nine thresholds, and the reward of an arm is the speed of the
+//! pipeline after the compaction while the arm is in use. [`Learner::select`] takes each arm eight times, and
+//! then the one with the largest *upper confidence bound*: the mean of its last sixteen rewards, plus more
+//! the less often it was taken and the more the rewards vary (UCB1-tuned). Every 1024 selections, the means
+//! are compared with the previous ones; if one has doubled or halved, everything is forgotten.
 //!
 //! Departures from the paper. A *trial* is not one chunk but the chunks until the buffer is empty, so that an
 //! arm is charged for the rows that it held back. A reward is the inverse of the time a *row* takes, since
@@ -12,15 +12,15 @@
 //! rewards from 0 to 1. Workers share a model; what one has selected counts at once, so that others try
 //! other arms (section 4.3). What was learnt is the prior of the next execution ([`super::Learned`]).
 
-/// The thresholds, as rows of chunks of 2048.
+/// The thresholds, in rows, for chunks of 2048.
 pub(crate) const ARMS: [usize; 9] = [0, 32, 64, 128, 256, 384, 512, 768, 1024];
-/// So often each arm is taken before any is preferred.
+/// The number of trials of each arm before any arm is preferred.
 const TRIALS: u64 = 8;
-/// Rewards that the mean is of.
+/// The number of last rewards in the mean.
 const REMEMBERED: usize = 16;
-/// Selections after which means are compared with those before.
+/// The number of selections between comparisons of the means.
 const PERIOD: u64 = 1024;
-/// A mean that has changed by this factor is an anomaly.
+/// The factor by which a mean must change to be an anomaly.
 const ANOMALY: f64 = 2.0;
 
 /// What is known of an arm.
@@ -28,9 +28,9 @@ const ANOMALY: f64 = 2.0;
 struct Arm {
     /// The last rewards, rows by nanosecond, the oldest of which is overwritten next.
     rewards: [f64; REMEMBERED],
-    /// Rewards so far.
+    /// The number of rewards so far.
     rewarded: u64,
-    /// How often it was selected.
+    /// The number of times that it was selected.
     selected: u64,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Learner {
 }
 
 impl Learner {
-    /// The arm to be tried next.
+    /// The arm to try next.
     pub(crate) fn select(&mut self) -> usize {
         let least = (0..ARMS.len()).min_by_key(|&arm| self.arms[arm].selected).expect("there are arms");
         let arm = match self.arms[least].selected < TRIALS {
@@ -105,7 +105,7 @@ impl Learner {
         (0..ARMS.len()).max_by(|&a, &b| bounds[a].total_cmp(&bounds[b])).expect("there are arms")
     }
 
-    /// Forgets everything if a mean is not what it was.
+    /// Forgets everything if a mean has changed too much.
     fn compare(&mut self) {
         let means = std::array::from_fn(|arm| self.arms[arm].means().0);
         let has_changed = |(now, before): (&f64, &f64)| {
@@ -127,7 +127,7 @@ impl Learner {
 mod tests {
     use super::*;
 
-    /// A number from 0 to 1.
+    /// A random number from 0 to 1.
     fn random(state: &mut u64) -> f64 {
         *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (*state >> 40) as f64 / (1u64 << 24) as f64
@@ -153,7 +153,7 @@ mod tests {
             let taken = shares(&mut Learner::default(), 4000, 2000, mean);
             let most = (0..9).max_by(|&a, &b| taken[a].total_cmp(&taken[b])).expect("nine");
             assert_eq!(most, best, "{taken:?}");
-            // What is lost is what the second best loses, and that seldom.
+            // The loss is that of the second best arm, and rare.
             let mean: f64 = (0..9).map(|arm| taken[arm] * mean(arm)).sum();
             assert!(mean > 0.55, "{mean}");
         }

@@ -1,4 +1,4 @@
-//! Which chunks are small: the thresholds of the strategies (section 3.4 of the paper).
+//! Policies: which chunks are small, by the thresholds of the strategies (section 3.4 of the paper).
 //!
 //! | strategy | chunks that are copied |
 //! |---|---|
@@ -17,15 +17,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The threshold of binary compaction is this part of a full chunk.
+/// The threshold of binary compaction as a share of a full chunk, as a divisor.
 const SMALL_PART: usize = 16;
-/// Dynamic compaction computes its threshold anew after so many chunks.
+/// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
-/// Nothing is learned of fewer chunks than that: each threshold is to be tried eight times, some of them over
-/// dozens of chunks.
+/// The least number of chunks to learn from: each threshold is tried eight times, some of them over dozens of
+/// chunks.
 const CHUNKS_TO_LEARN: f64 = 1024.0;
 
-/// How all workers decide.
+/// The policy of all workers.
 pub(super) enum Policy {
     /// By a fixed threshold.
     Fixed { name: &'static str, threshold: usize },
@@ -54,10 +54,10 @@ impl Model {
 
 /// One worker's thresholds.
 pub(super) trait Thresholds: Send {
-    /// The threshold for a chunk of `rows` rows, which comes now.
+    /// The threshold for a chunk of `rows` rows, which is about to come.
     fn before(&mut self, rows: usize) -> usize;
 
-    /// The chunk has been copied or passed on; `is_empty`: nothing is held back.
+    /// Called when the chunk has been copied or passed on; `is_empty`: nothing is held back.
     fn after(&mut self, rows: usize, is_empty: bool) {
         let _ = (rows, is_empty);
     }
@@ -76,7 +76,7 @@ impl Policy {
                 let Standing { costs, operators, .. } = *standing;
                 Policy::Dynamic { costs, operators, chunk_rows, last: Arc::default() }
             }
-            // Chunks that are smaller than usual are for tests, which have few of them.
+            // Chunks smaller than usual are for tests, which have few of them.
             Compaction::Learning | Compaction::Smart
                 if standing.chunks < CHUNKS_TO_LEARN && chunk_rows == CHUNK_ROWS =>
             {
@@ -147,8 +147,8 @@ impl Thresholds for Fixed {
     }
 }
 
-/// The mean size of the chunks says how far the operators below cut them; those behind are taken to do the
-/// same, and to give as many rows as they take.
+/// The mean size of the chunks tells how far the operators below cut them; those after the compaction are
+/// assumed to do the same, and to output as many rows as they take.
 struct Dynamic {
     costs: ChunkCosts,
     operators: usize,
@@ -183,7 +183,8 @@ struct Trying {
 struct Trial {
     arm: usize,
     began: Instant,
-    /// Nanoseconds in the chunks so far: what is between them is not the pipeline's behind.
+    /// Nanoseconds spent on the chunks so far; the time between them is not spent in the operators after the
+    /// compaction.
     nanoseconds: u64,
     rows: u64,
 }

@@ -1,8 +1,8 @@
-//! The probe side of a join: a streaming operator that finds, for each chunk, the pairs of rows that match.
+//! The probe side of a join: a streaming operator that finds the pairs of matching rows for each chunk.
 //!
 //! For one chunk: keys → first candidates → (compare keys → residual conditions → account for the matches →
-//! next candidates) until there are none → rows without match. Pairs wait in `out` until they fill a chunk or
-//! the input chunk ends, since they refer to it.
+//! next candidates) until there are none → rows without a match. Pairs wait in `out` until they fill a chunk
+//! or the input chunk ends, since they refer to it.
 
 use super::table::{Cursor, Pairs, ProbeKeys};
 use super::unmatched::gather;
@@ -28,9 +28,9 @@ pub(crate) struct Probe {
     pub bounds: Option<Computed>,
     /// Conditions on pairs.
     pub residual: Option<Residual>,
-    /// Columns of the probe side that come out of pairs.
+    /// Columns of the probe side that are output for pairs.
     pub probe_columns: Vec<usize>,
-    /// Columns of the kept rows that come out of pairs, after those.
+    /// Columns of the kept rows that are output for pairs, after those.
     pub build_columns: Vec<usize>,
     /// Where the build side is.
     pub built: BuiltSlot,
@@ -62,7 +62,7 @@ impl OperatorFactory for Probe {
 }
 
 impl Probe {
-    /// One worker's instance, which also takes a build side block by block.
+    /// One worker's instance, which also processes a build side block by block.
     pub(crate) fn block_worker(&self) -> Result<Worker> {
         let built =
             self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
@@ -97,10 +97,10 @@ fn column_type(rows: &Materialized, column: usize) -> PhysicalType {
     rows.columns()[column].physical
 }
 
-/// What is known of a probe row.
+/// States of a probe row.
 const UNMATCHED: u8 = 0;
 const MATCHED: u8 = 1;
-/// A probe row without a match, but with a comparison with a NULL.
+/// The row has no match, but a comparison with a NULL.
 const UNKNOWN: u8 = 2;
 
 /// See [`Probe::block_worker`].
@@ -141,9 +141,9 @@ impl Operator for Worker {
 }
 
 impl Worker {
-    /// Probes one of several blocks of build rows. `states` has what earlier blocks found for these rows, 0
-    /// before the first block, and is updated. Rows whose output depends on their state are pushed with the
-    /// last block.
+    /// Probes one of several blocks of build rows. `states` has what earlier blocks found for these rows,
+    /// zeros before the first block, and is updated. Rows whose output depends on their state are pushed with
+    /// the last block.
     pub(crate) fn push_block(
         &mut self,
         chunk: &mut Chunk,
@@ -204,7 +204,7 @@ impl Worker {
                 self.untested.clear();
                 break;
             }
-            // Without logical compaction, each step of the chains gives a chunk.
+            // Without logical compaction, each step along the chains yields a chunk.
             let at_once = !self.join.context.settings.compaction.is_logical();
             if self.join.shape.gives_pairs()
                 && (at_once || self.out.len() >= self.join.context.settings.chunk_rows)
@@ -213,7 +213,7 @@ impl Worker {
                 return Ok(Flow::Stop);
             }
             built.table.next(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
-            // With long chains and large cross products, the statement must be stoppable within a chunk.
+            // Long chains and large cross products must be cancellable within a chunk.
             self.join.context.check()?;
         }
         std::mem::swap(&mut self.hits, &mut self.untested);
@@ -309,8 +309,8 @@ impl Worker {
         Ok(if *unmatched == 0 { Flow::Stop } else { Flow::Continue })
     }
 
-    /// Sets rows to UNKNOWN that have no match but might have one if a NULL were known. Candidates are all
-    /// build rows for a row with a NULL key, and the build rows with a NULL key for the others.
+    /// Sets the state UNKNOWN for rows that have no match but might have one if a NULL were known. For a row
+    /// with a NULL key, candidates are all build rows; for other rows, the build rows with a NULL key.
     fn find_unknown(&mut self, built: &Built, chunk: &Chunk) -> Result<()> {
         let simple = self.residual.is_none() && self.join.null_equals_null.len() == 1;
         let mut all_ids: Option<Vec<u32>> = None;
@@ -366,7 +366,7 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Pushes the rows that their state asks for.
+    /// Pushes the rows whose state says so.
     fn finish_rows(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
         let wanted = match self.join.shape.probe {
             ProbeOutput::Matched => MATCHED,
@@ -409,8 +409,8 @@ impl Worker {
     }
 }
 
-/// True if some pair of `row` and one of `ids` satisfies the residual and has in each key equal values or a
-/// NULL.
+/// True if a pair of `row` and one of `ids` satisfies the residual conditions and in each key has equal
+/// values or a NULL.
 #[allow(clippy::too_many_arguments)]
 fn maybe_matches(
     keys: &ProbeKeys,
@@ -471,7 +471,7 @@ impl ResidualWorker {
 
 /// True if `rows` are 0, 1, 2, ….
 ///
-/// PERF: compares all of them in vector code, unless the ends differ; a loop that stops at the first
+/// PERF: compares all of them in vector code, unless the last one differs; a loop that stops at the first
 /// difference takes as long as the lookup in a small bitmap.
 fn are_in_order(rows: &[u16]) -> bool {
     let ends_elsewhere = rows.last().is_some_and(|&last| last as usize != rows.len() - 1);
@@ -479,14 +479,14 @@ fn are_in_order(rows: &[u16]) -> bool {
         && widest(|| rows.iter().zip(0u16..).fold(0, |differing, (&row, i)| differing | (row ^ i)) == 0)
 }
 
-/// Makes chunks of pairs: columns of the probe chunk under a composed selection, columns of the kept rows
-/// gathered.
+/// Makes chunks of pairs: the probe chunk's columns under a composed selection, and gathered columns of the
+/// kept rows.
 struct Composer {
     probe_columns: Vec<usize>,
     build_columns: Vec<usize>,
     vectors: Vec<Vector>,
     spares: Vec<Arc<Buffer>>,
-    /// For each group of the probe chunk, the output's group.
+    /// For each column group of the probe chunk, the group of the output.
     groups: Vec<Option<usize>>,
     output: Chunk,
 }
@@ -518,7 +518,7 @@ impl Composer {
             let group = *slot.get_or_insert_with(|| output.push_group(chunk.groups()[column.group].clone()));
             output.push_column(column.vector.clone(), group);
         }
-        // Each row has exactly one match, as with a foreign key: there is nothing to compose.
+        // Each row has exactly one match, as with a foreign key: no selection is composed.
         if !(rows.len() == chunk.len() && are_in_order(rows)) {
             output.select(rows, &mut self.spares);
         }
