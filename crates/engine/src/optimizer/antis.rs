@@ -7,36 +7,79 @@
 //! In a pair, a key is not NULL, so the condition holds of rows without a partner alone. An anti join keeps no
 //! columns of `b`, stops at the first match, and gives `b` a say in which rows of `a` are read (TPC-DS Q78).
 
-use crate::plan::tree::{columns_of, filter, rewrite_up};
+use crate::plan::tree::{columns_of, filter, for_each_expr, substitute, take};
 use crate::plan::{Columns, Filter, Join, JoinKind, Node, Plan, Project};
 use entasis_vector::expr::Expr;
-use entasis_vector::{Result, Value};
+use entasis_vector::{ColumnId, Result, Value};
+use std::collections::HashMap;
 
 /// Makes anti joins in the whole plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
-    let columns = &plan.columns;
-    rewrite_up(&mut plan.root, &mut |node| match node {
-        Node::Filter(filter) => without_partner(filter, columns),
-        other => other,
-    });
+    let mut renamed = Renamed::new();
+    rewrite(&mut plan.root, &mut plan.columns, &mut renamed);
+    plan.output.iter_mut().for_each(|output| exchange(&mut output.column, &renamed));
     Ok(())
 }
 
-fn without_partner(Filter { input, mut predicates }: Filter, columns: &Columns) -> Node {
-    match *input {
-        Node::Join(join) if join.kind == JoinKind::Left => {
-            let before = predicates.len();
-            predicates.retain(|predicate| !is_null_key(predicate, &join));
-            if predicates.len() == before {
-                return Node::Filter(Filter { input: Box::new(Node::Join(join)), predicates });
-            }
-            let null = |id| (id, Expr::literal(Value::Null, columns.ty(id)));
-            let nulls = columns_of(&join.right).iter().map(null).collect();
-            let join = Node::Join(Join { kind: JoinKind::Anti, ..join });
-            filter(Node::Project(Project { input: Box::new(join), exprs: nulls }), predicates)
-        }
-        input => Node::Filter(Filter { input: Box::new(input), predicates }),
+/// Columns of right sides, and those that are NULL in their place above the anti join.
+type Renamed = HashMap<ColumnId, ColumnId>;
+
+/// Makes anti joins in `node`. Adds to `renamed` what is called otherwise above it.
+fn rewrite(node: &mut Node, columns: &mut Columns, renamed: &mut Renamed) {
+    let mut below = Renamed::new();
+    node.children_mut().into_iter().for_each(|child| rewrite(child, columns, &mut below));
+    if !below.is_empty() {
+        rename(node, &below, columns);
     }
+    if let Node::Filter(filter) = node
+        && let Node::Join(join) = &*filter.input
+        && join.kind == JoinKind::Left
+        && filter.predicates.iter().any(|predicate| is_null_key(predicate, join))
+    {
+        let mut nulls = Vec::new();
+        for id in columns_of(&join.right).iter() {
+            let column = columns.get(id).clone();
+            let null = columns.add(column.name, column.ty, true);
+            nulls.push((null, Expr::literal(Value::Null, column.ty)));
+            below.values_mut().filter(|new| **new == id).for_each(|new| *new = null);
+            below.insert(id, null);
+        }
+        *node = without_partner(take(node), nulls, columns, &below);
+    }
+    renamed.extend(below);
+}
+
+/// The filter `node` over a left join as a filter over an anti join.
+fn without_partner(node: Node, nulls: Vec<(ColumnId, Expr)>, columns: &Columns, renamed: &Renamed) -> Node {
+    let Node::Filter(Filter { input, mut predicates }) = node else { return node };
+    let Node::Join(join) = *input else { return filter(*input, predicates) };
+    predicates.retain(|predicate| !is_null_key(predicate, &join));
+    let join = Node::Join(Join { kind: JoinKind::Anti, ..join });
+    let mut above = filter(Node::Project(Project { input: Box::new(join), exprs: nulls }), predicates);
+    if let Node::Filter(_) = above {
+        rename(&mut above, renamed, columns);
+    }
+    above
+}
+
+/// Renames the columns that `node` itself reads.
+fn rename(node: &mut Node, renamed: &Renamed, columns: &Columns) {
+    let with = renamed.iter().map(|(old, new)| (*old, columns.expr(*new))).collect();
+    for_each_expr(node, &mut |expr, _| {
+        let taken = std::mem::replace(expr, Expr::boolean(true));
+        *expr = substitute(taken, &with);
+    });
+    match node {
+        Node::Distinct(distinct) => distinct.keys.iter_mut().for_each(|id| exchange(id, renamed)),
+        Node::SetOperation(set) => {
+            set.inputs.iter_mut().flat_map(|(_, ids)| ids).for_each(|id| exchange(id, renamed));
+        }
+        _ => {}
+    }
+}
+
+fn exchange(id: &mut ColumnId, renamed: &Renamed) {
+    *id = renamed.get(id).copied().unwrap_or(*id);
 }
 
 /// True if `predicate` asks whether a key of the right side is NULL, which it is in no pair.
