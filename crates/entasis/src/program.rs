@@ -1,8 +1,8 @@
 //! The program of a keyed statement, which identifies a row by its unique layout key or adds one: what it
 //! does, not how.
 //!
-//! It is compiled for one state of the catalog. It computes nothing (checks, defaults, conversions), and
-//! looks at no other table than indexes of its own (no foreign keys). How it is run: `keyed`.
+//! It is compiled for one state of the catalog. It computes nothing (no checks, defaults, conversions), and
+//! reads no other table than its own indexes (no foreign keys). For how it runs, see `keyed`.
 
 use crate::search_path::SearchPath;
 use entasis_engine::relation::{ColumnDefault, OnCommit};
@@ -16,19 +16,19 @@ use std::sync::Arc;
 pub(crate) struct Program {
     /// The table.
     pub(crate) entry: Arc<TableEntry>,
-    /// By column of the layout key.
+    /// The value of each column of the layout key.
     pub(crate) key: Vec<Source>,
-    /// What is done.
+    /// What the program does to the row.
     pub(crate) action: Action,
-    /// The keys with indexes that the row is to be found in, before or after.
+    /// The keys whose indexes contain the row, before the statement or after it.
     pub(crate) indexed: Vec<IndexedKey>,
 }
 
 /// A key of a table that has an index.
 pub(crate) struct IndexedKey {
-    /// Which of the table's keys.
+    /// Its number among the table's keys.
     pub(crate) number: usize,
-    /// The columns of the table that a row of the index consists of.
+    /// The columns of the table that make up a row of the index.
     pub(crate) columns: Vec<usize>,
 }
 
@@ -40,24 +40,24 @@ pub(crate) struct Source {
     ty: DataType,
 }
 
-/// What a program does.
+/// What a program does to its row.
 pub(crate) enum Action {
     /// Reads columns of a row.
     Read {
-        /// Which.
+        /// The columns.
         columns: Vec<usize>,
-        /// The columns of the result.
+        /// The schema of the result.
         schema: Arc<Schema>,
     },
-    /// By column of the table; NULL where there is none.
+    /// Adds a row, with a value for each column of the table; NULL for columns without one.
     Insert(Vec<Option<Source>>),
-    /// Columns and their new values; whether the key changes.
+    /// Changes columns to new values; the flag says whether the key changes.
     Update(Vec<(usize, Source)>, bool),
     /// Removes a row.
     Delete,
 }
 
-/// The program for a keyed statement, if these names have one for it.
+/// The program for a keyed statement; `None` if it has none with these names.
 pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) -> Option<Program> {
     let entry = names.table(&path.find(names, &keyed.table))?.clone();
     let (schema, options) = (entry.table.schema().clone(), entry.table.options());
@@ -103,7 +103,7 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
         KeyedAction::Read(names) => {
             let named = names.iter().map(find).collect::<Option<Vec<_>>>()?;
             let columns = if names.is_empty() { (0..schema.len()).collect() } else { named };
-            // As the statement writes them.
+            // The name as the statement writes it.
             let field = |(at, &column): (usize, &usize)| match names.get(at) {
                 Some(name) => Field { name: name.as_str().into(), ..schema[column].clone() },
                 None => schema[column].clone(),
@@ -164,8 +164,8 @@ fn indexed(entry: &TableEntry, action: &Action) -> Vec<IndexedKey> {
     keys.filter(is_touched).collect()
 }
 
-/// A value as a column of type `to` has it, if no conversion is needed; `from`: the type that it was given
-/// with.
+/// A value in the representation of a column of type `to`, if no conversion is needed; `from` is the type
+/// with which it was given.
 fn fit<'a>(value: &'a Value, from: Option<DataType>, to: DataType) -> Option<Datum<'a>> {
     let fits = match value {
         Value::Null => true,
@@ -184,7 +184,7 @@ fn fit<'a>(value: &'a Value, from: Option<DataType>, to: DataType) -> Option<Dat
 }
 
 impl Source {
-    /// The value, if it fits as it is.
+    /// The value; `None` if it needs conversion.
     pub(crate) fn datum<'a>(&'a self, parameters: &'a [(Value, DataType)]) -> Option<Datum<'a>> {
         match &self.scalar {
             Scalar::Constant(value) => fit(value, None, self.ty),
@@ -197,7 +197,7 @@ impl Source {
 }
 
 impl Program {
-    /// Bytes of memory that a row may take which it writes, about.
+    /// Approximate bytes of memory of a row that it writes.
     pub(crate) fn bytes(&self, parameters: &[(Value, DataType)]) -> usize {
         let text = |value: &Value| match value {
             Value::Text(text) => text.len(),

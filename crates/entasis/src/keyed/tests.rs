@@ -1,4 +1,4 @@
-//! Keyed statements beside the same statements the long way: the same rows, errors and indexes.
+//! Compares keyed statements with the same statements run with a plan: the same rows, errors and indexes.
 
 use crate::{Config, Connection, DataType, Database, Value};
 
@@ -40,7 +40,7 @@ fn rows(connection: &Connection, sql: &str) -> Vec<Vec<String>> {
     rows.row_values().map(|row| row.iter().map(|value| format!("{value:?}")).collect()).collect()
 }
 
-/// Looks for the rows of each index by its columns, and compares with a scan.
+/// Looks up the rows of each index by its columns, and compares them with a scan.
 fn assert_indexes(connection: &Connection) {
     assert_eq!(rows(connection, "PRAGMA integrity_check").len(), 1, "nothing but ok");
 }
