@@ -4,7 +4,7 @@
 //! | written | means |
 //! |---|---|
 //! | `t` | a temporary object; else what the search path of the current database finds |
-//! | `x.t` | `t` in the schema `x` of the current database, if it exists; else in `main` of the database `x` |
+//! | `x.t` | `t` in the schema `x` of the current database, if it exists; else in the database `x` |
 //! | `x.y.t` | `t` in the schema `y` of the database `x` |
 //!
 //! Temporary objects are in the database for which the connection was made. Names arrive in lower case.

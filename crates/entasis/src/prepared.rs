@@ -3,7 +3,7 @@
 //! | statement | what is kept | valid for |
 //! |---|---|---|
 //! | names rows by their key | its program ([`crate::program`]) | one state of the catalog |
-//! | a query that has run before | its template ([`crate::template`]) | that, and one list of parameter types |
+//! | a query that has run before | its template ([`crate::template`]) | that, and its parameters' types |
 //! | any other | its syntax tree | ever |
 //!
 //! The same is kept for named statements (`PREPARE`).

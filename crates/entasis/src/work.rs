@@ -3,7 +3,7 @@
 //!
 //! | | a [`Work`] begins with | and ends with |
 //! |---|---|---|
-//! | a statement by itself that writes rows of a table | the table's turn | [`Work::commit`], without conflict |
+//! | a statement by itself that writes rows | the table's turn | [`Work::commit`], without conflict |
 //! | any other statement by itself | tables as of when each is first named | [`Work::commit`] |
 //! | a transaction | all tables as of one moment | [`Work::commit`]; the first to commit wins |
 //!

@@ -101,8 +101,10 @@ pub(crate) fn rows_to_change<'a>(
     Ok(rows)
 }
 
-/// Keeps the first of rows to add that share key `number`, one of the keys in the statement's `ON CONFLICT`;
-/// or refuses the others.
+/// Keeps the first of rows to add that share key `number`, one of the keys in the statement's `ON CONFLICT`.
+///
+/// # Errors
+/// Constraint, if there are such rows and the statement does not skip them; interrupted.
 fn refuse_equal(
     change: &Change,
     entry: &TableEntry,
