@@ -592,7 +592,8 @@ pub(super) fn cast_null(expr: Expr, ty: DataType) -> Expr {
     if expr.ty() == DataType::Null && ty != DataType::Null { fold::cast_expr(expr, ty, false) } else { expr }
 }
 
-/// Both operands in one type, where the binder left them apart: bare NULLs, and exact numbers of two scales.
+/// Both operands in one type, for those that the binder left different: untyped NULLs, and exact numbers of
+/// two scales.
 pub(super) fn same_type(left: Expr, right: Expr) -> (Expr, Expr) {
     let (l, r) = (left.ty(), right.ty());
     if l == r {
@@ -623,13 +624,13 @@ fn is_null(expr: Expr) -> Expr {
     }
 }
 
-/// A conjunction that is false if a part is.
+/// The conjunction of conditions, folded to FALSE if one of them is FALSE.
 fn conjunction(parts: Vec<Expr>) -> Expr {
     let is_false = |part: &Expr| matches!(part, Expr::Literal { value: Value::Boolean(false), .. });
     if parts.iter().any(is_false) { Expr::boolean(false) } else { Expr::and(parts) }
 }
 
-/// CASE with all results in one type.
+/// A CASE with all results in one type.
 fn case_of(branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     let results = branches.iter().map(|(_, result)| result).chain(otherwise.as_ref());
     let ty = results.map(Expr::ty).find(|ty| *ty != DataType::Null).unwrap_or(DataType::Null);
@@ -641,7 +642,7 @@ fn case_of(branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     Expr::Case { branches, otherwise, ty }
 }
 
-/// `input IN (values)`, before a cast of the input where all values allow it.
+/// `input IN (values)`, with the comparison made before a cast of the input if all values allow that.
 fn in_values(input: Expr, values: Vec<Value>) -> Expr {
     if let Expr::Cast { input: inner, ty, lenient: false } = &input
         && fold::is_embedding(inner.ty(), *ty)

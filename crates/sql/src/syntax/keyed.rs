@@ -1,5 +1,5 @@
-//! Statements that name rows by values of their columns and do nothing else: what applications do most, and
-//! what is worth running without binding, plan and pipelines.
+//! Statements that only name rows by values of their columns: the most frequent statements of applications,
+//! which are worth running without binding, plan and pipelines.
 //!
 //! ```text
 //! SELECT columns | * FROM t WHERE a = x [AND b = y …]
@@ -7,10 +7,10 @@
 //! UPDATE t SET a = x [, …] WHERE b = y [AND …]
 //! DELETE FROM t WHERE a = x [AND …]
 //! ```
-//! where x and y are parameters or constants. This says only what the text says. Whether the columns are a
-//! key, and whether the table needs more than that (checks, defaults), is for those who know the table.
-//! Everything else is `None`: it goes the long way, and so does what has an error, because there it is told
-//! best.
+//! where x and y are parameters or constants. Only the text is considered here. Whether the columns are a
+//! key, and whether the table needs more than that (checks, defaults), is decided where the table is known.
+//! All other statements are `None` and run with a plan, and so do erroneous ones, which get better messages
+//! there.
 
 use super::object_name::WrittenName;
 use super::parse::parse;
@@ -27,18 +27,18 @@ use std::sync::LazyLock;
 pub struct Keyed {
     /// The table.
     pub table: WrittenName,
-    /// Columns and the values that the rows have there; all different. Empty for an insert.
+    /// Columns, all different, and the values that the rows have in them. Empty for an insert.
     pub key: Vec<(String, Scalar)>,
-    /// What is done with the rows.
+    /// The action on the rows.
     pub action: KeyedAction,
 }
 
-/// What a [`Keyed`] does with its rows. Names of columns are as written.
+/// The action of a [`Keyed`] on its rows. Names of columns are as written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyedAction {
-    /// Reads columns; all, if there are no names.
+    /// Reads columns; all of them if there are no names.
     Read(Vec<String>),
-    /// Adds a row: the columns, all if there are no names, and their values.
+    /// Adds a row: its columns, all of them if there are no names, and their values.
     Insert(Vec<String>, Vec<Scalar>),
     /// Sets columns.
     Update(Vec<(String, Scalar)>),
@@ -49,13 +49,13 @@ pub enum KeyedAction {
 /// A value in the statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
-    /// The parameter with this index, from 0.
+    /// The parameter with this index, counted from 0.
     Parameter(usize),
     /// A constant: NULL, a boolean, an integer or a text.
     Constant(Value),
 }
 
-/// The plainest statement of each kind, to compare with.
+/// The plainest statement of each kind, for comparison.
 static PLAIN: LazyLock<[ast::Statement; 4]> = LazyLock::new(|| {
     ["SELECT 1 FROM t", "INSERT INTO t VALUES (1)", "UPDATE t SET a = 1", "DELETE FROM t"].map(|sql| {
         match parse(sql).expect("a constant").pop().expect("one").ast {
@@ -66,7 +66,7 @@ static PLAIN: LazyLock<[ast::Statement; 4]> = LazyLock::new(|| {
 });
 
 impl Parsed {
-    /// What it says, if it only names rows by values of their columns.
+    /// The statement in keyed form, if it only names rows by values of their columns.
     pub fn keyed(&self) -> Option<Keyed> {
         let Ast::Sql(statement) = &self.ast else { return None };
         match &**statement {
