@@ -9,6 +9,7 @@
 //! arriving.
 
 use crate::random::Random;
+use entasis_engine::cost::Costs;
 use entasis_engine::exec::{Behind, ChunkCosts};
 
 const FULL: usize = 2048;
@@ -21,8 +22,10 @@ const STRATEGIES: [&str; 5] = ["none", "full", "binary", "dynamic", "sort"];
 pub fn run() {
     let paper = ChunkCosts { copy_chunk: 250.0, copy_row: 40.0, chunk: 2400.0, row: 80.0 };
     let long = ChunkCosts { copy_row: 400.0, ..paper };
-    let own = ChunkCosts::of_row_bytes(32);
-    let long_own = ChunkCosts::of_row_bytes(600);
+    let measured = Costs::measure();
+    let own = ChunkCosts::of_rows(&measured, 4, 32);
+    let long_own = ChunkCosts::of_rows(&measured, 75, 600);
+    println!("C1 to C4 in nanoseconds: {paper:?} (the paper's), {own:?} (ours, rows of 4 columns)\n");
     for (title, costs) in [
         ("The paper's constants", paper),
         ("The paper's constants, long rows (C2 ten times as much)", long),

@@ -44,6 +44,14 @@ pub struct Costs {
     pub encode: f64,
     /// A value that is fetched from a tuple, in the nearest cache.
     pub field: f64,
+    /// A chunk in a probe, beside its rows: C3 of [`crate::exec::ChunkCosts`].
+    pub chunk: f64,
+    /// A row of a chunk in a probe with a small table: C4.
+    pub chunk_row: f64,
+    /// A column of a small chunk that is copied to a larger one, beside its rows: the larger part of C1.
+    pub copied_column: f64,
+    /// A byte of a row that is copied: C2 for each byte.
+    pub copied_byte: f64,
     /// An access in no order to memory of so many bytes; they ascend.
     pub access: Vec<(f64, f64)>,
 }
@@ -76,6 +84,10 @@ impl Default for Costs {
             fetch: 0.45,
             encode: 3.5,
             field: 2.5,
+            chunk: 1000.0,
+            chunk_row: 5.0,
+            copied_column: 40.0,
+            copied_byte: 0.1,
             access: vec![(MB, 0.7), (8.0 * MB, 2.4), (32.0 * MB, 3.8), (128.0 * MB, 4.6)],
         }
     }
@@ -150,6 +162,10 @@ impl Costs {
         each("join: value fetched", &mut self.fetch);
         each("join: value encoded", &mut self.encode);
         each("join: encoded value fetched", &mut self.field);
+        each("chunk: in a probe", &mut self.chunk);
+        each("chunk: row in a probe", &mut self.chunk_row);
+        each("chunk: column copied", &mut self.copied_column);
+        each("chunk: byte copied", &mut self.copied_byte);
         for (bytes, cost) in &mut self.access {
             each(&format!("access: {} MB", *bytes as u64 >> 20), cost);
         }

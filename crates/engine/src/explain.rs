@@ -9,6 +9,7 @@
 //!       Scan orders [o_orderkey, o_custkey] where (o_orderdate < DATE '1995-03-15')  ~7000 rows
 //!       …
 //! ```
+//! Relations that are computed by plans of their own, for several readers, stand below the tree.
 //!
 //! The lines come from [`crate::plan::display`]; here they are annotated with what is decided above the plan:
 //! the rows that are expected ([`crate::estimate`]), where a scan looks ([`crate::reach`]) and by what a join
@@ -19,7 +20,9 @@ use crate::estimate::estimate_rows;
 use crate::plan::display::{Names, Notes, SearchText};
 use crate::plan::{Columns, Node, Plan};
 use crate::reach;
+use crate::relation::Relation;
 use std::fmt;
+use std::sync::Arc;
 
 /// One line that says what `node` does, without its inputs.
 pub(crate) fn node_title(node: &Node, columns: &Columns) -> String {
@@ -28,8 +31,32 @@ pub(crate) fn node_title(node: &Node, columns: &Columns) -> String {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Names::of_plan(self);
-        let outputs: Vec<String> = self
+        write!(f, "{}", Tree(self))?;
+        let mut computed = Vec::new();
+        add_scanned(&self.root, &mut computed);
+        let mut next = 0;
+        while next < computed.len() {
+            let relation = computed[next].clone();
+            if let Some(text) = relation.plan_text() {
+                write!(f, "{}, computed once:", relation.name())?;
+                text.lines().try_for_each(|line| write!(f, "\n  {line}"))?;
+                writeln!(f)?;
+            }
+            relation.inputs().into_iter().for_each(|input| add_new(input, &mut computed));
+            next += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The nodes of a plan, without the plans of relations that it reads.
+pub(crate) struct Tree<'a>(pub &'a Plan);
+
+impl fmt::Display for Tree<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tree(plan) = self;
+        let names = Names::of_plan(plan);
+        let outputs: Vec<String> = plan
             .output
             .iter()
             .map(|output| {
@@ -38,7 +65,23 @@ impl fmt::Display for Plan {
             })
             .collect();
         writeln!(f, "Output {}", outputs.join(", "))?;
-        write_tree(f, &self.root, &self.columns, &names, 1)
+        write_tree(f, &plan.root, &plan.columns, &names, 1)
+    }
+}
+
+/// Adds the relations that `node` scans and that are no stored tables, each once.
+fn add_scanned(node: &Node, all: &mut Vec<Arc<dyn Relation>>) {
+    if let Node::Scan(scan) = node
+        && scan.relation.table().is_none()
+    {
+        add_new(scan.relation.clone(), all);
+    }
+    node.children().into_iter().for_each(|child| add_scanned(child, all));
+}
+
+fn add_new(relation: Arc<dyn Relation>, all: &mut Vec<Arc<dyn Relation>>) {
+    if !all.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&relation))) {
+        all.push(relation);
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! sync                                        locks and atomics
-//! memory  settings  cost                      plain figures: budgets, settings, costs of reading
+//! memory  settings  cost  learned             plain figures: budgets, settings, costs, what was learnt
 //! context                                     what a running statement carries
 //! relation                                    where rows come from
 //! plan                                        what is to be done, and its text
@@ -31,6 +31,7 @@ mod estimate;
 pub mod exec;
 mod explain;
 mod facts;
+mod learned;
 mod memory;
 pub mod optimizer;
 pub mod plan;

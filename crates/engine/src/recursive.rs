@@ -27,10 +27,10 @@ use crate::exec::group_table::GroupTable;
 use crate::exec::sink::ResultSink;
 use crate::exec::{Collector, ResultSet, execute};
 use crate::memory::Reservation;
-use crate::optimizer::optimize;
+use crate::optimizer::optimize_part;
 use crate::plan::Plan;
 use crate::relation::{Relation, ScanRequest, Source, Statistics};
-use crate::shared::scan_rows;
+use crate::shared::{add_scanned, scan_rows};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{ColumnId, DataType, Error, Result, Schema};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -151,8 +151,8 @@ impl Recursive {
             execute(plan, context, &collector)?;
             Ok(collector.into_chunks())
         };
-        let step = optimize(self.step.clone(), &context.settings)?;
-        let mut last = entries.put(run(&optimize(self.start.clone(), &context.settings)?)?, context)?;
+        let step = optimize_part(self.step.clone(), &context.settings)?;
+        let mut last = entries.put(run(&optimize_part(self.start.clone(), &context.settings)?)?, context)?;
         while last.rows > 0 {
             if let Some(all) = all {
                 all.set(Some(Arc::new(entries.entries(context)?)));
@@ -176,8 +176,8 @@ impl Recursive {
                 None => found,
             }))
         };
-        let step = optimize(self.step.clone(), &context.settings)?;
-        let mut last = round(&optimize(self.start.clone(), &context.settings)?, &mut seen)?;
+        let step = optimize_part(self.step.clone(), &context.settings)?;
+        let mut last = round(&optimize_part(self.start.clone(), &context.settings)?, &mut seen)?;
         // Rounds may have a row each, and chunks room for two thousand.
         let all = Collector::new(context, types.clone());
         let mut worker = all.worker()?;
@@ -204,6 +204,12 @@ impl Relation for Recursive {
 
     fn statistics(&self) -> Statistics {
         Statistics { rows: Some(self.estimate), columns: Vec::new() }
+    }
+
+    fn inputs(&self) -> Vec<Arc<dyn Relation>> {
+        let mut all = Vec::new();
+        [&self.start, &self.step].into_iter().for_each(|plan| add_scanned(&plan.root, &mut all));
+        all
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {

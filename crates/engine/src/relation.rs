@@ -60,6 +60,20 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn costs(&self) -> Arc<Costs> {
         Arc::default()
     }
+    /// A relation with the same schema that lacks what none of `readers` wants: columns that none reads, and
+    /// rows that satisfy the filters of none. `None` if nothing can be left out.
+    fn restricted(&self, readers: &[ScanRequest]) -> Option<Arc<dyn Relation>> {
+        let _ = readers;
+        None
+    }
+    /// The plan by which its rows are computed, as text; `None` if they are not.
+    fn plan_text(&self) -> Option<String> {
+        None
+    }
+    /// The relations that are read when this one is, but for stored tables.
+    fn inputs(&self) -> Vec<Arc<dyn Relation>> {
+        Vec::new()
+    }
     /// Starts a scan. Not called for relations with a [`Relation::table`].
     ///
     /// # Errors

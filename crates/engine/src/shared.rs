@@ -6,16 +6,24 @@
 //! relation, whose rows are collected in memory and counted there. They live as long as the plan that reads
 //! them, which is run once.
 //!
-//! Not done here: rows that do not fit into memory are not spilled, and unused columns are computed too.
+//! When all readers are known, the optimizer leaves out the columns that none of them reads and the rows that
+//! none of them wants ([`Relation::restricted`]); the rest goes on from there like the filters of any query.
+//!
+//! Not done here: rows that do not fit into memory are not spilled.
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
 use crate::exec::{Collector, ResultSet, execute};
-use crate::optimizer::optimize;
-use crate::plan::Plan;
+use crate::explain::Tree;
+use crate::optimizer::optimize_part;
+use crate::plan::tree::{filter, for_each_expr, may_fail, substitute};
+use crate::plan::{Node, Plan};
 use crate::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
+use crate::settings::Settings;
 use crate::sync::{AtomicUsize, Ordering};
-use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Result, Schema, Selection};
+use entasis_vector::expr::Expr;
+use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result, Schema, Selection};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The rows of a plan as a relation.
@@ -24,6 +32,9 @@ pub struct Shared {
     name: String,
     schema: Schema,
     plan: Plan,
+    /// By column of the schema, the number of the plan's output that it is; `None` for columns that no reader
+    /// wants.
+    outputs: Vec<Option<usize>>,
     /// Rows, an estimate: made once, since plans of shared rows ask for it again and again.
     estimate: u64,
     /// The rows, once they are there.
@@ -33,8 +44,30 @@ pub struct Shared {
 impl Shared {
     /// What `plan` gives, under this name; `schema` has a field for each of its outputs.
     pub fn new(name: String, schema: Schema, plan: Plan) -> Shared {
+        let outputs = (0..schema.len()).map(Some).collect();
+        Shared::with(name, schema, plan, outputs)
+    }
+
+    fn with(name: String, schema: Schema, plan: Plan, outputs: Vec<Option<usize>>) -> Shared {
         let estimate = estimate_rows(&plan.root, &plan.columns) as u64;
-        Shared { name, schema, plan, estimate, rows: Mutex::default() }
+        Shared { name, schema, plan, outputs, estimate, rows: Mutex::default() }
+    }
+
+    /// The condition that a row satisfies the filters of at least one reader, in columns of the plan; `None`
+    /// if a reader wants all rows.
+    fn wanted(&self, readers: &[ScanRequest]) -> Option<Expr> {
+        let of_reader = |reader: &ScanRequest| {
+            let of_column = |&(id, index): &(ColumnId, usize)| {
+                let output = self.plan.output[self.outputs[index]?].column;
+                Some((id, self.plan.columns.expr(output)))
+            };
+            let names: HashMap<ColumnId, Expr> = reader.columns.iter().filter_map(of_column).collect();
+            let safe = reader.filters.iter().filter(|filter| !filter.is_volatile() && !may_fail(filter));
+            let conditions: Vec<Expr> = safe.map(|filter| substitute(filter.clone(), &names)).collect();
+            (!conditions.is_empty()).then(|| Expr::and(conditions))
+        };
+        let mut all: Vec<Expr> = readers.iter().map(of_reader).collect::<Option<_>>()?;
+        Some(if all.len() == 1 { all.remove(0) } else { Expr::Or(all) })
     }
 
     fn rows(&self, context: &QueryContext) -> Result<Arc<ResultSet>> {
@@ -44,7 +77,7 @@ impl Shared {
         }
         // Progress is that of the whole statement.
         let context = QueryContext { progress: Arc::default(), ..context.clone() };
-        let plan = optimize(self.plan.clone(), &context.settings)?;
+        let plan = optimize_part(self.plan.clone(), &context.settings)?;
         let types: Vec<DataType> = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect();
         let collector = Collector::new(&context, types);
         execute(&plan, &context, &collector)?;
@@ -65,9 +98,66 @@ impl Relation for Shared {
         Statistics { rows: Some(self.estimate), columns: Vec::new() }
     }
 
-    fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
-        Ok(scan_rows(self.rows(context)?, request, context))
+    fn restricted(&self, readers: &[ScanRequest]) -> Option<Arc<dyn Relation>> {
+        let mut plan = self.plan.clone();
+        // Who counts calls of nextval() or draws numbers sees how many rows there are.
+        if is_volatile(&mut plan.root) {
+            return None;
+        }
+        let wanted = self.wanted(readers);
+        let mut outputs = vec![None; self.outputs.len()];
+        let mut kept = Vec::new();
+        for (column, output) in self.outputs.iter().enumerate() {
+            let is_read =
+                readers.iter().any(|reader| reader.columns.iter().any(|(_, index)| *index == column));
+            // Rows without columns are counted by the first.
+            if is_read || (column == 0 && readers.iter().all(|reader| reader.columns.is_empty())) {
+                outputs[column] = output.map(|_| kept.len());
+                kept.extend(output.map(|output| plan.output[output].clone()));
+            }
+        }
+        if wanted.is_none() && kept.len() == plan.output.len() {
+            return None;
+        }
+        plan.output = kept;
+        plan.root = filter(plan.root, wanted.into_iter().collect());
+        Some(Arc::new(Shared::with(self.name.clone(), self.schema.clone(), plan, outputs)))
     }
+
+    fn plan_text(&self) -> Option<String> {
+        optimize_part(self.plan.clone(), &Settings::default()).ok().map(|plan| Tree(&plan).to_string())
+    }
+
+    fn inputs(&self) -> Vec<Arc<dyn Relation>> {
+        let mut all = Vec::new();
+        add_scanned(&self.plan.root, &mut all);
+        all
+    }
+
+    fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
+        let output = |&(_, index): &(ColumnId, usize)| {
+            self.outputs[index]
+                .ok_or_else(|| Error::internal(format!("column {index} of {} was left out", self.name)))
+        };
+        let wanted = request.columns.iter().map(output).collect::<Result<_>>()?;
+        Ok(scan_of(self.rows(context)?, wanted, context))
+    }
+}
+
+/// Adds the relations that a plan scans, but for stored tables.
+pub(crate) fn add_scanned(node: &Node, all: &mut Vec<Arc<dyn Relation>>) {
+    if let Node::Scan(scan) = node
+        && scan.relation.table().is_none()
+    {
+        all.push(scan.relation.clone());
+    }
+    node.children().into_iter().for_each(|child| add_scanned(child, all));
+}
+
+fn is_volatile(root: &mut Node) -> bool {
+    let mut found = false;
+    for_each_expr(root, &mut |expr, _| found |= expr.is_volatile());
+    found || root.children_mut().into_iter().any(is_volatile)
 }
 
 /// A scan of rows that are there.
@@ -76,7 +166,11 @@ pub(crate) fn scan_rows(
     request: &ScanRequest,
     context: &QueryContext,
 ) -> Arc<dyn Source> {
-    let wanted = request.columns.iter().map(|(_, index)| *index).collect();
+    scan_of(rows, request.columns.iter().map(|(_, index)| *index).collect(), context)
+}
+
+/// A scan of these columns.
+fn scan_of(rows: Arc<ResultSet>, wanted: Arc<[usize]>, context: &QueryContext) -> Arc<dyn Source> {
     let chunk_rows = context.settings.chunk_rows.clamp(1, CHUNK_ROWS);
     Arc::new(SharedScan { rows, wanted, chunk_rows, next: Arc::default() })
 }

@@ -9,8 +9,9 @@
 //!
 //! The table must be in the current database, which is the session's home.
 //!
-//! Checks, foreign keys and values that must be converted are not supported. For these the answer is `None`,
-//! nothing has been changed, and the statement runs with a plan.
+//! Checks, foreign keys and values that must be converted are not supported; on tables with indexes, neither
+//! are sums, `ON CONFLICT` and `RETURNING`. In these cases the answer is `None`, nothing has been changed,
+//! and the statement runs with a plan.
 
 mod indexed;
 #[cfg(test)]
@@ -19,7 +20,7 @@ mod tests;
 use crate::constraints::keys::duplicate;
 use crate::constraints::row::judge_null;
 use crate::prepared::{Prepared, State};
-use crate::program::{Action, Program, Source, compile};
+use crate::program::{Action, NewValue, Program, Returning, Source, compile};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -157,31 +158,39 @@ impl Program {
     ) -> Result<Option<Rows>> {
         let changed = match &self.action {
             Action::Read { .. } => unreachable!("reads do not write"),
-            Action::Insert(sources) => {
+            Action::Insert(sources, set) => {
                 let Some(row) = self.row_to_add(sources, parameters)? else { return Ok(None) };
                 let options = self.entry.table.options();
                 let key: Vec<Datum<'_>> = options.layout_key.iter().map(|&column| row[column]).collect();
-                if options.is_distinct() && !key.iter().any(|datum| datum.is_null()) {
-                    self.refuse_taken(writer, &key, None)?;
+                let is_key = options.is_distinct() && !key.iter().any(|datum| datum.is_null());
+                match (set, is_key.then(|| writer.find(&key)).flatten()) {
+                    (_, None) => Some(writer.insert(&row)),
+                    (Some(set), Some(_)) if set.is_empty() => None,
+                    (Some(set), Some(taken)) => {
+                        let Some(changes) = new_values(set, writer, Some(taken), &row, parameters) else {
+                            return Ok(None);
+                        };
+                        for &(column, datum) in &changes {
+                            judge_null(&self.entry, column, datum)?;
+                        }
+                        Some(writer.update(taken, &changes))
+                    }
+                    (None, Some(_)) => return self.refuse_taken(writer, &key, None).map(|()| None),
                 }
-                writer.insert(&row);
-                1
             }
             Action::Delete => match writer.find(key) {
                 Some(row) => {
+                    let deleted = self.changed(writer, Some(row))?;
                     writer.delete(row);
-                    1
+                    return Ok(Some(deleted));
                 }
-                None => 0,
+                None => None,
             },
-            Action::Update(sources, moves) => {
-                let mut changes = Vec::with_capacity(sources.len());
-                for (column, source) in sources {
-                    let Some(datum) = source.datum(parameters) else { return Ok(None) };
-                    changes.push((*column, datum));
-                }
-                match writer.find(key) {
-                    None => 0,
+            Action::Update(set, moves) => {
+                let found = writer.find(key);
+                let Some(changes) = new_values(set, writer, found, &[], parameters) else { return Ok(None) };
+                match found {
+                    None => None,
                     Some(row) => {
                         for &(column, datum) in &changes {
                             judge_null(&self.entry, column, datum)?;
@@ -196,13 +205,25 @@ impl Program {
                             });
                             self.refuse_taken(writer, &new.collect::<Vec<_>>(), Some(row))?;
                         }
-                        writer.update(row, &changes);
-                        1
+                        Some(writer.update(row, &changes))
                     }
                 }
             }
         };
-        Ok(Some(Rows::changed_rows(changed)))
+        self.changed(writer, changed).map(Some)
+    }
+
+    /// The result of a change, which has written one row or none.
+    fn changed(&self, writer: &TableWriter<'_>, changed: Option<RowId>) -> Result<Rows> {
+        let count = u64::from(changed.is_some());
+        let Some(Returning { columns, schema }) = &self.returning else {
+            return Ok(Rows::changed_rows(count));
+        };
+        let mut datums = Vec::with_capacity(columns.len());
+        if let Some(changed) = changed {
+            writer.read(changed, columns, &mut datums);
+        }
+        Ok(row(schema, &datums)?.with_changed(count))
     }
 
     /// The row that an `INSERT` adds; `None`, if one of its values must be converted.
@@ -234,6 +255,22 @@ impl Program {
             _ => Ok(()),
         }
     }
+}
+
+/// Columns with their new values; `None` if a value needs conversion, or is out of range. `row` is the row
+/// that is changed, if there is one.
+fn new_values<'a>(
+    set: &'a [(usize, NewValue)],
+    writer: &TableWriter<'_>,
+    row: Option<RowId>,
+    excluded: &[Datum<'a>],
+    parameters: &'a [(Value, DataType)],
+) -> Option<Vec<(usize, Datum<'a>)>> {
+    let old = |column: usize| match writer.datum(row?, column) {
+        Datum::Integer(value) => Some(value),
+        _ => None,
+    };
+    set.iter().map(|(column, value)| Some((*column, value.datum(parameters, old, excluded)?))).collect()
 }
 
 /// A result of at most one row.

@@ -374,6 +374,7 @@ impl Session {
             settings: Arc::new(self.settings()),
             memory: self.own.shared.memory.clone(),
             temp: self.own.shared.temp.clone(),
+            learned: self.own.shared.learned.clone(),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
             pool: self.own.shared.workers.clone(),

@@ -88,10 +88,10 @@ fn to_arrow<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     package(result.py(), "pyarrow", "arrow")?.call_method1("table", (result,))
 }
 
-fn to_pandas<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
+fn to_pandas<'py>(py: Python<'py>, rows: &Rows, exact: bool) -> PyResult<Bound<'py, PyAny>> {
     package(py, "pandas", "df")?;
     package(py, "pyarrow", "df")?;
-    py.import("entasis._frames")?.call_method1("to_pandas", (frame_stream(py, rows)?,))
+    py.import("entasis._frames")?.call_method1("to_pandas", (frame_stream(py, rows)?, exact))
 }
 
 fn to_polars<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
@@ -242,9 +242,11 @@ impl Cursor {
         to_arrow(slf)
     }
 
-    /// Returns the whole result as a pandas data frame.
-    fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_pandas(py, &*self.rows()?)
+    /// Returns the whole result as a pandas data frame. Decimals become floats, or `decimal.Decimal` with
+    /// `exact=True`.
+    #[pyo3(signature = (*, exact=false))]
+    fn df<'py>(&self, py: Python<'py>, exact: bool) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(py, &*self.rows()?, exact)
     }
 
     /// Returns the whole result as a polars data frame.
@@ -396,9 +398,11 @@ impl Relation {
         to_arrow(slf)
     }
 
-    /// Returns the result as a pandas data frame.
-    fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_pandas(py, &self.rows)
+    /// Returns the result as a pandas data frame. Decimals become floats, or `decimal.Decimal` with
+    /// `exact=True`.
+    #[pyo3(signature = (*, exact=false))]
+    fn df<'py>(&self, py: Python<'py>, exact: bool) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(py, &self.rows, exact)
     }
 
     /// Returns the result as a polars data frame.

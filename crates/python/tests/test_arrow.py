@@ -216,6 +216,19 @@ def test_integers_with_null_stay_integers_in_pandas(con):
     assert con.sql("SELECT i FROM (VALUES (1.5::DOUBLE), (NULL)) v(i)").df()["i"].dtype == "float64"
 
 
+def test_decimals_are_floats_in_pandas_unless_they_are_to_be_exact(con):
+    relation = con.sql("SELECT * FROM (VALUES (1.25, 7::DECIMAL(38,0)), (NULL, NULL), (-0.05, 8)) v(d, whole)")
+    frame = relation.df()
+    assert frame["d"].dtype == "float64" and frame["d"].tolist()[::2] == [1.25, -0.05] and frame["d"].isna()[1]
+    assert frame["whole"].tolist()[::2] == [7, 8]
+    assert relation.df(exact=True)["d"].tolist() == [decimal.Decimal("1.25"), None, decimal.Decimal("-0.05")]
+    assert con.execute("SELECT 0.1 AS x, 0.2 AS x").df(exact=True).iloc[0].tolist() == [
+        decimal.Decimal("0.1"),
+        decimal.Decimal("0.2"),
+    ]
+    assert con.execute("SELECT 0.1 AS x, 0.2 AS x").df().iloc[0].tolist() == [0.1, 0.2]
+
+
 def test_intervals_in_data_frames(con):
     query = "SELECT * FROM (VALUES (1, INTERVAL '1 day 2 hours'), (2, NULL), (3, INTERVAL '1 month -1 second')) v(k, i)"
     relation = con.sql(query + " ORDER BY k")

@@ -57,7 +57,7 @@ pub use statements::{
 };
 pub use syntax::commands::quoted;
 pub use syntax::complete::is_complete;
-pub use syntax::keyed::{Keyed, KeyedAction, Scalar};
+pub use syntax::keyed::{Assigned, Keyed, KeyedAction, OnConflict, Scalar};
 pub use syntax::object_name::WrittenName;
 pub use syntax::on_deep_stack;
 pub use syntax::parse::parse;

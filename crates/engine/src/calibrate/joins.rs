@@ -22,7 +22,7 @@ use entasis_vector::{DataType, Error, Result, Schema, Vector};
 use std::sync::Arc;
 
 /// Rows of a small build side and of a large one.
-const FEW: usize = 1 << 10;
+pub(super) const FEW: usize = 1 << 10;
 const MANY: usize = 4 * ROWS;
 /// Columns beside the key.
 const PAYLOAD: usize = 8;
@@ -48,50 +48,76 @@ pub(super) fn measure(costs: &mut Costs) {
 
 /// Nanoseconds of a join that keeps `build`, of which so many columns beside the key are read above.
 fn run(probe: &Arc<Stored>, build: &Arc<Stored>, payload: usize, temp_compression: TempCompression) -> f64 {
-    let mut columns = Columns::default();
-    let mut scan = |relation: &Arc<Stored>, count: usize| {
-        let columns = (0..count).map(|index| (columns.add("", DataType::Int64, false), index)).collect();
-        Scan { relation: relation.clone(), columns, filters: Vec::new() }
-    };
-    let (left, right) = (scan(probe, 1), scan(build, 1 + payload));
-    let [left_key, right_key] = [&left, &right].map(|scan| columns.expr(scan.columns[0].0));
-    let read: Vec<_> = right.columns[1..].iter().map(|(id, _)| columns.expr(*id)).collect();
-    let join = Node::Join(Join {
-        left: Box::new(Node::Scan(left)),
-        right: Box::new(Node::Scan(right)),
-        // It keeps its right side, whatever is known of costs.
-        kind: JoinKind::Single,
-        on: vec![JoinKey { left: left_key, right: right_key, null_equals_null: false }],
-        residual: Vec::new(),
-    });
-    let call = |function, args| AggregateCall {
-        function,
-        args,
-        distinct: false,
-        filter: None,
-        order_by: Vec::new(),
-        ty: DataType::Int64,
-    };
-    let calls = read.into_iter().map(|column| call(AggregateFunction::Max, vec![column]));
-    let calls = calls.chain([call(AggregateFunction::CountStar, Vec::new())]);
-    let aggregates: Vec<_> = calls.map(|call| (columns.add("", DataType::Int64, true), call)).collect();
-    let output = aggregates.iter().map(|(id, _)| Output { name: String::new(), column: *id }).collect();
-    let root = Node::Aggregate(Aggregate { input: Box::new(join), groups: Vec::new(), aggregates });
-    let plan = Plan { root, columns, output };
-
     let settings = Settings { threads: 1, temp_compression, ..Settings::default() };
-    let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
-    let types = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect::<Vec<_>>();
-    fastest(3, || {
-        let collector = Collector::new(&context, types.clone());
-        execute(&plan, &context, &collector).expect("nothing in it can fail");
-        assert_eq!(collector.into_chunks().rows, 1, "an aggregation without groups");
-    })
+    Probing { probe, build: Some(build), payload }.run(settings)
+}
+
+/// An aggregation over a join of two tables by their first columns, or over the first of them alone.
+pub(super) struct Probing<'a> {
+    pub(super) probe: &'a Arc<Stored>,
+    pub(super) build: Option<&'a Arc<Stored>>,
+    /// Columns of `build` beside the key that are read above the join.
+    pub(super) payload: usize,
+}
+
+impl Probing<'_> {
+    fn plan(&self) -> Plan {
+        let mut columns = Columns::default();
+        let mut scan = |relation: &Arc<Stored>, count: usize| {
+            let columns = (0..count).map(|index| (columns.add("", DataType::Int64, false), index)).collect();
+            Scan { relation: relation.clone(), columns, filters: Vec::new() }
+        };
+        let probe = scan(self.probe, 1);
+        let build = self.build.map(|build| scan(build, 1 + self.payload));
+        let probe_key = columns.expr(probe.columns[0].0);
+        let (input, read) = match build {
+            None => (Node::Scan(probe), vec![probe_key]),
+            Some(build) => {
+                let build_key = columns.expr(build.columns[0].0);
+                let read = build.columns[1..].iter().map(|(id, _)| columns.expr(*id)).collect();
+                let join = Node::Join(Join {
+                    left: Box::new(Node::Scan(probe)),
+                    right: Box::new(Node::Scan(build)),
+                    // It keeps its right side, whatever is known of costs.
+                    kind: JoinKind::Single,
+                    on: vec![JoinKey { left: probe_key, right: build_key, null_equals_null: false }],
+                    residual: Vec::new(),
+                });
+                (join, read)
+            }
+        };
+        let call = |function, args| AggregateCall {
+            function,
+            args,
+            distinct: false,
+            filter: None,
+            order_by: Vec::new(),
+            ty: DataType::Int64,
+        };
+        let calls = read.into_iter().map(|column| call(AggregateFunction::Max, vec![column]));
+        let calls = calls.chain([call(AggregateFunction::CountStar, Vec::new())]);
+        let aggregates: Vec<_> = calls.map(|call| (columns.add("", DataType::Int64, true), call)).collect();
+        let output = aggregates.iter().map(|(id, _)| Output { name: String::new(), column: *id }).collect();
+        let root = Node::Aggregate(Aggregate { input: Box::new(input), groups: Vec::new(), aggregates });
+        Plan { root, columns, output }
+    }
+
+    /// Nanoseconds that it takes.
+    pub(super) fn run(&self, settings: Settings) -> f64 {
+        let plan = self.plan();
+        let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+        let types = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect::<Vec<_>>();
+        fastest(3, || {
+            let collector = Collector::new(&context, types.clone());
+            execute(&plan, &context, &collector).expect("nothing in it can fail");
+            assert_eq!(collector.into_chunks().rows, 1, "an aggregation without groups");
+        })
+    }
 }
 
 /// A table of so many columns: a key, in turn each of the first `keys` numbers, a power of two,
 /// and numbers in no order.
-fn relation(rows: usize, columns: usize, keys: usize) -> Arc<Stored> {
+pub(super) fn relation(rows: usize, columns: usize, keys: usize) -> Arc<Stored> {
     let table = table(TableOptions::default(), &vec![DataType::Int64; columns], rows, |column, rows| {
         let value = |row: usize| match column {
             0 => (row * 7 % keys) as i64,
@@ -102,8 +128,9 @@ fn relation(rows: usize, columns: usize, keys: usize) -> Arc<Stored> {
     Arc::new(Stored(table.snapshot()))
 }
 
+/// A table in memory.
 #[derive(Debug)]
-struct Stored(TableSnapshot);
+pub(super) struct Stored(TableSnapshot);
 
 impl Relation for Stored {
     fn name(&self) -> &str {

@@ -1,10 +1,11 @@
-//! Calibration: measuring what reading and joining ([`joins`]) cost on this machine ([`crate::cost`]), in
+//! Calibration: measuring what reading, joining ([`joins`]) and chunks ([`chunks`]) cost on this machine ([`crate::cost`]), in
 //! half a second: small tables, one for each encoding, are looked through again and again. The fastest pass
 //! counts, as a machine has slow moments and no fast ones.
 //!
 //! A condition on integers is compared with the codes of blocks; of all others the values are decoded, which
 //! is what the machine for expressions begins with.
 
+mod chunks;
 mod joins;
 
 use crate::cost::Costs;
@@ -34,6 +35,7 @@ impl Costs {
         costs.value.iter_mut().for_each(|(name, cost)| *cost = value(name));
         costs.lookup = lookup();
         joins::measure(&mut costs);
+        chunks::measure(&mut costs);
         let numbers = vec![1u64; NUMBERS];
         costs.byte = byte(&numbers);
         costs.access = ACCESSED.iter().map(|&bytes| (bytes as f64, access(&numbers[..bytes / 8]))).collect();

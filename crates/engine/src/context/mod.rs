@@ -7,6 +7,7 @@ pub(crate) mod workers;
 pub use temp_space::TempSpace;
 pub use workers::WorkerPool;
 
+use crate::learned::Learned;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::Settings;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
@@ -28,6 +29,8 @@ pub struct QueryContext {
     pub cancel: CancelFlag,
     /// How far it is.
     pub progress: Arc<Progress>,
+    /// What earlier executions of plans have learnt, shared by all statements of a database.
+    pub learned: Arc<Learned>,
     /// Who helps the calling thread, shared by all statements of a database.
     pub pool: WorkerPool,
 }

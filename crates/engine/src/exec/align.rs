@@ -1,10 +1,9 @@
-//! Align: a stream's columns in another order, fewer or repeated, each in the physical type that is asked
-//! for.
+//! Align: a stream's columns in another order, fewer or repeated, each in the requested physical type.
 //!
-//! Order and physical types matter where streams meet (`UNION`), where an operator keeps all columns that it
-//! is given (a sort), and where a result leaves the engine. Only decimals change their physical type: one of
-//! 64 bits is widened to 128, and one of 128 bits whose type needs no more than 64 is narrowed. All else
-//! passes through with its selection.
+//! Order and physical types matter where streams meet (`UNION`), where an operator keeps all columns of its
+//! input (a sort), and where a result leaves the engine. Only decimals change their physical type: a 64-bit
+//! one is widened to 128 bits, and a 128-bit one whose type needs no more than 64 is narrowed. All other
+//! columns pass through with their selection.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::ColumnMeta;
@@ -12,7 +11,7 @@ use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
 
 /// Reorders and converts columns.
 pub(crate) struct Align {
-    /// For each output column its position in the input, and the type that it is converted to, if it is.
+    /// For each output column, its position in the input, and the type that it is converted to, if any.
     columns: Vec<(usize, Option<PhysicalType>)>,
 }
 

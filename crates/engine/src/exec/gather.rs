@@ -23,7 +23,7 @@ pub(crate) fn gather<T: Copy + Into<O>, A: Copy, O>(
     visit(from, at, &index, out, |at, to| *to = from[index(at).min(last)].into());
 }
 
-/// The same for values that the nearer caches hold, without prefetching.
+/// Like [`gather`], for values in the nearer caches, without prefetching.
 #[inline(never)]
 pub(crate) fn read<T: Copy + Into<O>, A: Copy, O>(
     from: &[T],

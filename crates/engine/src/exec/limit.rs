@@ -1,9 +1,9 @@
 //! Limit: passes on a range of the rows, in the order in which they come, and then stops.
 //!
 //! The physical planner gives the pipeline to one worker, so that rows come in the order of the source:
-//! without an `ORDER BY`, `LIMIT` gives the first rows as they are stored. Where the source has no order
-//! (such as groups that are merged when they are read), several workers share one counter, and so do the
-//! parts of a `UNION ALL`.
+//! without an `ORDER BY`, `LIMIT` outputs the first rows as they are stored. If the source has no order (such
+//! as groups that are merged when they are read), several workers share one counter, and so do the parts of a
+//! `UNION ALL`.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::sync::{AtomicUsize, Ordering};

@@ -1,23 +1,23 @@
 //! Rows kept in memory, column by column: the build side of a join, the groups of an aggregation, the input
 //! of a sort.
 //!
-//! Rows lie in segments of at most 65,536. A *row id* is `segment << 16 | offset`, four bytes, and changes
-//! only if a table brings all rows in another order; as long as rows only come by [`Materialized::append`],
-//! ids are the numbers 0, 1, 2, … in the order of arrival. Workers fill a `Materialized` each, and
+//! Rows are in segments of at most 65,536. A *row id* is `segment << 16 | offset`, four bytes, and changes
+//! only if a table reorders all rows; as long as rows only arrive by [`Materialized::append`], ids are the
+//! numbers 0, 1, 2, … in the order of arrival. Each worker fills a `Materialized` of its own, and
 //! [`Materialized::absorb`] puts them together without copying a value.
 //!
-//! A column holds the physical type that its [`ColumnMeta`] names; integers that arrive narrower are widened.
-//! A segment keeps a validity only if it has a NULL. Short strings and stable ones are kept as the views that
-//! they are, the bytes of the others are copied to a heap that belongs to the `Materialized`; vectors that
-//! are read from it share that heap, so rows must not be appended while such a vector is alive.
+//! A column holds the physical type that its [`ColumnMeta`] names; narrower integers are widened on arrival.
+//! A segment keeps a validity only if it has a NULL. Short strings and stable ones are kept as their views;
+//! the bytes of others are copied to a heap that belongs to the `Materialized`. Vectors that are read from it
+//! share that heap, so rows must not be appended while such a vector is alive.
 //!
 //! [`Materialized::compress`] turns the columns of a finished segment that are not keys into
-//! [tuples](super::tuple) and frees them. Rows are then read by [`Materialized::gather`] and its kin as
-//! before; what goes by slices or compares ([`Materialized::values`], [`Materialized::compare`] and others
-//! that say so) is for keys, which stay columns.
+//! [tuples](super::tuple) and frees them. [`Materialized::gather`] and the like still read such rows;
+//! functions that return slices or compare ([`Materialized::values`], [`Materialized::compare`] and others
+//! that say so) are for keys, which stay columns.
 //!
-//! Rows that are [put in place](Placing) may have several columns in one [word](words): they are read in the
-//! same ways.
+//! Rows that are [put in place](Placing) may have several columns in one [word](words); the same functions
+//! read them.
 //!
 //! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory
 //! budget; the owner charges [`Materialized::bytes`].
@@ -48,7 +48,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use words::Words;
 
-/// Rows that later segments start with room for.
+/// Rows that later segments have room for initially.
 const LATER_ROOM: usize = 16 << 10;
 
 /// Rows in memory. See the module.
@@ -57,27 +57,27 @@ pub struct Materialized {
     columns: Vec<Column>,
     /// Rows of each segment.
     segments: Vec<usize>,
-    /// The columns of each segment that are no keys, where they have become tuples.
+    /// The columns of each segment that are not keys, if they have become tuples.
     tuples: Vec<Option<Tuples>>,
-    /// The layout of all tuples; absent: there are none.
+    /// The layout of all tuples; absent if there are none.
     layout: Option<Arc<TupleLayout>>,
-    /// Rows that are tuples, the bytes that they had as columns, and those that they have.
+    /// Rows that are tuples, and their bytes as columns and as tuples.
     compressed: Compressed,
-    /// Rows that the last segment has room for.
+    /// Rows that fit into the last segment.
     room: usize,
     rows: usize,
-    /// Rows that there will be; 0: nobody knows.
+    /// The expected number of rows; 0 if unknown.
     expected: usize,
-    /// A full segment is followed by a larger one, and not copied to become larger.
+    /// A full segment is followed by a larger one, rather than copied to become larger.
     in_pages: bool,
     heap: Arc<StringHeap>,
-    /// Bytes of all segments; the heap counts by itself.
+    /// Bytes of all segments, without the heap.
     bytes: usize,
-    /// Positions of a chunk's rows that come through two selections.
+    /// Positions of a chunk's rows that pass through two selections.
     composed: Vec<u16>,
 }
 
-/// What compression has done.
+/// Statistics of compression.
 #[derive(Clone, Copy, Default)]
 struct Compressed {
     segments: usize,
@@ -87,10 +87,10 @@ struct Compressed {
 }
 
 impl Materialized {
-    /// The row id that stands for no row: gathering it gives NULL.
+    /// The row id that means no row: gathering it gives NULL.
     pub const NO_ROW: u32 = row_id::NO_ROW;
 
-    /// Rows that the first segment starts with room for.
+    /// Rows that the first segment has room for initially.
     pub const FIRST_ROOM: usize = 256;
 
     /// No rows yet.
@@ -120,13 +120,13 @@ impl Materialized {
         }
     }
 
-    /// No rows yet, of which there will be so many: there is room for these and no more.
+    /// No rows yet, with room for exactly `rows` rows.
     pub fn expecting(columns: &[ColumnMeta], rows: usize) -> Materialized {
         Materialized { expected: rows, ..Materialized::new(columns) }
     }
 
-    /// No rows yet. They will be read by segments, so that ids need not be dense: a value stays where it was
-    /// written first. The first segment will have room for `first` rows.
+    /// No rows yet. They will be read by segments, so ids need not be dense: a value stays where it was first
+    /// written. The first segment will have room for `first` rows.
     pub fn in_pages(columns: &[ColumnMeta], first: usize) -> Materialized {
         Materialized { in_pages: true, ..Materialized::expecting(columns, first) }
     }
@@ -135,19 +135,19 @@ impl Materialized {
     pub fn columns(&self) -> &[ColumnMeta] {
         &self.metas
     }
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
-    /// True without rows.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
-    /// Segments.
+    /// The number of segments.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
-    /// Rows of `segment`; its row ids are `segment << 16` and the ones that follow.
+    /// Rows of `segment`; its row ids are `segment << 16` and those that follow.
     pub fn segment_rows(&self, segment: usize) -> usize {
         self.segments[segment]
     }
@@ -155,7 +155,7 @@ impl Materialized {
     pub fn bytes(&self) -> usize {
         self.bytes + self.heap.bytes()
     }
-    /// Of these, bytes of long strings.
+    /// Bytes of long strings among these.
     pub fn heap_bytes(&self) -> usize {
         self.heap.bytes()
     }
@@ -163,8 +163,7 @@ impl Materialized {
     pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.segments.iter().enumerate().flat_map(|(s, &rows)| (0..rows).map(move |r| (s << 16 | r) as u32))
     }
-    /// The largest row id plus one, or more: ids are not dense where one worker's rows end and the next one's
-    /// begin.
+    /// The largest row id plus one, or more: ids have gaps between the rows of one worker and the next.
     pub fn id_space(&self) -> usize {
         self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SEGMENT_ROWS + last)
     }
@@ -172,7 +171,7 @@ impl Materialized {
     pub fn has_nulls(&self, column: usize) -> bool {
         self.columns[column].has_nulls
     }
-    /// Rows that are tuples, the bytes that their columns had, and the bytes that they have.
+    /// Rows that are tuples, and their bytes as columns and as tuples.
     pub fn compressed(&self) -> (usize, usize, usize) {
         (self.compressed.rows, self.compressed.columns, self.compressed.tuples)
     }
@@ -183,15 +182,15 @@ impl Materialized {
             packed().map(|p| (Arc::as_ptr(&p.words), p.words.width)).collect();
         (!widths.is_empty()).then(|| (packed().count(), widths.values().sum()))
     }
-    /// The values of a key `column` in `segment`, of the column's physical type; arbitrary where NULL. Rows
-    /// that were put in place have [`Materialized::values_in`].
+    /// The values of a key `column` in `segment`, of the column's physical type; arbitrary where NULL. For
+    /// rows that were put in place, use [`Materialized::values_in`].
     pub fn values<T: Native>(&self, column: usize, segment: usize) -> &[T] {
         let column = &self.columns[column];
         debug_assert!(size_of::<T>() == column.physical.width() && column.packed.is_none());
         &column.values[segment].as_slice::<T>()[..self.segments[segment]]
     }
-    /// The values of a key `column` at some offsets of `segment`, as [`Materialized::values`]; `vector` is
-    /// for values that are not there as they are.
+    /// The values of a key `column` at some offsets of `segment`, like [`Materialized::values`]; values that
+    /// are not stored in this form are written to `vector`.
     pub fn values_in<'a, T: Native>(
         &'a self,
         column: usize,
@@ -212,8 +211,8 @@ impl Materialized {
         self.columns[column].validity[segment].as_ref().map(|buffer| buffer.as_slice::<u64>())
     }
 
-    /// Gives up all rows and keeps their room, for rows of one segment that come and go. There are no strings
-    /// to be given up.
+    /// Removes all rows and keeps their memory, for a segment that is refilled repeatedly. There must be no
+    /// strings.
     pub fn restart(&mut self) {
         debug_assert!(self.layout.is_none() && self.heap.bytes() == 0 && self.segments.len() <= 1);
         self.segments.iter_mut().for_each(|rows| *rows = 0);
@@ -228,8 +227,8 @@ impl Materialized {
 
     // ---- growing ------------------------------------------------------------------------------------------
 
-    /// Appends rows of `chunk`: all, or the ones that `rows` names in that order. Own column i takes the
-    /// chunk's column `columns[i]`.
+    /// Appends rows of `chunk`: all, or those in `rows`, in that order. Own column i takes the chunk's column
+    /// `columns[i]`.
     pub fn append(&mut self, chunk: &Chunk, columns: &[usize], rows: Option<&[u16]>) {
         debug_assert_eq!(columns.len(), self.columns.len());
         let count = rows.map_or(chunk.len(), <[u16]>::len);
@@ -256,7 +255,7 @@ impl Materialized {
         self.composed = composed;
     }
 
-    /// Appends `rows` rows: own column i takes `vectors[i]` at the positions given (`None`: the first ones).
+    /// Appends `rows` rows: own column i takes `vectors[i]` at the given positions (`None`: the first ones).
     pub fn append_vectors(&mut self, vectors: &[(&Vector, Option<&[u16]>)], rows: usize) {
         debug_assert_eq!(vectors.len(), self.columns.len());
         let mut done = 0;
@@ -271,7 +270,7 @@ impl Materialized {
         }
     }
 
-    /// Takes over all rows of `other`, which has the same columns. Returns how far its segments moved: the
+    /// Takes over all rows of `other`, which has the same columns. Returns the offset of its segments: the
     /// old row id `r` is now `r + (moved << 16)`.
     pub fn absorb(&mut self, other: Materialized) -> u32 {
         let moved = self.segments.len() as u32;
@@ -308,9 +307,9 @@ impl Materialized {
         moved
     }
 
-    /// All rows of `parts`, one part after the other, with the ids 0, 1, 2, … There is room for these and no
-    /// more, so that they need hardly more memory than before, and each part is freed when it has been taken.
-    /// Long strings are not copied: their bytes go over with them. No row is a tuple.
+    /// All rows of `parts`, concatenated, with the ids 0, 1, 2, … There is room for exactly these, and each
+    /// part is freed when it has been taken, so that they need hardly more memory than before. Long strings
+    /// are not copied: their bytes are handed over. No row may be a tuple.
     pub fn dense(columns: &[ColumnMeta], parts: Vec<Materialized>) -> Materialized {
         let mut out = Materialized::expecting(columns, parts.iter().map(Materialized::rows).sum());
         for mut part in parts {
@@ -342,7 +341,7 @@ impl Materialized {
         out
     }
 
-    /// The rows `ids`, in that order. Long strings are not copied: their bytes go over with them.
+    /// The rows `ids`, in that order. Long strings are not copied: their bytes are handed over.
     pub fn reordered(mut self, ids: &[u32]) -> Materialized {
         let mut out = Materialized::new(&self.metas);
         let mut scratch: Vec<Vector> = self.metas.iter().map(|meta| Vector::new(meta.physical)).collect();
@@ -369,9 +368,9 @@ impl Materialized {
         out
     }
 
-    /// The rows `ids`, all that are wanted, in that order, each with a new id from 0 on: by all workers,
-    /// column by column. Columns that are not `kept` lose their values and must not be read any more. No row
-    /// is a tuple, none may come.
+    /// The rows `ids`, in that order, with new ids from 0: gathered by all workers, column by column. Columns
+    /// that are not `kept` lose their values and must not be read any more. No row may be a tuple, now or
+    /// later.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -391,8 +390,7 @@ impl Materialized {
                     .for_each(|(to, (values, words))| (to.1, to.2) = (values, words));
             } else if kept {
                 in_parallel(tasks, segments.iter_mut().collect(), &|_, (ids, values, validity)| {
-                    // Segment by segment from the allocator, which still has what others have just given
-                    // back.
+                    // Allocated segment by segment, to reuse memory that has just been freed.
                     *values = Buffer::zeroed(ids.len() * column.physical.width());
                     *validity = column.pick(ids, values);
                     Ok(())
@@ -409,8 +407,8 @@ impl Materialized {
         Ok(self)
     }
 
-    /// Takes out the first `count` columns, which must not be read here any more: those of each segment
-    /// apart, so that each can be freed alone. They are keys, and no strings.
+    /// Takes out the first `count` columns, which must not be read here any more; those of each segment
+    /// separately, so that each can be freed alone. They are keys, and not strings.
     pub fn take_columns(&mut self, count: usize) -> Vec<Materialized> {
         debug_assert!(self.columns[..count].iter().all(|column| column.physical != PhysicalType::Str));
         let mut parts = Vec::with_capacity(self.segments());
@@ -449,7 +447,8 @@ impl Materialized {
         }
     }
 
-    /// Room in the last segment for up to `rows` rows: the offset of the first, and how many.
+    /// Makes room in the last segment for up to `rows` rows. Returns the offset of the first, and how many
+    /// fit.
     fn make_room(&mut self, rows: usize) -> (usize, usize) {
         let most = if self.in_pages && self.room > 0 { self.room } else { SEGMENT_ROWS };
         let is_finished = |(&filled, tuples): (&usize, &Option<Tuples>)| filled == most || tuples.is_some();
@@ -495,9 +494,9 @@ impl Materialized {
 
     // ---- compressing --------------------------------------------------------------------------------------
 
-    /// Makes tuples of a segment that does not grow any more, and frees its columns that are no keys. All
-    /// segments get the same `layout`, that of these columns. Nothing happens to a segment that has become
-    /// tuples before, or that has a NULL which the layout does not expect.
+    /// Turns a segment that no longer grows into tuples, and frees its columns that are not keys. All
+    /// segments get the same `layout`, that of these columns. Does nothing to a segment that is tuples
+    /// already, or that has a NULL which the layout does not expect.
     pub fn compress(&mut self, segment: usize, layout: &Arc<TupleLayout>) {
         let Some(sources) = self.sources(segment, layout) else { return };
         let rows = self.segments[segment];
@@ -525,7 +524,7 @@ impl Materialized {
         Some((self.column_bytes(segment, layout), Tuples::measure(layout, &sources, self.segments[segment])))
     }
 
-    /// The columns of a segment that are to become tuples; `None` if it cannot be.
+    /// The columns of a segment that would become tuples; `None` if they cannot.
     fn sources(&self, segment: usize, layout: &TupleLayout) -> Option<Vec<Source<'_>>> {
         if self.tuples[segment].is_some() {
             return None;
@@ -543,7 +542,7 @@ impl Materialized {
         columns.collect()
     }
 
-    /// Bytes of a segment's columns that the layout has.
+    /// Bytes of a segment's columns that are in the layout.
     fn column_bytes(&self, segment: usize, layout: &TupleLayout) -> usize {
         let of = |column: usize| {
             let Column { values, validity, .. } = &self.columns[column];
@@ -552,7 +551,7 @@ impl Materialized {
         layout.columns().map(of).sum()
     }
 
-    /// The tuples' field that holds `column`; `None` if there are no tuples, or if it is a key.
+    /// The tuples' field that holds `column`; `None` if there are no tuples, or if the column is a key.
     fn field_of(&self, column: usize) -> Option<usize> {
         self.layout.as_ref()?.field_of(column)
     }
@@ -599,7 +598,7 @@ impl Materialized {
         self.gather_all(&[column], rows, std::slice::from_mut(out));
     }
 
-    /// [`Materialized::gather`] of several columns, each to its vector: where tuples are is looked up once.
+    /// Like [`Materialized::gather`], for several columns, each to its vector: tuples are located once.
     pub fn gather_all(&self, columns: &[usize], rows: &[u32], out: &mut [Vector]) {
         debug_assert_eq!(columns.len(), out.len());
         let missing = rows.contains(&Materialized::NO_ROW);
@@ -617,8 +616,7 @@ impl Materialized {
         if fields().next().is_none() {
             return;
         }
-        // Where some segments are tuples and some are columns, rows of one kind are read as long as there are
-        // any.
+        // If some segments are tuples and others columns, runs of rows of one kind are read together.
         let all = self.compressed.segments == self.segments.len();
         let is_tuple =
             |row: u32| all || row != Materialized::NO_ROW && self.tuples[(row >> 16) as usize].is_some();
@@ -716,7 +714,7 @@ impl Materialized {
         self.compare_with(column, a, self, b, descending, nulls_first)
     }
 
-    /// The same where the second row is one of `other`, which has the same columns.
+    /// Like [`Materialized::compare`], with a second row from `other`, which has the same columns.
     pub fn compare_with(
         &self,
         column: usize,
@@ -765,8 +763,7 @@ fn heap_mut(heap: &mut Arc<StringHeap>) -> &mut StringHeap {
     Arc::get_mut(heap).expect("rows are appended before, not while, vectors are read")
 }
 
-/// The column that holds a [`ColumnMeta`]'s values whatever its id: for tests and for state columns of
-/// operators.
+/// A column for the values of `ty`, with an arbitrary id: for tests and for state columns of operators.
 pub fn column_of(ty: DataType) -> ColumnMeta {
     ColumnMeta::new(entasis_vector::ColumnId(u32::MAX), ty)
 }

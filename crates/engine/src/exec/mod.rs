@@ -18,7 +18,7 @@ mod prefetch;
 pub mod profile;
 mod project;
 pub mod result;
-mod row_copier;
+pub(crate) mod row_copier;
 mod row_id;
 mod scan;
 mod scatter;
@@ -33,6 +33,7 @@ mod values;
 mod window;
 
 pub use crate::context::{CancelFlag, Progress, QueryContext, TempSpace, WorkerPool};
+pub use crate::learned::Learned;
 pub use crate::memory::{MemoryBudget, Reservation};
 pub use crate::settings::{
     Compaction, FilterKind, JoinLate, JoinSpill, Readings, Searching, Settings, Spilling, Swapping,

@@ -36,7 +36,7 @@ pub(crate) fn visit<T, A: Copy, I>(
     visit_prefetching(are_far(values), at, |at| prefetch(values, index(at)), items, visitor);
 }
 
-/// The same, where `ask` prefetches the values, if they `are_far`.
+/// Like [`visit`], where `ask` prefetches the values, if they `are_far`.
 #[inline(always)]
 pub(crate) fn visit_prefetching<A: Copy, I>(
     are_far: bool,

@@ -13,7 +13,7 @@ pub(crate) struct Project {
 
 impl Project {
     /// Computes `exprs`, each with the id of its result, over `input`. Results for which `as_is` is true may
-    /// be narrower than their types' default.
+    /// be narrower than the default physical type.
     ///
     /// # Errors
     /// Those of compiling the expressions.

@@ -19,12 +19,12 @@ pub(crate) struct RowCopier {
 }
 
 impl RowCopier {
-    /// No rows so far, of columns of these physical types; all strings will be copied.
+    /// No rows yet, of columns of these physical types; all strings will be copied.
     pub(crate) fn owning(types: &[PhysicalType]) -> RowCopier {
         RowCopier { columns: types.iter().map(|&ty| Vector::new(ty)).collect(), rows: 0, owning: true }
     }
 
-    /// No rows so far, of columns of these physical types; stable strings will be shared.
+    /// No rows yet, of columns of these physical types; stable strings will be shared.
     pub(crate) fn sharing(types: &[PhysicalType]) -> RowCopier {
         RowCopier { owning: false, ..RowCopier::owning(types) }
     }
@@ -34,7 +34,7 @@ impl RowCopier {
         self.rows
     }
 
-    /// Copies rows of `chunk` from row `from` on, as many as there is room for; returns how many.
+    /// Copies rows of `chunk` from row `from`, as many as there is room for; returns how many.
     pub(crate) fn append(&mut self, chunk: &Chunk, from: usize) -> usize {
         let count = (chunk.len() - from).min(CHUNK_ROWS - self.rows);
         for (i, own) in self.columns.iter_mut().enumerate() {
@@ -68,7 +68,7 @@ impl RowCopier {
     }
 
     /// Moves the rows so far to `chunk`, and starts again. The vectors remain shared with `chunk`, which must
-    /// be cleared before the next row comes.
+    /// be cleared before the next row is appended.
     pub(crate) fn lend(&mut self, chunk: &mut Chunk) {
         chunk.reset(std::mem::take(&mut self.rows));
         let group = chunk.push_group(Selection::ALL);

@@ -1,32 +1,33 @@
-//! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
+//! The scan of a stored table: which blocks are read, which of their columns are decoded, and for which rows.
 //!
-//! A worker reads the slots in stretches ([`walk`]). Blocks are skipped that the filters rule out by their
-//! bounds ([`prune`]), or that have no key of the join that the rows go to ([`crate::exec::key_filter`]). For
+//! A worker reads the slots in stretches ([`walk`]). It skips blocks that the filters rule out by their
+//! bounds ([`prune`]), or that have no key of a join that the rows go to ([`crate::exec::key_filter`]). For
 //! each stretch:
 //!
 //! 1. Dead slots (ghosts, deleted rows) are left out: the candidates are the live slots. If these are in long
-//!    runs, the runs are read one after the other; otherwise their positions are kept.
+//!    runs, the runs are read in turn; otherwise their positions are kept.
 //! 2. Conditions on codes narrow the candidates first: filters that are ranges of integers ([`ranges`]), and
-//!    those on strings whose answers for the entries of a dictionary are known ([`truths`]). The candidates
-//!    that are left of a long stretch are gathered, a chunk at a time.
-//! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own
-//!    columns for the candidates, and narrows these. Filters on the layout key alone are skipped where all
-//!    rows are within its range.
-//! 4. Rows of a stretch of which few are left are held back ([`kept`]), until there are enough for a chunk.
-//! 5. The other columns are decoded, if a row is left: at the rows' positions, or all where that is faster.
+//!    filters on strings whose answers for a dictionary's entries are known ([`truths`]). The remaining
+//!    candidates of a long stretch are gathered, a chunk at a time.
+//! 3. The other filters run in *stages* ([`stages`]), together with join filters. A stage decodes its columns
+//!    for the candidates, and narrows these. Filters on the layout key alone are skipped where all rows are
+//!    within its range.
+//! 4. If few rows of a stretch remain, they are held back ([`kept`]) until there are enough for a chunk.
+//! 5. The other columns are decoded if a row remains: at the rows' positions, or entirely where that is
+//!    faster.
 //!
-//! The index after the table's last column stands for the row id ([`RowId`]).
+//! The index after the table's last column denotes the row id ([`RowId`]).
 //!
 //! For a consumer that only folds columns, rows may stay in their blocks: a stretch without any filter to run
-//! then extends to the end of the reach or to a block that is skipped; its chunk refers to the stored rows
+//! then extends to the end of the reach or to a skipped block; its chunk refers to the stored rows
 //! ([`stored`]) and has no columns. Short runs of rows are decoded nevertheless.
 //!
-//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded
-//! in place into memory that the worker keeps, as narrow as the column's meta says.
+//! All columns of the chunk share one group, whose selection is the remaining rows. Vectors are decoded in
+//! place into memory that the worker keeps, as narrow as the column's meta allows.
 //!
 //! Filters are conjuncts, whose order SQL leaves open: they run in the order of their measured ranks
-//! ([`crate::exec::key_filter::order`]). A stage that cannot fail never runs after one that can, and join
-//! filters run after both if there is one that can.
+//! ([`crate::exec::key_filter::order`]). A stage that cannot fail never runs after one that can, and if there
+//! is one that can, join filters run after both.
 
 mod kept;
 pub(crate) mod prune;
@@ -59,51 +60,51 @@ use stored::StoredRuns;
 use truths::Truths;
 use walk::{Stretch, Walk};
 
-/// Few rows are left if it is at most one in so many.
+/// The largest fraction of remaining rows that counts as few, as a divisor.
 const SPARSE: usize = 8;
-/// The most chunks whose slots are looked at together, where few rows are left.
+/// The most chunks whose slots are processed together if few rows remain.
 const LONG_CHUNKS: usize = 16;
-/// After so many rows, older measurements of conditions on codes count half.
+/// The number of rows after which older measurements of conditions on codes count half.
 const FORGET_ROWS: usize = 1 << 17;
 
 /// The part of a scan that workers share.
 #[derive(Clone)]
 pub(crate) struct TableScan {
     snapshot: TableSnapshot,
-    /// For each output column its index in the table.
+    /// For each output column, its index in the table.
     columns: Vec<usize>,
-    /// For each column whether it is read after the filters.
+    /// For each column, whether it is read after the filters.
     outputs: Vec<bool>,
-    /// The index that stands for the row id.
+    /// The index that denotes the row id.
     row_id: usize,
     metas: Vec<ColumnMeta>,
     reach: Arc<Reach>,
-    /// The row groups to scan, each with the slots that are in reach.
+    /// The row groups to scan, each with its slots in reach.
     parts: Arc<[(usize, Range<usize>)]>,
     /// Ranges that rows must be in.
     ranges: Conditions<ValueRange>,
     /// The other filters.
     stages: Conditions<Stage>,
     tests: Vec<Test>,
-    /// The index in the table of each column whose bounds are tested.
+    /// For each column whose bounds are tested, its index in the table.
     bounded: Vec<usize>,
     /// Join filters, on output columns.
     filters: Vec<PlacedFilter>,
-    /// The index in the table of each column that is read first: all columns, if there are no filters.
+    /// For each column that is read first, its index in the table; all columns, if there are no filters.
     first: Vec<usize>,
-    /// The index in the table of each column that is also read, if conditions on codes are the only ones and
-    /// leave many rows.
+    /// For each column that is also read if conditions on codes are the only filters and leave many rows, its
+    /// index in the table.
     next: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
     settings: Arc<Settings>,
     /// Conditions may be tested on codes.
     on_codes: bool,
-    /// Conjuncts are ordered by measurements.
+    /// Conjuncts are ordered by measurement.
     is_adaptive: bool,
     /// Rows may be held back.
     may_keep: bool,
-    /// Rows that no filter looks at stay in their blocks.
+    /// Rows that no filter reads stay in their blocks.
     leaves_stored: bool,
     /// The next part.
     next_part: Arc<AtomicUsize>,
@@ -113,7 +114,7 @@ pub(crate) struct TableScan {
 #[derive(Clone)]
 struct Conditions<T> {
     all: Vec<T>,
-    /// How many conditions, from the first on, hold for all rows within the layout key's range.
+    /// How many conditions, from the first, hold for all rows within the layout key's range.
     implied: usize,
 }
 
@@ -123,15 +124,15 @@ impl<T> Conditions<T> {
         Conditions { all: implied.into_iter().chain(others).collect(), implied: count }
     }
 
-    /// The indexes of those that must be tested.
+    /// The indexes of the conditions that must be tested.
     fn left(&self, is_implied: bool) -> Range<usize> {
         if is_implied { self.implied..self.all.len() } else { 0..self.all.len() }
     }
 }
 
 impl TableScan {
-    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the
-    /// filters of `scan`. Columns that are no `outputs` are there for these.
+    /// A scan of `columns` (id, index in the table), described by `metas`, for rows that satisfy the filters
+    /// of `scan`. Columns not in `outputs` are only for the filters.
     ///
     /// # Errors
     /// Those of compiling the filters.
@@ -145,7 +146,7 @@ impl TableScan {
         recorder: &Arc<Recorder>,
         context: &QueryContext,
     ) -> Result<TableScan> {
-        // There are no bounds of row ids.
+        // Row ids have no bounds.
         let row_id = snapshot.schema().len();
         let place =
             |id: ColumnId| columns.iter().find(|(c, index)| *c == id && *index != row_id).map(|(_, i)| *i);
@@ -161,7 +162,7 @@ impl TableScan {
             .into_iter()
             .zip(implies)
             .for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
-        // Rows that an index names are looked at one by one.
+        // Rows that an index names are tested one at a time.
         let on_codes = context.settings.optimize && !matches!(found.reach, Reach::Rows(_));
         let take =
             |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
@@ -178,7 +179,7 @@ impl TableScan {
         );
         bounded.sort_unstable();
         bounded.dedup();
-        // What made the reach rules out no block of it.
+        // The conditions that made the reach rule out none of its blocks.
         let tests = others.iter().filter_map(|conjunct| Test::of(conjunct, &place)).collect();
         let stages = Conditions::new(stages(implied, metas)?, stages(others, metas)?);
         let index = |column: usize| columns[column].1;
@@ -211,7 +212,7 @@ impl TableScan {
             settings: context.settings.clone(),
             on_codes,
             is_adaptive: context.settings.adaptive,
-            // Rows that an index names are wanted at once.
+            // Rows that an index names are output at once.
             may_keep: context.settings.compaction == Compaction::Auto
                 && !matches!(found.reach, Reach::Rows(_)),
             reach: Arc::new(found.reach),
@@ -223,7 +224,7 @@ impl TableScan {
 }
 
 impl TableScan {
-    /// The most rows that it can give.
+    /// The most rows that the scan can output.
     pub(crate) fn rows(&self) -> u64 {
         self.reach.rows(self.snapshot.rows())
     }
@@ -240,33 +241,33 @@ impl TableScan {
             || (self.on_codes && stages.iter().any(|stage| stage.is_of_strings))
     }
 
-    /// Conditions on codes: all may change places.
+    /// The order of conditions on codes: all may move.
     fn codes_order(&self) -> Order {
         let count = self.ranges.all.len() + self.stages.all.len();
         Order::new(count, if self.is_adaptive { count } else { 0 })
     }
 
-    /// Stages and join filters, which may change places unless there is one before them that may fail.
+    /// The order of stages and join filters; those after a stage that may fail do not move.
     fn order(&self) -> Order {
         let count = self.stages.all.len() + self.filters.len();
         let fallible = self.stages.all.iter().position(|stage| stage.program.is_fallible());
         Order::new(count, if self.is_adaptive { fallible.unwrap_or(count) } else { 0 })
     }
 
-    /// True if no filter looks at single rows.
+    /// True if no filter tests single rows.
     fn is_unfiltered(&self, is_implied: bool) -> bool {
         let left = (self.ranges.left(is_implied), self.stages.left(is_implied));
         left.0.is_empty() && left.1.is_empty() && self.filters.is_empty()
     }
 
-    /// False if bounds, which `zone` gives by column of the table, rule out all rows; those of ranges
-    /// `may_be_within` has looked at.
+    /// False if bounds, which `zone` yields by column of the table, rule out all rows; `may_be_within` has
+    /// tested those of ranges.
     fn may_have_rows<'z>(
         &self,
         zone: &impl Fn(usize) -> &'z Zone,
         may_be_within: &impl Fn(&ValueRange) -> bool,
     ) -> bool {
-        // There are no bounds of row ids.
+        // Row ids have no bounds.
         let has_keys = |filter: &PlacedFilter| {
             let columns = filter.columns.iter().map(|&column| self.columns[column]).enumerate();
             let mut stored = columns.filter(|&(_, column)| column != self.row_id);
@@ -328,13 +329,13 @@ impl Source for TableScan {
     }
 
     fn leaving_stored(&self) -> Option<Arc<dyn Source>> {
-        // Row ids are stored nowhere.
+        // Row ids are not stored.
         let all_stored = !self.columns.contains(&self.row_id);
         all_stored.then(|| Arc::new(TableScan { leaves_stored: true, ..self.clone() }) as Arc<dyn Source>)
     }
 }
 
-/// Measures how many rows conditions on codes leave.
+/// Measures how many rows pass conditions on codes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Trial {
     seen: usize,
@@ -351,19 +352,19 @@ impl Trial {
         self.passed += passed;
     }
 
-    /// How many of some rows will be left; all, if nothing is known.
+    /// The expected number of `rows` that will pass; all, if nothing is known.
     fn of(&self, rows: usize) -> usize {
         (rows * self.passed).checked_div(self.seen).unwrap_or(rows)
     }
 
-    /// True unless only few rows were left so far.
+    /// True unless only few rows have passed so far.
     fn are_many(&self) -> bool {
         self.seen > 0 && self.passed * SPARSE >= self.seen
     }
 
-    /// As many chunks' rows as should leave up to a chunk, if those that pass are few.
-    // PERF: a chunk of forty rows costs much of what one of two thousand does; Q6 of TPC-H takes a fifth less
-    // time.
+    /// As many chunks' rows as should leave about a chunk, if few rows pass.
+    // PERF: a chunk of forty rows costs much of what one of two thousand costs; Q6 of TPC-H takes a fifth
+    // less time.
     fn chunks(&self, chunk_rows: usize) -> usize {
         match self.seen >= 2 * chunk_rows && self.passed * SPARSE < self.seen {
             true => (self.seen / (self.passed + 1)).clamp(1, LONG_CHUNKS),
@@ -373,15 +374,15 @@ impl Trial {
 }
 
 /// One worker's part of a scan.
-// PERF: the snapshot stands apart, so that it is borrowed while the rest is written. A clone of it for each
-// chunk has all workers write to one line, from which the tree is read as well: a quarter of the time of a
-// scan that finds few rows.
+// PERF: the snapshot is a field of its own, so that it is borrowed while the rest is written. If it were
+// cloned for each chunk, all workers would write to one cache line, which is also read to find the tree: a
+// quarter of the time of a scan that finds few rows.
 struct Worker {
     snapshot: TableSnapshot,
     reading: Reading,
 }
 
-/// Where a worker is, and what it has read.
+/// A worker's position, and what it has read.
 struct Reading {
     scan: TableScan,
     walk: Walk,
@@ -389,45 +390,43 @@ struct Reading {
     /// Columns that are decoded for the current stretch.
     decoded: Vec<bool>,
     machines: Vec<Machine>,
-    /// By join filter.
+    /// For each join filter.
     filters: Vec<FilterWorker>,
-    /// What a stage reads.
+    /// The input of a stage.
     input: Chunk,
-    /// How many rows the conditions on codes left of how many.
+    /// How many rows the conditions on codes were tested on, and how many passed.
     passed: Trial,
     /// The order of conditions on codes: ranges, then stages by their tables.
     codes_order: Order,
     /// Conditions on codes for the current stretch.
     conditions: Vec<Condition>,
-    /// By stage, whether a condition on codes stands for it in the current stretch.
+    /// For each stage, whether a condition on codes replaces it in the current stretch.
     answered: Vec<bool>,
-    /// By stage.
+    /// For each stage.
     truths: Vec<Truths>,
-    /// Rows that one condition leaves, when it is measured.
+    /// Rows that pass one condition while it is measured.
     probe: Vec<u16>,
     /// The order of stages, then join filters.
     order: Order,
-    /// Positions that conditions on codes left of a stretch that is longer than a chunk, for several chunks.
+    /// Positions that pass conditions on codes in a stretch that is longer than a chunk, for several chunks.
     found: Vec<u16>,
-    /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where
-    /// they stand.
+    /// The positions that are the rows of the current chunk, gathered; empty if rows stay at their positions.
     gathered: Range<usize>,
     /// Rows that are held back.
     kept: HeldBack,
-    /// A stretch that comes after rows that were held back.
+    /// A stretch whose rows follow rows that are held back.
     ahead: Option<Stretch>,
-    /// How many positions the chunk is about whose rows have been found, and come after rows that were held
-    /// back.
+    /// The number of positions of a chunk whose rows have been found but follow rows that are held back.
     waiting: Option<usize>,
     /// The row group of the last chunk.
     number: usize,
     /// True if the first stages hold for all rows of the current stretch.
     is_implied: bool,
-    /// Positions that are left, unless all are.
+    /// Remaining positions, unless all remain.
     rows: Vec<u16>,
     all: bool,
     selection: Arc<Buffer>,
-    /// What the last stored rows were told of, to be told again.
+    /// The description of the last stored rows, which is reused.
     stored: Option<Arc<StoredRuns>>,
 }
 
@@ -444,7 +443,7 @@ impl SourceWorker for Worker {
 impl Reading {
     /// See [`SourceWorker::next`].
     fn next(&mut self, snapshot: &TableSnapshot, chunk: &mut Chunk) -> Result<bool> {
-        // What the chunk shares with this worker is written again.
+        // Releases the chunk, so that memory it shares with this worker can be overwritten.
         chunk.reset(0);
         if let Some(count) = self.waiting.take() {
             self.number = self.walk.number;
@@ -480,7 +479,7 @@ impl Reading {
             }
             if !matches!(&*self.scan.reach, Reach::Rows(_)) {
                 let first = &self.scan.first;
-                // Who compares by digests asks for what comes next himself.
+                // Comparing by digests already prefetches what comes next.
                 if self.scan.ranges.all.is_empty() || !first.iter().all(|&column| group.is_digested(column)) {
                     group.prefetch(self.walk.slot, first, &self.walk.wanted);
                 }
@@ -495,13 +494,13 @@ impl Reading {
         self.decoded.fill(false);
         let none = !self.all && self.rows.is_empty();
         if none || !self.run_conjuncts(group, count)? {
-            // Empty, so that the pipeline can look at the time.
+            // An empty chunk lets the pipeline look at the clock.
             return Ok(true);
         }
         let rows = if self.all { count } else { self.rows.len() };
         if self.scan.may_keep && rows * SPARSE <= self.scan.chunk_rows {
             self.keep(count);
-            // The next ones might not fit.
+            // The next rows might not fit.
             if self.kept.len() + rows > self.scan.chunk_rows {
                 self.give_kept(snapshot, chunk);
             }
@@ -514,7 +513,7 @@ impl Reading {
         Ok(true)
     }
 
-    /// Decodes the rows that are left of `count` positions.
+    /// Decodes the remaining rows of `count` positions.
     fn give(&mut self, snapshot: &TableSnapshot, count: usize, chunk: &mut Chunk) {
         let group = snapshot.row_group(self.walk.number).expect("the row group is open");
         for column in 0..self.decoded.len() {
@@ -528,7 +527,7 @@ impl Reading {
         self.push_columns(if self.all { count } else { self.rows.len() }, selection, chunk);
     }
 
-    /// Holds back the rows that are left of `count` positions.
+    /// Holds back the remaining rows of `count` positions.
     fn keep(&mut self, count: usize) {
         let (all, rows) =
             (0..if self.all { count } else { 0 }, self.rows.iter().map(|&row| usize::from(row)));
@@ -567,7 +566,7 @@ impl Reading {
             }
         }
         self.kept.forget();
-        // The rows that are waiting are decoded into the same memory.
+        // The waiting rows are decoded into the same memory.
         self.decoded.fill(false);
         self.push_columns(rows, Selection::ALL, chunk);
         true
@@ -582,8 +581,7 @@ impl Reading {
         }
     }
 
-    /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is
-    /// about.
+    /// Begins with the live slots within the ranges of values. Returns the number of positions in the chunk.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) -> usize {
         self.rows.clear();
         self.found.clear();
@@ -618,8 +616,7 @@ impl Reading {
         stretch.count
     }
 
-    /// Goes on with the next rows that were found in a long stretch, which are put one behind the other. How
-    /// many.
+    /// Continues with the next rows found in a long stretch, which are gathered. Returns how many there are.
     fn gather_next(&mut self) -> usize {
         self.rows.clear();
         let start = self.gathered.end;
@@ -628,7 +625,7 @@ impl Reading {
         self.gathered.len()
     }
 
-    /// Finds what is to be tested on codes, in which order.
+    /// Decides what is tested on codes, and in which order.
     fn choose_conditions(&mut self, group: &RowGroup, stretch: &Stretch) {
         self.conditions.clear();
         self.answered.fill(false);
@@ -676,7 +673,7 @@ impl Reading {
         }
     }
 
-    /// Narrows the rows by stages and join filters; false if none is left.
+    /// Narrows the rows by stages and join filters; false if none remain.
     fn run_conjuncts(&mut self, group: &RowGroup, count: usize) -> Result<bool> {
         let sampled = self.order.begin();
         let stages = self.scan.stages.all.len();
@@ -721,7 +718,7 @@ impl Reading {
                 self.all = false;
             }
             Ok(picks) => {
-                // Picks ascend, so a place is read before it is written.
+                // Picks ascend, so an element is read before it is overwritten.
                 for (to, &pick) in picks.iter().enumerate() {
                     self.rows[to] = self.rows[pick as usize];
                 }
@@ -758,7 +755,7 @@ impl Reading {
         true
     }
 
-    /// Puts something in the place of a column that nobody reads.
+    /// Fills a column that nobody reads with a placeholder.
     fn blank(&mut self, column: usize) {
         let vector = &mut self.vectors[column];
         vector.begin(1);
@@ -766,7 +763,7 @@ impl Reading {
         vector.make_constant();
     }
 
-    /// Decodes a column for the rows that are left.
+    /// Decodes a column for the remaining rows.
     fn decode(&mut self, group: &RowGroup, column: usize) {
         if std::mem::replace(&mut self.decoded[column], true) {
             return;
@@ -796,7 +793,7 @@ impl Reading {
         }
     }
 
-    /// The current stretch, in memory that is used again.
+    /// The current stretch, in reused memory.
     fn stored(&mut self) -> Arc<StoredRuns> {
         let scan = &self.scan;
         let stored = self.stored.get_or_insert_with(|| {
@@ -810,7 +807,7 @@ impl Reading {
         stored.clone()
     }
 
-    /// The rows that are left, as a selection in memory of this worker.
+    /// The remaining rows, as a selection in this worker's memory.
     fn selection(&mut self) -> Selection {
         if self.all {
             return Selection::ALL;

@@ -1,4 +1,4 @@
-//! Runs tasks on the workers of a statement, by which all of them complete the shared part of a sink.
+//! Runs tasks on the workers of a statement, which complete the shared part of a sink together.
 
 use crate::context::QueryContext;
 use crate::context::workers::FirstError;

@@ -91,7 +91,8 @@ impl Copies {
         Copies { kind: set.kind, all: set.all, context: context.clone() }
     }
 
-    /// The number of copies of a row that is so many times in the left and in the right input.
+    /// The number of copies of a row that occurs `left` times in the left and `right` times in the right
+    /// input.
     fn of(&self, left: i64, right: i64) -> i64 {
         match (self.kind, self.all) {
             (SetKind::Intersect, true) => left.min(right),

@@ -1,13 +1,12 @@
 //! Decides whether the rows of an operator are kept as tuples: because a setting forces it, or because it
-//! pays.
+//! pays off.
 //!
-//! Tuples save memory, and cost time when rows are kept and when they are read. While there is plenty of
-//! memory, rows stay columns. All workers of one operator share a [`Choice`], which each asks when a segment
-//! of its rows is full:
-//! 1. Are the operator's rows large in proportion to what is left of the memory limit?
-//! 2. If so, how much smaller would this segment be? If it pays, the full segments of all workers become
-//!    tuples from then on, and the last ones when a worker has all its rows. If it does not, nobody asks
-//!    again.
+//! Tuples save memory, and cost time when rows are kept and when they are read. While memory is plentiful,
+//! rows stay columns. All workers of an operator share a [`Choice`], which each consults when a segment of
+//! its rows is full:
+//! 1. Are the operator's rows large compared with the remaining memory?
+//! 2. If so, how much smaller would this segment be? If that pays off, full segments of all workers become
+//!    tuples from then on, and the last ones when a worker has all its rows. If not, the question is settled.
 //!
 //! While a segment is encoded it exists twice; this is not reserved.
 
@@ -20,21 +19,21 @@ use crate::sync::OnceLock;
 use entasis_vector::expr::ColumnMeta;
 use std::sync::Arc;
 
-/// Rows are large once those of all workers take more than one part in so many of the memory that is left.
+/// The share of the remaining memory beyond which the rows of all workers are large, as a divisor.
 const LARGE_PART: usize = 4;
 
-/// True if rows of `bytes`, in each of `workers`, are large against `free` bytes.
+/// True if rows of `bytes` in each of `workers` are large compared with `free` bytes.
 fn are_large(bytes: usize, workers: usize, free: usize) -> bool {
     bytes.saturating_mul(workers) > free / LARGE_PART
 }
 
-/// True if rows of `columns` bytes should become tuples of `tuples` bytes: this must save a quarter.
+/// True if rows of `columns` bytes should become tuples of `tuples` bytes: they must save a quarter.
 fn pays(columns: usize, tuples: usize) -> bool {
     tuples <= columns / 4 * 3
 }
 
-/// About how many bytes a row takes as a tuple, if rows that have not come yet are expected to become tuples.
-/// Given are their number and their bytes as columns.
+/// The approximate bytes of a row as a tuple, if rows that have not arrived are expected to become tuples.
+/// `rows` and `bytes` are their number and their bytes as columns.
 pub(crate) fn expected_bytes(
     columns: &[ColumnMeta],
     (rows, bytes): (f64, f64),
@@ -58,7 +57,7 @@ pub struct Choice {
     workers: usize,
     columns: Vec<ColumnMeta>,
     is_key: Vec<bool>,
-    /// The layout of its tuples, made when it is first needed.
+    /// The layout of the tuples, made when first needed.
     layout: OnceLock<Option<Arc<TupleLayout>>>,
     /// The decision, and its reason.
     verdict: OnceLock<(bool, String)>,
@@ -79,7 +78,7 @@ impl Choice {
         }
     }
 
-    /// To be called after `rows` have grown by `appended` rows.
+    /// Must be called after `rows` have grown by `appended` rows.
     pub fn grown(&self, rows: &mut Materialized, appended: usize) {
         let full = rows.rows() / SEGMENT_ROWS;
         if full == (rows.rows() - appended) / SEGMENT_ROWS {
@@ -90,7 +89,7 @@ impl Choice {
         }
     }
 
-    /// To be called when a worker's `rows` are complete.
+    /// Must be called when a worker's `rows` are complete.
     pub fn complete(&self, rows: &mut Materialized) {
         let wanted = match self.setting {
             TempCompression::On => true,
@@ -102,7 +101,7 @@ impl Choice {
         }
     }
 
-    /// What has become of all workers' rows and why, for the profile; `None` if nothing had to be decided.
+    /// What happened to all workers' rows and why, for the profile; `None` if nothing had to be decided.
     pub fn report(&self, rows: &Materialized) -> Option<String> {
         let reason = match (self.setting, self.verdict.get()) {
             (_, Some((false, reason))) => return Some(format!("rows stay columns: {reason}")),
@@ -167,18 +166,18 @@ mod tests {
 
     #[test]
     fn rows_are_compressed_if_memory_is_short_and_it_helps() {
-        // bytes of a worker, workers, free.
+        // Bytes of a worker, workers, free bytes.
         assert!(!are_large(10 << 20, 2, 100 << 20));
         assert!(are_large(10 << 20, 2, 70 << 20));
         assert!(are_large(10 << 20, 8, 100 << 20));
         assert!(!are_large(10 << 30, 64, usize::MAX), "without a limit");
         assert!(are_large(1, 1, 0));
-        // columns, tuples.
+        // Bytes as columns, bytes as tuples.
         assert!(pays(40, 30) && pays(40, 12));
         assert!(!pays(40, 31) && !pays(40, 44));
     }
 
-    /// Ten segments of 16 bytes a row, of which 3 are needed.
+    /// Ten segments of 16 bytes per row, of which 3 are needed.
     fn grow(settings: Settings, limit: usize) -> (Materialized, Option<String>) {
         let meta = |id, range| ColumnMeta {
             nullable: false,

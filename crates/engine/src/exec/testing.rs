@@ -9,7 +9,7 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, ColumnId, DataType, Dictionary, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::{Arc, Mutex};
 
-/// A seeded source of chance (xorshift).
+/// A seeded random number generator (xorshift).
 pub struct Chance(pub u64);
 
 impl Chance {
@@ -55,7 +55,7 @@ pub fn column(id: u32, ty: DataType) -> ColumnMeta {
     ColumnMeta::new(ColumnId(id), ty)
 }
 
-/// A chunk of `rows`, its columns in encodings and selections by chance.
+/// A chunk of `rows`, with columns in random encodings and selections.
 pub fn chunk_of(metas: &[ColumnMeta], rows: &[Vec<Value>], chance: &mut Chance) -> Chunk {
     let mut chunk = Chunk::new();
     chunk.reset(rows.len());
@@ -105,8 +105,8 @@ fn dictionary_of(physical: PhysicalType, values: &[Value]) -> Vector {
     vector
 }
 
-/// Pushes `rows` in chunks of `chunk_rows` to `workers` workers of `sink`, a morsel after the other, and
-/// finishes it.
+/// Pushes `rows` in chunks of `chunk_rows` to `workers` workers of `sink`, one morsel after another, and
+/// finishes the sink.
 pub fn push_all(
     sink: &dyn Sink,
     metas: &[ColumnMeta],

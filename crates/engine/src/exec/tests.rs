@@ -1,4 +1,4 @@
-//! Plans built by hand over rows that stand in them, run under several settings, against slow and obvious
+//! Plans built by hand over rows in the plan, run under several settings and compared with slow and obvious
 //! twins.
 
 mod bounds;
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 type Row = Vec<Value>;
 
-/// Numbers that look random and are the same every time.
+/// Numbers that look random and are the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -58,7 +58,7 @@ fn contexts() -> Vec<QueryContext> {
     all
 }
 
-/// Settings with which nothing goes to files.
+/// Settings under which nothing goes to files.
 fn in_memory() -> Settings {
     Settings { temp_directory: "".into(), ..Settings::default() }
 }
@@ -378,7 +378,7 @@ fn conditions_on_codes_and_their_order_change_no_result() {
         .map(|i| {
             let b = if random.below(5) == 0 { Value::Null } else { int(random.below(50) as i128) };
             let c = match random.below(30) {
-                // A block of one string, and a string that is no number in rows that no filter wants.
+                // A block of one string, and a string that is not a number in rows that every filter drops.
                 _ if (2048..3072).contains(&i) => text("7".into()),
                 _ if i < 10 => text("no number".into()),
                 0 => Value::Null,
@@ -475,7 +475,7 @@ fn conditions_on_codes_and_their_order_change_no_result() {
     }
 }
 
-/// The pairs of all rows of two inputs for which a condition that is never true holds.
+/// The pairs of all rows of two inputs that satisfy a condition which is never true.
 fn endless_join(rows: i128) -> Plan {
     let mut columns = Columns::default();
     let all = || (0..rows).map(|i| vec![int(i)]).collect();

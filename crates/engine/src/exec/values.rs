@@ -7,7 +7,7 @@ use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{Chunk, DataType, Result, Selection, Value, Vector};
 use std::sync::Arc;
 
-/// Dense chunks; each goes to the worker that asks next.
+/// Dense chunks; each goes to the next worker that requests one.
 pub(crate) struct Chunks {
     chunks: Arc<Vec<Chunk>>,
     next: Arc<AtomicUsize>,

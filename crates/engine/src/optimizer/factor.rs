@@ -69,6 +69,8 @@ fn collect_leaves(node: &Node, into: &mut Vec<ColumnSet>) {
                 collect_leaves(&join.right, into);
             }
         }
+        // What holds of the keys alone may go below it.
+        Node::Aggregate(aggregate) => into.push(aggregate.groups.iter().map(|(id, _)| *id).collect()),
         other => into.push(columns_of(other)),
     }
 }

@@ -1,17 +1,19 @@
 //! Rule: group keys that follow from other group keys are not keys.
 //!
 //! `GROUP BY c_custkey, c_name, o_custkey` over `c_custkey = o_custkey` groups by `c_custkey` alone; the
-//! others become `any_value`, computed once a group instead of hashed and compared once a row.
+//! others become `any_value`, computed once a group instead of hashed and compared once a row. What is
+//! computed from the keys alone is computed from them above: `GROUP BY a, a - 1` is one key and a projection.
 //!
 //! What follows from what: a column compared with a constant follows from nothing, equal columns from each
 //! other, a computed column from what it reads, all columns of an aggregate from its keys, and all columns of
 //! a relation from one that it knows to be unique: TPC-H Q3, Q10 and Q18 group by one key. Uniqueness that is
 //! only estimated does not count.
 
-use crate::plan::tree::{ColumnSet, columns_of, reads};
-use crate::plan::{AggregateCall, AggregateFunction, JoinKind, Node, Plan};
+use crate::plan::tree::{ColumnSet, columns_of, reads, substitute, take};
+use crate::plan::{AggregateCall, AggregateFunction, JoinKind, Node, Plan, Project};
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{DataType, Result};
+use entasis_vector::{ColumnId, DataType, Result};
+use std::collections::HashMap;
 
 /// Reduces the keys of all aggregates.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
@@ -46,9 +48,19 @@ fn reduce(node: &mut Node) {
         }
         gone[candidate] = left > 0 && !expr.is_volatile() && reads(expr).is_subset(&closure(known, &facts));
     }
-    let mut kept = Vec::new();
-    for ((id, expr), gone) in std::mem::take(&mut aggregate.groups).into_iter().zip(gone) {
-        if gone {
+    let (dependent, kept): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut aggregate.groups).into_iter().zip(gone).partition(|(_, gone)| *gone);
+    aggregate.groups = kept.into_iter().map(|(group, _)| group).collect();
+    let of_key = |(id, expr): &(ColumnId, Expr)| match expr {
+        Expr::Column { id: source, ty } => Some((*source, Expr::column(*id, *ty))),
+        _ => None,
+    };
+    let keys: HashMap<ColumnId, Expr> = aggregate.groups.iter().filter_map(of_key).collect();
+    let mut computed = Vec::new();
+    for ((id, expr), _) in dependent {
+        if reads(&expr).iter().all(|source| keys.contains_key(&source)) {
+            computed.push((id, substitute(expr, &keys)));
+        } else {
             let ty = expr.ty();
             let call = AggregateCall {
                 function: AggregateFunction::AnyValue,
@@ -59,11 +71,11 @@ fn reduce(node: &mut Node) {
                 ty,
             };
             aggregate.aggregates.push((id, call));
-        } else {
-            kept.push((id, expr));
         }
     }
-    aggregate.groups = kept;
+    if !computed.is_empty() {
+        *node = Node::Project(Project { input: Box::new(take(node)), exprs: computed });
+    }
 }
 
 /// The second set follows from the first.
@@ -83,7 +95,7 @@ fn closure(mut known: ColumnSet, facts: &[Fact]) -> ColumnSet {
     }
 }
 
-fn one(id: entasis_vector::ColumnId) -> ColumnSet {
+fn one(id: ColumnId) -> ColumnSet {
     [id].into_iter().collect()
 }
 

@@ -11,6 +11,7 @@
 //!
 //! A rule never makes a result wrong if an estimate is: estimates choose among equal plans.
 
+mod antis;
 #[cfg(test)]
 mod differential;
 mod distincts;
@@ -27,6 +28,7 @@ mod properties;
 mod prune;
 mod pushdown;
 mod reduce;
+mod restrict;
 mod simplify;
 mod sums;
 #[cfg(test)]
@@ -52,6 +54,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("unions", unions::apply, "before anything walks each level of a long chain"),
     ("factor", factor::apply, "what disjunctions share or imply must exist before it can be pushed"),
     ("pushdown", pushdown::apply, "join ordering wants its relations filtered and its predicates as keys"),
+    ("antis", antis::apply, "filters stand right above the outer joins that they may not pass"),
     ("tops", tops::apply, "filters stand right above the windows that they may not pass"),
     ("limits", limits::apply, "after filters, which may not pass a limit"),
     ("orders", orders::apply, "a limit above has given its sort a limit, and keeps it"),
@@ -61,6 +64,11 @@ const RULES: &[(&str, Rule, &str)] = &[
         "constants that pushdown brought to light; before effort goes into dead branches",
     ),
     ("prune early", prune::apply, "joins that nobody reads must not take part in the order"),
+    (
+        "restrict",
+        restrict::apply,
+        "scans have their filters, and only the columns that are read; before rows are estimated",
+    ),
     ("reduce", reduce::apply, "makes semi joins, which join ordering places"),
     ("join order", join_order::apply, "needs all filters in place, to know how many rows are left"),
     ("groups", groups::apply, "functional dependencies become visible as equalities in the ordered joins"),
@@ -69,12 +77,31 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("prune", prune::apply, "last: join ordering and grouping have moved what reads what"),
 ];
 
+/// Rules that run again behind the last of them, while it has brought constants to light: `'s' = 's'`, where a
+/// filter has met a column of a `UNION` that is a constant in one input, decides which part of a disjunction is
+/// left, what that implies for other relations, and where it may go.
+const AGAIN: [&str; 3] = ["simplify", "factor", "pushdown"];
+/// How often they do at most.
+const ROUNDS: usize = 4;
+
+/// The rule that looks at all readers of a relation, which only a whole plan has.
+const OF_WHOLE_PLANS: &str = "restrict";
+
 /// Optimizes `plan`. With the setting off, the plan stays as it was written.
 ///
 /// # Errors
 /// Internal, if a rule breaks the plan; interrupted.
 pub fn optimize(mut plan: Plan, settings: &Settings) -> Result<Plan> {
-    run(&mut plan, settings, |_, _| {})?;
+    run(&mut plan, settings, |_| true, |_, _| {})?;
+    Ok(plan)
+}
+
+/// Optimizes a plan whose rows are a relation in another plan, which may read its relations too.
+///
+/// # Errors
+/// As [`optimize`].
+pub(crate) fn optimize_part(mut plan: Plan, settings: &Settings) -> Result<Plan> {
+    run(&mut plan, settings, |rule| rule != OF_WHOLE_PLANS, |_, _| {})?;
     Ok(plan)
 }
 
@@ -85,26 +112,44 @@ pub fn optimize(mut plan: Plan, settings: &Settings) -> Result<Plan> {
 pub fn optimize_traced(mut plan: Plan, settings: &Settings) -> Result<(Plan, Vec<(&'static str, String)>)> {
     let mut trace = Vec::new();
     let mut last = plan.to_string();
-    run(&mut plan, settings, |name, plan| {
+    let after = |name: &'static str, plan: &Plan| {
         let text = plan.to_string();
         if text != last {
             trace.push((name, text.clone()));
             last = text;
         }
-    })?;
+    };
+    run(&mut plan, settings, |_| true, after)?;
     Ok((plan, trace))
 }
 
-fn run(plan: &mut Plan, settings: &Settings, mut after: impl FnMut(&'static str, &Plan)) -> Result<()> {
+/// Runs the rules for which `is_run` holds.
+fn run(
+    plan: &mut Plan,
+    settings: &Settings,
+    is_run: impl Fn(&str) -> bool,
+    mut after: impl FnMut(&'static str, &Plan),
+) -> Result<()> {
     check(plan, "binding")?;
     if !settings.optimize {
         return Ok(());
     }
-    for (name, rule, _) in RULES {
+    let mut step = |(name, rule, _): &(&'static str, Rule, &str), plan: &mut Plan| -> Result<()> {
         statement::check()?;
         rule(plan)?;
         check(plan, name)?;
         after(name, plan);
+        Ok(())
+    };
+    let again = || RULES.iter().filter(|(name, ..)| AGAIN.contains(name));
+    for rule in RULES.iter().filter(|(name, ..)| is_run(name)) {
+        step(rule, plan)?;
+        if AGAIN.last() == Some(&rule.0) {
+            let mut rounds = 0..ROUNDS;
+            while rounds.next().is_some() && simplify::has_constants(&mut plan.root) {
+                again().try_for_each(|rule| step(rule, plan))?;
+            }
+        }
     }
     Ok(())
 }

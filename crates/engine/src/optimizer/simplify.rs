@@ -7,7 +7,7 @@
 //! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there
 //! are any.
 
-use crate::plan::tree::{Role, for_each_expr};
+use crate::plan::tree::{Role, for_each_expr, may_fail};
 use crate::plan::{Node, Plan};
 use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
 use entasis_vector::statement::ahead;
@@ -17,6 +17,26 @@ use entasis_vector::{DataType, Result, Value};
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     simplify_node(&mut plan.root);
     Ok(())
+}
+
+/// True if a condition can be folded: it, or a part of it, reads constants alone. Pushdown makes such
+/// conditions where it puts constants in place of columns.
+pub(super) fn has_constants(node: &mut Node) -> bool {
+    let mut found = false;
+    for_each_expr(node, &mut |expr, role| {
+        if role == Role::Predicate && !found {
+            expr.visit(&mut |part| found |= is_foldable(part));
+        }
+    });
+    found || node.children_mut().into_iter().any(has_constants)
+}
+
+fn is_foldable(expr: &Expr) -> bool {
+    let parts = expr.children();
+    match expr {
+        Expr::And(_) | Expr::Or(_) => parts.into_iter().any(is_literal),
+        _ => !parts.is_empty() && parts.into_iter().all(is_literal) && !expr.is_volatile() && !may_fail(expr),
+    }
 }
 
 fn simplify_node(node: &mut Node) {

@@ -76,6 +76,10 @@ fn an_outer_join_stays_one_only_if_null_may_come_through() {
     assert!(build(|b| Expr::Not(Box::new(Expr::IsNull(Box::new(b.column("v")))))).contains("inner"));
     assert!(build(|b| Expr::IsNull(Box::new(b.column("v")))).contains("left"));
     assert!(build(|b| Expr::Or(vec![b.equal("v", "1"), b.equal("a", "1")])).contains("left"));
+    assert_eq!(
+        build(|b| Expr::IsNull(Box::new(b.column("k")))),
+        "  HashJoin anti on a = k\n    Scan t [a]\n    Scan u [k]\n"
+    );
     // On the left columns it goes below, and over the key to the other side.
     assert_eq!(
         build(|b| b.equal("a", "1")),

@@ -285,6 +285,11 @@ impl Compaction {
     pub fn is_logical(self) -> bool {
         matches!(self, Compaction::Auto | Compaction::Logical | Compaction::Smart)
     }
+
+    /// True if thresholds are learnt.
+    pub fn learns(self) -> bool {
+        matches!(self, Compaction::Learning | Compaction::Smart)
+    }
 }
 
 /// Whether joins search the bounds of inequalities in an order. The setting `join_bounds`.

@@ -88,7 +88,7 @@ impl Program {
         let values = |row: &[Datum<'_>]| -> Values {
             row.iter().zip(&**schema).map(|(datum, field)| datum.value(field.ty)).collect()
         };
-        if let Action::Insert(sources) = &self.action {
+        if let Action::Insert(sources, _) = &self.action {
             let row = self.row_to_add(sources, parameters)?;
             return Ok(row.map(|row| RowChange { old: None, new: Some(values(&row)) }));
         }
@@ -101,8 +101,8 @@ impl Program {
             return Ok(Some(RowChange { old: Some(old), new: None }));
         };
         let mut new = old.clone();
-        for (column, source) in sources {
-            let Some(datum) = source.datum(parameters) else { return Ok(None) };
+        for (column, value) in sources {
+            let Some(datum) = value.datum(parameters, |_| None, &[]) else { return Ok(None) };
             judge_null(&self.entry, *column, datum)?;
             new[*column] = datum.value(schema[*column].ty);
         }

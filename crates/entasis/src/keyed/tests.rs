@@ -14,11 +14,12 @@ impl Random {
     }
 }
 
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 5] = [
     "CREATE TABLE t (k BIGINT PRIMARY KEY, u INTEGER UNIQUE, a VARCHAR NOT NULL, b INTEGER, UNIQUE (a, b))",
     "CREATE TABLE t (k BIGINT, u INTEGER UNIQUE, a VARCHAR NOT NULL, b INTEGER, UNIQUE (a, b))",
     "CREATE TABLE t (k BIGINT, u INTEGER, a VARCHAR NOT NULL, b INTEGER)",
     "CREATE TABLE t (k BIGINT, u INTEGER, a VARCHAR NOT NULL, b INTEGER, PRIMARY KEY (k, a))",
+    "CREATE TABLE t (k BIGINT PRIMARY KEY, u TINYINT, a VARCHAR NOT NULL, b INTEGER)",
 ];
 
 fn value(random: &mut Random, column: usize) -> (Value, DataType) {
@@ -30,9 +31,13 @@ fn value(random: &mut Random, column: usize) -> (Value, DataType) {
     }
 }
 
-fn run(connection: &Connection, sql: &str, values: &[(Value, DataType)]) -> Result<Option<u64>, String> {
-    let run = connection.query(sql, values);
-    run.map(|rows| rows.changed()).map_err(|error| error.message().to_owned())
+/// The number of rows that a statement has changed, the rows that it returns, and the names of their columns.
+type Outcome = (Option<u64>, Vec<Vec<Value>>, Vec<String>);
+
+fn run(connection: &Connection, sql: &str, values: &[(Value, DataType)]) -> Result<Outcome, String> {
+    let rows = connection.query(sql, values).map_err(|error| error.message().to_owned())?;
+    let names = rows.schema().iter().map(|field| field.name.to_string()).collect();
+    Ok((rows.changed(), rows.row_values().collect(), names))
 }
 
 fn rows(connection: &Connection, sql: &str) -> Vec<Vec<String>> {
@@ -66,7 +71,38 @@ fn keyed_statements_do_what_long_ones_do() {
                     |columns: &[usize]| columns.iter().map(|&c| value(&mut random, c)).collect::<Vec<_>>();
                 let [all, one_u, all_but_key, key] =
                     [&of(&[0, 1, 2, 3])[..], &of(&[1, 0]), &of(&[1, 2, 3, 0]), &of(&[0])];
-                let (short, twin, values) = match random.below(6) {
+                let (short, twin, values) = match random.below(12) {
+                    6 => (
+                        "UPDATE t SET u = u + ?, b = b - 1 WHERE k = ? RETURNING *",
+                        "UPDATE t SET u = u + ?, b = b - 1 WHERE k = ? AND TRUE RETURNING *",
+                        one_u,
+                    ),
+                    // Until the sum is out of range.
+                    7 => (
+                        "UPDATE t SET b = 50 + u, u = u + 40 WHERE k = ?",
+                        "UPDATE t SET b = 50 + u, u = u + 40 WHERE k = ? AND TRUE",
+                        key,
+                    ),
+                    8 => (
+                        "INSERT INTO t VALUES (?, ?, ?, ?) ON CONFLICT (k) DO UPDATE SET a = excluded.a, b = t.b + 1 RETURNING B, k",
+                        "INSERT INTO t SELECT ?, ?, ?, ? ON CONFLICT (k) DO UPDATE SET a = excluded.a, b = t.b + 1 RETURNING B, k",
+                        all,
+                    ),
+                    9 => (
+                        "INSERT INTO t VALUES (?, ?, ?, ?) ON CONFLICT (k) DO NOTHING RETURNING *",
+                        "INSERT INTO t SELECT ?, ?, ?, ? ON CONFLICT (k) DO NOTHING RETURNING *",
+                        all,
+                    ),
+                    10 => (
+                        "INSERT INTO t VALUES (?, ?, ?, ?) RETURNING a, k",
+                        "INSERT INTO t SELECT ?, ?, ?, ? RETURNING a, k",
+                        all,
+                    ),
+                    11 => (
+                        "DELETE FROM t WHERE k = ? RETURNING a, a, u",
+                        "DELETE FROM t WHERE k = ? AND TRUE RETURNING a, a, u",
+                        key,
+                    ),
                     0..3 => ("INSERT INTO t VALUES (?, ?, ?, ?)", "INSERT INTO t SELECT ?, ?, ?, ?", all),
                     3 => ("UPDATE t SET u = ? WHERE k = ?", "UPDATE t SET u = ? WHERE k = ? AND TRUE", one_u),
                     4 => (

@@ -17,7 +17,7 @@ use self::durable::Durable;
 use self::reading::Reading;
 use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
-use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
+use entasis_engine::exec::{Learned, MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::backend::Backend;
 use entasis_storage::checkpoint::NameChanges;
 use entasis_storage::file::DataFile;
@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     reading: Option<Reading>,
     /// Temporary files.
     pub(crate) temp: Arc<TempSpace>,
+    /// What executions of plans have learnt, for later ones.
+    pub(crate) learned: Arc<Learned>,
     /// Threads that run statements.
     pub(crate) workers: WorkerPool,
     /// The costs of reading on this machine.
@@ -131,6 +133,7 @@ impl Shared {
             memory,
             workers,
             temp: Arc::default(),
+            learned: Arc::default(),
             costs: CurrentCosts::default(),
             connections: AtomicU64::new(0),
             upkeep: Upkeep::default(),

@@ -99,12 +99,18 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
     return pyarrow.types.is_decimal(column_type) and column_type.precision > _DIGITS
 
 
-def to_pandas(result: Any) -> pandas.DataFrame:
-    """Converts a result, an Arrow stream. Integers of 38 digits, such as sums, become 64-bit if all fit."""
+def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
+    """Converts a result, an Arrow stream. Integers of 38 digits, such as sums, become 64-bit if all fit; other
+    decimals become floats, or with `exact` Python objects.
+    """
     import pandas
     import pyarrow
 
     table = pyarrow.table(result)
+    if not exact:
+        for place, field in enumerate(table.schema):
+            if pyarrow.types.is_decimal(field.type) and field.type.scale > 0:
+                table = table.set_column(place, field.name, table.column(place).cast(pyarrow.float64()))
     frame = table.to_pandas()
     nullable = {
         getattr(pyarrow, name.lower())(): getattr(pandas, f"{name}Dtype")()

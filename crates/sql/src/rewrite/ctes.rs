@@ -9,10 +9,10 @@
 //! ([`super::using_key`]).
 //!
 //! **A query that is read more than once** is bound each time where it is read, so that filters can be pushed
-//! into it; but not if its rows might differ (`random()`, `nextval`, `LIMIT`), if it is computed from many
-//! rows (groups, `DISTINCT`, set operations), or if it would be bound more than [`MOST_COPIES`] times, as in
-//! a chain whose members each read the previous one twice. Then it is bound once and its rows are a relation
-//! ([`Shared`]). A correlated query is always bound in place.
+//! into it. Instead it is bound once, and its rows are a relation ([`Shared`]), in these cases: its rows
+//! might differ (`random()`, `nextval`, `LIMIT`); it combines many rows (groups, `DISTINCT`, set operations)
+//! and is not `NOT MATERIALIZED`; it is `MATERIALIZED`; or it would be bound more than [`MOST_COPIES`] times,
+//! as in a chain whose members each read the previous one twice. A correlated query is always bound in place.
 
 use super::reads::{RECURRING, reads};
 use super::{recursive, using_key};
@@ -25,8 +25,8 @@ use crate::syntax::sequence_call;
 use crate::syntax::walk::{Walk, WalkMut};
 use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
-    Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator,
-    SetQuantifier, Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
+    Cte, CteAsMaterialized, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr,
+    SetOperator, SetQuantifier, Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
 };
 use entasis_engine::shared::Shared;
 use entasis_vector::{Error, Result};
@@ -244,27 +244,50 @@ fn is_shared(with: &With, query: &Query) -> Vec<bool> {
         let later = (at + 1..ctes.len()).map(|other| reads(&*ctes[other].query, &name) * copies[other]);
         let read =
             later.fold(reads(&*query.body, &name) + reads(&query.order_by, &name), u64::saturating_add);
-        let is_dear =
-            (with.recursive && recursive::reads_itself(&ctes[at])) || computed_once(&ctes[at].query);
-        shared[at] = read > MOST_COPIES || (read > 1 && is_dear);
+        let Cte { query: own, materialized, .. } = &ctes[at];
+        let once = (with.recursive && recursive::reads_itself(&ctes[at])) || may_differ(own);
+        let once = match materialized {
+            Some(CteAsMaterialized::Materialized) => true,
+            Some(CteAsMaterialized::NotMaterialized) => once,
+            None => once || combines_rows(own),
+        };
+        shared[at] = read > MOST_COPIES || (read > 1 && once);
         copies[at] = if shared[at] { 1 } else { read };
     }
     shared
 }
 
-/// True if a query may return other rows the second time, or costs more to compute than to read.
-fn computed_once(query: &Query) -> bool {
+/// True if a query may return other rows the second time.
+fn may_differ(query: &Query) -> bool {
     struct Look;
     impl Visitor for Look {
         type Break = ();
         fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-            let combines = match &*query.body {
+            stop(query.limit_clause.is_some() || query.fetch.is_some())
+        }
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let Some(name) = function_name(expr) else { return ControlFlow::Continue(()) };
+            let is_volatile = Library::get()
+                .scalar(&name)
+                .is_some_and(|function| function.signature().volatility == Volatility::Volatile);
+            stop(is_volatile || sequence_call::Kind::of(&name).is_some())
+        }
+    }
+    query.walk(&mut Look).is_break()
+}
+
+/// True if a query combines many rows into one, so that it costs more to compute than to read.
+fn combines_rows(query: &Query) -> bool {
+    struct Look;
+    impl Visitor for Look {
+        type Break = ();
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            stop(match &*query.body {
                 SetExpr::SetOperation { op, set_quantifier, .. } => {
                     *op != SetOperator::Union || *set_quantifier != SetQuantifier::All
                 }
                 _ => false,
-            };
-            stop(combines || query.limit_clause.is_some() || query.fetch.is_some())
+            })
         }
         fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
             let groups = match &select.group_by {
@@ -274,18 +297,16 @@ fn computed_once(query: &Query) -> bool {
             stop(groups || select.distinct.is_some() || select.having.is_some())
         }
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-            let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
-            let library = Library::get();
-            let is_volatile = library
-                .scalar(&name)
-                .is_some_and(|function| function.signature().volatility == Volatility::Volatile);
-            stop(
-                is_volatile || sequence_call::Kind::of(&name).is_some() || library.aggregate(&name).is_some(),
-            )
+            stop(function_name(expr).is_some_and(|name| Library::get().aggregate(&name).is_some()))
         }
     }
     query.walk(&mut Look).is_break()
+}
+
+/// The name of the function that an expression calls.
+fn function_name(expr: &Expr) -> Option<String> {
+    let Expr::Function(function) = expr else { return None };
+    Some(function.name.to_string().trim_matches('"').to_ascii_lowercase())
 }
 
 fn stop(found: bool) -> ControlFlow<()> {

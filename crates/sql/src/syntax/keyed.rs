@@ -3,21 +3,25 @@
 //!
 //! ```text
 //! SELECT columns | * FROM t WHERE a = x [AND b = y …]
-//! INSERT INTO t [(columns)] VALUES (x, …)
-//! UPDATE t SET a = x [, …] WHERE b = y [AND …]
-//! DELETE FROM t WHERE a = x [AND …]
+//! INSERT INTO t [(columns)] VALUES (x, …) [conflict] [returning]
+//! UPDATE t SET a = z [, …] WHERE b = y [AND …] [returning]
+//! DELETE FROM t WHERE a = x [AND …] [returning]
+//! conflict: ON CONFLICT (a, …) DO NOTHING | DO UPDATE SET b = z, …
+//! returning: RETURNING columns | *
 //! ```
-//! where x and y are parameters or constants. Only the text is considered here. Whether the columns are a
-//! key, and whether the table needs more than that (checks, defaults), is decided where the table is known.
-//! All other statements are `None` and run with a plan, and so do erroneous ones, which get better messages
-//! there.
+//! where x and y are parameters or constants, and z may also be `column + x` or `column - x`. In a `DO
+//! UPDATE`, such a column is written as `t.column`, and z may be `excluded.column`. Only the text is
+//! considered here. Whether the columns are a key, and whether the table needs more than that (checks,
+//! defaults), is decided where the table is known. All other statements are `None` and run with a plan, and
+//! so do erroneous ones, which get better messages there.
 
 use super::object_name::WrittenName;
 use super::parse::parse;
 use super::parsed::{Ast, Parsed};
 use datafusion_sql::sqlparser::ast::{
-    self, AssignmentTarget, BinaryOperator, Expr, FromTable, Ident, Query, Select, SelectItem, SetExpr,
-    TableFactor, TableObject, TableWithJoins, UnaryOperator,
+    self, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, FromTable, Ident, ObjectName,
+    OnConflictAction, OnInsert, Query, Select, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
+    UnaryOperator,
 };
 use entasis_vector::Value;
 use std::sync::LazyLock;
@@ -31,6 +35,8 @@ pub struct Keyed {
     pub key: Vec<(String, Scalar)>,
     /// The action on the rows.
     pub action: KeyedAction,
+    /// The columns that a change returns, all of them if there are no names; `None` without `RETURNING`.
+    pub returning: Option<Vec<String>>,
 }
 
 /// The action of a [`Keyed`] on its rows. Names of columns are as written.
@@ -39,11 +45,38 @@ pub enum KeyedAction {
     /// Reads columns; all of them if there are no names.
     Read(Vec<String>),
     /// Adds a row: its columns, all of them if there are no names, and their values.
-    Insert(Vec<String>, Vec<Scalar>),
+    Insert(Vec<String>, Vec<Scalar>, Option<OnConflict>),
     /// Sets columns.
-    Update(Vec<(String, Scalar)>),
+    Update(Vec<(String, Assigned)>),
     /// Removes the rows.
     Delete,
+}
+
+/// What an insert does if a row has the same key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OnConflict {
+    /// The columns of the key.
+    pub key: Vec<String>,
+    /// The columns that are set in that row; none for `DO NOTHING`.
+    pub set: Vec<(String, Assigned)>,
+}
+
+/// The new value of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Assigned {
+    /// A parameter or a constant.
+    Scalar(Scalar),
+    /// The row's value of a column plus or minus a scalar.
+    Sum {
+        /// The column.
+        column: String,
+        /// The scalar.
+        by: Scalar,
+        /// True if it is subtracted.
+        is_negative: bool,
+    },
+    /// The value of a column in the row that was to be inserted.
+    Excluded(String),
 }
 
 /// A value in the statement.
@@ -96,18 +129,9 @@ fn read(query: &Query) -> Option<Keyed> {
     if same != **select {
         return None;
     }
-    let columns = match &select.projection[..] {
-        [SelectItem::Wildcard(options)] if *options == Default::default() => Vec::new(),
-        items => items
-            .iter()
-            .map(|item| match item {
-                SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.value.clone()),
-                _ => None,
-            })
-            .collect::<Option<Vec<_>>>()?,
-    };
+    let columns = columns(&select.projection)?;
     let key = conditions(select.selection.as_ref()?)?;
-    Some(Keyed { table: table(from)?, key, action: KeyedAction::Read(columns) })
+    Some(Keyed { table: table(from)?, key, action: KeyedAction::Read(columns), returning: None })
 }
 
 fn insert(insert: &ast::Insert) -> Option<Keyed> {
@@ -116,6 +140,8 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         table: insert.table.clone(),
         columns: insert.columns.clone(),
         source: insert.source.clone(),
+        on: insert.on.clone(),
+        returning: insert.returning.clone(),
         ..plain.clone()
     };
     let TableObject::TableName(name) = &insert.table else { return None };
@@ -134,9 +160,112 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         [part] => part.as_ident().map(|name| name.value.clone()),
         _ => None,
     });
-    let action =
-        KeyedAction::Insert(columns.collect::<Option<_>>()?, row.iter().map(scalar).collect::<Option<_>>()?);
-    Some(Keyed { table: WrittenName::of(name)?, key: Vec::new(), action })
+    let on_conflict = match &insert.on {
+        None => None,
+        Some(OnInsert::OnConflict(on)) => Some(on_conflict(on, name)?),
+        Some(_) => return None,
+    };
+    let action = KeyedAction::Insert(
+        columns.collect::<Option<_>>()?,
+        row.iter().map(scalar).collect::<Option<_>>()?,
+        on_conflict,
+    );
+    let returning = returning(&insert.returning)?;
+    Some(Keyed { table: WrittenName::of(name)?, key: Vec::new(), action, returning })
+}
+
+fn on_conflict(on: &ast::OnConflict, table: &ObjectName) -> Option<OnConflict> {
+    let Some(ConflictTarget::Columns(key)) = &on.conflict_target else { return None };
+    let key = key.iter().map(|name| name.value.clone()).collect();
+    let set = match &on.action {
+        OnConflictAction::DoNothing => Vec::new(),
+        OnConflictAction::DoUpdate(DoUpdate { assignments, selection: None }) => {
+            let table = table.0.last()?.as_ident()?;
+            let value = |expr: &Expr| match qualified(expr) {
+                Some((table, column)) if table.value.eq_ignore_ascii_case("excluded") => {
+                    Some(Assigned::Excluded(column.value.clone()))
+                }
+                _ => assigned(expr, &|expr| {
+                    let (qualifier, column) = qualified(expr)?;
+                    let is_own = qualifier.value.eq_ignore_ascii_case(&table.value)
+                        && !table.value.eq_ignore_ascii_case("excluded");
+                    is_own.then(|| column.value.clone())
+                }),
+            };
+            assignments_of(assignments, value)?
+        }
+        OnConflictAction::DoUpdate(_) => return None,
+    };
+    Some(OnConflict { key, set })
+}
+
+/// `table.column`
+fn qualified(expr: &Expr) -> Option<(&Ident, &Ident)> {
+    match expr {
+        Expr::CompoundIdentifier(parts) => match &parts[..] {
+            [table, column] => Some((table, column)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The columns of `RETURNING`, `Some(None)` without one; `None` if it contains anything else.
+fn returning(items: &Option<Vec<SelectItem>>) -> Option<Option<Vec<String>>> {
+    match items {
+        None => Some(None),
+        Some(items) => columns(items).map(Some),
+    }
+}
+
+/// Columns by name; none for `*`.
+fn columns(items: &[SelectItem]) -> Option<Vec<String>> {
+    match items {
+        [SelectItem::Wildcard(options)] if *options == Default::default() => Some(Vec::new()),
+        items => items
+            .iter()
+            .map(|item| match item {
+                SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.value.clone()),
+                _ => None,
+            })
+            .collect(),
+    }
+}
+
+/// `a = …, b = …`
+fn assignments_of(
+    assignments: &[ast::Assignment],
+    value: impl Fn(&Expr) -> Option<Assigned>,
+) -> Option<Vec<(String, Assigned)>> {
+    let of = |assignment: &ast::Assignment| match &assignment.target {
+        AssignmentTarget::ColumnName(name) => match &name.0[..] {
+            [part] => Some((part.as_ident()?.value.clone(), value(&assignment.value)?)),
+            _ => None,
+        },
+        AssignmentTarget::Tuple(_) => None,
+    };
+    assignments.iter().map(of).collect()
+}
+
+/// A scalar, or a column (as `column` recognizes it) plus or minus a scalar.
+fn assigned(expr: &Expr, column: &dyn Fn(&Expr) -> Option<String>) -> Option<Assigned> {
+    if let Some(scalar) = scalar(expr) {
+        return Some(Assigned::Scalar(scalar));
+    }
+    match expr {
+        Expr::Nested(inner) => assigned(inner, column),
+        Expr::BinaryOp { left, op: BinaryOperator::Plus, right } => {
+            let (column, by) = match column(left) {
+                Some(column) => (column, scalar(right)?),
+                None => (column(right)?, scalar(left)?),
+            };
+            Some(Assigned::Sum { column, by, is_negative: false })
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Minus, right } => {
+            Some(Assigned::Sum { column: column(left)?, by: scalar(right)?, is_negative: true })
+        }
+        _ => None,
+    }
 }
 
 fn update(update: &ast::Update) -> Option<Keyed> {
@@ -145,26 +274,33 @@ fn update(update: &ast::Update) -> Option<Keyed> {
         table: update.table.clone(),
         assignments: update.assignments.clone(),
         selection: update.selection.clone(),
+        returning: update.returning.clone(),
         ..plain.clone()
     };
     if same != *update {
         return None;
     }
-    let assigned = update.assignments.iter().map(|assignment| match &assignment.target {
-        AssignmentTarget::ColumnName(name) => match &name.0[..] {
-            [part] => Some((part.as_ident()?.value.clone(), scalar(&assignment.value)?)),
-            _ => None,
-        },
-        AssignmentTarget::Tuple(_) => None,
-    });
-    let action = KeyedAction::Update(assigned.collect::<Option<_>>()?);
-    Some(Keyed { table: table(&update.table)?, key: conditions(update.selection.as_ref()?)?, action })
+    let column = |expr: &Expr| match expr {
+        Expr::Identifier(name) => Some(name.value.clone()),
+        _ => None,
+    };
+    let set = assignments_of(&update.assignments, |expr| assigned(expr, &column))?;
+    Some(Keyed {
+        table: table(&update.table)?,
+        key: conditions(update.selection.as_ref()?)?,
+        action: KeyedAction::Update(set),
+        returning: returning(&update.returning)?,
+    })
 }
 
 fn delete(delete: &ast::Delete) -> Option<Keyed> {
     let ast::Statement::Delete(plain) = &PLAIN[3] else { unreachable!("as written") };
-    let same =
-        ast::Delete { from: delete.from.clone(), selection: delete.selection.clone(), ..plain.clone() };
+    let same = ast::Delete {
+        from: delete.from.clone(),
+        selection: delete.selection.clone(),
+        returning: delete.returning.clone(),
+        ..plain.clone()
+    };
     let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
     let [from] = &from[..] else { return None };
     if same != *delete {
@@ -174,6 +310,7 @@ fn delete(delete: &ast::Delete) -> Option<Keyed> {
         table: table(from)?,
         key: conditions(delete.selection.as_ref()?)?,
         action: KeyedAction::Delete,
+        returning: returning(&delete.returning)?,
     })
 }
 
@@ -261,11 +398,31 @@ mod tests {
         assert_eq!(of("SELECT * FROM main.t WHERE k = $1").unwrap().action, KeyedAction::Read(vec![]));
         let insert = of("INSERT INTO t (k, a) VALUES (?, -1)").unwrap();
         let values = vec![Scalar::Parameter(0), Scalar::Constant(Value::Integer(-1))];
-        assert_eq!(insert.action, KeyedAction::Insert(vec!["k".into(), "a".into()], values));
+        assert_eq!(insert.action, KeyedAction::Insert(vec!["k".into(), "a".into()], values, None));
         let update = of("UPDATE t SET a = 'x', b = NULL WHERE k = 1").unwrap();
         let set = [("a", Value::Text("x".into())), ("b", Value::Null)];
-        let set = set.map(|(name, value)| (name.to_string(), Scalar::Constant(value))).to_vec();
+        let constant = |value| Assigned::Scalar(Scalar::Constant(value));
+        let set = set.map(|(name, value)| (name.to_string(), constant(value))).to_vec();
         assert_eq!(update.action, KeyedAction::Update(set));
+        let sum = |column: &str, by, is_negative| Assigned::Sum { column: column.into(), by, is_negative };
+        let one = || Scalar::Constant(Value::Integer(1));
+        let update = of("UPDATE t SET a = a - 1, b = (? + b) WHERE k = 1 RETURNING *").unwrap();
+        let set = vec![
+            ("a".to_string(), sum("a", one(), true)),
+            ("b".to_string(), sum("b", Scalar::Parameter(0), false)),
+        ];
+        assert_eq!((update.action, update.returning), (KeyedAction::Update(set), Some(vec![])));
+        let upsert =
+            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = excluded.b, b = t.b + 1, c = 1";
+        let KeyedAction::Insert(_, _, Some(on)) = of(upsert).unwrap().action else { panic!("it is") };
+        let set = [
+            ("a", Assigned::Excluded("b".into())),
+            ("b", sum("b", one(), false)),
+            ("c", constant(Value::Integer(1))),
+        ];
+        assert_eq!(on.set, set.map(|(name, value)| (name.to_string(), value)));
+        let on = of("INSERT INTO t VALUES (1) ON CONFLICT (k) DO NOTHING RETURNING a").unwrap();
+        assert_eq!(on.returning, Some(vec!["a".to_string()]));
         assert_eq!(of("DELETE FROM t WHERE k = ?").unwrap().key, [parameter("k", 0)]);
     }
 
@@ -294,12 +451,18 @@ mod tests {
             "INSERT INTO t VALUES (1 + 1)",
             "INSERT INTO t VALUES (DEFAULT)",
             "INSERT INTO t SELECT 1",
-            "INSERT INTO t VALUES (1) RETURNING a",
+            "INSERT INTO t VALUES (1) RETURNING a + 1",
             "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
-            "UPDATE t SET a = a + 1 WHERE k = 1",
+            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = a + 1",
+            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = u.a + 1",
+            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = excluded.a + 1",
+            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = 1 WHERE t.b = 2",
+            "UPDATE t SET a = a * 2 WHERE k = 1",
+            "UPDATE t SET a = a + b WHERE k = 1",
+            "UPDATE t SET a = t.a + 1 WHERE k = 1",
             "UPDATE t SET a = 1",
             "UPDATE t SET a = 1 FROM u WHERE k = 1",
-            "UPDATE t SET a = 1 WHERE k = 1 RETURNING a",
+            "UPDATE t SET a = 1 WHERE k = 1 RETURNING a AS b",
             "DELETE FROM t",
             "DELETE FROM t USING u WHERE k = 1",
             "CREATE TABLE t (a INTEGER)",

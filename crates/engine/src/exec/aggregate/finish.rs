@@ -17,7 +17,7 @@ use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::Result;
 use std::sync::Arc;
 
-/// Up to so many groups, over all partials, are merged on one thread.
+/// The most groups, over all partials, that are merged on one thread.
 const FEW_GROUPS: usize = 16 << 10;
 /// Rows of a result morsel.
 const MORSEL_ROWS: usize = 16 << 10;

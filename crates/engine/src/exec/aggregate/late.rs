@@ -34,13 +34,13 @@ use std::sync::Arc;
 const PARTITION_GROUPS: usize = 32 << 10;
 const LEAST_BITS: u32 = 4;
 const MOST_BITS: u32 = 10;
-/// Partitions by so many bits of the tags, of 32, are not split again.
+/// The number of bits of a tag, of 32, after which partitions are not split again.
 const LAST_BITS: u32 = 22;
 /// The share of the free memory that the partitions of all workers may take, and the least that each may take
 /// for each of its tables.
 const ROOM_PART: usize = 2;
 const LEAST_ROOM: usize = 256 << 10;
-/// A table begins with a place for each so many bytes of that memory; a place takes some 16.
+/// The bytes of that memory for each place that a table begins with; a place takes about 16.
 pub const ROOM_OF_GROUP: usize = 128;
 
 /// The partitions of an aggregation.

@@ -230,7 +230,7 @@ impl AggregateWorker {
         }
         let trial = !self.tried && rows >= TRIAL_ROWS;
         self.tried |= trial;
-        // So many draws give so few repeats only if there are at least sixteen times as many groups.
+        // This many draws repeat so rarely only if there are at least sixteen times as many groups.
         let hopeless = trial && groups >= rows / 32 * 31;
         if groups < MOST_GROUPS && !hopeless {
             return Ok(());

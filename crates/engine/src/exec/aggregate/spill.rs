@@ -50,7 +50,7 @@ const MOST_HELD: usize = 16 << 20;
 const HELD_PART: usize = 8;
 /// Groups that fit when tests ask that few do.
 const FEW_GROUPS: usize = 8;
-/// Rows are looked up as long as one in so many is found, which is checked every so many rows.
+/// Rows are looked up while at least one in `WORTH_KNOWN` is found, which is checked every `TRIAL_ROWS` rows.
 const WORTH_KNOWN: usize = 8;
 const TRIAL_ROWS: usize = 64 << 10;
 
@@ -108,7 +108,7 @@ impl Spill {
         }
     }
 
-    /// True if so many groups, of so many bytes, are too many for `room` bytes.
+    /// True if `groups` groups of `bytes` bytes are too large for `room` bytes.
     pub fn is_too_large(&self, groups: usize, bytes: usize, room: usize) -> bool {
         match self.setting {
             Spilling::Auto | Spilling::All => bytes > room,

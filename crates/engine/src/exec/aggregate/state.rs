@@ -304,7 +304,7 @@ impl IntegerSums {
     fn update(&mut self, vector: &Vector, rows: &Rows<'_>) -> Result<()> {
         self.make_room(rows.count as u128);
         let may_overflow = self.may_overflow();
-        // The sum of so many values fits in 32 bits.
+        // The sum of this many values fits into 32 bits.
         let most = (i32::MAX as u128 / self.bound.max(1)).min(CHUNK_ROWS as u128) as usize;
         macro_rules! sum {
             ($t:ty) => {

@@ -1,32 +1,32 @@
 //! Compaction: small chunks are copied together before an operator that costs the same for few rows as for
-//! many. (Qiao and Zhang, *Data Chunk Compaction in Vectorized Execution*, SIGMOD 2025.)
+//! many (Qiao and Zhang, *Data Chunk Compaction in Vectorized Execution*, SIGMOD 2025).
 //!
-//! A selective filter or join leaves chunks of a handful of rows, and each of them pays for a dozen passes of
-//! a probe or an aggregation. A chunk of at most a *threshold* of rows is copied, column by column, into a
-//! buffer, which is passed on when it is nearly full; larger chunks pass through untouched.
+//! A selective filter or join leaves chunks of a few rows, each of which pays for a dozen passes of a probe
+//! or an aggregation. A chunk of at most a *threshold* of rows is copied, column by column, into a buffer,
+//! which is passed on when it is nearly full; larger chunks pass through untouched.
 //!
 //! ```text
-//! mod ──▶ policy ──▶ costs       which threshold: fixed, by a cost model (section 3), or learned (section 4)
-//!                    learner
+//! mod ──▶ policy ──▶ costs            which threshold: fixed, by a cost model (section 3),
+//!                    crate::learned   or learned (section 4)
 //! ```
-//! The setting `compaction` selects ([`Compaction`]). Its other half, *logical* compaction (section 5), needs
-//! no operator: a probe collects the matches of a chunk over all steps of its chains and passes them on
-//! together, as selections of the probe side beside columns that are gathered once
-//! ([`super::join`]).
+//! The setting `compaction` selects the policy ([`Compaction`]). *Logical* compaction (section 5) needs no
+//! operator: a probe collects the matches of a chunk over all steps of its chains and passes them on
+//! together, as selections of the probe side beside columns that are gathered once ([`super::join`]).
 //!
 //! Invariant: rows are neither lost nor changed. Rows may be held back beyond the end of their morsel, so
-//! compaction is only used where order is lost anyway. There is none before sinks that collect rows
+//! compaction is used only where order is lost anyway. There is none before sinks that collect rows
 //! themselves: build sides and sorts.
 
 pub mod costs;
-mod learner;
 mod policy;
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::Recorder;
 use crate::exec::row_copier::RowCopier;
+use crate::learned::Learned;
 use crate::settings::Compaction;
 use crate::sync::{AtomicU64, Ordering};
+use costs::ChunkCosts;
 use entasis_vector::{Chunk, PhysicalType, Result};
 use policy::{Policy, Thresholds};
 use std::sync::Arc;
@@ -38,12 +38,12 @@ pub(crate) struct Compact {
     /// Rows of a full chunk.
     chunk_rows: usize,
     policy: Policy,
-    /// Told at the end what came in and went out.
+    /// Records at the end what came in and went out.
     recorder: Arc<Recorder>,
     traffic: Traffic,
 }
 
-/// Chunks and rows that came in, and chunks that went out, of all workers.
+/// Chunks and rows in, and chunks out, of all workers.
 #[derive(Default)]
 struct Traffic {
     rows: AtomicU64,
@@ -52,25 +52,30 @@ struct Traffic {
 }
 
 /// Where a compaction stands in its pipeline.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Standing {
-    /// The operators from the next one on that reduce chunks or cost the same for few rows as for many.
+    /// The number of following operators that reduce chunks or cost the same for few rows as for many.
     pub operators: usize,
-    /// The chunks that the pipeline's source is expected to give.
+    /// The expected number of chunks from the pipeline's source.
     pub chunks: f64,
+    /// What its chunks and rows cost on this machine.
+    pub costs: ChunkCosts,
+    /// What earlier executions have learnt.
+    pub learned: Arc<Learned>,
+    /// A hash of the plan below it.
+    pub plan: u64,
 }
 
 impl Compact {
-    /// The compaction of chunks with columns of these types; `None` if `compaction` copies none together.
+    /// The compaction of chunks with columns of these types; `None` if `compaction` is off.
     pub(crate) fn new(
         compaction: Compaction,
         types: Vec<PhysicalType>,
         chunk_rows: usize,
-        standing: Standing,
+        standing: &Standing,
         recorder: &Arc<Recorder>,
     ) -> Option<Compact> {
-        let bytes = types.iter().map(|ty| ty.width()).sum();
-        let policy = Policy::of(compaction, chunk_rows, bytes, standing)?;
+        let policy = Policy::of(compaction, chunk_rows, standing)?;
         Some(Compact { types, chunk_rows, policy, recorder: recorder.clone(), traffic: Traffic::default() })
     }
 
@@ -96,6 +101,7 @@ impl OperatorFactory for Factory {
 
     fn end(&self) {
         let Compact { traffic, recorder, policy, chunk_rows, .. } = &*self.0;
+        policy.end();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (rows, before, after) =
             (count(&traffic.rows), count(&traffic.chunks_in), count(&traffic.chunks_out));
@@ -116,7 +122,7 @@ struct Worker {
     rows: RowCopier,
     output: Chunk,
     thresholds: Box<dyn Thresholds>,
-    /// Rows, chunks that came in, and chunks that went out.
+    /// Rows, chunks in, and chunks out.
     counts: [u64; 3],
 }
 
@@ -144,8 +150,7 @@ impl Worker {
         }
         let taken = self.rows.append(chunk, 0);
         debug_assert_eq!(taken, chunk.len());
-        // Nearly full: the next chunk might not fit. A threshold of more than half a chunk says nothing of
-        // that.
+        // Nearly full: the next chunk might not fit. A threshold of more than half a chunk does not tell.
         let spare = if threshold <= chunk_rows / 2 { threshold } else { 0 };
         if self.rows.rows() + spare >= chunk_rows { self.flush(next) } else { Ok(Flow::Continue) }
     }

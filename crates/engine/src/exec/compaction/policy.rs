@@ -1,59 +1,71 @@
-//! Which chunks are small: the thresholds of the strategies (section 3.4 of the paper).
+//! Policies: which chunks are small, by the thresholds of the strategies (section 3.4 of the paper).
 //!
 //! | strategy | chunks that are copied |
 //! |---|---|
 //! | full | all that are not full |
 //! | binary | of at most 128 of 2048 rows |
 //! | dynamic | of at most what the [cost model](super::costs) gives for their mean size, measured as it runs |
-//! | learning | of at most what the [learner](super::learner) tries |
+//! | learning | of at most what the [learner](crate::learned) tries |
 
 use super::Standing;
 use super::costs::{Behind, ChunkCosts};
-use super::learner::{ARMS, Learner};
+use crate::learned::{ARMS, Learned, Learner};
 use crate::settings::Compaction;
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::CHUNK_ROWS;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The threshold of binary compaction is this part of a full chunk.
+/// The threshold of binary compaction as a share of a full chunk, as a divisor.
 const SMALL_PART: usize = 16;
-/// Dynamic compaction computes its threshold anew after so many chunks.
+/// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
-/// Nothing is learned of fewer chunks than that: each threshold is to be tried eight times, some of them over
-/// dozens of chunks.
+/// The least number of chunks to learn from: each threshold is tried eight times, some of them over dozens of
+/// chunks.
 const CHUNKS_TO_LEARN: f64 = 1024.0;
 
-/// How all workers decide.
+/// The policy of all workers.
 pub(super) enum Policy {
     /// By a fixed threshold.
     Fixed { name: &'static str, threshold: usize },
     /// By the cost model.
     Dynamic { costs: ChunkCosts, operators: usize, chunk_rows: usize, last: Arc<Mutex<usize>> },
     /// By trying.
-    Learning { learner: Arc<Mutex<Learner>>, chunk_rows: usize },
+    Learning { model: Arc<Model>, chunk_rows: usize },
+}
+
+/// What the workers of one compaction learn together.
+pub(super) struct Model {
+    learner: Mutex<Learner>,
+    /// Where it came from and is put back, and under which plan.
+    kept: (Arc<Learned>, u64),
+}
+
+impl Model {
+    fn of(learned: &Arc<Learned>, plan: u64) -> Model {
+        Model { learner: Mutex::new(learned.of(plan)), kept: (learned.clone(), plan) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Learner> {
+        self.learner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One worker's thresholds.
 pub(super) trait Thresholds: Send {
-    /// The threshold for a chunk of `rows` rows, which comes now.
+    /// The threshold for a chunk of `rows` rows, which is about to come.
     fn before(&mut self, rows: usize) -> usize;
 
-    /// The chunk has been copied or passed on; `is_empty`: nothing is held back.
+    /// Called when the chunk has been copied or passed on; `is_empty`: nothing is held back.
     fn after(&mut self, rows: usize, is_empty: bool) {
         let _ = (rows, is_empty);
     }
 }
 
 impl Policy {
-    /// That of a setting, for rows of `bytes` bytes; `None` if nothing is copied.
-    pub(super) fn of(
-        compaction: Compaction,
-        chunk_rows: usize,
-        bytes: usize,
-        standing: Standing,
-    ) -> Option<Policy> {
+    /// That of a setting; `None` if nothing is copied.
+    pub(super) fn of(compaction: Compaction, chunk_rows: usize, standing: &Standing) -> Option<Policy> {
         let binary = (chunk_rows / SMALL_PART).max(1).min(chunk_rows);
         let binary = Policy::Fixed { name: "binary", threshold: binary };
         Some(match compaction {
@@ -61,17 +73,18 @@ impl Policy {
             Compaction::Auto | Compaction::Binary => binary,
             Compaction::Full => Policy::Fixed { name: "full", threshold: chunk_rows },
             Compaction::Dynamic => {
-                let costs = ChunkCosts::of_row_bytes(bytes);
-                Policy::Dynamic { costs, operators: standing.operators, chunk_rows, last: Arc::default() }
+                let Standing { costs, operators, .. } = *standing;
+                Policy::Dynamic { costs, operators, chunk_rows, last: Arc::default() }
             }
-            // Chunks that are smaller than usual are for tests, which have few of them.
+            // Chunks smaller than usual are for tests, which have few of them.
             Compaction::Learning | Compaction::Smart
                 if standing.chunks < CHUNKS_TO_LEARN && chunk_rows == CHUNK_ROWS =>
             {
                 binary
             }
             Compaction::Learning | Compaction::Smart => {
-                Policy::Learning { learner: Arc::default(), chunk_rows }
+                let model = Arc::new(Model::of(&standing.learned, standing.plan));
+                Policy::Learning { model, chunk_rows }
             }
         })
     }
@@ -89,12 +102,17 @@ impl Policy {
                 threshold: *chunk_rows / SMALL_PART,
                 last: last.clone(),
             }),
-            Policy::Learning { learner, chunk_rows } => Box::new(Trying {
-                learner: learner.clone(),
-                chunk_rows: *chunk_rows,
-                trial: None,
-                first: None,
-            }),
+            Policy::Learning { model, chunk_rows } => {
+                Box::new(Trying { model: model.clone(), chunk_rows: *chunk_rows, trial: None })
+            }
+        }
+    }
+
+    /// All workers have ended: what was learnt is kept for the next execution.
+    pub(super) fn end(&self) {
+        if let Policy::Learning { model, .. } = self {
+            let (learned, plan) = &model.kept;
+            learned.keep(*plan, model.lock().clone());
         }
     }
 }
@@ -106,8 +124,8 @@ impl fmt::Display for Policy {
             Policy::Dynamic { last, .. } => {
                 write!(f, "dynamic: up to {} rows", last.lock().unwrap_or_else(PoisonError::into_inner))
             }
-            Policy::Learning { learner, .. } => {
-                let learner = learner.lock().unwrap_or_else(PoisonError::into_inner);
+            Policy::Learning { model, .. } => {
+                let learner = model.lock();
                 let all: u64 = learner.taken.iter().sum();
                 f.write_str("learning: ")?;
                 let taken = ARMS.iter().zip(&learner.taken).filter(|(_, taken)| **taken > 0);
@@ -129,8 +147,8 @@ impl Thresholds for Fixed {
     }
 }
 
-/// The mean size of the chunks says how far the operators below cut them; those behind are taken to do the
-/// same, and to give as many rows as they take.
+/// The mean size of the chunks tells how far the operators below cut them; those after the compaction are
+/// assumed to do the same, and to output as many rows as they take.
 struct Dynamic {
     costs: ChunkCosts,
     operators: usize,
@@ -157,26 +175,25 @@ impl Thresholds for Dynamic {
 
 /// Tries thresholds; a trial lasts until nothing is held back.
 struct Trying {
-    learner: Arc<Mutex<Learner>>,
+    model: Arc<Model>,
     chunk_rows: usize,
     trial: Option<Trial>,
-    /// The nanoseconds a row of the first trial, with which others are compared.
-    first: Option<f64>,
 }
 
 struct Trial {
     arm: usize,
     began: Instant,
-    /// Nanoseconds in the chunks so far: what is between them is not the pipeline's behind.
+    /// Nanoseconds spent on the chunks so far; the time between them is not spent in the operators after the
+    /// compaction.
     nanoseconds: u64,
     rows: u64,
 }
 
 impl Thresholds for Trying {
     fn before(&mut self, _: usize) -> usize {
-        let learner = &self.learner;
+        let model = &self.model;
         let trial = self.trial.get_or_insert_with(|| Trial {
-            arm: learner.lock().unwrap_or_else(PoisonError::into_inner).select(),
+            arm: model.lock().select(),
             began: Instant::now(),
             nanoseconds: 0,
             rows: 0,
@@ -190,10 +207,7 @@ impl Thresholds for Trying {
         trial.nanoseconds += trial.began.elapsed().as_nanos() as u64;
         trial.rows += rows as u64;
         if is_empty {
-            let (arm, each) = (trial.arm, (trial.nanoseconds.max(1)) as f64 / trial.rows as f64);
-            let first = *self.first.get_or_insert(each);
-            let reward = (0.5 * first / each).min(1.0);
-            self.learner.lock().unwrap_or_else(PoisonError::into_inner).reward(arm, reward);
+            self.model.lock().reward(trial.arm, trial.nanoseconds.max(1) as f64 / trial.rows as f64);
             self.trial = None;
         }
     }

@@ -1,7 +1,8 @@
 use super::*;
+use crate::cost::Costs;
 use entasis_vector::{Selection, Vector};
 
-/// Keeps the values of the one column that it is given, and the sizes of the chunks.
+/// Keeps the values of its only column, and the sizes of the chunks.
 #[derive(Default)]
 struct Collect {
     values: Vec<i64>,
@@ -29,13 +30,14 @@ const ALL: [Compaction; 8] = [
     Compaction::Smart,
 ];
 
-/// What becomes of chunks of these sizes, and the note at the end.
+/// The chunks that result from chunks of these sizes, and the final note.
 fn compacted(compaction: Compaction, sizes: &[usize], chunk_rows: usize, operators: usize) -> Collect {
     let recorder = Recorder::new(String::new());
-    let standing = Standing { operators, chunks: 1e6 };
+    let costs = ChunkCosts::of_rows(&Costs::default(), 1, 8);
+    let standing = Standing { operators, chunks: 1e6, costs, learned: Arc::default(), plan: 0 };
     let types = vec![PhysicalType::I64];
     let mut all = Collect::default();
-    let Some(compact) = Compact::new(compaction, types, chunk_rows, standing, &recorder) else {
+    let Some(compact) = Compact::new(compaction, types, chunk_rows, &standing, &recorder) else {
         all.sizes = sizes.to_vec();
         all.values = (0..sizes.iter().sum::<usize>() as i64).collect();
         return all;
@@ -94,7 +96,7 @@ fn binary_copies_small_chunks_only() {
     let Collect { sizes, .. } = compacted(Compaction::Binary, &[129, 128, 1, 2000, 128], 2048, 1);
     assert_eq!(sizes, [129, 2000, 257]);
     let Collect { sizes, .. } = compacted(Compaction::Binary, &[100; 20], 2048, 1);
-    // It goes on once another small one might not fit.
+    // The buffer is passed on once another small chunk might not fit.
     assert_eq!(sizes, [2000]);
 }
 

@@ -41,7 +41,7 @@ const LARGEST_DICTIONARY: usize = 1 << 12;
 
 /// Entries of a dictionary whose numbers are looked up without a test of bounds.
 const SHORT: usize = 1 << 8;
-/// Indexes are made for all positions if at least one in so many is a row.
+/// Indexes are computed for all positions if at least one in this many is a row.
 const DENSE: usize = 2;
 
 /// No group has this index yet.

@@ -112,7 +112,7 @@ impl Kernel for NarrowSum<'_> {
     }
 }
 
-/// Folds each value into the state of its group, one after the other.
+/// Folds each value into the state of its group, in sequence.
 #[inline(always)]
 pub fn accumulate<T: Native, A: Copy>(
     values: &[T],

@@ -35,7 +35,7 @@ pub const MOST_GROUPS: usize = 256 << 10;
 const NONE: u32 = GroupTable::NONE;
 /// Slots of a new table.
 const FIRST_SLOTS: usize = 4096;
-/// Up to so many slots a table is at most a quarter full, beyond that half full.
+/// The number of slots up to which a table is at most a quarter full; beyond, it is at most half full.
 const ROOMY_SLOTS: usize = 1 << 18;
 
 /// The radix partition of a group, of `1 << bits`.
@@ -95,7 +95,7 @@ enum Kind {
 }
 
 impl GroupTable {
-    /// Instead of a group: there is none.
+    /// The value for no group.
     pub const NONE: u32 = u32::MAX;
 
     /// A table for keys like `keys`, about `expected` groups. `collide` gives every key the same hash.

@@ -25,7 +25,7 @@ impl BufferedColumns {
         Ok(BufferedColumns { places, nulls: columns.iter().map(null).collect::<Result<_>>()? })
     }
 
-    /// The kept ones of a chunk's columns.
+    /// The kept columns among those of a chunk.
     pub(crate) fn of(&self, columns: &[ColumnMeta]) -> Vec<ColumnMeta> {
         self.places.iter().map(|&place| columns[place].clone()).collect()
     }

@@ -1,17 +1,16 @@
-//! A buffered probe: probe rows that are held back until there are many, and then come to the table in the
-//! order of their hashes.
+//! A buffered probe: probe rows are held back until there are many, then looked up in the order of their
+//! hashes.
 //!
 //! If a table is larger than the caches, a probe row costs a cache miss for the directory, one for the key
-//! and one for each payload column. Rows whose hashes begin with the same bits find their matches near each
-//! other, so a worker [holds rows back](super::probe_buffer) by the first bits of their hashes. The buffered
-//! rows are then pushed to the ordinary probe part by part, so that the table is read once, from its
-//! beginning to its end, for each buffer that fills up.
+//! and one for each payload column. Rows whose hashes share their leading bits find their matches near each
+//! other, so a worker [holds rows back](super::probe_buffer) by these bits. The buffered rows are then pushed
+//! to the ordinary probe part by part, so that each full buffer reads the table once, from beginning to end.
 //!
 //! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014,
-//! section 3.2, but for one thing: rows are not put back into the order in which they came
+//! section 3.2, except that rows are not returned to their original order
 //! (docs/decisions/0010-strides-without-order.md).
 //!
-//! Not here: tables of places, whose accesses were found not to get faster.
+//! Not here: tables of places, whose lookups did not become faster.
 
 use super::buffered_columns::BufferedColumns;
 use super::partitioned::route::Through;
@@ -38,7 +37,7 @@ pub(crate) struct BufferedProbe {
     pub stored: Vec<ColumnMeta>,
     /// The build side.
     pub built: BuiltSlot,
-    /// The profile has been told.
+    /// The profile has been written to.
     pub is_told: Arc<AtomicBool>,
     /// The recorder of the join.
     pub recorder: Arc<Recorder>,
@@ -62,7 +61,7 @@ impl OperatorFactory for BufferedProbe {
     }
 
     fn programs(&self) -> Vec<&Program> {
-        // Its programs are those of the keys, which the probe shows.
+        // Its programs are those of the keys, which the probe reports.
         Vec::new()
     }
 
@@ -75,7 +74,7 @@ impl BufferedProbe {
     /// The bytes that a worker buffers; `None` if it buffers nothing.
     fn most_bytes(&self, built: &Built) -> Option<usize> {
         let most = self.context.settings.join_stride;
-        // Partitions that are joined later have tables of their own.
+        // Partitions that are joined in the join phase have tables of their own.
         if most == 0 || !built.table.is_by_hash() || built.rows.is_empty() {
             return None;
         }
@@ -112,7 +111,7 @@ impl Worker {
     fn hold_back(&mut self, chunk: &Chunk) -> Result<bool> {
         let (keys, positions) = self.keys.compute(chunk)?;
         self.probe_keys.begin(keys, positions, &self.null_equals_null);
-        // Tables have rows in the order of the first bits of their hashes. A key with a NULL has some hash.
+        // Tables order rows by the leading bits of their hashes. A key with a NULL may have any hash.
         let (_, hashes) = self.probe_keys.hashes();
         self.held.parts().extend(hashes.iter().map(|&hash| part_of_hash(hash)));
         let is_full = self.held.add(chunk, &self.kept.places);
@@ -214,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_stride_ends_where_the_memory_does() {
-        // Of so many rows several batches go to the parts before they are given.
+        // This many rows are moved to the parts in several batches before they are passed on.
         let rows = 5 * BATCH as i128 + 100;
         let run = |stride: usize, memory: MemoryBudget| {
             let memory = Arc::new(memory);
@@ -232,7 +231,7 @@ mod tests {
             if run(0, budget()).is_err() {
                 continue;
             }
-            // A batch needs some memory, too, of a stride that is asked for.
+            // A batch needs some memory even with the largest buffer.
             let Ok(mut found) = run(usize::MAX, budget()) else {
                 assert!(kilobytes < 1300, "{kilobytes} KB");
                 continue;

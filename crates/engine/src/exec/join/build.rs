@@ -1,4 +1,4 @@
-//! The build side of a join: a sink that keeps rows and, when all are there, makes the table.
+//! The build side of a join: a sink that keeps rows and builds the table when all have arrived.
 //!
 //! Rows that do not fit into memory go to temporary files ([`partitioned`](super::partitioned)).
 
@@ -26,7 +26,7 @@ pub(crate) struct BuildSink {
     pub columns: Computed,
     /// The columns as they are kept; widened if the probe side's keys are wider.
     pub kept: Vec<ColumnMeta>,
-    /// How the table is made of the rows.
+    /// How the table is built from the rows.
     pub spec: BuildSpec,
     /// Where the join filter for the probe side is published.
     pub filter: Option<Arc<FilterSlot>>,
@@ -34,7 +34,7 @@ pub(crate) struct BuildSink {
     pub built: BuiltSlot,
     /// What the workers have kept.
     pub parts: Arc<Mutex<Vec<Kept>>>,
-    /// What a first reading has counted, if there was one.
+    /// What the first reading has counted, if there was one.
     pub two_pass: Option<Arc<TwoPass>>,
     /// The partitions, if rows may be partitioned.
     pub partitioning: Option<Arc<Partitioning>>,
@@ -89,7 +89,7 @@ impl Sink for BuildSink {
 }
 
 impl BuildSink {
-    /// Makes the table of the rows that the workers have kept.
+    /// Builds the table from the rows that the workers have kept.
     fn complete(&self, tasks: &dyn Tasks) -> Result<()> {
         if let Some(Way::Swapped(swap)) = &self.way
             && !swap.switch().is_turned()
@@ -148,7 +148,7 @@ impl BuildSink {
             && partitioning.choose(&mut facts, &rows, &mut memory, tasks)?
         {
             let parts = partitioning.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
-            // The filter has been published.
+            // The filter has been published already.
             return self.finish_split(partitioning, parts, None, tasks);
         }
         if let Some(partitioning) = &self.partitioning
@@ -167,7 +167,7 @@ impl BuildSink {
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 
-    /// The same where partitions may be in files.
+    /// Like `complete`, if partitions may be in files.
     fn finish_split(
         &self,
         partitioning: &Arc<Partitioning>,
@@ -198,7 +198,7 @@ impl BuildSink {
     }
 }
 
-/// `error`, with a hint if a setting keeps joins from writing what does not fit into memory.
+/// `error`, with a hint if a setting keeps joins from spilling.
 fn with_way_out(error: Error, spec: &BuildSpec) -> Error {
     match error.kind() {
         ErrorKind::Resource if spec.lookup.is_some_and(|lookup| lookup.nearest) => {
@@ -252,7 +252,7 @@ impl SinkWorker for Worker {
     fn finish(mut self: Box<Self>) -> Result<()> {
         if let Kept::Whole(rows, memory) = &mut self.rows {
             self.choice.complete(rows);
-            // Tuples are smaller; what is not, has been looked at.
+            // Tuples are smaller; otherwise the size is what has been reserved.
             if rows.bytes() != memory.bytes() {
                 memory.resize(rows.bytes())?;
             }
@@ -263,7 +263,7 @@ impl SinkWorker for Worker {
 }
 
 impl Worker {
-    /// From now on rows are kept by partition.
+    /// From now on, keeps rows by partition.
     fn split(&mut self) -> Result<Flow> {
         let Some(partitioning) = &self.partitioning else { return Ok(Flow::Continue) };
         let Kept::Whole(whole, memory) =

@@ -1,5 +1,5 @@
-//! The specification of a build side: everything that is known of a join's table before there are rows; and
-//! how the table is made of the rows.
+//! The specification of a build side: what is known of a join's table before there are rows, and how the
+//! table is built from them.
 
 use super::table::ordered::{self, Ingredients};
 use super::table::{
@@ -18,26 +18,26 @@ use crate::sync::AtomicU64;
 use entasis_vector::Result;
 use entasis_vector::expr::ColumnMeta;
 
-/// How build rows become what is probed.
+/// How build rows become a table to probe.
 #[derive(Clone)]
 pub(crate) struct BuildSpec {
-    /// What the join gives.
+    /// What the join outputs.
     pub shape: Shape,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: Vec<bool>,
-    /// Rows with NULL keys will be asked for.
+    /// Rows with NULL keys will be needed.
     pub null_aware: bool,
-    /// Marks of matched rows will be asked for.
+    /// Marks of matched rows will be needed.
     pub marks: bool,
-    /// Which table is wanted.
+    /// The table that the setting names.
     pub table: TableKind,
-    /// What the table will be asked.
+    /// What lookups in the table must answer.
     pub asked: LookupKind,
     /// Which of the columns are read, apart from comparing keys.
     pub read: Vec<bool>,
-    /// What is expected to be probed.
+    /// What is expected of the probe side.
     pub expected: Expected,
-    /// How rows are found that are to be in order: the columns behind the keys are what they are ordered by.
+    /// How rows are found if they are ordered: the columns after the keys are what they are ordered by.
     pub lookup: Option<Lookup>,
     /// Settings and memory.
     pub context: QueryContext,
@@ -48,7 +48,7 @@ impl BuildSpec {
         TableRequest { kind: self.table, asked: self.asked, read: &self.read, expected: self.expected }
     }
 
-    /// True if the table is asked for rows: a CAT that is forced is.
+    /// True if lookups yield rows, which is also so for a forced CAT.
     pub(crate) fn asks_for_rows(&self) -> bool {
         self.asked == LookupKind::Rows || self.table == TableKind::Cat
     }
@@ -78,7 +78,7 @@ impl BuildSpec {
         })
     }
 
-    /// True if there is memory for a table over `rows`, whose memory `memory` is.
+    /// True if there is memory for a table over `rows`, whose reservation is `memory`.
     pub(crate) fn fits(
         &self,
         facts: &BuildStats,
@@ -93,7 +93,7 @@ impl BuildSpec {
         Ok(memory.free() >= ordered::bytes_to_build(rows.rows(), rows.columns(), keys, lookup))
     }
 
-    /// Bytes that a table of so many rows with these columns may need beside them.
+    /// The most bytes of a table of this many rows with these columns, beside the rows.
     pub(crate) fn table_bytes(&self, rows: usize, columns: &[ColumnMeta]) -> usize {
         match &self.lookup {
             None => bytes_at_most(self.table, rows),
@@ -101,7 +101,7 @@ impl BuildSpec {
         }
     }
 
-    /// The table over `rows`, whose memory `memory` is, and which one it is and why.
+    /// Builds the table over `rows`, whose reservation is `memory`. Also returns which table it is, and why.
     ///
     /// # Errors
     /// Those of the tasks; resource.

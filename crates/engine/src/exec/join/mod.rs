@@ -7,31 +7,31 @@
 //!                                                         ↓ marks of matched build rows
 //!                          later: [unmatched::BuildRows], the build rows that matched, or did not
 //! ```
-//! The build side's columns are kept in a [`Materialized`], where those that are not keys may become
+//! The build side's columns are kept in a [`Materialized`], in which payload columns may become
 //! [tuples](super::tuple); a [`table::JoinTable`] knows only row ids. The table is chosen once all build rows
-//! have come, and their number and bounds are known; it may need the rows in another order.
+//! have arrived and their number and bounds are known; it may require the rows in another order.
 //!
-//! Probing takes a handful of passes over a chunk instead of a loop over rows. The table names a candidate
-//! for each row, the candidates' keys are compared column by column, the residual conditions run on the pairs
-//! that are left, and the table moves every pair to its next candidate, until none is left. Pairs are
-//! collected to a full chunk before any payload is touched: the probe side's columns stay where they are
-//! under a composed selection, the build side's are gathered as a group of their own (logical compaction;
-//! Qiao and Zhang, *Data Chunk Compaction*, SIGMOD 2025).
+//! Probing is a few passes over a chunk rather than a loop over rows. The table yields a candidate for each
+//! row; the candidates' keys are compared column by column; the residual conditions run on the remaining
+//! pairs; and the table moves each pair to its next candidate, until there are none. Pairs accumulate to a
+//! full chunk before any payload is read: the probe side's columns stay where they are under a composed
+//! selection, and the build side's are gathered as a column group of their own (logical compaction; Qiao and
+//! Zhang, *Data Chunk Compaction*, SIGMOD 2025).
 //!
 //! Every kind of join is one [`Shape`]: what the probe outputs, and what the build side outputs afterwards. A
 //! join without keys is the same operator over a table in which every row is a candidate.
 //!
-//! Which [`strategy`] is taken depends on sizes. The input of the build side may be read in [two
-//! passes](two_pass), so that its rows are stored once, in their final places. If the build side does not fit
-//! into memory, or its table not into a cache, the join is [`partitioned`], and goes partition by partition.
+//! The [`strategy`] depends on sizes. The input of the build side may be read in [two passes](two_pass), so
+//! that its rows are stored once, in their final places. If the build side does not fit into memory, or its
+//! table not into a cache, the join is [`partitioned`] and runs partition by partition.
 //!
-//! If a table is far larger than the caches, probe rows may be looked up in the order of their hashes, if a
-//! setting asks for that ([`buffered_probe`]).
+//! If a table is far larger than the caches, a setting makes workers look up probe rows in the order of their
+//! hashes ([`buffered_probe`]).
 //!
-//! If far more build rows come than were expected, the sides may be [swapped](swap) before there is a table.
+//! If far more build rows arrive than expected, the sides may be [swapped](swap) before a table is built.
 //!
-//! What a finished build side tells scans and operators below its probe side is a [`key
-//! filter`](crate::exec::key_filter).
+//! What a finished build side publishes to scans and operators below its probe side is a [key
+//! filter](crate::exec::key_filter).
 
 pub(crate) mod buffered_columns;
 pub(crate) mod buffered_probe;
@@ -57,12 +57,12 @@ use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use table::JoinTable;
 
-/// What a join gives, seen from its two sides.
+/// What a join outputs, for each of its two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// While the probe side streams by.
+    /// Output while the probe side streams by.
     pub probe: ProbeOutput,
-    /// After it, from the build side.
+    /// Output from the build side after that.
     pub tail: BuildTail,
 }
 
@@ -71,17 +71,17 @@ pub(crate) struct Shape {
 pub(crate) enum ProbeOutput {
     /// A row for each match.
     Pairs,
-    /// The same, and rows without match with NULL for the build side.
+    /// Like `Pairs`, and each row without a match with NULLs for the build side.
     PairsOrNulls,
-    /// The same; a second match of one row is an error.
+    /// Like `PairsOrNulls`, but a second match of one row is an error.
     OneOrNulls,
     /// The row, if it has a match.
     Matched,
-    /// The row, if it has none.
+    /// The row, if it has no match.
     Unmatched,
-    /// The row, if it has none and no comparison with a NULL might have been one.
+    /// The row, if no build row matches it or, because of a NULL, might match it.
     SurelyUnmatched,
-    /// The row and whether it has a match, perhaps NULL.
+    /// The row and whether it has a match, which may be NULL.
     Mark {
         /// See [`JoinKind::Mark`].
         null_aware: bool,
@@ -102,7 +102,7 @@ pub(crate) enum BuildTail {
 }
 
 impl Shape {
-    /// The shape of `kind` with the left or the right input in the table; `None` if that side cannot be
+    /// The shape of `kind` with the left or the right input as the build side; `None` if that side cannot be
     /// built.
     pub(crate) fn of(kind: JoinKind, build_left: bool) -> Option<Shape> {
         use ProbeOutput::*;
@@ -136,8 +136,8 @@ impl Shape {
         matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::Matched | ProbeOutput::Nothing)
     }
 
-    /// What the join asks its table; `plain`: it has no conditions beside the keys and no column of the build
-    /// side is read.
+    /// What the join needs from its table. `plain`: it has no residual conditions and reads no column of the
+    /// build side.
     pub(crate) fn asks(self, plain: bool) -> table::LookupKind {
         use table::LookupKind::*;
         match self.probe {
@@ -153,29 +153,30 @@ impl Shape {
     }
 }
 
-/// The build side once it is complete. Set by the build's sink, read by the probe and by what comes after it.
+/// The build side once it is complete. Set by the build sink, read by the probe and by the operators after
+/// it.
 pub(crate) type BuiltSlot = Arc<OnceLock<Built>>;
 
 /// See [`BuiltSlot`].
 pub(crate) struct Built {
-    /// The rows: keys first, then payload; none where the table knows all that is asked.
+    /// The rows, keys first, then payload; none if the table alone answers every lookup.
     pub rows: Materialized,
-    /// There were rows, here or in another partition.
+    /// Whether there were any rows, here or in another partition.
     pub any: bool,
     /// Finds rows by key.
     pub table: Box<dyn JoinTable>,
     /// Rows with a NULL in a key that NULL does not equal; kept only for null-aware joins.
     pub null_keys: Vec<u32>,
-    /// There are some such rows, here or in another partition.
+    /// Whether there are such rows, here or in another partition.
     pub has_null_keys: bool,
-    /// A bit for each row id that has matched, if the join's shape wants to know.
+    /// A bit per row id: whether it has matched; empty unless the join's shape needs it.
     pub matched: Vec<AtomicU64>,
-    /// Held as long as the rows.
+    /// The reservation for the rows.
     pub _memory: Reservation,
 }
 
 impl Built {
-    /// Notes that the given rows have a match.
+    /// Records that the given rows have a match.
     pub(crate) fn mark(&self, ids: &[u32]) {
         for &id in ids {
             let (word, bit) = (&self.matched[id as usize / 64], 1 << (id % 64));
@@ -191,7 +192,7 @@ impl Built {
     }
 }
 
-/// Columns computed from a stream's columns, without a program where all are plain columns of it.
+/// Columns computed from a stream's columns; no program is needed if all are plain columns.
 #[derive(Clone)]
 pub(crate) struct Computed {
     program: Option<Arc<Program>>,
@@ -213,7 +214,7 @@ impl Computed {
             let metas = positions.iter().map(|&p| input[p].clone()).collect();
             return Ok(Computed { program: None, positions, metas });
         }
-        // Columns come as they are here too.
+        // Plain columns are passed through unchanged here too.
         let program = Program::compile_narrow(exprs, input, &|i| matches!(exprs[i], Expr::Column { .. }))?;
         let metas = program.outputs().to_vec();
         Ok(Computed { program: Some(program), positions: (0..exprs.len()).collect(), metas })
@@ -225,7 +226,7 @@ impl Computed {
         Computed { program: None, positions: positions.to_vec(), metas }
     }
 
-    /// What computes the values; `None` if they are columns.
+    /// The program that computes the values; `None` if they are plain columns.
     pub(crate) fn program(&self) -> Option<&Program> {
         self.program.as_deref()
     }
@@ -250,7 +251,7 @@ pub(crate) struct ComputedWorker {
 }
 
 impl ComputedWorker {
-    /// The chunk that has the values, and where: column i at the i-th position.
+    /// The chunk that has the values, and their positions: column i is at the i-th.
     pub(crate) fn compute<'a>(&'a mut self, chunk: &'a Chunk) -> Result<(&'a Chunk, &'a [usize])> {
         match &mut self.machine {
             None => Ok((chunk, &self.positions)),
@@ -261,7 +262,7 @@ impl ComputedWorker {
             }
         }
     }
-    /// Gives up the values, so that their memory may be written again.
+    /// Drops the values, so that their memory can be reused.
     pub(crate) fn release(&mut self) {
         self.output.reset(0);
     }

@@ -1,8 +1,8 @@
-//! The probe side of a join: a streaming operator that finds, for each chunk, the pairs of rows that match.
+//! The probe side of a join: a streaming operator that finds the pairs of matching rows for each chunk.
 //!
 //! For one chunk: keys → first candidates → (compare keys → residual conditions → account for the matches →
-//! next candidates) until there are none → rows without match. Pairs wait in `out` until they fill a chunk or
-//! the input chunk ends, since they refer to it.
+//! next candidates) until there are none → rows without a match. Pairs wait in `out` until they fill a chunk
+//! or the input chunk ends, since they refer to it.
 
 use super::table::{Cursor, Pairs, ProbeKeys};
 use super::unmatched::gather;
@@ -28,9 +28,9 @@ pub(crate) struct Probe {
     pub bounds: Option<Computed>,
     /// Conditions on pairs.
     pub residual: Option<Residual>,
-    /// Columns of the probe side that come out of pairs.
+    /// Columns of the probe side that are output for pairs.
     pub probe_columns: Vec<usize>,
-    /// Columns of the kept rows that come out of pairs, after those.
+    /// Columns of the kept rows that are output for pairs, after those.
     pub build_columns: Vec<usize>,
     /// Where the build side is.
     pub built: BuiltSlot,
@@ -62,7 +62,7 @@ impl OperatorFactory for Probe {
 }
 
 impl Probe {
-    /// One worker's instance, which also takes a build side block by block.
+    /// One worker's instance, which also processes a build side block by block.
     pub(crate) fn block_worker(&self) -> Result<Worker> {
         let built =
             self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
@@ -85,6 +85,7 @@ impl Probe {
             out: Pairs::default(),
             state: Vec::new(),
             picks: Vec::new(),
+            untested: Pairs::default(),
             spares: Vec::new(),
             mark: Vector::new(PhysicalType::Bool),
             join: self.clone(),
@@ -96,10 +97,10 @@ fn column_type(rows: &Materialized, column: usize) -> PhysicalType {
     rows.columns()[column].physical
 }
 
-/// What is known of a probe row.
+/// States of a probe row.
 const UNMATCHED: u8 = 0;
 const MATCHED: u8 = 1;
-/// A probe row without a match, but with a comparison with a NULL.
+/// The row has no match, but a comparison with a NULL.
 const UNKNOWN: u8 = 2;
 
 /// See [`Probe::block_worker`].
@@ -120,6 +121,8 @@ pub(crate) struct Worker {
     /// The state of each probe row of the chunk.
     state: Vec<u8>,
     picks: Vec<u16>,
+    /// Hits of short steps, which are tested by the residual conditions together.
+    untested: Pairs,
     spares: Vec<Arc<Buffer>>,
     mark: Vector,
 }
@@ -138,9 +141,9 @@ impl Operator for Worker {
 }
 
 impl Worker {
-    /// Probes one of several blocks of build rows. `states` has what earlier blocks found for these rows, 0
-    /// before the first block, and is updated. Rows whose output depends on their state are pushed with the
-    /// last block.
+    /// Probes one of several blocks of build rows. `states` has what earlier blocks found for these rows,
+    /// zeros before the first block, and is updated. Rows whose output depends on their state are pushed with
+    /// the last block.
     pub(crate) fn push_block(
         &mut self,
         chunk: &mut Chunk,
@@ -196,16 +199,12 @@ impl Worker {
             if !built.table.is_exact(&self.cursor) {
                 self.compare(built);
             }
-            if let Some(residual) = &mut self.residual {
-                residual.retain(built, chunk, &mut self.hits)?;
-            }
-            if !built.matched.is_empty() {
-                built.mark(&self.hits.ids);
-            }
-            if self.account(&mut unmatched)? == Flow::Stop {
+            self.collect();
+            if self.take_hits(built, chunk, &mut unmatched)? == Flow::Stop {
+                self.untested.clear();
                 break;
             }
-            // Without logical compaction, each step of the chains gives a chunk.
+            // Without logical compaction, each step along the chains yields a chunk.
             let at_once = !self.join.context.settings.compaction.is_logical();
             if self.join.shape.gives_pairs()
                 && (at_once || self.out.len() >= self.join.context.settings.chunk_rows)
@@ -214,9 +213,12 @@ impl Worker {
                 return Ok(Flow::Stop);
             }
             built.table.next(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
-            // With long chains and large cross products, the statement must be stoppable within a chunk.
+            // Long chains and large cross products must be cancellable within a chunk.
             self.join.context.check()?;
         }
+        std::mem::swap(&mut self.hits, &mut self.untested);
+        self.untested.clear();
+        self.take_hits(built, chunk, &mut unmatched)?;
         match self.join.shape.probe {
             ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls if unmatched > 0 && is_last => {
                 self.out.add_where(&self.state, |state| *state == UNMATCHED);
@@ -236,6 +238,38 @@ impl Worker {
             let Pairs { rows, ids } = &mut self.hits;
             built.rows.retain_equal(i, vector, positions, null_equals_null, rows, ids);
         }
+    }
+
+    /// Puts hits of short steps aside until there are enough of them for the residual conditions, which cost
+    /// about the same for few pairs as for many. A part of logical compaction.
+    fn collect(&mut self) {
+        let settings = &self.join.context.settings;
+        let enough = settings.chunk_rows / 2;
+        let together = self.untested.len() + self.hits.len();
+        if self.residual.is_none()
+            || !settings.compaction.is_logical()
+            || self.hits.len() >= enough
+            || together > settings.chunk_rows
+        {
+            return;
+        }
+        self.untested.extend(&self.hits);
+        self.hits.clear();
+        if together >= enough {
+            std::mem::swap(&mut self.hits, &mut self.untested);
+        }
+    }
+
+    /// Tests the hits by the residual conditions, and accounts for those that are left. `Stop` if nothing that
+    /// follows can change the output.
+    fn take_hits(&mut self, built: &Built, chunk: &Chunk, unmatched: &mut usize) -> Result<Flow> {
+        if let Some(residual) = &mut self.residual {
+            residual.retain(built, chunk, &mut self.hits)?;
+        }
+        if !built.matched.is_empty() {
+            built.mark(&self.hits.ids);
+        }
+        self.account(unmatched)
     }
 
     /// Accounts for the hits. `Stop` if nothing that follows can change the output.
@@ -275,8 +309,8 @@ impl Worker {
         Ok(if *unmatched == 0 { Flow::Stop } else { Flow::Continue })
     }
 
-    /// Sets rows to UNKNOWN that have no match but might have one if a NULL were known. Candidates are all
-    /// build rows for a row with a NULL key, and the build rows with a NULL key for the others.
+    /// Sets the state UNKNOWN for rows that have no match but might have one if a NULL were known. For a row
+    /// with a NULL key, candidates are all build rows; for other rows, the build rows with a NULL key.
     fn find_unknown(&mut self, built: &Built, chunk: &Chunk) -> Result<()> {
         let simple = self.residual.is_none() && self.join.null_equals_null.len() == 1;
         let mut all_ids: Option<Vec<u32>> = None;
@@ -332,7 +366,7 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Pushes the rows that their state asks for.
+    /// Pushes the rows whose state says so.
     fn finish_rows(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
         let wanted = match self.join.shape.probe {
             ProbeOutput::Matched => MATCHED,
@@ -375,8 +409,8 @@ impl Worker {
     }
 }
 
-/// True if some pair of `row` and one of `ids` satisfies the residual and has in each key equal values or a
-/// NULL.
+/// True if a pair of `row` and one of `ids` satisfies the residual conditions and in each key has equal
+/// values or a NULL.
 #[allow(clippy::too_many_arguments)]
 fn maybe_matches(
     keys: &ProbeKeys,
@@ -437,7 +471,7 @@ impl ResidualWorker {
 
 /// True if `rows` are 0, 1, 2, ….
 ///
-/// PERF: compares all of them in vector code, unless the ends differ; a loop that stops at the first
+/// PERF: compares all of them in vector code, unless the last one differs; a loop that stops at the first
 /// difference takes as long as the lookup in a small bitmap.
 fn are_in_order(rows: &[u16]) -> bool {
     let ends_elsewhere = rows.last().is_some_and(|&last| last as usize != rows.len() - 1);
@@ -445,14 +479,14 @@ fn are_in_order(rows: &[u16]) -> bool {
         && widest(|| rows.iter().zip(0u16..).fold(0, |differing, (&row, i)| differing | (row ^ i)) == 0)
 }
 
-/// Makes chunks of pairs: columns of the probe chunk under a composed selection, columns of the kept rows
-/// gathered.
+/// Makes chunks of pairs: the probe chunk's columns under a composed selection, and gathered columns of the
+/// kept rows.
 struct Composer {
     probe_columns: Vec<usize>,
     build_columns: Vec<usize>,
     vectors: Vec<Vector>,
     spares: Vec<Arc<Buffer>>,
-    /// For each group of the probe chunk, the output's group.
+    /// For each column group of the probe chunk, the group of the output.
     groups: Vec<Option<usize>>,
     output: Chunk,
 }
@@ -484,7 +518,7 @@ impl Composer {
             let group = *slot.get_or_insert_with(|| output.push_group(chunk.groups()[column.group].clone()));
             output.push_column(column.vector.clone(), group);
         }
-        // Each row has exactly one match, as with a foreign key: there is nothing to compose.
+        // Each row has exactly one match, as with a foreign key: no selection is composed.
         if !(rows.len() == chunk.len() && are_in_order(rows)) {
             output.select(rows, &mut self.spares);
         }

@@ -1,19 +1,19 @@
 //! Rows that one worker holds back until there are many, and then passes on in the order of a table.
 //!
-//! If a table is larger than the caches, each row that is looked up there costs some cache misses. Rows that
-//! are looked up near each other share them: so a worker keeps its rows in 256 parts, by the leading bits of
-//! their place in the table. When there are as many as `join_stride` says, or no memory for more, they are
-//! passed on part by part, and a 256th of the table is touched at a time.
+//! If a table is larger than the caches, each lookup costs some cache misses. Lookups near each other share
+//! them, so a worker keeps its rows in 256 parts, by the leading bits of their place in the table. When the
+//! buffer reaches `join_stride` bytes, or memory is short, they are passed on part by part, and 1/256 of the
+//! table is touched at a time.
 //!
-//! Nothing is held back unless a setting asks for it: cache misses that are
-//! [prefetched](crate::exec::prefetch) cost less (docs/decisions/0015-no-strides-unless-asked.md).
+//! Nothing is held back unless a setting says so: cache misses that are [prefetched](crate::exec::prefetch)
+//! cost less (docs/decisions/0015-no-strides-unless-asked.md).
 //!
 //! ```text
 //! rows → waiting, up to a batch → hand_out: each to its part → give: part after part, chunk by chunk
 //! ```
 //!
-//! The rows are probe rows, held back before they are looked up ([`buffered_probe`](super::buffered_probe)).
-//! Rows of one part stay in the order in which they came.
+//! The rows are probe rows, held back before their lookup ([`buffered_probe`](super::buffered_probe)). Rows
+//! of a part keep their order.
 
 use super::strategy::partitions::width;
 use crate::context::QueryContext;
@@ -29,7 +29,7 @@ const PARTS: usize = 256;
 /// The leading bits of a hash that choose the part.
 const PART_BITS: u32 = PARTS.ilog2();
 /// Rows that are moved to their parts together.
-// PERF: some 64 to each, since each run of rows has a cost.
+// PERF: about 64 for each part, since each run of rows has a fixed cost.
 pub(super) const BATCH: usize = 8 * CHUNK_ROWS;
 /// The part of a row with this hash.
 #[inline(always)]
@@ -42,7 +42,7 @@ pub(super) struct ProbeBuffer {
     columns: Vec<ColumnMeta>,
     /// The buffered rows of each part.
     parts: Vec<Materialized>,
-    /// Rows that have not gone to their parts yet; where they go is in `spread`.
+    /// Rows that have not been moved to their parts yet; their destinations are in `spread`.
     waiting: Materialized,
     spread: Scatter<PARTS>,
     vectors: Vec<Vector>,
@@ -50,11 +50,11 @@ pub(super) struct ProbeBuffer {
     row: usize,
     /// Bytes of the buffered rows.
     held: usize,
-    /// Bytes of the parts: their memory is kept when the buffer has been emptied.
+    /// Bytes of the parts, whose memory is kept when the buffer is emptied.
     bytes: usize,
     most: usize,
     memory: Reservation,
-    /// There was no memory for more: memory is released with the rows.
+    /// Memory was too short for more: memory is released with the rows.
     is_short: bool,
     context: QueryContext,
 }
@@ -84,7 +84,7 @@ impl ProbeBuffer {
         columns.iter().map(|meta| width(meta.physical)).sum()
     }
 
-    /// The vector to which the parts of the next chunk's rows are appended.
+    /// The vector to which the caller appends the part of each row of the next chunk.
     pub(super) fn parts(&mut self) -> &mut Vec<u8> {
         self.spread.more()
     }
@@ -97,13 +97,13 @@ impl ProbeBuffer {
             return false;
         }
         self.hand_out();
-        // If memory is short, the buffer is full now; as much as it has is left to others.
+        // If memory is short, the buffer counts as full; as much as it has must remain free for others.
         let bytes = self.own_bytes();
         self.is_short = self.memory.resize(bytes).is_err() || self.memory.free() < bytes;
         self.held >= self.most || self.is_short
     }
 
-    /// Bytes of the parts, and twice the rows of a batch: once as they wait, once as they are moved.
+    /// Bytes of the parts, plus twice a batch: once as it waits, once as it is moved.
     fn own_bytes(&self) -> usize {
         self.bytes + 2 * self.waiting.bytes()
     }
@@ -130,7 +130,7 @@ impl ProbeBuffer {
             }
         }
         self.spread.begin();
-        // Strings have been copied to the parts; the next ones get a heap of their own.
+        // Strings have been copied to the parts; the next batch gets a heap of its own.
         self.vectors.iter_mut().for_each(|vector| vector.begin(0));
         match self.waiting.heap_bytes() {
             0 => self.waiting.restart(),
@@ -138,8 +138,8 @@ impl ProbeBuffer {
         }
     }
 
-    /// Passes all rows to `take`, part by part, at most a chunk of them at a time: their columns and their
-    /// number.
+    /// Passes all rows to `take`, part by part, as the columns and number of at most a chunk of rows at a
+    /// time.
     ///
     /// # Errors
     /// Those of `take`; cancelled.
@@ -160,7 +160,8 @@ impl ProbeBuffer {
                 }
             }
             self.bytes -= part.bytes();
-            // As much comes with the next stride, in one page then; hardly ever just as much.
+            // The next buffer brings about as many rows, hardly ever exactly as many; they fit into one page
+            // then.
             let room = (part.rows() / 16 * 17).clamp(Materialized::FIRST_ROOM, SEGMENT_ROWS);
             match part.segments() {
                 1 if !self.is_short && part.heap_bytes() == 0 => part.restart(),
@@ -172,7 +173,7 @@ impl ProbeBuffer {
                 }
             }
             self.bytes += part.bytes();
-            // For whoever comes behind. What was not to be had is not asked for again.
+            // Leaves memory to the operators that follow. Memory that was refused is not requested again.
             let bytes = self.bytes + 2 * self.waiting.bytes();
             self.memory.resize(bytes.min(self.memory.bytes()))?;
         }

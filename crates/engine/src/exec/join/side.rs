@@ -1,7 +1,6 @@
-//! Which input of a join is kept in the table: the one with which the join costs less
-//! ([`Costs::join`](crate::cost::Costs)).
+//! Chooses the build side of a join: the one with the lower cost ([`Costs::join`](crate::cost::Costs)).
 //!
-//! Here more is known than when joins are ordered: which columns are read above, how much memory is left, and
+//! More is known here than when joins are ordered: which columns are read above, how much memory is left, and
 //! hence whether the rows will become tuples.
 
 use crate::context::QueryContext;
@@ -23,8 +22,7 @@ pub(crate) struct Weighed {
 }
 
 impl Weighed {
-    /// The inputs of `join`, if the columns `above` are read above; `by_bounds`: its rows are found by
-    /// bounds.
+    /// The inputs of `join`, if the columns `above` are read above. `by_bounds`: matches are found by bounds.
     pub(crate) fn new(
         join: &plan::Join,
         by_bounds: bool,
@@ -71,7 +69,7 @@ fn weigh(
         let mut own = reads_all(keys.iter().copied());
         own.add(&residual);
         let mut side = width::side(node, estimate.rows, (&own, above), columns, costs);
-        // A computed key is kept beside the columns of which it is computed.
+        // A computed key is kept beside the columns that it is computed from.
         let computed = keys
             .iter()
             .filter(|key| !matches!(key, Expr::Column { .. }) && reads_all([**key]).is_subset(above));
@@ -97,7 +95,7 @@ fn weigh(
     }
 }
 
-/// What is expected of the probe side: the number of rows, the share with a match by the keys, and the number
+/// What is expected of the probe side: the number of rows, the share with a match of the keys, and the number
 /// of matches.
 pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -> Expected {
     let (mut probe, mut build, mut on) = (&join.left, &join.right, join.on.clone());

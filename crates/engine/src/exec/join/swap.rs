@@ -1,29 +1,28 @@
-//! Swapped sides: if far more build rows come than the plan expected, the other side may become the build
-//! side instead.
+//! Swapped sides: if far more build rows arrive than the plan expected, the other side may become the build
+//! side.
 //!
 //! The build side is chosen by estimates. Those of filters, joins and groups may be wrong by orders of
-//! magnitude, and a table of many rows that is probed by few costs more than one of few rows that is probed
-//! by many: it is larger than the caches, and takes a cache miss for each row to build. So, where far more
-//! rows may come than are expected:
+//! magnitude, and a table of many rows probed by few costs more than one of few rows probed by many: it is
+//! larger than the caches, so each build row costs a cache miss. So, if far more rows may arrive than
+//! expected:
 //!
-//! 1. The rows of the build side come and are kept, as always, by each worker for itself.
-//! 2. When all have come, and before a table is made of them, the rest of the join is costed again, with a
-//!    table of these rows and with a table of the other side
-//!    ([`Costs::left_to_do`](crate::cost::Costs::left_to_do)).
+//! 1. Each worker keeps its rows of the build side, as usual.
+//! 2. When all have arrived, before a table is built, the rest of the join is costed again, with a table of
+//!    these rows and with a table of the other side ([`Costs::left_to_do`](crate::cost::Costs::left_to_do)).
 //! 3. If the other way is far cheaper, the [`Switch`] is turned: the probe side runs into a build sink of its
-//!    own, and the rows that were kept are the source of the probe ([`KeptRows`]). Nothing is read twice, and
-//!    no row is lost.
+//!    own, and the kept rows become the source of the probe ([`KeptRows`]). Nothing is read twice, and no row
+//!    is lost.
 //!
-//! How both ways are planned is in [`crate::exec::physical`]. Hybrid hash joins reverse roles for a partition
-//! (Graefe, *Query Evaluation Techniques for Large Databases*, 1993, section 5.2); here it is the whole join,
-//! before a table is built.
+//! [`crate::exec::physical`] plans both ways. Hybrid hash joins reverse roles for a partition (Graefe, *Query
+//! Evaluation Techniques for Large Databases*, 1993, section 5.2); here roles are reversed for the whole
+//! join, before a table is built.
 //!
 //! Invariants: the switch is turned once, before either probe side starts. The output has the same rows and
 //! columns either way.
 //!
-//! Not here: rows that had to be written to files; build sides that are read twice (for these the number of
-//! rows is known well); joins whose probe side comes in an order that matters; a probe side that turns out to
-//! be larger than expected.
+//! Not here: rows that were written to files; build sides that are read twice, whose number of rows is well
+//! known; joins whose probe side comes in an order that matters; a probe side that turns out larger than
+//! expected.
 
 #[cfg(test)]
 mod tests;
@@ -46,14 +45,14 @@ use std::sync::Arc;
 pub(crate) struct Swap {
     setting: Swapping,
     weighed: Weighed,
-    /// The other way has been planned as well.
+    /// The other way has been planned too.
     is_planned: AtomicBool,
     switch: Arc<Switch>,
     /// The rows that were kept, once the sides have been swapped.
     kept: OnceLock<(Materialized, Reservation)>,
 }
 
-/// One of the two ways in which such a join is planned.
+/// One of the two ways in which a join with swappable sides is planned.
 #[derive(Clone)]
 pub(crate) enum Way {
     /// The way of the plan.
@@ -76,7 +75,7 @@ impl Way {
 }
 
 impl Swap {
-    /// For a join whose build side is `node`; `None` if its sides are never swapped.
+    /// The swap of a join whose build side is `node`; `None` if its sides are never swapped.
     pub(crate) fn of(node: &Node, weighed: Weighed, context: &QueryContext) -> Option<Arc<Swap>> {
         let setting = context.settings.join_swap;
         let is_wanted = match setting {
@@ -88,17 +87,17 @@ impl Swap {
         is_wanted.then(|| Arc::new(Swap { setting, weighed, is_planned, switch, kept: OnceLock::new() }))
     }
 
-    /// Turned if the sides are swapped.
+    /// The switch, which is turned if the sides are swapped.
     pub(crate) fn switch(&self) -> &Arc<Switch> {
         &self.switch
     }
 
-    /// Says that there are pipelines for the other way.
+    /// Records that there are pipelines for the other way.
     pub(crate) fn set_planned(&self) {
         self.is_planned.store(true, Ordering::Relaxed);
     }
 
-    /// Why the sides are to be swapped, if they are and the build side has so many rows.
+    /// The reason to swap the sides, with this many rows on the build side; `None` to keep them.
     pub(crate) fn reason(&self, rows: usize) -> Option<String> {
         if !self.is_planned.load(Ordering::Relaxed) {
             return None;
@@ -117,7 +116,8 @@ impl Swap {
         })
     }
 
-    /// Swaps the sides: `rows`, all rows of the build side, whose memory `memory` is, are to be probed.
+    /// Swaps the sides: `rows`, all rows of the build side, with the reservation `memory`, become the probe
+    /// side.
     ///
     /// # Errors
     /// Internal, if they have been swapped before.
@@ -133,8 +133,8 @@ impl Swap {
     }
 }
 
-/// Rows that `node` has hardly more than: those that are stored below it. Joins that multiply rows are
-/// seldom.
+/// An upper bound of the rows of `node` that hardly ever fails: the stored rows below it. Joins that multiply
+/// rows are rare.
 fn most_rows(node: &Node) -> f64 {
     match node {
         Node::Scan(scan) => scan.relation.rows().map_or(f64::INFINITY, |rows| rows as f64),
@@ -143,7 +143,7 @@ fn most_rows(node: &Node) -> f64 {
     }
 }
 
-/// See [`Swap::rows`]. Its morsels are segments.
+/// See [`Swap::rows`]. Its morsels are segments of the kept rows.
 #[derive(Clone)]
 struct KeptRows {
     swap: Arc<Swap>,

@@ -1,4 +1,4 @@
-//! The build tail: build rows that matched, or that did not, which a join outputs after its probe side.
+//! The build tail: build rows with a match, or without one, which a join outputs after its probe side.
 
 use super::{Built, BuiltSlot};
 use crate::exec::materialized::Materialized;

@@ -1,7 +1,7 @@
-//! The filters of several joins, tested before the first of them is probed.
+//! Tests the filters of several joins before the first of them is probed.
 //!
 //! A scan of a table tests the filters of all joins that its rows go to. Rows from elsewhere (a file, an
-//! aggregate, a computed column, the two sides of another join) pass this operator instead: a row that any of
+//! aggregate, a computed column, both sides of another join) pass this operator instead: a row that any of
 //! the later joins would drop is never looked up in the first one's table. So the order of the joins matters
 //! less (Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.1).
 //!
@@ -17,19 +17,19 @@ use entasis_vector::{Buffer, Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A filter, where it is tested.
+/// A filter at the place where it is tested.
 #[derive(Clone)]
 pub(crate) struct PlacedFilter {
     /// The columns that have the keys.
     pub columns: Vec<usize>,
     /// Where the filter is.
     pub slot: Arc<FilterSlot>,
-    /// Told what becomes of the rows.
+    /// Counts how many rows pass.
     pub rate: Arc<PassRate>,
 }
 
 impl PlacedFilter {
-    /// One worker's test of it.
+    /// One worker's test of the filter.
     pub(crate) fn worker(&self, settings: &Settings) -> FilterWorker {
         FilterWorker::new(&self.slot, &self.rate, self.columns.len(), settings)
     }
@@ -39,7 +39,7 @@ impl PlacedFilter {
 pub(crate) struct FiltersBeforeJoin {
     /// The filters.
     pub filters: Vec<PlacedFilter>,
-    /// Which are forced.
+    /// Tell which filters are forced.
     pub settings: Arc<Settings>,
 }
 
@@ -57,7 +57,7 @@ impl OperatorFactory for FiltersBeforeJoin {
 }
 
 struct Worker {
-    /// By filter.
+    /// For each filter, its columns.
     columns: Vec<Vec<usize>>,
     tests: Vec<FilterWorker>,
     order: Order,

@@ -1,4 +1,4 @@
-//! A bitmap of keys: a bit for each place says whether the key exists. It is a filter for the probe side's
+//! A bitmap of keys: one bit per place tells whether the key exists. It is a filter for the probe side's
 //! scans ([`super::filter`]), and the table of joins that need no more (`bitmap` in
 //! [`crate::exec::join::table`]).
 
@@ -16,10 +16,10 @@ use std::iter::repeat;
 
 /// Words of bits that one task works on.
 pub(crate) const TASK_WORDS: usize = if cfg!(test) { 1 << 4 } else { 1 << 15 };
-/// The most words that are looked at for a range of places.
+/// The most words that are read for a range of places.
 const RANGE_WORDS: u64 = 1024;
 
-/// A bit for each place that is taken.
+/// A bit for each place: whether it is taken.
 #[derive(Debug)]
 pub(crate) struct Bits {
     words: Array<u64>,
@@ -30,7 +30,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// The places of the keys of `rows`, which are all below `packing`'s number or nowhere.
+    /// The places of the keys of `rows`, all of which have a place in `packing` or are nowhere.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -54,19 +54,19 @@ impl Bits {
         Ok(Bits { words, rows: placed.into_inner(), keys: keys.into_inner() })
     }
 
-    /// Bytes of the bits of so many places.
+    /// Bytes of the bits of this many places.
     pub(crate) fn bytes_for(places: u64) -> usize {
         Array::<u64>::bytes_for(places.div_ceil(64) as usize)
     }
 
-    /// Bits that are set already, of which nobody asks how often keys occur.
+    /// Bits that are set already, if no caller needs to know how often keys occur.
     pub(crate) fn of_words(words: &[AtomicU64]) -> Bits {
         let mut all = Array::zeroed(words.len());
         all.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
         Bits { words: all, rows: usize::MAX, keys: 0 }
     }
 
-    /// The bits that `words` of a directory have in their low halves, of so many rows and keys.
+    /// The bits in the low halves of `words` of a directory, with the number of rows and keys.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -87,8 +87,8 @@ impl Bits {
         Ok(Bits { words: all, rows, keys })
     }
 
-    /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of
-    /// these is taken. While it is made the bits may be there twice.
+    /// These bits without the places before `first`, a multiple of 64, and from `end` on, none of which is
+    /// taken. Meanwhile the bits may exist twice.
     pub(crate) fn cut(self, first: u64, end: u64) -> Bits {
         let kept = &self.words[(first / 64) as usize..end.div_ceil(64) as usize];
         if kept.len() == self.words.len() {
@@ -118,7 +118,7 @@ impl Bits {
     pub(crate) fn look_up(&self, places: &[u64], is_taken: &mut [bool]) {
         self.write(places, is_taken, (true, false));
     }
-    /// False if none of the places from `first` to `last` is taken; true if that would take long to find out.
+    /// False if none of the places from `first` to `last` is taken; true if finding out would take long.
     pub(crate) fn may_have_between(&self, first: u64, last: u64) -> bool {
         let (from, to) = (first / 64, (last / 64).min(self.words.len().saturating_sub(1) as u64));
         if to.saturating_sub(from) >= RANGE_WORDS {
@@ -132,7 +132,7 @@ impl Bits {
         (from..=to).any(|at| self.words.get(at as usize).is_some_and(|word| word & inside(at) != 0))
     }
 
-    /// Writes for each place one value if it is taken, and the other one if not.
+    /// Writes one of two values for each place: the first if it is taken, the second if not.
     pub(crate) fn write<T: Copy>(&self, places: &[u64], out: &mut [T], (taken, free): (T, T)) {
         let (mut words, end) = ([0; BLOCK], self.words.len() as u64 * 64);
         for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
@@ -140,11 +140,11 @@ impl Bits {
             widest_of(LookUp { words: &words, end, places, out, taken, free });
         }
     }
-    /// Places that are taken, counted anew.
+    /// The number of taken places, counted again.
     pub(crate) fn taken(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
-    /// Rows of a key, on average, if they were counted.
+    /// Average rows per key, if they were counted.
     pub(crate) fn rows_per_key(&self) -> Option<f64> {
         (self.keys > 0).then(|| self.rows as f64 / self.keys as f64)
     }
@@ -166,13 +166,13 @@ impl Bits {
     }
 }
 
-/// The word that a place stands in, by its index.
+/// The index of the word that has a place.
 #[inline(always)]
 fn word_of(place: u64) -> usize {
     (place / 64) as usize
 }
 
-/// Bits while keys come, of one worker.
+/// The bits that one worker sets while keys arrive.
 pub(crate) struct BitsCount {
     words: Array<u64>,
     rows: usize,
@@ -185,12 +185,12 @@ impl BitsCount {
         BitsCount { words: Array::zeroed(places.div_ceil(64) as usize), rows: 0, keys: 0 }
     }
 
-    /// Takes the places of a chunk's `rows` (`None`: all). Whether all of them were below the number of
-    /// places, and whether these were free.
+    /// Takes the places of a chunk's `rows` (`None`: all). Returns whether all of them were below the number
+    /// of places, and whether all were free.
     #[inline(always)]
     pub(crate) fn add(&mut self, places: &[u64], rows: Option<&[u16]>) -> (bool, bool) {
         let count = rows.map_or(places.len(), <[u16]>::len);
-        // Cells: a word is asked for while another one is written to.
+        // Cells allow one word to be prefetched while another is written.
         let words = Cell::from_mut(&mut *self.words).as_slice_of_cells();
         let (mut inside, mut new, mut block) = (0, 0, [0; BLOCK]);
         for first in (0..count).step_by(BLOCK) {
@@ -235,7 +235,7 @@ impl BitsCount {
     }
 }
 
-/// Adds `more` to `own`, and counts what both have.
+/// Adds `more` to `own`, and counts the bits that both have.
 struct Union<'a> {
     own: &'a mut [u64],
     more: &'a [u64],
@@ -255,15 +255,15 @@ impl Kernel for Union<'_> {
     }
 }
 
-/// One loop without a branch, for vector code.
+/// A branch-free loop, for vector code.
 struct LookUp<'a, T> {
     /// The word of each place.
     words: &'a [u64],
-    /// Places there are.
+    /// The number of places.
     end: u64,
     places: &'a [u64],
     out: &'a mut [T],
-    /// What is written for a place that is taken, and for another one.
+    /// The values for a place that is taken, and for one that is not.
     taken: T,
     free: T,
 }
@@ -320,7 +320,7 @@ mod tests {
                 ruled_out += usize::from(!has(first, last));
             }
             assert!(ruled_out > 0 || count >= 300 || width == 1 && count == 1);
-            // Far ranges are not looked through.
+            // Large ranges are not searched.
             assert!(bits.may_have_between(0, width - 1) || count == 0);
         }
     }

@@ -1,13 +1,13 @@
 //! A Bloom filter over the hashes of keys, in blocks of one word.
 //!
-//! A key chooses one word by the high half of its hash and four of the word's bits by the low one. It may be
-//! there if all four are set. So a test is one access to memory, and what is done with many of the words is
-//! vector code (Lang, Neumann, Kemper and Boncz, *Performance-Optimal Filtering*, VLDB 2019; Bandle, Giceva
-//! and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section 4.7). With [`KEY_BITS`] bits a key,
-//! about one absent key in a hundred seems to be there. No key that is there is ever missed.
+//! The high half of a key's hash chooses one word, and the low half four of the word's bits. The key may
+//! exist if all four are set. So a test is one memory access, and the work on many words is vector code
+//! (Lang, Neumann, Kemper and Boncz, *Performance-Optimal Filtering*, VLDB 2019; Bandle, Giceva and Neumann,
+//! *To Partition, or Not to Partition*, SIGMOD 2021, section 4.7). With [`KEY_BITS`] bits per key, about one
+//! absent key in a hundred passes. No existing key is ever missed.
 //!
-//! All workers fill it at once. Other than in the second paper, where a partition owns its blocks, a word is
-//! written by one atomic instruction: the rows are not partitioned here.
+//! All workers fill the filter at once. Unlike in the second paper, where a partition owns its blocks, each
+//! word is written by an atomic instruction, since the rows are not partitioned here.
 
 use super::build_keys::{BuildInput, KeyHashes};
 use crate::exec::gather::gather;
@@ -23,16 +23,16 @@ const KEY_BITS: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Bloom {
     words: Vec<u64>,
-    /// Rows whose keys were put in.
+    /// The number of rows whose keys were added.
     rows: usize,
 }
 
-/// Words of a filter of so many rows; at least one.
+/// Words of a filter of this many rows; at least one.
 fn words_for(rows: usize) -> usize {
     (rows * KEY_BITS).div_ceil(64).max(1)
 }
 
-/// The word of a hash, by its index. The number of words has 32 bits.
+/// The index of a hash's word. The number of words has 32 bits.
 #[inline(always)]
 fn word_of(hash: u64, words: u64) -> usize {
     (((hash >> 32) * words) >> 32) as usize
@@ -46,12 +46,12 @@ fn bits_of(hash: u64) -> u64 {
 }
 
 impl Bloom {
-    /// Bytes of a filter of so many rows.
+    /// Bytes of a filter of this many rows.
     pub(crate) fn bytes_for(rows: usize) -> usize {
         words_for(rows) * 8
     }
 
-    /// The keys of all rows that can match.
+    /// A filter of the keys of all rows that can match.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -98,7 +98,7 @@ impl Bloom {
         Ok(Bloom { words, rows: put.into_inner() })
     }
 
-    /// True if no key is there.
+    /// True if there is no key.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows == 0
     }
@@ -108,7 +108,7 @@ impl Bloom {
         self.words.len() * 8
     }
 
-    /// Writes for each hash whether its key may be there.
+    /// Writes for each hash whether its key may exist.
     pub(crate) fn look_up(&self, hashes: &[u64], may_be: &mut [bool]) {
         let (mut words, count) = ([0; BLOCK], self.words.len() as u64);
         for (hashes, may_be) in hashes.chunks(BLOCK).zip(may_be.chunks_mut(BLOCK)) {
@@ -118,7 +118,7 @@ impl Bloom {
     }
 }
 
-/// One loop without a branch, for vector code.
+/// A branch-free loop, for vector code.
 struct LookUp<'a> {
     /// The word of each hash.
     words: &'a [u64],
@@ -147,7 +147,7 @@ mod tests {
     use entasis_vector::{CHUNK_ROWS, DataType, Value, Vector};
     use std::collections::BTreeSet;
 
-    /// The filter of these values of one column, in several segments.
+    /// A filter of these values of one column, in several segments.
     fn filter_of(values: &[i64], hash_collisions: bool) -> Bloom {
         let mut rows = Materialized::new(&[column_of(DataType::Int64)]);
         for values in values.chunks(CHUNK_ROWS) {
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn no_key_is_missed_and_few_others_are_taken_for_one() {
         let mut chance = Chance(2021);
-        // By chance, and sequences with steps that a weak hash would not spread.
+        // Random keys, and sequences with steps that a weak hash would not spread.
         for (count, step) in
             [(1, 1), (100, 1), (3000, 1 << 32), (70_000, 1), (200_000, 1_000_003), (150_000, 0)]
         {
@@ -196,7 +196,7 @@ mod tests {
             .map(|v| hash_u64(v as u64))
             .collect();
             let taken = look_up(&bloom, &others).iter().filter(|&&may_be| may_be).count();
-            // Of one word, all of a few keys' bits are set.
+            // In a filter of one word, a few keys set all bits.
             assert!(
                 taken * 100 <= others.len() * 2,
                 "{taken} of {} for {count} keys {step} apart",

@@ -75,7 +75,7 @@ pub(crate) fn segment_bounds(rows: &Materialized, key: usize, segment: usize) ->
     bounds
 }
 
-/// Up to `count` values of the first key of a build side, evenly drawn, in any order.
+/// Up to `count` values of the first key of a build side, evenly sampled, in any order.
 pub(crate) fn sample(rows: &Materialized, count: usize) -> Vec<i64> {
     let mut keys = Vec::with_capacity(count);
     let step = rows.rows().div_ceil(count).max(1);
@@ -94,7 +94,7 @@ pub(crate) fn sample(rows: &Materialized, count: usize) -> Vec<i64> {
     keys
 }
 
-/// Calls `f` with the offset of a first row and the places of that row and those that follow, for all rows of
+/// Calls `f` with the offset of a row and the places of that row and those that follow, for all rows of
 /// `segment`.
 pub(crate) fn for_each_batch(
     rows: &Materialized,
@@ -126,8 +126,8 @@ impl KeyHashes {
         KeyHashes { columns, cache: HashCache::default(), nulls: Vec::new() }
     }
 
-    /// Calls `f` with the offset of a first row, the hashes of that row and those that follow, and which of
-    /// these cannot match, ascending; for the rows of `segment` at the given offsets.
+    /// Calls `f` with the offset of a row, the hashes of that row and those that follow, and which of these
+    /// cannot match, ascending; for the rows of `segment` at the given offsets.
     pub(crate) fn for_each(
         &mut self,
         input: &BuildInput<'_>,

@@ -1,4 +1,4 @@
-//! The filter that a finished build side leaves ([`FilterSlot`], [`KeyFilter`]), what it is made of
+//! The filter that a finished build side publishes ([`FilterSlot`], [`KeyFilter`]), the choice of its kind
 //! ([`choose`]), and one worker's test of it ([`FilterWorker`]). See [`super`].
 
 use super::bits::Bits;
@@ -17,29 +17,29 @@ use entasis_vector::{CHUNK_ROWS, Encoding, Result, Value, Vector};
 use std::fmt;
 use std::sync::Arc;
 
-/// Places that may have a bit, however few the keys are: 2 MB.
+/// Places that may always have bits, even for few keys: 2 MB.
 pub(crate) const FEW_PLACES: u64 = 16 << 20;
-/// Places for each row that may have a bit: 8 bytes a row.
-// PERF: a Bloom filter was measured to take five to eight times as long as bits over 64 times as many places.
+/// Places per row that may have bits: 8 bytes per row.
+// PERF: a Bloom filter takes five to eight times as long as bits over 64 times as many places.
 const BITS_PLACES: u64 = 64;
-/// Share of the probe rows that, if it is expected to match, makes a Bloom filter useless.
+/// The expected share of matching probe rows above which a Bloom filter is useless.
 pub(crate) const USELESS_SHARE: f64 = 0.9;
-/// Keys for which even bits take a while.
+/// The number of keys from which even bits take a while to make.
 const MANY_ROWS: usize = 1 << 20;
-/// After so many rows it is decided whether a filter goes on being tested: …
+/// The number of tested rows after which a filter is continued or suspended.
 const TRIAL_ROWS: usize = 32_768;
-/// … not if more than this share of them, in percent, passed one of bits …
+/// The percentage of rows that pass above which bits are suspended.
 const USELESS_BITS: usize = 90;
-/// … or a Bloom filter.
+/// The percentage of rows that pass above which a Bloom filter is suspended.
 const USELESS_BLOOM: usize = 75;
-/// So many rows pass untested then.
+/// The number of rows that pass untested while a filter is suspended.
 const REST_ROWS: usize = 1 << 20;
 
-/// Where the build leaves its filter.
+/// Where the build side publishes its filter.
 #[derive(Debug, Default)]
 pub(crate) struct FilterSlot {
     filter: OnceLock<KeyFilter>,
-    /// Somebody is going to test it.
+    /// The filter is going to be tested.
     is_wanted: AtomicBool,
     expected: Expected,
 }
@@ -47,20 +47,21 @@ pub(crate) struct FilterSlot {
 /// What is expected of the probe side.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Expected {
-    /// Its rows.
+    /// The number of rows.
     pub rows: f64,
-    /// The share of them that match.
+    /// The share of the rows that match.
     pub matching: f64,
-    /// Rows of the build side for each of them that matches.
+    /// Matching build rows per probe row with a match.
     pub per_key: f64,
-    /// The build rows that this goes by; 0: nobody knows.
+    /// The number of build rows that this estimate assumes; 0 if unknown.
     pub build_rows: f64,
-    /// A filter leaves few rows without match.
+    /// A filter leaves few rows without a match.
     pub is_filtered: bool,
 }
 
 impl Expected {
-    /// The same once it is known how many build rows there are: of twice as many, twice as many find theirs.
+    /// The expectation once the number of build rows is known: twice as many make twice as many probe rows
+    /// match.
     pub(crate) fn given(self, build_rows: usize) -> Expected {
         let factor = if self.build_rows > 0.0 { build_rows as f64 / self.build_rows } else { 1.0 };
         Expected { matching: (self.matching * factor).min(1.0), ..self }
@@ -73,32 +74,32 @@ impl Expected {
 }
 
 impl FilterSlot {
-    /// A slot for a join of whose probe side this is expected.
+    /// A slot for a join with this expectation of its probe side.
     pub(crate) fn new(expected: Expected) -> FilterSlot {
         FilterSlot { expected, ..FilterSlot::default() }
     }
-    /// Says that it is going to be tested, before the build is run.
+    /// Marks the filter as used. Called before the build runs.
     pub(crate) fn want(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
     }
-    /// True if it is going to be tested.
+    /// True if the filter is going to be tested.
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Relaxed)
     }
-    /// The filter, if the build has finished and somebody wants it.
+    /// The filter, if the build has finished and a test is planned.
     pub(crate) fn get(&self) -> Option<&KeyFilter> {
         self.filter.get()
     }
 
-    /// Leaves a filter that was made while the rows came.
+    /// Publishes a filter that was made while the rows arrived.
     pub(crate) fn publish(&self, filter: KeyFilter) {
-        // A slot belongs to one build, which finishes once.
+        // A slot belongs to one build side, which finishes once.
         self.filter.get_or_init(|| filter);
     }
 
-    /// Makes the filter of a finished build side, if somebody wants it, and leaves it here. `bounds` are the
-    /// smallest and the largest value of each key, if they are known; `spared` are bytes of memory that the
-    /// join's table may need. What it has become.
+    /// Makes the filter of a finished build side and publishes it here, if a test is planned. `bounds` are
+    /// the smallest and the largest value of each key, if known; `spared` are bytes of memory that the join's
+    /// table may need. Returns the filter and the reason for its kind.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -129,19 +130,19 @@ impl FilterSlot {
         };
         let filter = KeyFilter { is_empty, bounds: bounds.map(<[_]>::to_vec), test, _memory: memory };
         let reason = format!("join filter: {reason}; {} bytes", filter.bytes());
-        // A slot belongs to one build, which finishes once.
+        // A slot belongs to one build side, which finishes once.
         Ok(Some((self.filter.get_or_init(|| filter), reason)))
     }
 }
 
-/// What a filter is to be made of.
+/// The kind of a filter.
 enum Chosen {
     Bits(Packing),
     Bloom,
     Bounds,
 }
 
-/// Decides what a filter over so many rows is made of, reserves the memory for it, and says why.
+/// Chooses the kind of a filter over this many rows, reserves its memory, and gives the reason.
 fn choose(
     kind: FilterKind,
     rows: usize,
@@ -153,7 +154,7 @@ fn choose(
     if rows == 0 {
         return (Chosen::Bounds, "no keys".into());
     }
-    // A filter is not worth a join that must be written to a file for it.
+    // A filter is not worth a join that must spill because of it.
     let is_forced = kind != FilterKind::Auto;
     let mut has_memory = |bytes: usize| {
         (is_forced || memory.free() >= bytes.saturating_add(spared)) && memory.resize(bytes).is_ok()
@@ -161,7 +162,7 @@ fn choose(
     // Nor is one that takes longer to make than it saves.
     let few = expected.rows < rows as f64 && !is_forced;
     let most = if few { FEW_PLACES } else { FEW_PLACES.max(BITS_PLACES * rows as u64) };
-    // Estimates are not that good that a few bits should not be made sure of.
+    // Estimates are too unreliable to omit a few bits.
     let is_useless = expected.matching > USELESS_SHARE && !is_forced;
     if kind != FilterKind::Bloom
         && !(is_useless && rows > MANY_ROWS)
@@ -187,13 +188,12 @@ fn choose(
     }
 }
 
-/// The keys of a build side, or more.
+/// The keys of a build side, or a superset of them.
 #[derive(Debug)]
 pub(crate) struct KeyFilter {
     /// There are no keys at all.
     is_empty: bool,
-    /// Of each key, a value that none is below and one that none is above, if some are known; bits are of the
-    /// places between these.
+    /// For each key, a lower and an upper bound, if any are known; bits are of the places between them.
     bounds: Option<Vec<(i64, i64)>>,
     test: Test,
     _memory: Reservation,
@@ -207,8 +207,8 @@ enum Test {
 }
 
 impl KeyFilter {
-    /// One key column's, of which the smallest and the largest value are known, if there is one, and perhaps
-    /// the bits of the places of these.
+    /// The filter of one key column. `bounds` are its smallest and largest value, if there is one; `bits`, if
+    /// given, are those of their places.
     pub(crate) fn of_column(
         bounds: Option<(i64, i64)>,
         bits: Option<(Packing, Arc<Bits>)>,
@@ -223,13 +223,13 @@ impl KeyFilter {
         }
     }
 
-    /// The filter of keys of which all bits are known.
+    /// The filter of keys whose bits are all known.
     pub(crate) fn of_bits(packing: Packing, bits: Arc<Bits>, memory: Reservation) -> KeyFilter {
         let (is_empty, bounds) = (bits.keys() == 0, Some(packing.bounds()));
         KeyFilter { is_empty, bounds, test: Test::Bits { packing, bits }, _memory: memory }
     }
 
-    /// The bits, if there are any: those of the places of the keys' bounds.
+    /// The bits, if there are any, of the places between the keys' bounds.
     pub(crate) fn bits(&self) -> Option<Arc<Bits>> {
         match &self.test {
             Test::Bits { bits, .. } => Some(bits.clone()),
@@ -237,7 +237,7 @@ impl KeyFilter {
         }
     }
 
-    /// True if keys are looked up in it, which does not only hold for blocks.
+    /// True if keys are looked up in it, rather than only blocks being skipped.
     pub(crate) fn is_tested(&self) -> bool {
         !matches!(self.test, Test::Bounds)
     }
@@ -250,7 +250,7 @@ impl KeyFilter {
         }
     }
 
-    /// False if no value of `zone`, of key column `key`, is one of a key.
+    /// False if no value of `zone`, of key column `key`, can be one of a key.
     pub(crate) fn may_be_in(&self, zone: &Zone, key: usize) -> bool {
         if self.is_empty || zone.min.is_null() {
             return false;
@@ -284,28 +284,28 @@ impl fmt::Display for KeyFilter {
     }
 }
 
-/// One worker's test of a filter at one place, and what has become of it.
+/// One worker's test of a filter at one place, and its statistics.
 pub(crate) struct FilterWorker {
     slot: Arc<FilterSlot>,
     rate: Arc<PassRate>,
     keys: usize,
-    /// It may come to pass untested.
+    /// The filter may be suspended.
     may_rest: bool,
     /// All hashes are the same.
     hash_collisions: bool,
-    /// Rows of the trial, and how many of them passed.
+    /// Rows of the current trial, and how many of them passed.
     seen: usize,
     passed: usize,
-    /// Rows that are yet to pass untested.
+    /// Rows that have yet to pass untested.
     rest: usize,
-    /// All rows: tested, passed, untested.
+    /// Rows in total: tested, passed, untested.
     total: [u64; 3],
     caches: Vec<HashCache>,
     /// Hashes or places.
     words: Vec<u64>,
     hits: Vec<bool>,
     positions: Vec<u16>,
-    /// What came in codes, without them.
+    /// Decoded values of a column that came in codes.
     flat: Option<Vector>,
 }
 
@@ -335,7 +335,7 @@ impl FilterWorker {
         }
     }
 
-    /// True if the filter is to be tested with the next `rows` rows.
+    /// True if the filter must be tested for the next `rows` rows.
     pub(crate) fn is_on(&mut self, rows: usize) -> bool {
         let Some(filter) = self.slot.get() else { return false };
         if matches!(filter.test, Test::Bounds) && !filter.is_empty {
@@ -349,8 +349,8 @@ impl FilterWorker {
         !is_resting
     }
 
-    /// Keeps in `rows`, which ascend, those whose keys may be there; a key with a NULL is not. `key` gives a
-    /// key column and the positions of rows in it, if they are not the rows themselves.
+    /// Keeps in `rows`, which ascend, those whose keys may exist; a key with a NULL does not. `key` yields a
+    /// key column and the positions of rows in it, unless these are the rows themselves.
     pub(crate) fn retain<'a>(
         &mut self,
         key: impl Fn(usize) -> (&'a Vector, Option<&'a [u16]>),
@@ -375,7 +375,7 @@ impl FilterWorker {
             self.look_up(filter, &key, rows);
             let mut kept = 0;
             for (i, &hit) in self.hits[..rows.len()].iter().enumerate() {
-                // Branch-free: every row is written, one that passes stays.
+                // Branch-free: every row is written, and one that passes stays.
                 rows[kept] = rows[i];
                 kept += usize::from(hit);
             }
@@ -384,7 +384,7 @@ impl FilterWorker {
         self.count(before, rows.len(), matches!(filter.test, Test::Bloom(_)));
     }
 
-    /// Finds out which of `rows` pass.
+    /// Finds which of `rows` pass.
     fn look_up<'a>(
         &mut self,
         filter: &KeyFilter,
@@ -394,14 +394,14 @@ impl FilterWorker {
         let count = rows.len();
         let has_places = |i: usize| is_integer(key(i).0.physical());
         if matches!(filter.test, Test::Bits { .. }) && !(0..self.keys).all(has_places) {
-            // Integers that come in 128 bits; the join looks again.
+            // Integers that come in 128 bits are not tested here; the join compares them.
             self.hits.resize(CHUNK_ROWS.max(count), true);
             return self.hits[..count].fill(true);
         }
         let room = CHUNK_ROWS.max(count);
         self.words.resize(room, 0);
         self.hits.resize(room, false);
-        // Rows ascend, so these are all up to the last.
+        // Rows ascend, so these are all rows up to the last.
         let is_dense = rows.last().is_some_and(|&last| usize::from(last) + 1 == count);
         for i in 0..self.keys {
             let (vector, positions) = key(i);
@@ -418,7 +418,7 @@ impl FilterWorker {
             let words = &mut self.words[..count];
             match &filter.test {
                 Test::Bounds => {}
-                // Integers seldom come as codes.
+                // Integers rarely come as codes.
                 Test::Bits { packing, .. } if vector.encoding() == Encoding::Dictionary => {
                     let flat = self.flat.get_or_insert_with(|| Vector::new(vector.physical()));
                     vector.flatten_into(at, count, flat);
@@ -439,7 +439,7 @@ impl FilterWorker {
         }
     }
 
-    /// Counts what became of some rows; decides whether others are to pass untested.
+    /// Counts tested rows and those that passed; decides whether others may pass untested.
     fn count(&mut self, seen: usize, passed: usize, is_bloom: bool) {
         self.total[0] += seen as u64;
         self.total[1] += passed as u64;
@@ -461,7 +461,7 @@ impl Drop for FilterWorker {
     }
 }
 
-/// The places of some values: what a column of keys adds to them.
+/// What a column of keys adds to the places of its rows.
 struct Places<'a> {
     packing: &'a Packing,
     part: usize,
@@ -483,7 +483,7 @@ impl Kernel for Places<'_> {
                     packing.add(part, std::iter::repeat_n(values[0] as i64, out.len()), out)
                 }
                 None => packing.add(part, values[..out.len()].iter().map(|&v| v as i64), out),
-                // The minimum spares a test of the index.
+                // The minimum avoids a bounds check.
                 Some(at) => {
                     let Some(last) = values.len().checked_sub(1) else { return };
                     packing.add(part, at.iter().map(|&p| values[usize::from(p).min(last)] as i64), out);
@@ -532,8 +532,8 @@ mod tests {
         Value::Integer(v.into())
     }
 
-    /// Every kind of filter over every kind of key against a list of the keys, over chunks in every encoding
-    /// and rows that are left of them.
+    /// Compares every kind of filter over every kind of key with a list of the keys, over chunks in every
+    /// encoding and with some of their rows.
     #[test]
     fn rows_with_a_key_pass_and_of_the_others_few() {
         let mut chance = Chance(77);
@@ -641,7 +641,7 @@ mod tests {
         let (plenty, half) = (usize::MAX, 0.5);
         for (kind, rows, bounds, expected, memory, wanted, bytes) in [
             (Auto, 1000, near, half, plenty, "bits for 64000 places", 8000),
-            // Bits are told of a row at once, whatever is expected.
+            // A few bits are made whatever is expected.
             (Auto, 1000, near, 1.0, plenty, "bits for 64000 places", 8000),
             (
                 Auto,
@@ -684,7 +684,7 @@ mod tests {
                 "Bloom for 1000 rows; 100 % of the rows are expected to pass",
                 1504,
             ),
-            // 16 M places are few, and so are 64 a row.
+            // 16 M places are few, and so are 64 per row.
             (Auto, 2, Some(&[(0, (16 << 20) - 1)][..]), half, plenty, "bits for 16777216 places", 2 << 20),
             (Auto, 2, Some(&[(0, 16 << 20)][..]), half, plenty, "Bloom for 2 rows", 8),
             (
@@ -696,7 +696,7 @@ mod tests {
                 "bits for 67108864 places",
                 8 << 20,
             ),
-            // Many bits are not made for nothing.
+            // Bits for many keys are not made if most rows are expected to pass.
             (
                 Auto,
                 1 << 20,
@@ -740,7 +740,7 @@ mod tests {
             assert!(reason.starts_with(wanted), "{kind}: wanted {wanted}, got {reason}");
             assert_eq!(memory.bytes(), bytes, "{reason}");
         }
-        // The table's memory is spared; few rows to be tested are no reason for more than a few bits.
+        // Memory for the table is spared; if few rows will be tested, only a few bits are made.
         let some = Expected { rows: 2e6, matching: half, ..Expected::default() };
         let few = Expected { rows: 900.0, ..some };
         for (bounds, expected, spared, wanted) in [
@@ -814,7 +814,7 @@ mod tests {
             assert_eq!(run(&few, 100_000), 100_000, "half of the rows are worth it");
             let tested = run(&all, 1_000_000);
             assert_eq!(tested < 100_000, rests, "{tested} rows were tested");
-            // What came of the last trial is no more true.
+            // The result of the last trial no longer holds.
             run(&few, REST_ROWS + TRIAL_ROWS);
             assert_eq!(run(&few, 100_000), 100_000);
             drop(worker);

@@ -22,7 +22,7 @@ macro_rules! for_each_integer {
 }
 pub(crate) use for_each_integer;
 
-/// True for the physical types whose values 64 bits hold as an integer.
+/// True for the physical types whose values fit into 64 bits as integers.
 pub(crate) fn is_integer(physical: PhysicalType) -> bool {
     use PhysicalType::*;
     matches!(physical, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)

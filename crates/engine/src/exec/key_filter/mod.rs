@@ -1,26 +1,26 @@
-//! Join filters: what a finished build side tells those that feed its probe side.
+//! Join filters: what a finished build side publishes for the operators below its probe side.
 //!
-//! If a probe row without match leaves no trace, it need not come to the probe at all. The build publishes a
-//! [`KeyFilter`], which scans test ([`crate::exec::scan`]) and, where one does not reach a scan, an operator
-//! before the first probe ([`before_join`]; Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section
-//! 3.1). What it is made of is [`filter::choose`]'s decision:
+//! If a probe row without a match leaves no trace, it need not reach the probe at all. The build side
+//! publishes a [`KeyFilter`], which scans test ([`crate::exec::scan`]) and, where a filter does not reach a
+//! scan, an operator before the first probe ([`before_join`]; Barber et al., *Memory-Efficient Hash Joins*,
+//! VLDB 2014, section 3.1). [`filter::choose`] decides its kind:
 //!
 //! - *bits*: integers whose places are not too many have an exact bit each, several columns together
-//!   ([`bits`]), but for many keys that nearly all probe rows are expected to have;
-//! - *Bloom*: all other keys, by their hashes ([`bloom`]), if not nearly all probe rows are expected to
+//!   ([`bits`]), except for many keys that nearly all probe rows are expected to have;
+//! - *Bloom*: all other keys, by their hashes ([`bloom`]), unless nearly all probe rows are expected to
 //!   match;
-//! - *bounds*: nothing is tested, but blocks are skipped by the smallest and the largest key, as they are
-//!   with the others.
+//! - *bounds*: no row is tested, but blocks are skipped by the smallest and the largest key, as they are with
+//!   the other kinds.
 //!
-//! A filter that lets most rows pass costs more than it brings. So whoever tests one looks at what became of
-//! the last few thousand rows, lets a million pass untested if most had passed, and looks again
-//! ([`FilterWorker`]; Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section
-//! 5.4.1). `join_filter` forces a kind, and a forced filter is always tested.
+//! A filter that most rows pass costs more than it saves. So a worker looks at the last few thousand tested
+//! rows, lets a million pass untested if most of these had passed, and tries again ([`FilterWorker`]; Bandle,
+//! Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section 5.4.1). `join_filter` forces
+//! a kind, and a forced filter is always tested.
 //!
-//! NULL is no key here: joins in which NULL equals NULL have no filter.
+//! NULL is never a key here: joins in which NULL equals NULL have no filter.
 //!
-//! Scans and joins stand above: a scan tests filters, a join makes them, and the tables of joins share with
-//! them how keys become places ([`places`]) and which keys there are.
+//! Scans and joins are above this module: a scan tests filters, a join makes them. Join tables share with
+//! filters how keys become places ([`places`]) and which keys exist.
 
 pub(crate) mod before_join;
 mod bits;

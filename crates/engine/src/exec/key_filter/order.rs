@@ -1,38 +1,38 @@
-//! The order of conjuncts, by measurement.
+//! The order of conjuncts, from measurements.
 //!
-//! A conjunct that leaves a share `s` of the rows and costs `c` a row ranks by `(1 - s) / c`: rows that are
-//! ruled out in a nanosecond. If conjuncts do not depend on each other, no order is cheaper than that of
-//! descending ranks (Hellerstein and Stonebraker, *Predicate Migration*).
+//! A conjunct that passes a share `s` of the rows and costs `c` per row has the rank `(1 - s) / c`: the rows
+//! that it rules out per nanosecond. If conjuncts are independent, descending ranks are the cheapest order
+//! (Hellerstein and Stonebraker, *Predicate Migration*).
 //!
-//! 1. Now and then ([`EVERY`]) a stretch is a sample: one conjunct, each in turn, runs before all others and
-//!    is measured. So all figures are of comparable rows, and those of an expensive conjunct not of the few
-//!    rows that others leave.
-//! 2. A conjunct with a far lower rank is measured in few rounds only: to run it first costs more than can be
-//!    gained.
+//! 1. Occasionally ([`EVERY`]) a stretch is a sample: one conjunct, each in turn, runs before all others and
+//!    is measured. So all figures are of comparable rows; an expensive conjunct is not judged by the few rows
+//!    that others leave.
+//! 2. A conjunct with a far lower rank is measured in few rounds only: running it first costs more than it
+//!    can gain.
 //! 3. The figures of older samples are halved with each new one, and ranks are compared after each sample.
-//!    Conjuncts that were never measured come last, in the order in which they were given.
+//!    Conjuncts that were never measured come last, in the given order.
 //!
-//! Only the first few conjuncts are free to move; the caller puts those that may fail, and all after them, at
-//! the end. The caller runs them and has the clock: here are only numbers, so that tests need no time.
+//! Only the first few conjuncts may move; the caller puts those that may fail, and all after them, at the
+//! end. The caller runs the conjuncts and has the clock: here are only numbers, so that tests need no time.
 
-/// A stretch in so many is a sample …
+/// One in this many stretches is a sample, after the first turns.
 const EVERY: usize = 64;
-/// … but for the first, in which each conjunct has so many turns.
+/// The number of turns that each conjunct has at the start.
 const FIRST_TURNS: usize = 2;
-/// A conjunct of a rank that is less than the best by this factor …
+/// The factor below the best rank at which a conjunct is far behind.
 const FAR_BEHIND: f64 = 8.0;
-/// … has its turn in one round of so many.
+/// A conjunct that is far behind has its turn in one of this many rounds.
 const PATIENCE: usize = 8;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Order {
     figures: Vec<Figures>,
-    /// Conjuncts in the order that was decided; in a sample, its own comes first.
+    /// Conjuncts in the decided order; in a sample, the measured one comes first.
     order: Vec<usize>,
-    /// So many of the first may move.
+    /// The number of conjuncts, from the first, that may move.
     free: usize,
-    /// The conjunct that stands first for the time of a sample.
+    /// The conjunct that runs first in the current sample.
     sampled: Option<usize>,
     stretches: usize,
     turn: usize,
@@ -48,7 +48,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Rows ruled out in a nanosecond; below all others without a sample.
+    /// Rows ruled out per nanosecond; without a sample, below all others.
     fn rank(&self) -> f64 {
         match self.samples {
             0 => -1.0,
@@ -58,13 +58,13 @@ impl Figures {
 }
 
 impl Order {
-    /// An order of `count` conjuncts, of which the first `free` may change places.
+    /// An order of `count` conjuncts, of which the first `free` may move.
     pub(crate) fn new(count: usize, free: usize) -> Order {
         let order = (0..count).collect();
         Order { figures: vec![Figures::default(); free], order, free, sampled: None, stretches: 0, turn: 0 }
     }
 
-    /// Begins a stretch. The conjunct that stands first and is to be measured, if it is a sample.
+    /// Begins a stretch. If it is a sample, returns the conjunct that runs first and must be measured.
     pub(crate) fn begin(&mut self) -> Option<usize> {
         if self.free < 2 {
             return None;
@@ -96,7 +96,7 @@ impl Order {
         &self.order
     }
 
-    /// Says what the conjunct of the sample did: how many of the rows that it saw passed, and how long that
+    /// Records the result of the sampled conjunct: how many of the rows that it saw passed, and how long that
     /// took.
     pub(crate) fn measured(&mut self, seen: usize, passed: usize, nanoseconds: u128) {
         let Some(conjunct) = self.sampled.filter(|_| seen > 0) else { return };
@@ -119,8 +119,8 @@ impl Order {
 mod tests {
     use super::*;
 
-    /// Conjuncts with these pass rates, in percent, and costs, in nanoseconds a row, over some stretches of
-    /// 1000 rows. How often each ran first.
+    /// Runs conjuncts with these pass rates, in percent, and costs, in nanoseconds per row, over some
+    /// stretches of 1000 rows. Returns how often each ran first.
     fn run(order: &mut Order, conjuncts: &[(usize, u128)], stretches: usize) -> Vec<usize> {
         let mut first = vec![0; conjuncts.len()];
         for _ in 0..stretches {

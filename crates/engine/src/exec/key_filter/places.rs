@@ -1,20 +1,20 @@
-//! Places: integer keys as numbers from 0 on, without gaps that the keys' bounds rule out.
+//! Places: integer keys as numbers from 0, without the gaps that the keys' bounds rule out.
 //!
-//! One key stands at its distance from the least key, or from the start of a window if a few keys lie far
-//! from all others. Several keys are packed like digits, the first the most significant and each with as many
-//! values as its own bounds allow (Barber et al., section 2.4.1; the paper rounds each part up to whole
-//! bits). Places keep the order of the keys: probes in key order walk through memory.
+//! The place of a single key is its distance from the least key, or from the start of a window if a few keys
+//! are far from all others. Several keys are packed like digits, the first the most significant and each with
+//! as many values as its own bounds allow (Barber et al., section 2.4.1; the paper rounds each part up to
+//! whole bits). Places keep the order of the keys: probes in key order walk through memory.
 
 use super::integers::for_each_integer;
 use crate::exec::materialized::Materialized;
 use entasis_vector::{Vector, bitmap};
 
-/// The place of a row whose key is outside of the window or of the other side's bounds.
+/// The place of a row whose key is outside the window or the other side's bounds.
 pub(crate) const OUTSIDE: u64 = u64::MAX - 1;
 /// The place of a row whose key has a NULL: it equals nothing.
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
-/// The largest number of places: tables count them in 32 bits a partition.
+/// The most places: tables count them in 32 bits per partition.
 const MAX_PLACES: u64 = 1 << 40;
 
 /// How keys become places.
@@ -27,14 +27,15 @@ pub(crate) struct Packing {
 #[derive(Debug, Clone)]
 struct Part {
     min: i64,
-    /// Largest distance from `min`.
+    /// The greatest distance from `min`.
     span: u64,
-    /// Places from one value to the next.
+    /// The distance between the places of consecutive values.
     stride: u64,
 }
 
 impl Packing {
-    /// Places for keys with these bounds, smallest and largest of each; `None` if they are too many.
+    /// Places for keys with these bounds, the smallest and largest value of each; `None` if they are too
+    /// many.
     pub(crate) fn of(bounds: &[(i64, i64)]) -> Option<Packing> {
         let mut places = 1u64;
         let mut parts = Vec::with_capacity(bounds.len());
@@ -47,15 +48,15 @@ impl Packing {
         (places <= MAX_PLACES && !parts.is_empty()).then_some(Packing { parts, places })
     }
 
-    /// At most `places` places for the keys near the median of `sample`, and a little more than the keys
-    /// there need; `None` without keys.
+    /// At most `places` places, for the keys near the median of `sample` with a small margin; `None` without
+    /// keys.
     pub(crate) fn around(sample: &mut [i64], places: u64) -> Option<Packing> {
         sample.sort_unstable();
         let median = *sample.get(sample.len() / 2)?;
         let mut near = sample.iter().copied().filter(|key| key.abs_diff(median) <= places / 4);
         let min = near.next().expect("the median is near itself");
         let max = near.next_back().unwrap_or(min);
-        // Keys that were not drawn may lie a little further.
+        // Keys that are not in the sample may be a little further away.
         let margin = (max.abs_diff(min) / 16 + 16).min(places / 4) as i64;
         Packing::of(&[(min.saturating_sub(margin), max.saturating_add(margin))])
     }
@@ -66,7 +67,7 @@ impl Packing {
         (min, min.wrapping_add_unsigned(span))
     }
 
-    /// The same for the keys from place `first` to place `last` only, whose places start from 0 then; `None`
+    /// The packing of only the keys from place `first` to place `last`, whose places then start at 0; `None`
     /// if there are several keys.
     pub(crate) fn cut(&self, first: u64, last: u64) -> Option<Packing> {
         let [Part { min, .. }] = self.parts[..] else { return None };
@@ -78,13 +79,12 @@ impl Packing {
         self.parts.iter().map(|&Part { min, span, .. }| (min, min.wrapping_add_unsigned(span))).collect()
     }
 
-    /// Number of places; each is below.
+    /// The number of places.
     pub(crate) fn places(&self) -> u64 {
         self.places
     }
 
-    /// Writes what key column `part` adds to the places of some rows; to be called for all parts in their
-    /// order.
+    /// Writes what key column `part` adds to the places of some rows; must be called for all parts in order.
     #[inline(always)]
     pub(crate) fn add(&self, part: usize, keys: impl Iterator<Item = i64>, out: &mut [u64]) {
         let Part { min, span, stride } = self.parts[part];
@@ -101,7 +101,7 @@ impl Packing {
         }
     }
 
-    /// Writes the places of the rows of `segment` from offset `first` to all of `out`.
+    /// Writes the places of the rows of `segment` from offset `first`, as many as `out` has room for.
     pub(crate) fn of_rows(&self, rows: &Materialized, segment: usize, first: usize, out: &mut [u64]) {
         for part in 0..self.parts.len() {
             let physical = rows.columns()[part].physical;

@@ -3,9 +3,9 @@
 //! A join that drops probe rows without a match makes a filter over its probe side's key columns
 //! ([`super::filter`]). The filter is pushed through all nodes that would only drop such rows later. If it
 //! reaches the scan of a table, it is tested there. Otherwise (the key is computed, or comes from a file, an
-//! aggregate or both sides of another join) it is tested by an operator where it stops, if there is anything
-//! expensive between that place and its own join: another join, an aggregation, a sort. Right before its own
-//! join it would gain nothing.
+//! aggregate or both sides of another join) an operator tests it where it stops, if an expensive operator is
+//! between that place and its own join: another join, an aggregation, a sort. Right before its own join it
+//! would gain nothing.
 
 use super::before_join::{FiltersBeforeJoin, PlacedFilter};
 use super::filter::{Expected, FilterSlot};
@@ -25,7 +25,7 @@ pub(crate) struct Pushed {
     pub columns: Vec<ColumnId>,
     /// Where the filter will be.
     pub slot: Arc<FilterSlot>,
-    /// Something dear lies between here and its join.
+    /// An expensive operator is between here and the filter's join.
     pub is_early: bool,
 }
 
@@ -50,8 +50,8 @@ impl Pushed {
         })
     }
 
-    /// The same filter one node further down, where its columns are called as `rename` says, if it may go
-    /// there. `dear`: the node does much with each row.
+    /// The same filter one node further down, where `rename` maps its columns, if it may go there. `dear`:
+    /// the node does much work per row.
     fn below(&self, dear: bool, rename: impl Fn(ColumnId) -> Option<ColumnId>) -> Option<Pushed> {
         let columns = self.columns.iter().map(|&id| rename(id)).collect::<Option<Vec<ColumnId>>>()?;
         Some(Pushed { columns, slot: self.slot.clone(), is_early: self.is_early || dear })
@@ -65,7 +65,7 @@ impl Pushed {
         };
         match node {
             Node::Filter(_) => Some(self.clone()),
-            // A new column may be another name of an old one.
+            // A new column may rename an old one.
             Node::Project(project) => {
                 self.below(false, |id| match project.exprs.iter().find(|(new, _)| *new == id) {
                     None => Some(id),
@@ -95,16 +95,16 @@ impl Pushed {
         self.below(true, |id| (is_open && side.contains(&id)).then_some(id))
     }
 
-    /// The same filter in the input of `set` that has these columns. Rows that match pass in all
-    /// inputs, and what becomes of others in the set operation is dropped by the join.
+    /// The same filter in the input of `set` that has these columns. Matching rows pass in all inputs, and
+    /// the join drops the set operation's output for others.
     pub(crate) fn in_branch(&self, set: &plan::SetOperation, columns: &[ColumnId]) -> Option<Pushed> {
         let is_dear = set.kind != SetKind::Union || !set.all;
         self.below(is_dear, |id| set.columns.iter().position(|own| *own == id).map(|place| columns[place]))
     }
 }
 
-/// Divides the filters that come to `node` from above into those that go into its only input, as they are
-/// called there, and those that stay. Joins and set operations send them into their inputs by themselves; the
+/// Divides the filters that arrive at `node` from above into those that go into its only input, with their
+/// names there, and those that stay. Joins and set operations push them into their inputs themselves; the
 /// scan of a table takes all.
 pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushed>) {
     let (mut below, mut staying) = (Vec::new(), Vec::new());
@@ -126,10 +126,10 @@ pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushe
     (below, staying)
 }
 
-/// The filters where they are tested, over `columns`, by the work of `recorder`.
+/// Places filters where they are tested, over `columns`; `recorder` receives their statistics.
 ///
 /// # Errors
-/// Internal, if a column is not there.
+/// Internal, if a column is missing.
 pub(crate) fn place<'f>(
     filters: impl IntoIterator<Item = &'f Pushed>,
     columns: &[ColumnMeta],
@@ -148,10 +148,10 @@ pub(crate) fn place<'f>(
     filters.into_iter().map(place).collect()
 }
 
-/// The operator that tests the filters that stay above `columns`, if there are any for which that pays.
+/// The operator that tests the filters that stay above `columns`, if it pays off for any.
 ///
 /// # Errors
-/// Internal, if a column is not there.
+/// Internal, if a column is missing.
 pub(crate) fn early(
     filters: &[Pushed],
     columns: &[ColumnMeta],
@@ -159,7 +159,7 @@ pub(crate) fn early(
     recorder: &Recorder,
     context: &QueryContext,
 ) -> Result<Option<Arc<dyn OperatorFactory>>> {
-    // One that is forced is tested even where it does not pay.
+    // A forced filter is tested even if it does not pay off.
     let is_forced = context.settings.join_filter == FilterKind::Bloom;
     let filters =
         place(filters.iter().filter(|filter| filter.is_early || is_forced), columns, names, recorder)?;

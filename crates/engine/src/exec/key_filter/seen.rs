@@ -1,7 +1,7 @@
-//! Collects the keys of a build side that is not in memory as a whole, for a join filter.
+//! Collects the keys of a build side that is not entirely in memory, for a join filter.
 //!
-//! Bits need bounds before the first key comes, so they are used only if the plan knows that the keys lie in
-//! a narrow range. Otherwise the least and the greatest key are kept.
+//! Bits need bounds before the first key arrives, so they are used only if the plan knows that the keys are
+//! in a narrow range. Otherwise the least and the greatest key are kept.
 
 use super::bits::Bits;
 use super::build_keys::{for_each_batch, segment_bounds};
@@ -15,18 +15,18 @@ use entasis_vector::PhysicalType;
 use entasis_vector::expr::ColumnMeta;
 use std::sync::Arc;
 
-/// The keys of rows that come in parts, from any worker: one column of integers that 64 bits hold with a
+/// The keys of rows that come in parts, from any worker: one column of integers that fit into 64 bits with a
 /// sign.
 pub(crate) struct Seen {
     /// The places of the keys, if they are few.
     packing: Option<Packing>,
-    /// A bit a place, once there is a row.
+    /// A bit per place, allocated with the first row.
     words: OnceLock<Vec<AtomicU64>>,
     bounds: Mutex<Option<(i64, i64)>>,
 }
 
 impl Seen {
-    /// No keys yet, of this column; `None` if it is not of such integers.
+    /// No keys yet, of this column; `None` if its type does not fit.
     pub(crate) fn of(key: &ColumnMeta) -> Option<Seen> {
         if !is_integer(key.physical) || key.physical == PhysicalType::U64 {
             return None;
@@ -61,7 +61,7 @@ impl Seen {
         }
     }
 
-    /// A filter of the keys that have come. `memory` takes what it needs; without that there are bounds only.
+    /// A filter of the collected keys. `memory` reserves what it needs; without memory it has only bounds.
     pub(crate) fn filter(&self, mut memory: Reservation) -> KeyFilter {
         let (Some(packing), Some(words)) = (&self.packing, self.words.get()) else {
             let bounds = *self.bounds.lock().unwrap_or_else(PoisonError::into_inner);

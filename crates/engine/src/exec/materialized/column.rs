@@ -1,8 +1,7 @@
-//! One column of rows that are kept: how values of a chunk's vector are written to it, and how rows of it are
-//! read again.
+//! One column of kept rows: writes values of a chunk's vector to it, and reads rows of it.
 //!
-//! All loops run over one column of many rows. Integers that arrive narrower are widened; bytes of strings
-//! that do not outlive the statement are copied to a heap.
+//! All loops run over one column of many rows. Narrower integers are widened; bytes of strings that do not
+//! outlive the statement are copied to a heap.
 
 use super::segments::{joined, visit_segments};
 use super::words::{Packed, by_width};
@@ -15,11 +14,11 @@ use entasis_vector::{Buffer, Buffers, Encoding, Native, PhysicalType, StringHeap
 /// One column, segment by segment.
 pub(super) struct Column {
     pub(super) physical: PhysicalType,
-    /// Buffers without room where the values are fields of words.
+    /// The values; empty buffers if they are fields of words.
     pub(super) values: Buffers,
-    /// Where they are then.
+    /// The words that have the values, if any.
     pub(super) packed: Option<Packed>,
-    /// Absent: all valid.
+    /// Absent if all are valid.
     pub(super) validity: Vec<Option<Buffer>>,
     pub(super) has_nulls: bool,
     /// All strings outlive the statement; none are in the heap.
@@ -78,8 +77,7 @@ impl Column {
         }
     }
 
-    /// Writes the values in the given rows to `values`; which are valid, as a segment has it, if some are
-    /// NULL.
+    /// Writes the values in the given rows to `values`; returns their validity if some are NULL.
     pub(super) fn pick(&self, rows: &[u32], values: &mut Buffer) -> Option<Buffer> {
         match self.physical.width() {
             1 => self.gather_to(rows, false, &mut values.as_mut_slice::<u8>()[..rows.len()]),
@@ -127,7 +125,7 @@ impl Column {
             Picks::At(positions) => positions.iter().any(|&p| !vector.is_valid(p as usize)),
         };
         if !any_null {
-            // The bits beyond what has been written are ones.
+            // The bits beyond the written ones are already set.
             return;
         }
         self.has_nulls = true;
@@ -191,7 +189,7 @@ pub(super) fn copy_values<S: Native, T>(
     }
 }
 
-/// Writes the picked strings of `vector` to all of `out`, their bytes to `heap`.
+/// Writes the picked strings of `vector` to all of `out`, and their bytes to `heap`.
 pub(super) fn copy_strings(vector: &Vector, picks: Picks<'_>, heap: &mut StringHeap, out: &mut [StringView]) {
     copy_values(vector, picks, out, |view: StringView| view);
     let nulls = vector.validity().is_some();
@@ -208,7 +206,7 @@ pub(super) fn copy_strings(vector: &Vector, picks: Picks<'_>, heap: &mut StringH
             Picks::From(first) => first + i,
             Picks::At(at) => at[i] as usize,
         };
-        // At a NULL the view may point anywhere.
+        // The view of a NULL may point anywhere.
         *view = if nulls && !vector.is_valid(position) {
             StringView::default()
         } else {
@@ -217,7 +215,7 @@ pub(super) fn copy_strings(vector: &Vector, picks: Picks<'_>, heap: &mut StringH
     }
 }
 
-/// Writes the picked values of `vector`, an integer type narrower than `own`, from `offset`.
+/// Writes the picked values of `vector`, whose integer type is narrower than `own`, from `offset`.
 pub(super) fn widen(
     vector: &Vector,
     picks: Picks<'_>,

@@ -1,8 +1,8 @@
-//! Comparing kept keys with the rows of a chunk: the pairs that a hash has brought together and that are
-//! equal.
+//! Compares kept keys with the rows of a chunk: of the pairs that a hash has brought together, keeps those
+//! that are equal.
 //!
-//! A loop over all pairs for each encoding of the chunk's vector and each type, without a branch on what it
-//! finds.
+//! There is one loop over all pairs for each encoding of the chunk's vector and each type, without a branch
+//! on the result.
 
 use super::Materialized;
 use super::column::Column;
@@ -11,10 +11,10 @@ use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
 
 impl Materialized {
-    /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's
-    /// row (by `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff
-    /// `null_equals_null`. Both lists have one length and shrink together; order is kept.
-    /// [`Materialized::NO_ROW`] is no own row.
+    /// Keeps the pairs (row of a chunk, own row) whose values are equal: in `vector` at the chunk's row
+    /// (mapped by `positions`; `None`: the row itself), and in the own key `column`. NULL equals NULL iff
+    /// `null_equals_null`. Both lists have equal length and shrink together; order is kept.
+    /// [`Materialized::NO_ROW`] must not be among the own rows.
     pub fn retain_equal(
         &self,
         column: usize,
@@ -68,7 +68,7 @@ impl Check<'_> {
         self.positions.map_or(row as usize, |at| at[row as usize] as usize)
     }
 
-    /// Reads the vector as flat, selected or other, then keeps the equal pairs.
+    /// Reads the vector as flat, selected or in another encoding, then keeps the equal pairs.
     #[inline(always)]
     fn retain<T: Native>(&self, pairs: (&mut Vec<u16>, &mut Vec<u32>), equal: impl Fn(T, T) -> bool) {
         let plain = self.nulls.is_none() && self.vector.encoding() == Encoding::Flat;
@@ -78,7 +78,7 @@ impl Check<'_> {
                 let Some(last) = values.len().checked_sub(1) else {
                     return debug_assert!(pairs.0.is_empty());
                 };
-                // The minimum spares a test of the index.
+                // The minimum avoids a bounds check.
                 keep(self.column, pairs, |p, _, own| equal(values[usize::from(p).min(last)], own));
             }
             (true, Some(at)) => {
@@ -89,7 +89,7 @@ impl Check<'_> {
         }
     }
 
-    /// Any encoding, with or without NULLs, the vector's values converted to the column's type.
+    /// Reads any encoding, with or without NULLs; converts the vector's values to the column's type.
     #[inline(always)]
     fn retain_any<S: Native, T: Native>(
         &self,
@@ -119,7 +119,7 @@ impl Check<'_> {
         }
     }
 
-    /// The vector's integers are narrower than the column's.
+    /// Reads a vector with narrower integers than the column's.
     fn retain_widened(&self, pairs: (&mut Vec<u16>, &mut Vec<u32>)) {
         macro_rules! widened {
             ($($from:ident $s:ty => $to:ident $t:ty),* $(,)?) => {
@@ -139,8 +139,8 @@ impl Check<'_> {
     }
 }
 
-/// Keeps the pairs (row of the chunk, own row) for which `equal` holds, which gets the own value as well.
-// PERF: values are compared by vector code, and where all of a block are equal, as with foreign keys, nothing
+/// Keeps the pairs (row of the chunk, own row) for which `equal` holds, which also receives the own value.
+// PERF: values are compared by vector code, and if all of a block are equal, as with foreign keys, nothing
 // moves.
 #[inline(always)]
 fn keep<T: Native>(
@@ -173,7 +173,7 @@ fn keep<T: Native>(
     build_rows.truncate(kept);
 }
 
-/// Which pairs are equal; true if all are. A loop without a branch of its own, for vector code.
+/// Which pairs are equal; true if all are. A branch-free loop, for vector code.
 struct Compare<'a, T, E> {
     pairs: (&'a [u16], &'a [u32]),
     /// The own values.

@@ -1,6 +1,6 @@
-//! Rows that are written to given places: their number is known, and there is room for just these.
+//! Rows that are written to given places: their number is known, and there is room for exactly these.
 //!
-//! All workers write at the same time, each a few rows column by column, in runs of neighbouring places. Then
+//! All workers write at the same time, each a few rows column by column, in runs of adjacent places. Then
 //! each part may be [finalized](Placing::finalize), which permutes its rows. So the rows never exist twice.
 //! If they are more than the nearer caches hold, narrow columns share [words](super::words).
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Room for rows; see the module.
 pub struct Placing {
     metas: Vec<ColumnMeta>,
-    /// Absent: nobody will read it.
+    /// Absent columns are never read.
     columns: Vec<Option<PlacedColumn>>,
     words: Vec<PlacedWord>,
     rows: usize,
@@ -27,7 +27,7 @@ pub struct Placing {
 /// One column, segment by segment.
 struct PlacedColumn {
     values: PlacedValues,
-    /// Ones where no NULL has come; absent if none can.
+    /// Bits that are set unless a NULL has been written; absent if there are no NULLs.
     validity: Option<Vec<Slots>>,
 }
 
@@ -41,16 +41,16 @@ enum PlacedValues {
 struct PlacedWord {
     width: usize,
     values: Slots,
-    /// Of the columns that are kept, those that are in it.
+    /// The fields in this word, each with its index among the kept columns.
     fields: Vec<(usize, WordField)>,
 }
 
-/// Words of validity of a segment, by their bytes.
+/// Bytes of the validity words of a segment.
 const VALIDITY_BYTES: usize = SEGMENT_ROWS / 8;
 
 impl Placing {
-    /// Room for `rows` rows of the columns that are `kept`: no strings, whose bytes would have to be kept as
-    /// well. `shares`: columns may share words.
+    /// Room for `rows` rows of the columns that are `kept`: no strings, whose bytes would have to be kept
+    /// too. `shares`: columns may share words.
     pub fn new(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> Placing {
         let plan = plan(metas, kept, rows, shares);
         let slots = |width: usize| Slots::in_parts(&segments(rows).collect::<Vec<_>>(), width);
@@ -84,7 +84,7 @@ impl Placing {
         }
     }
 
-    /// The bytes of [`Placing::new`].
+    /// The bytes that [`Placing::new`] allocates.
     pub fn bytes_for(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> usize {
         let (plan, count) = (plan(metas, kept, rows, shares), segments(rows).count());
         let none = count * Buffer::bytes_for(0);
@@ -99,9 +99,9 @@ impl Placing {
         columns + plan.widths.iter().map(|&width| of_width(width)).sum::<usize>()
     }
 
-    /// Writes rows, which have the kept columns and stand in one segment: of each run those with these
-    /// numbers, in their order, to its place and those that follow. No two runs have a place in common.
-    /// `words` is room for numbers.
+    /// Writes rows, which have the kept columns and are in one segment: for each run, the rows with these
+    /// numbers, in order, to its place and those that follow. No two runs share a place. `words` is memory
+    /// for numbers.
     pub fn put<'r>(
         &self,
         rows: &Materialized,
@@ -138,9 +138,9 @@ impl Placing {
         }
     }
 
-    /// Brings those of the places `range` in another order: the row that stands at `range.start + i` goes to
-    /// `range.start + to[i]`. These are as many places, and nobody else has one of them.
-    // PERF: what is moved should fit into the caches.
+    /// Permutes the rows at the places `range`: the row at `range.start + i` moves to `range.start + to[i]`.
+    /// `to` has as many places, and no other thread uses them.
+    // PERF: the rows should fit into the caches.
     pub fn finalize(&self, range: Range<usize>, to: &[u32]) {
         debug_assert_eq!(range.len(), to.len());
         for word in &self.words {
@@ -163,7 +163,7 @@ impl Placing {
                 !words.is_set(bit)
             };
             let nulls: Vec<usize> = range.clone().filter(is_null).collect();
-            // Words at the ends are others', too.
+            // The words at both ends are shared with other parts.
             for (words, bit) in nulls.iter().map(|&place| at(place)) {
                 words.set_bit(bit, true);
             }
@@ -174,7 +174,7 @@ impl Placing {
         }
     }
 
-    /// The rows, with the ids 0, 1, 2, …, when all have been put.
+    /// The rows, with the ids 0, 1, 2, …, when all have been put in place.
     pub fn into_rows(self) -> Materialized {
         let mut out = Materialized::new(&self.metas);
         out.segments = segments(self.rows).collect();
@@ -197,7 +197,7 @@ impl Placing {
             };
             to.values = values;
             if to.values.is_empty() {
-                // Nothing, for columns that are not there.
+                // Columns that are not kept are empty.
                 to.values.resize_with(out.segments.len(), || Buffer::zeroed(0));
             }
             let words = validity.into_iter().flatten().map(Slots::into_buffer);
@@ -213,11 +213,11 @@ impl Placing {
     }
 }
 
-/// The words of so many rows.
+/// The words of `rows` rows.
 fn plan(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> WordPlan {
     let width: usize =
         metas.iter().zip(kept).filter(|(_, kept)| **kept).map(|(meta, _)| meta.physical.width()).sum();
-    // PERF: what the nearer caches hold is there as soon, and as it is.
+    // PERF: values in the nearer caches are read as fast without words.
     if shares && rows * width > FAR_BYTES { WordPlan::new(metas, kept) } else { WordPlan::none(metas.len()) }
 }
 
@@ -248,7 +248,7 @@ fn put_values<'r, T: Native>(
     put_runs(to, runs, |row| values[row]);
 }
 
-/// Writes each run's values one after the other.
+/// Writes the values of each run, which are adjacent.
 #[inline(always)]
 fn put_runs<'r, T: Native>(
     to: &Slots,
@@ -260,7 +260,7 @@ fn put_runs<'r, T: Native>(
     }
 }
 
-/// Brings values in another order; see [`Placing::finalize`].
+/// Permutes values; see [`Placing::finalize`].
 fn move_values<T: Native>(slots: &Slots, range: Range<usize>, to: &[u32]) {
     let values: Vec<T> = range.clone().map(|at| slots.get(at)).collect();
     values.iter().zip(to).for_each(|(&value, &to)| slots.put(range.start + to as usize, value));

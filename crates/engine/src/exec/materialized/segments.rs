@@ -1,4 +1,4 @@
-//! Values of rows that are spread over segments: as one slice where they stand in one piece, else row by row.
+//! Values of rows in several segments: as one slice if they are in one piece of memory, otherwise row by row.
 
 use super::SEGMENT_ROWS;
 use crate::exec::prefetch::{FAR_BYTES, visit_prefetching};
@@ -6,8 +6,8 @@ use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Buffers, Native};
 
-/// Visits the given rows with an item of `out` each; their values have been asked for, if all are more than
-/// the nearer caches hold.
+/// Visits the given rows with an item of `out` each; prefetches their values if all together exceed the
+/// nearer caches.
 #[inline(always)]
 pub(super) fn visit_segments<T: Native, O>(
     segments: &[Buffer],
@@ -16,16 +16,16 @@ pub(super) fn visit_segments<T: Native, O>(
     visitor: impl FnMut(u32, &mut O),
 ) {
     let are_far = segments.first().is_some_and(|first| segments.len() * first.capacity() > FAR_BYTES);
-    // No row is in no segment.
+    // `NO_ROW` is in no segment.
     let segment = |row: u32| segments.get((row >> 16) as usize);
     let ask =
         |row| segment(row).into_iter().for_each(|s| prefetch(s.as_slice::<T>(), (row & 0xffff) as usize));
     visit_prefetching(are_far, rows, ask, out, visitor);
 }
 
-/// The values of the segment in which all `rows` are as one slice, or those of all segments if they are one
-/// piece of memory, and the row it begins with.
-// PERF: rows that have been put in place are one piece. Of others, keys in order, or by hash, lead to rows
+/// The segment that has all `rows`, as one slice, or all segments if they are one piece of memory; and its
+/// first row.
+// PERF: rows that have been put in place are one piece. For others, keys in order, or by hash, lead to rows
 // near each other.
 #[inline(always)]
 pub(super) fn joined<'a, T: Native>(segments: &'a Buffers, rows: &[u32]) -> Option<(u32, &'a [T])> {
@@ -37,7 +37,7 @@ pub(super) fn joined<'a, T: Native>(segments: &'a Buffers, rows: &[u32]) -> Opti
     Some((first & !0xffff, segment.as_slice()))
 }
 
-/// The least and the greatest of some rows.
+/// The least and the greatest of the given rows.
 struct Ends<'a>(&'a [u32]);
 
 impl Kernel for Ends<'_> {

@@ -149,13 +149,13 @@ fn rows_that_were_put_in_place_are_those_that_came() {
         placing.put(&few, [(&numbers[..], number * CHUNK_ROWS)].into_iter(), &mut Vec::new());
     }
     let placed = placing.into_rows();
-    // Segment 1 alone, its end and what follows, all of them.
+    // Segment 1 alone, its end and what follows, all segments.
     let near =
         |from: usize, rows: usize| (0..rows).map(|i| (from + i * 577 % rows) as u32).collect::<Vec<_>>();
     let segment = SEGMENT_ROWS;
     let places = [near(segment + 5, 900), near(2 * segment - 300, 900), near(0, count)];
     for ids in places.iter().flat_map(|ids| ids.chunks(CHUNK_ROWS)) {
-        // One of three is another key, or none or all are.
+        // One key in three differs, or none, or all.
         for other in [3, ids.len() + 1, 1] {
             let value = |i: usize, id: u32| keys[id as usize] + i64::from((i + 1).is_multiple_of(other));
             let probe: Vec<i64> = ids.iter().enumerate().map(|(i, &id)| value(i, id)).collect();
@@ -175,7 +175,8 @@ fn rows_that_were_put_in_place_are_those_that_came() {
     }
 }
 
-/// Columns of all fixed types and known ranges: words, put in any order, read in all ways, against columns.
+/// Columns of all fixed types and known ranges: words, placed in any order and read in all ways, compared
+/// with columns.
 #[test]
 fn rows_in_words_are_those_in_columns() {
     let (mut chance, mut with_words, mut heap) = (Chance(33), 0, StringHeap::default());
@@ -246,7 +247,7 @@ fn rows_in_words_are_those_in_columns() {
             let read: Vec<u32> = (0..count).map(|i| mirror((last << 16 | (first + i)) as u32)).collect();
             columns.gather(column, &read, &mut b);
             assert!(same(&a, &b, count), "{:?}", metas[column]);
-            // Pairs of which half are equal.
+            // Pairs, half of which are equal.
             let there: Vec<u32> = ids.iter().copied().filter(|&id| id != Materialized::NO_ROW).collect();
             let others = |i: usize| if i.is_multiple_of(2) { mirror(there[i]) } else { mirror(there[0]) };
             columns.gather(column, &(0..there.len()).map(others).collect::<Vec<_>>(), &mut b);
@@ -323,8 +324,7 @@ fn columns_that_are_taken_out_lie_segment_by_segment() {
     assert_eq!([1, 2].map(|column| values(&rows, column)), before[1..]);
 }
 
-/// Parts whose buffers are nearly full; together they have few rows more than buffers that double have room
-/// for.
+/// Parts with nearly full buffers; together they have few rows more than buffers that double have room for.
 #[test]
 fn dense_rows_need_no_more_memory_than_their_parts() {
     for (parts, count) in [(17, 1960), (33, 4000), (3, 0)] {

@@ -1,18 +1,18 @@
-//! Words: columns of a row whose values lie in known ranges, side by side in one number of up to 64 bits.
+//! Words: columns of a row whose values are in known ranges, together in one number of up to 64 bits.
 //!
-//! Random access to rows takes a cache miss for each column. If a key and a payload of 28 bits each share a
+//! Random access to rows costs a cache miss for each column. If a key and a payload of 28 bits each share a
 //! word, they come with one cache line, and take 8 bytes instead of 16.
 //!
 //! ```text
 //! | column 0: distance from its least value | column 2: the same | … |   one word of 1, 2, 4 or 8 bytes a row
 //! ```
 //!
-//! A [`WordPlan`] says which columns share a word: one after the other as long as there are bits. Columns of
-//! more bits, and those that gain nothing, stay as they are. What stands in the place of a NULL has no
-//! meaning; validity stays with the column.
+//! A [`WordPlan`] tells which columns share a word, which takes columns in turn while there are bits. Wider
+//! columns, and those that gain nothing, stay as they are. The bits of a NULL are arbitrary; validity stays
+//! with the column.
 //!
-//! Only rows that are [put in place](super::placing) have words: who appends rows writes columns, and copies
-//! these.
+//! Only rows that are [put in place](super::placing) have words: other rows are appended as columns, and
+//! later copied.
 
 use super::SEGMENT_ROWS;
 use super::segments::{joined, visit_segments};
@@ -32,18 +32,18 @@ const WORD_BITS: u32 = 64;
 pub(super) struct WordField {
     shift: u32,
     mask: u64,
-    /// What is added to a distance, modulo the values of the column's type.
+    /// Added to a distance, modulo the range of the column's type.
     least: u64,
 }
 
 impl WordField {
-    /// A value in its place of a word.
+    /// A value, shifted to its field in a word.
     #[inline(always)]
     fn pack(self, value: u64) -> u64 {
         (value.wrapping_sub(self.least) & self.mask) << self.shift
     }
 
-    /// The value that a word has. More bits than its type has are to be cut off.
+    /// The value in a word. The caller cuts off bits beyond its type.
     #[inline(always)]
     fn unpack(self, word: u64) -> u64 {
         (word >> self.shift & self.mask).wrapping_add(self.least)
@@ -54,7 +54,7 @@ impl WordField {
 pub(super) struct WordPlan {
     /// Bytes of each word.
     pub widths: Vec<usize>,
-    /// By column its word and where it is there; absent: it stays as it is, or is not kept.
+    /// For each column, its word and its field there; absent if it stays a column, or is not kept.
     pub places: Vec<Option<(usize, WordField)>>,
 }
 
@@ -67,7 +67,7 @@ impl WordPlan {
     /// The words of the columns that are `kept`.
     pub fn new(metas: &[ColumnMeta], kept: &[bool]) -> WordPlan {
         let mut plan = WordPlan::none(metas.len());
-        // Bits in use, and bytes of the columns, of each word.
+        // For each word, its used bits and the bytes of its columns.
         let mut words: Vec<(u32, usize)> = Vec::new();
         for (i, meta) in metas.iter().enumerate().filter(|(i, _)| kept[*i]) {
             let Some((least, bits)) = field_bits(meta) else { continue };
@@ -81,7 +81,7 @@ impl WordPlan {
             words[word].0 += bits;
             words[word].1 += meta.physical.width();
         }
-        // A word wider than its columns loses, and one as wide gains nothing if it is one column.
+        // A word wider than its columns loses, and a word of a single column of equal width gains nothing.
         let width = |bits: u32| (bits.div_ceil(8) as usize).next_power_of_two();
         let alone = |word: usize| plan.places.iter().flatten().filter(|place| place.0 == word).count() == 1;
         let useless: Vec<bool> =
@@ -99,17 +99,17 @@ impl WordPlan {
     }
 }
 
-/// The least value of a column, and the bits that its distances need; `None` if it is no field.
+/// The least value of a column, and the bits that its distances need; `None` if it cannot be a field.
 fn field_bits(meta: &ColumnMeta) -> Option<(u64, u32)> {
     match meta.physical {
         PhysicalType::F32 => return Some((0, 32)),
-        // A byte other than 0 and 1 is none, not even at a NULL.
+        // A byte other than 0 and 1 is not a bool, even at a NULL.
         PhysicalType::Bool => return Some((0, 1)),
         _ => {}
     }
     let (min, max) = range_of(meta).filter(|_| meta.physical.width() <= 8)?;
     let span = u64::try_from(max - min).ok()?;
-    // A column of one value takes a bit, too: shifts by all bits of a word are not defined.
+    // A column of one value takes one bit too: a shift by all bits of a word is undefined.
     Some((min as u64, (WORD_BITS - span.leading_zeros()).max(1)))
 }
 
@@ -144,7 +144,7 @@ macro_rules! numbers {
 
 numbers!(u8, u16, u32, u64);
 
-/// Runs an expression with `$t` as the unsigned type of so many bytes.
+/// Runs an expression with `$t` as the unsigned type of `$width` bytes.
 macro_rules! by_width {
     ($width:expr, |$t:ident| $body:expr) => {
         match $width {
@@ -170,8 +170,8 @@ macro_rules! by_width {
 pub(super) use by_width;
 
 impl Packed {
-    /// Writes the values in the given rows to `out`. [`Materialized::NO_ROW`](super::Materialized::NO_ROW)
-    /// may be among them, if `missing`, and gives any value.
+    /// Writes the values in the given rows to `out`. If `missing`,
+    /// [`Materialized::NO_ROW`](super::Materialized::NO_ROW) may be among them, and gives an arbitrary value.
     pub fn gather<T: Number>(&self, rows: &[u32], missing: bool, out: &mut [T]) {
         by_width!(self.words.width, |W| self.gather_from::<W, T>(rows, missing, out));
     }
@@ -203,7 +203,7 @@ impl Packed {
     }
 }
 
-/// The values that words have. A loop without a branch, for vector code.
+/// Extracts the values from words, in a branch-free loop, for vector code.
 struct Unpack<'a, W, T> {
     field: WordField,
     words: &'a [W],
@@ -220,7 +220,7 @@ impl<W: Number, T: Number> Kernel for Unpack<'_, W, T> {
     }
 }
 
-/// Adds a column's values to words. A loop without a branch, for vector code.
+/// Adds a column's values to words, in a branch-free loop, for vector code.
 pub(super) struct Pack<'a, T> {
     pub field: WordField,
     pub values: &'a [T],
@@ -237,7 +237,7 @@ impl<T: Number> Kernel for Pack<'_, T> {
     }
 }
 
-/// Rows of each segment of so many rows.
+/// The rows of each segment of `rows` rows.
 pub(super) fn segments(rows: usize) -> impl Iterator<Item = usize> {
     (0..rows).step_by(SEGMENT_ROWS).map(move |first| SEGMENT_ROWS.min(rows - first))
 }
@@ -276,7 +276,7 @@ mod tests {
             plan(&[(UInt64, Some((0, u64::MAX.into()))), (Varchar, None)]),
             (vec![], vec![None, None])
         );
-        // The second one has no room beside the first, the third one has.
+        // The second column does not fit beside the first; the third does.
         let (widths, places) = plan(&[
             (Int64, narrow(40)),
             (Int64, narrow(30)),
@@ -289,7 +289,7 @@ mod tests {
             places,
             [Some((0, 0, 40)), Some((1, 0, 30)), Some((0, 40, 16)), Some((1, 30, 32)), Some((0, 56, 1))]
         );
-        // A word that is not there is no number.
+        // A word without columns is not numbered.
         let (widths, places) = plan(&[(Int64, None), (Int64, narrow(9))]);
         assert_eq!((widths, places), (vec![2], vec![None, Some((0, 0, 9))]));
     }
@@ -308,11 +308,11 @@ mod tests {
         ] {
             for value in values {
                 assert_eq!(field.unpack(field.pack(value as u64)) as i64, value);
-                // What does not belong there changes nothing else.
+                // Bits beyond the field change nothing else.
                 assert_eq!(field.pack(value.wrapping_add(77) as u64) & !(field.mask << field.shift), 0);
             }
         }
-        // Of four bytes, without their sign.
+        // Four-byte values, as unsigned numbers.
         let field = field(-5, 20, 7);
         for value in [-5i32, -1, 0, 1_000_000] {
             assert_eq!(u32::cut(field.unpack(field.pack((value as u32).into()))) as i32, value);

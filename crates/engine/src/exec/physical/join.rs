@@ -1,18 +1,18 @@
 //! Physical planning of joins.
 //!
-//! The input that is estimated to be cheaper as the build side ([`crate::cost::join`]) ends in a
-//! [`BuildSink`]; the other one is the join's stream and passes its operators. Joins with a build tail or a
-//! join phase have another part of the stream for each.
+//! The input with the lower estimated cost as the build side ([`crate::cost::join`]) ends in a [`BuildSink`];
+//! the other one is the join's stream and passes its operators. A build tail and a join phase are further
+//! parts of the stream.
 //!
-//! If the number of build rows is no more than an estimate, the join is also planned [with its sides
+//! If the number of build rows is only an estimate, the join is also planned [with its sides
 //! swapped](crate::exec::join::swap):
 //!
 //! ```text
 //! build side → [BuildSink] ─┬─ table                      probe side → [Probe] → …
 //!                           └─ far more than expected:    probe side → [BuildSink] → table;  rows that were kept → [Probe] → …
 //! ```
-//! Pipelines of the way that is not taken are skipped when they would run. The probe side is planned once:
-//! its operators are shared by both ways, of which only one runs.
+//! Pipelines of the way that is not taken are skipped when their turn comes. The probe side is planned once:
+//! both ways share its operators, and only one of them runs.
 
 use super::{Builder, Needed, Stream, align, with};
 use crate::bounds::{Bounds, Searched};
@@ -45,56 +45,56 @@ use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A join, one side of which is kept.
+/// A join, one side of which is the build side.
 struct Joined<'j> {
     join: &'j plan::Join,
-    /// Its place among those of the plan, as `EXPLAIN` prints them, from 1 on.
+    /// Its number among the joins of the plan, as `EXPLAIN` prints them, from 1.
     number: usize,
     keeps_left: bool,
     shape: Shape,
     null_equals_null: Vec<bool>,
-    /// What its rows are searched by in an order, if they are.
+    /// How ordered rows are searched, if they are.
     searched: Option<Searched>,
-    /// Conditions of pairs beside the keys and what is searched.
+    /// Conditions on pairs besides the keys and the search.
     residual: Vec<Expr>,
-    /// What is read above.
+    /// Columns that are read above.
     needed: &'j Needed,
-    /// And by conditions beside the keys.
+    /// Columns that are read above or by residual conditions.
     both: Needed,
     recorder: Arc<Recorder>,
 }
 
-/// Which side of a join.
+/// A side of a join.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// It is kept.
+    /// The side that is kept in the table.
     Build,
-    /// It streams by.
+    /// The side that streams by.
     Probe,
 }
 
-/// The side that is kept, once it is planned.
+/// The build side, once it is planned.
 struct Kept {
     built: BuiltSlot,
     partitioning: Option<Arc<Partitioning>>,
     /// Keys, then payload.
     metas: Vec<ColumnMeta>,
-    /// Rows that are expected.
+    /// The expected number of rows.
     rows: f64,
-    /// Its rows come once, so that they may be probed as well.
+    /// Its rows are read once, so they may become the probe side.
     is_read_once: bool,
 }
 
-/// What is read of the side that streams by.
+/// What is read of the probe side.
 struct Probing {
     keys: Computed,
-    /// What is searched in the order of the kept side.
+    /// The bounds that are searched in the ordered build side.
     bounds: Option<Computed>,
-    /// Columns that are kept where its rows have to wait.
+    /// Columns that are kept if its rows have to wait.
     kept: BufferedColumns,
     /// Those of them that only the join's output reads.
     payload: BTreeSet<ColumnId>,
-    /// Where the keys come from, if that is known.
+    /// The table that the keys come from, if known.
     stored: Option<StoredKeys>,
 }
 
@@ -117,7 +117,7 @@ impl<'j> Joined<'j> {
         filters.iter().filter_map(|filter| filter.in_side(self.join, self.is_left(side))).collect()
     }
 
-    /// Which columns are read above.
+    /// The columns that are read above.
     fn wanted(&self, metas: &[ColumnMeta]) -> Vec<usize> {
         (0..metas.len()).filter(|&i| self.needed.contains(&metas[i].id)).collect()
     }
@@ -126,7 +126,7 @@ impl<'j> Joined<'j> {
         matches!(self.join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. })
     }
 
-    /// What its build side becomes, which is kept with the columns `metas`.
+    /// The build spec, for a build side kept with the columns `metas`.
     fn build_spec(
         &self,
         metas: &[ColumnMeta],
@@ -136,7 +136,7 @@ impl<'j> Joined<'j> {
     ) -> BuildSpec {
         let wanted = self.wanted(metas);
         let null_aware = self.is_null_aware();
-        // Comparisons with NULLs go through keys.
+        // NULLs are compared in the key columns.
         let in_residual = with(&Needed::default(), &self.residual);
         let read = |(i, meta): (usize, &ColumnMeta)| {
             wanted.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
@@ -157,7 +157,7 @@ impl<'j> Joined<'j> {
         }
     }
 
-    /// What the plan says of it, whose build side has these columns and as many rows.
+    /// What the plan tells of the join, whose build side has these columns and `rows` rows.
     fn planned(&self, metas: &[ColumnMeta], rows: f64, is_swapped: bool) -> Planned {
         Planned {
             rows,
@@ -168,13 +168,13 @@ impl<'j> Joined<'j> {
         }
     }
 
-    /// The expressions of one side that are searched.
+    /// The expressions of one side that are searched or searched for.
     fn searched(&self, side: Side) -> &[Expr] {
         let searched = self.searched.as_ref();
         searched.map_or(&[], |searched| if side == Side::Build { &searched.kept } else { &searched.bounds })
     }
 
-    /// The same join with the other side kept, if there is such a one.
+    /// The same join with the sides swapped, if that is possible.
     fn other_way(&self) -> Option<Joined<'j>> {
         if self.searched.is_some() {
             return None;
@@ -233,7 +233,7 @@ impl Builder<'_> {
         let (build_keys, probe_keys) = (joined.keys(Side::Build), joined.keys(Side::Probe));
 
         // The build side.
-        // What goes into the table stays there as it is.
+        // What goes into the table keeps its physical type.
         let read_of_build = build_keys.iter().chain(joined.searched(Side::Build));
         let build_needed = with(&Needed::kept(joined.both.ids()), read_of_build);
         let build_filters = joined.passing(filters, Side::Build);
@@ -260,7 +260,7 @@ impl Builder<'_> {
         let children = [&stream.recorder, &build_recorder];
         let (left, right) = if keeps_left { (children[1], children[0]) } else { (children[0], children[1]) };
         [left, right].into_iter().for_each(|child| joined.recorder.add_child(child));
-        let stream = self.compacted(stream, operators, &joined.recorder);
+        let stream = self.compacted(joined.input(Side::Probe), stream, operators, &joined.recorder);
         let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
         let other = other_way.zip(swap).filter(|_| may_swap);
         let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));
@@ -286,7 +286,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends `build` in the sink that keeps its rows. `slot` is told the keys; `is_filtered`: join filters go
+    /// Ends `build` in the sink that keeps its rows. `slot` receives the keys; `is_filtered`: join filters go
     /// into this side.
     fn keep(
         &mut self,
@@ -348,7 +348,7 @@ impl Builder<'_> {
         Ok(Kept { built, partitioning, metas, rows, is_read_once })
     }
 
-    /// Ends the `keys` of `node` in the sink that counts them, before its rows come.
+    /// Ends the `keys` of `node` in the sink that counts them, before the rows are read.
     fn count(
         &mut self,
         node: &Node,
@@ -363,8 +363,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The columns that a build side is kept with: keys, what it is ordered by, payload; as they are computed
-    /// of `input`, and as they are kept. And how many are not payload.
+    /// The columns that a build side is kept with (keys, what it is ordered by, payload): computed from
+    /// `input`, and as they are kept; and how many are not payload.
     fn kept_columns(
         &self,
         joined: &Joined<'_>,
@@ -394,8 +394,7 @@ impl Builder<'_> {
         Ok((columns, metas, ordering))
     }
 
-    /// The output of a join whose one side is `kept`: `stream`, the other one, after the operators of the
-    /// join.
+    /// The output of a join whose build side is `kept`: `stream`, the probe side, after the join's operators.
     fn probe(&self, joined: &Joined<'_>, kept: Kept, mut stream: Stream, probing: Probing) -> Result<Stream> {
         let Kept { built, partitioning, metas, rows, .. } = kept;
         let (join, recorder, shape) = (joined.join, &joined.recorder, joined.shape);
@@ -446,7 +445,7 @@ impl Builder<'_> {
             let is_payload = |meta: &ColumnMeta| probing.payload.contains(&meta.id);
             partitioning.set_probe(&input, &kept_probe, &operator, is_payload, probing.stored);
             let route = Route { partitioning: partitioning.clone(), keys: operator.keys.clone() };
-            // Tables of partitions come and go.
+            // Each partition has a table of its own, for a time.
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
             let probe = Probe { built: probe_slot, ..operator.clone() };
             let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
@@ -486,8 +485,8 @@ impl Builder<'_> {
         Ok(stream)
     }
 
-    /// `stream`, the output of a join, and that of the same join the other way round: rows of `probe`, the
-    /// side that was to stream by, are kept, those that were `kept` stream by.
+    /// `stream`, the output of a join, together with that of the join with swapped sides: there the rows of
+    /// `probe` are kept, and those that were `kept` stream by.
     fn swap(
         &mut self,
         stream: Stream,
@@ -512,7 +511,7 @@ impl Builder<'_> {
             stored: None,
         };
         let swapped = self.probe(joined, build, rows, probing)?.only_if(swap, true);
-        // Both have the columns that somebody reads, in one order.
+        // Both have the columns that are read above, in the same order.
         let columns =
             joined.wanted(&stream.columns).into_iter().map(|i| stream.columns[i].clone()).collect::<Vec<_>>();
         let mut both = align(stream.only_if(swap, false), &columns, recorder)?;
@@ -527,7 +526,7 @@ fn has_join(node: &Node) -> bool {
     matches!(node, Node::Join(_)) || node.children().into_iter().any(has_join)
 }
 
-/// The conditions of a join over the columns of both sides that they read.
+/// The residual conditions of a join, over the columns of both sides that they read.
 fn residual(conditions: &[Expr], probe: &[ColumnMeta], kept: &[ColumnMeta]) -> Result<Option<Residual>> {
     if conditions.is_empty() {
         return Ok(None);

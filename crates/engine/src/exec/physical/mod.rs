@@ -1,24 +1,26 @@
-//! Physical planning: from the tree of an optimized plan to pipelines in the order in which they can run.
+//! Physical planning: from the tree of an optimized plan to pipelines in an order in which they can run.
 //!
 //! A node becomes a [`Stream`]: sources, the operators that their rows pass, and what is known of each output
 //! column. Streaming nodes append an operator. A node that must see all rows ends the stream in a sink, which
 //! makes pipelines, and starts a new one. Most streams have one part; `UNION ALL` and joins with a build tail
-//! have several, which run one after the other into the same sink.
+//! have several, which run one after another into the same sink.
 //!
-//! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. A
-//! stored column that only programs and sums read comes in the narrowest physical type that holds its range;
-//! it is wide again where it is kept, compared as a key, or leaves the engine. Also going down go the slots
-//! of join filters ([`pushed`]). Build sides are planned, and run, before their probe sides, so a slot is
-//! filled when the filter is first tested.
+//! Top-down, each node passes on the columns that are needed above it ([`Needed`]), and no others. A stored
+//! column that only programs and sums read has the narrowest physical type that holds its range; it is
+//! widened where it is kept, compared as a key, or leaves the engine. The slots of join filters also go
+//! top-down ([`pushed`]). Build sides are planned, and run, before their probe sides, so a slot is filled
+//! when the filter is first tested.
 //!
 
 mod join;
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
+use crate::estimate::width::costs;
 use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
+use crate::exec::compaction::costs::ChunkCosts;
 use crate::exec::compaction::{Compact, Factory, Standing};
 use crate::exec::filter::Filter;
 use crate::exec::join::swap::Swap;
@@ -43,6 +45,7 @@ use crate::settings::Settings;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, Error, PhysicalType, Result};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// What is done with a column.
@@ -50,16 +53,16 @@ use std::sync::Arc;
 enum Use {
     /// Programs and sums read it, in any physical type.
     Computed,
-    /// It goes on as it is, and has its default physical type, or that of wide decimals.
+    /// It is passed on unchanged, in its default physical type, or that of wide decimals.
     Kept,
 }
 
-/// Columns that somebody above reads, and what for.
+/// Columns that are read above, and how they are used.
 #[derive(Debug, Clone, Default)]
 struct Needed(BTreeMap<ColumnId, Use>);
 
 impl Needed {
-    /// These columns, as they are.
+    /// These columns, unchanged.
     fn kept(columns: impl IntoIterator<Item = ColumnId>) -> Needed {
         Needed(columns.into_iter().map(|id| (id, Use::Kept)).collect())
     }
@@ -68,7 +71,7 @@ impl Needed {
         self.0.contains_key(id)
     }
 
-    /// True if it is read, and by nobody who wants it as it is.
+    /// True if it is read, but nowhere needed unchanged.
     fn is_only_computed(&self, id: ColumnId) -> bool {
         self.0.get(&id) == Some(&Use::Computed)
     }
@@ -82,7 +85,7 @@ impl Needed {
         *known = own.max(*known);
     }
 
-    /// These columns, and those that `expr` reads, whose value is used as `own` says.
+    /// Adds the columns that `expr` reads; `own` is the use of its value.
     fn add_expr(&mut self, expr: &Expr, own: Use) {
         if let Expr::Column { id, .. } = expr {
             return self.add(*id, own);
@@ -93,7 +96,7 @@ impl Needed {
     }
 }
 
-/// Rows that a relation without statistics is taken to have.
+/// The assumed number of rows of a relation without statistics.
 const UNKNOWN_ROWS: f64 = 1e6;
 
 /// Rows on their way to a sink.
@@ -108,9 +111,9 @@ struct Stream {
 pub(crate) struct Builder<'a> {
     context: &'a QueryContext,
     columns: &'a Columns,
-    /// All joins, as `EXPLAIN` prints them.
+    /// All joins, in the order in which `EXPLAIN` prints them.
     joins: Vec<&'a plan::Join>,
-    /// Probes and aggregations to which the rows of the node go that is being built, before they are kept.
+    /// Probes and aggregations that the rows of the current node pass before they are kept.
     behind: usize,
     pipelines: Vec<Pipeline<'a>>,
 }
@@ -144,7 +147,7 @@ impl<'a> Builder<'a> {
         Ok((builder.pipelines, root))
     }
 
-    /// The rows of `node` that pass the join filters which come from above.
+    /// The rows of `node` that pass the join filters from above.
     fn node(&mut self, node: &Node, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         let (below, staying) = pushed::divide(node, filters);
         let stream = self.unfiltered(node, needed, &below)?;
@@ -155,7 +158,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The rows of `node`, into which these join filters may go.
+    /// The rows of `node`, into which these join filters are pushed.
     fn unfiltered(&mut self, node: &Node, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         match node {
             Node::Scan(scan) => self.scan(node, scan, needed, filters),
@@ -184,7 +187,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The number of a join: its place among those of the plan, as `EXPLAIN` prints them, from 1 on.
+    /// The number of a join among those of the plan, as `EXPLAIN` prints them, from 1.
     fn number_of(&self, join: &plan::Join) -> Result<usize> {
         let place = self.joins.iter().position(|other| std::ptr::eq(*other, join));
         place.map(|place| place + 1).ok_or_else(|| Error::internal("a join is not in its plan"))
@@ -200,7 +203,7 @@ impl<'a> Builder<'a> {
         context
     }
 
-    /// Ends a stream in `sink`: one pipeline a part.
+    /// Ends a stream in `sink`: one pipeline per part.
     fn end(&mut self, stream: Stream, sink: Arc<dyn Sink + 'a>, recorder: &Arc<Recorder>) {
         let last = stream.parts.len() - 1;
         for (number, part) in stream.parts.into_iter().enumerate() {
@@ -220,7 +223,7 @@ impl<'a> Builder<'a> {
         self.block_same(node, input, blocking, recorder)
     }
 
-    /// [`Builder::block`] for an input that belongs to the node itself.
+    /// Like [`Builder::block`], for an input that belongs to the node itself.
     fn block_same(
         &mut self,
         node: &Node,
@@ -228,8 +231,8 @@ impl<'a> Builder<'a> {
         blocking: Blocking,
         recorder: Arc<Recorder>,
     ) -> Stream {
-        // An estimate that is far too low must not leave a large output to one worker; to ask for help costs
-        // little.
+        // An estimate that is far too low must not leave a large output to a single worker; requesting more
+        // workers costs little.
         let fed: f64 = input.parts.iter().map(|part| part.rows).sum();
         let rows = estimate_rows(node, self.columns).max(fed / 16.0);
         self.end(input, blocking.sink, &recorder);
@@ -238,7 +241,7 @@ impl<'a> Builder<'a> {
         Stream { parts: vec![Part { ordered, ..part }], columns: blocking.output, recorder }
     }
 
-    /// The rows of `node`, which go to `operators` probes and aggregations before they are kept.
+    /// The rows of `node`, which pass `operators` probes and aggregations before they are kept.
     fn input(
         &mut self,
         node: &Node,
@@ -252,15 +255,31 @@ impl<'a> Builder<'a> {
         stream
     }
 
-    /// The stream with small chunks copied together, where they may be, on the way to `operators` probes and
-    /// aggregations.
-    fn compacted(&self, mut stream: Stream, operators: usize, recorder: &Arc<Recorder>) -> Stream {
+    /// The rows of `node` with small chunks copied together, where they may be, on the way to `operators`
+    /// probes and aggregations.
+    fn compacted(
+        &self,
+        node: &Node,
+        mut stream: Stream,
+        operators: usize,
+        recorder: &Arc<Recorder>,
+    ) -> Stream {
         let settings = &self.context.settings;
         let types: Vec<_> = stream.columns.iter().map(|meta| meta.physical).collect();
-        for part in stream.parts.iter_mut().filter(|part| part.sparse && !part.ordered) {
-            let standing = Standing { operators, chunks: part.rows / settings.chunk_rows as f64 };
+        let bytes = types.iter().map(|ty| ty.width()).sum();
+        for (number, part) in stream.parts.iter_mut().enumerate() {
+            if !part.sparse || part.ordered {
+                continue;
+            }
+            let standing = Standing {
+                operators,
+                chunks: part.rows / settings.chunk_rows as f64,
+                costs: ChunkCosts::of_rows(&costs(node), types.len(), bytes),
+                learned: self.context.learned.clone(),
+                plan: if settings.compaction.learns() { self.hash_of(node, number) } else { 0 },
+            };
             let compact =
-                Compact::new(settings.compaction, types.clone(), settings.chunk_rows, standing, recorder);
+                Compact::new(settings.compaction, types.clone(), settings.chunk_rows, &standing, recorder);
             if let Some(compact) = compact {
                 let operator: Arc<dyn OperatorFactory> = Arc::new(Factory(Arc::new(compact)));
                 part.operators.push((operator, recorder.clone()));
@@ -268,6 +287,19 @@ impl<'a> Builder<'a> {
             }
         }
         stream
+    }
+
+    /// A hash of the plan of a node and the number of a part of its stream: the same for the next execution of
+    /// the same plan.
+    fn hash_of(&self, node: &Node, part: usize) -> u64 {
+        fn add(node: &Node, columns: &Columns, hasher: &mut DefaultHasher) {
+            node_title(node, columns).hash(hasher);
+            node.children().into_iter().for_each(|child| add(child, columns, hasher));
+        }
+        let mut hasher = DefaultHasher::new();
+        part.hash(&mut hasher);
+        add(node, self.columns, &mut hasher);
+        hasher.finish()
     }
 
     // ---- leaves -------------------------------------------------------------------------------------------
@@ -370,7 +402,7 @@ impl<'a> Builder<'a> {
         let mut calls: Vec<_> =
             plan.aggregates.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
         if calls.is_empty() && plan.groups.is_empty() {
-            // The one row that comes out must have something that makes it.
+            // The single output row needs something that produces it.
             calls.extend(plan.aggregates.first().cloned());
         }
         let mut below = with(&Needed::default(), plan.groups.iter().map(|(_, expr)| expr));
@@ -387,13 +419,13 @@ impl<'a> Builder<'a> {
         let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, &context, &recorder)?;
         let folds = self.context.settings.optimize && blocking.sink.takes_stored();
         let input = if folds { input.leaving_stored() } else { input };
-        let input = self.compacted(input, 1, &recorder);
+        let input = self.compacted(&plan.input, input, 1, &recorder);
         Ok(self.block(node, input, blocking, recorder))
     }
 
     fn distinct(&mut self, node: &Node, plan: &plan::Distinct, filters: &[Pushed]) -> Result<Stream> {
         if plan.keys.is_empty() {
-            // Rows of no columns are all equal: the first, if there is one, stands for them.
+            // Rows without columns are all equal: the first, if any, stands for them.
             return self.first_rows(node, &plan.input, 0, Some(1), &Needed::default());
         }
         let needed = Needed::kept(plan.keys.iter().copied());
@@ -438,7 +470,7 @@ impl<'a> Builder<'a> {
         let below = with(needed, plan.keys.iter().map(|key| &key.expr));
         let input = self.input(&plan.input, 0, &below, filters)?;
         let recorder = self.recorder(node);
-        // A sort keeps what it is given.
+        // A sort keeps all columns of its input.
         let kept: Vec<ColumnMeta> =
             input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
         let input = align(input, &kept, &recorder)?;
@@ -460,8 +492,7 @@ impl<'a> Builder<'a> {
         needed: &Needed,
     ) -> Result<Stream> {
         let mut input = self.node(input, needed, &[])?;
-        // One worker takes the morsels in the order of the source, and which rows are first is a matter of
-        // that alone.
+        // A single worker takes the morsels in source order, which alone decides which rows are first.
         for part in &mut input.parts {
             part.ordered = true;
             part.operators.retain(|(operator, _)| !operator.is_for_order());
@@ -481,7 +512,7 @@ impl<'a> Builder<'a> {
     ) -> Result<Stream> {
         let recorder = self.recorder(node);
         let all_rows = set.kind == SetKind::Union && set.all;
-        // Whether rows are equal is a matter of all columns.
+        // Whether rows are equal depends on all columns.
         let places: Vec<usize> = (0..set.columns.len())
             .filter(|&place| !all_rows || needed.contains(&set.columns[place]))
             .collect();
@@ -534,7 +565,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Adds the joins of `node`, each before those below it, a left input before a right one.
+/// Adds the joins of `node`, each before those below it, and those of the left input before those of the
+/// right.
 fn collect_joins<'p>(node: &'p Node, joins: &mut Vec<&'p plan::Join>) {
     if let Node::Join(join) = node {
         joins.push(join);
@@ -543,8 +575,8 @@ fn collect_joins<'p>(node: &'p Node, joins: &mut Vec<&'p plan::Join>) {
 }
 
 impl Stream {
-    /// The stream after one more operator, which is `recorder`'s work; `recorder` has the stream's as its
-    /// child.
+    /// The stream after one more operator, which reports to `recorder`; the stream's recorder becomes a child
+    /// of `recorder`.
     fn then(self, operator: Arc<dyn OperatorFactory>, recorder: &Arc<Recorder>) -> Stream {
         if !recorder.has_children() {
             recorder.add_child(&self.recorder);
@@ -560,13 +592,13 @@ impl Stream {
         self
     }
 
-    /// The stream, which is run only if the sides of that join are swapped, or are not.
+    /// The stream, which runs only if the sides of that join are swapped, or only if they are not.
     fn only_if(mut self, swap: &Arc<Swap>, is_swapped: bool) -> Stream {
         self.parts.iter_mut().for_each(|part| part.only_if.push((swap.switch().clone(), is_swapped)));
         self
     }
 
-    /// The stream, of which an operator has taken an unknown share.
+    /// The stream after an operator that dropped an unknown share of its rows.
     fn sparse(mut self) -> Stream {
         self.parts.iter_mut().for_each(|part| part.sparse = true);
         self
@@ -603,14 +635,14 @@ fn find(metas: &[ColumnMeta], id: ColumnId) -> Result<usize> {
     place.ok_or_else(|| Error::internal(format!("column {id} is read and nothing below gives it")))
 }
 
-/// `needed` and the columns that `exprs` read, whose values are kept.
+/// `needed` plus the columns that `exprs` read; their values are kept.
 fn with<'e>(needed: &Needed, exprs: impl IntoIterator<Item = &'e Expr>) -> Needed {
     let mut all = needed.clone();
     exprs.into_iter().for_each(|expr| all.add_expr(expr, Use::Kept));
     all
 }
 
-/// What is known of a column into which several flow.
+/// What is known of a column that several columns flow into.
 fn merge_columns(id: ColumnId, metas: &[&ColumnMeta]) -> ColumnMeta {
     let first = metas[0];
     let range = metas.iter().map(|meta| meta.range).reduce(|a, b| match (a, b) {

@@ -1,12 +1,12 @@
-//! Rows that are held back where filters leave few of a stretch, so that a chunk has those of several
-//! stretches: the small chunks of a selective scan are avoided where they would arise (compaction needs no
-//! copies here, since the columns of these rows have not been decoded yet).
+//! Rows that are held back where filters leave few of a stretch, so that a chunk has the rows of several
+//! stretches: this avoids the small chunks of a selective scan at their origin. Compaction needs no copies
+//! here, since the columns of these rows have not been decoded yet.
 //!
-//! Only slots are kept. They ascend, and are of one row group.
+//! Only slots are kept. They ascend, and belong to one row group.
 
 use std::ops::Range;
 
-/// Slots that can be read together: positions in their blocks have 16 bits.
+/// Slots that can be read together, since positions in their blocks have 16 bits.
 const MOST_SLOTS: usize = 1 << 16;
 
 /// Slots of rows that passed all filters.
@@ -15,11 +15,11 @@ pub(super) struct HeldBack {
     /// The number of the row group.
     pub(super) number: usize,
     slots: Vec<u32>,
-    /// How many of them have been given.
+    /// How many of them have been output.
     given: usize,
-    /// The blocks of those that are given.
+    /// The blocks of the rows that are being output.
     pub(super) runs: Vec<Range<usize>>,
-    /// Where they are in these blocks, one behind the other.
+    /// Their positions in these blocks, concatenated.
     pub(super) positions: Vec<u16>,
 }
 
@@ -29,13 +29,14 @@ impl HeldBack {
         self.slots.len() - self.given
     }
 
-    /// True if slots up to `end` of row group `number`, whose blocks have `width` slots, can be kept as well.
+    /// True if slots up to `end` of row group `number`, whose blocks have `width` slots, can be held back
+    /// too.
     pub(super) fn has_room(&self, number: usize, end: usize, width: usize) -> bool {
         let Some(&first) = self.slots.get(self.given) else { return true };
         self.number == number && end.next_multiple_of(width) - first as usize / width * width <= MOST_SLOTS
     }
 
-    /// Keeps the slots at these positions of runs of row group `number`; both ascend.
+    /// Holds back the slots at these positions of runs of row group `number`; both ascend.
     pub(super) fn keep(
         &mut self,
         number: usize,
@@ -54,12 +55,12 @@ impl HeldBack {
         }
     }
 
-    /// The slots of those that are to be read now.
+    /// The slots of the rows to be read now.
     pub(super) fn current(&self) -> &[u32] {
         &self.slots[self.given - self.positions.len()..self.given]
     }
 
-    /// Takes at most `most` rows, to be read from `runs` at `positions`. How many.
+    /// Takes at most `most` rows, to be read from `runs` at `positions`. Returns how many.
     pub(super) fn take(&mut self, most: usize, width: usize, slots: usize) -> usize {
         self.runs.clear();
         self.positions.clear();
@@ -78,7 +79,7 @@ impl HeldBack {
         self.positions.len()
     }
 
-    /// Forgets the rows that were given, once they have been read.
+    /// Removes the rows that were output, once they have been read.
     pub(super) fn forget(&mut self) {
         if self.given == self.slots.len() {
             self.slots.clear();

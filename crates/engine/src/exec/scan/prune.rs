@@ -6,12 +6,12 @@ use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
 use std::cmp::Ordering;
 
-/// A necessary condition for a block to have a row that a filter lets pass. Columns are indices in the table.
+/// A necessary condition for a block to have a row that passes a filter. Columns are indexes in the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
-    /// Some value is in relation `op` to a constant, which is not NULL.
+    /// Some value has the relation `op` to a constant, which is not NULL.
     Compare(usize, CompareOp, Value),
-    /// Some value is one of these.
+    /// Some value is in this list.
     In(usize, Vec<Value>),
     /// Some value is NULL.
     IsNull(usize),
@@ -24,9 +24,9 @@ pub(crate) enum Test {
 }
 
 impl Test {
-    /// What `filter` asks of bounds, if anything; `place` finds a column's index in the table.
+    /// The condition that `filter` sets on bounds, if any; `place` finds a column's index in the table.
     pub(crate) fn of(filter: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Option<Test> {
-        // The bounds of UUIDs are in the order of signed numbers, not in that of bytes.
+        // The bounds of UUIDs are in the order of signed numbers, not of bytes.
         let column = |expr: &Expr| match expr {
             Expr::Column { id, ty } if *ty != DataType::Uuid => place(*id),
             _ => None,
@@ -65,7 +65,7 @@ impl Test {
         }
     }
 
-    /// False if no row of the zones can pass. `zone` gives a column's bounds.
+    /// False if no row of the zones can pass. `zone` yields a column's bounds.
     pub(crate) fn may_pass<'z>(&self, zone: &impl Fn(usize) -> &'z Zone) -> bool {
         match self {
             Test::Compare(column, op, value) => {

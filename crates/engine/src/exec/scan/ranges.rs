@@ -1,16 +1,17 @@
-//! Filters that need no expression machine: a column of integers or of floats against constants.
+//! Filters that do not need the expression machine: a column of integers or floats compared with constants.
 //!
-//! Such conjuncts become one range of values a column, of floats one of ordinals, which the storage compares
-//! with the codes of the blocks as they are (`RowGroup::select_runs`; light-weight compression: predicates on
-//! codes). They cost a fraction of a nanosecond a row, cannot fail, and run before all others. What is not of
-//! that form is left to the machine, which is the slow twin under `SET optimizer = off`.
+//! Such conjuncts become one range of values per column, for floats a range of ordinals, which the storage
+//! compares with the codes of blocks (`RowGroup::select_runs`; light-weight compression: predicates on
+//! codes). They cost a fraction of a nanosecond per row, cannot fail, and run before all others. Other
+//! conjuncts are left to the machine, which is the slow twin under `SET optimizer = off`.
 
 use entasis_storage::ValueRange;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::value::{float_of_ordinal, float_ordinal};
 use entasis_vector::{ColumnId, DataType, PhysicalType, Value};
 
-/// Takes the conjuncts that are ranges out of `conjuncts`. `place` finds a column's index in the table.
+/// Removes the conjuncts that are ranges from `conjuncts` and returns the ranges. `place` finds a column's
+/// index in the table.
 pub(super) fn take(conjuncts: &mut Vec<Expr>, place: &impl Fn(ColumnId) -> Option<usize>) -> Vec<ValueRange> {
     let mut ranges: Vec<ValueRange> = Vec::new();
     conjuncts.retain(|conjunct| {
@@ -39,7 +40,7 @@ fn range_of(conjunct: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Opti
             v
         }
         Value::Float(v) if physical == PhysicalType::F64 => float_ordinal(v).into(),
-        // As the column would hold it.
+        // Rounded as the column would hold it.
         Value::Float(v) if physical == PhysicalType::F32 => float_ordinal((v as f32).into()).into(),
         _ => return None,
     };
@@ -54,7 +55,7 @@ fn range_of(conjunct: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Opti
     Some(ValueRange { column: place(id)?, physical, low, high })
 }
 
-/// A range as a line of `EXPLAIN (VERBOSE)`; numbers as they are stored.
+/// A range as a line of `EXPLAIN (VERBOSE)`; numbers in their stored form.
 pub(super) fn describe(name: &str, range: &ValueRange) -> String {
     let shown = |value: i128| match range.physical {
         PhysicalType::F32 | PhysicalType::F64 => format!("{:?}", float_of_ordinal(value as i64)),

@@ -1,9 +1,8 @@
 //! Filters that run on the expression machine, in stages.
 //!
-//! A stage consists of the conjuncts that read the same columns, which are decoded for the rows that are
-//! still candidates. Stages that cannot fail come first, cheap kinds before others until they have been
-//! measured ([`crate::exec::key_filter::order`]); those that may fail come after them, in the order in which
-//! they were given.
+//! A stage consists of the conjuncts that read the same columns, which are decoded for the remaining
+//! candidates. Stages that cannot fail come first, cheap kinds before others until they have been measured
+//! ([`crate::exec::key_filter::order`]); those that may fail follow, in the given order.
 
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
 use entasis_vector::{DataType, PhysicalType, Result};
@@ -12,16 +11,16 @@ use std::sync::Arc;
 /// Conjuncts that run together.
 #[derive(Clone)]
 pub(super) struct Stage {
-    /// The output columns that it reads.
+    /// The output columns that the stage reads.
     pub(super) columns: Vec<usize>,
     pub(super) program: Arc<Program>,
-    /// True if it reads one column of strings, and its answer depends on the string only.
+    /// The stage reads one column of strings, and its answer depends on the string only.
     pub(super) is_of_strings: bool,
-    /// True if it may come to see NULL.
+    /// The stage may see NULL.
     pub(super) is_nullable: bool,
 }
 
-/// Divides conjuncts into stages: by cost, those on the same columns together.
+/// Divides conjuncts into stages: cheap ones first, those on the same columns together.
 pub(super) fn stages(mut conjuncts: Vec<Expr>, metas: &[ColumnMeta]) -> Result<Vec<Stage>> {
     conjuncts.sort_by_key(cost);
     let mut groups: Vec<(Vec<usize>, Vec<Expr>)> = Vec::new();
@@ -53,14 +52,14 @@ pub(super) fn stages(mut conjuncts: Vec<Expr>, metas: &[ColumnMeta]) -> Result<V
     Ok(stages)
 }
 
-/// What a conjunct costs, roughly.
+/// The approximate cost of a conjunct.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Cost {
-    /// A number against constants. Cannot fail.
+    /// A number compared with constants. Cannot fail.
     Number,
-    /// A string against constants. Cannot fail.
+    /// A string compared with constants. Cannot fail.
     Text,
-    /// Anything.
+    /// Anything else.
     Other,
 }
 

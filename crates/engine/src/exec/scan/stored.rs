@@ -10,7 +10,7 @@ pub(super) struct StoredRuns {
     pub(super) snapshot: TableSnapshot,
     pub(super) group: usize,
     pub(super) runs: Vec<Range<usize>>,
-    /// By column of the chunk: index in the table, default physical type.
+    /// For each column of the chunk: its index in the table, and its default physical type.
     pub(super) columns: Vec<(usize, PhysicalType)>,
 }
 

@@ -1,20 +1,19 @@
-//! Truth tables: the answers of a stage for the entries of a dictionary, so that rows are looked up by their
+//! Truth tables: the answers of a stage for the entries of a dictionary, so that rows are tested by their
 //! codes.
 //!
 //! A stage that reads one string column and always gives the same answer for the same string (comparisons,
-//! `IN`, `LIKE`, any function without side effects) need not look at rows: its program runs over the entries
-//! of the dictionary and over NULL, and the storage narrows the rows by the codes of the blocks as they are
-//! ([`CodeSet`]). No view is made of any string.
+//! `IN`, `LIKE`, any function without side effects) need not read rows: its program runs over the entries of
+//! the dictionary and over NULL, and the storage narrows the rows by the codes of the blocks ([`CodeSet`]).
+//! No string views are made.
 //!
-//! 1. A table is made once half as many rows have come with the dictionary as it has entries. Until then, and
-//!    where blocks have other strings, the stage runs over rows.
-//! 2. If an entry raises an error (it may belong to no row), the stage runs over rows for this dictionary
-//!    too.
+//! 1. A table is made once the rows that came with the dictionary are half as many as its entries. Until
+//!    then, and for blocks with other strings, the stage runs over rows.
+//! 2. If an entry raises an error (it may belong to no row), the stage runs over rows for this dictionary.
 //!
-//! A dictionary is mostly that of a row group, which one worker reads from its first slot to its last: so
-//! each worker keeps one table. Slices that upkeep has encoded anew have a dictionary of their own; where one
-//! ends and the other begins, the table is made again. The slow twin is the machine, under
-//! `SET optimizer = off`.
+//! A dictionary usually belongs to a row group, which one worker reads from its first slot to its last, so
+//! each worker keeps one table. Slices that upkeep has encoded again have a dictionary of their own; the
+//! table is made again where the dictionary changes. The slow twin is the machine, under `SET optimizer =
+//! off`.
 
 use super::stages::Stage;
 use entasis_storage::CodeSet;
@@ -26,7 +25,7 @@ use std::sync::Arc;
 
 /// One worker's table for a stage.
 pub(super) struct Truths {
-    /// The dictionary that was seen last.
+    /// The last dictionary.
     dictionary: u64,
     /// Rows that came with it.
     rows: usize,
@@ -36,19 +35,19 @@ pub(super) struct Truths {
 enum State {
     /// Not made yet.
     Open,
-    /// An entry has no answer.
+    /// The stage failed for an entry.
     Failed,
     Known(Arc<CodeSet>),
 }
 
 impl Truths {
-    /// Before the first dictionary.
+    /// The state before the first dictionary.
     pub(super) fn new() -> Truths {
         Truths { dictionary: 0, rows: 0, state: State::Open }
     }
 
-    /// The codes of `dictionary` that satisfy `stage`, once it is worth while to know; `rows` more come with
-    /// it. `machine` runs the stage.
+    /// The codes of `dictionary` that satisfy `stage`, once the table is worthwhile; `rows` more rows come
+    /// with the dictionary. `machine` runs the stage.
     pub(super) fn of(
         &mut self,
         dictionary: &Arc<Dictionary>,

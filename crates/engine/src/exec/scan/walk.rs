@@ -1,17 +1,17 @@
-//! The walk of a scan over the slots of the table: which of them are processed together.
+//! The walk of a scan over the slots of the table: which slots are processed together.
 //!
-//! A morsel is a row group, or the part of it that is in reach ([`crate::reach`]). When one is opened, the
-//! bounds of its blocks are tested, and blocks that cannot have a matching row are skipped. The rest is given
-//! out in stretches, each of one row group:
+//! A morsel is a row group, or the part of it in reach ([`crate::reach`]). When a morsel is opened, the
+//! bounds of its blocks are tested, and blocks that cannot have a matching row are skipped. The others are
+//! divided into stretches, each of one row group:
 //!
 //! 1. Without a reach, or with one by the layout key: slots of blocks that are not skipped, up to the rows of
-//!    a chunk. Where rows are in long runs, these are the stretch; otherwise all slots of a window are, and
-//!    the reader leaves out dead slots. Where few rows will be left, the slots of several chunks are taken at
+//!    a chunk. If rows are in long runs, these are the stretch; otherwise it is all slots of a window, and
+//!    the reader leaves out dead ones. If few rows will remain, the slots of several chunks are taken at
 //!    once.
-//! 2. Rows that an index names: those that are near one another in one block.
-//! 3. Rows that may stay in their blocks: all up to the end of the reach, or up to a block that is skipped.
+//! 2. Rows that an index names: those that are near each other in one block.
+//! 3. Rows that may stay in their blocks: all up to the end of the reach, or up to a skipped block.
 //!
-//! The walk ends when all parts, which the workers share, have been taken. It does not look at values.
+//! The walk ends when all parts, which the workers share, have been taken. It does not read values.
 
 use super::TableScan;
 use crate::reach::Reach;
@@ -19,49 +19,49 @@ use crate::sync::Ordering;
 use entasis_storage::{RowGroup, RowId, ValueRange};
 use std::ops::Range;
 
-/// Runs of rows that are read together …
+/// The most runs of rows that are read together.
 const MOST_RUNS: usize = 8;
-/// … if they have so many rows on average.
+/// The average number of rows from which runs are read together.
 const LONG_RUN: usize = 64;
 
-/// Slots of the open row group that are looked at together: those of the worker's runs.
+/// Slots of the open row group that are processed together: those of the worker's runs.
 pub(super) struct Stretch {
-    /// How many they are.
+    /// The number of slots.
     pub(super) count: usize,
-    /// True if all are rows.
+    /// True if all are live.
     pub(super) is_dense: bool,
     /// True if the first stages hold for all rows.
     pub(super) is_implied: bool,
-    /// Which of the rows in reach; empty if all that are live are.
+    /// The range of rows in reach; empty if it is all live slots.
     pub(super) rows: Range<usize>,
-    /// True if the rows stay where they are.
+    /// True if the rows stay in their blocks.
     pub(super) is_stored: bool,
-    /// True if it is longer than a chunk, as few of its rows will be left.
+    /// True if it is longer than a chunk, since few of its rows will remain.
     pub(super) is_long: bool,
 }
 
 impl Stretch {
-    /// A stretch of some slots, of which nothing else is said.
+    /// A stretch of `count` slots, about which nothing else is known.
     fn of(count: usize) -> Stretch {
         Stretch { count, is_dense: false, is_implied: false, rows: 0..0, is_stored: false, is_long: false }
     }
 }
 
-/// One worker's place in the walk.
+/// One worker's position in the walk.
 pub(super) struct Walk {
-    /// False if the next row group is to be taken.
+    /// False if the next row group must be opened.
     is_open: bool,
-    /// Number of the row group.
+    /// The number of the row group.
     pub(super) number: usize,
-    /// What is left of what is in reach of it: ranges or rows. Everywhere, this is empty.
+    /// The rest of its reach: ranges or rows; empty if the reach is everything.
     left: Range<usize>,
-    /// The next slot of it.
+    /// The next slot of the row group.
     pub(super) slot: usize,
-    /// Before this slot of it, runs are too short for rows to stay where they are stored.
+    /// Before this slot, runs are too short for rows to stay in their blocks.
     scattered: usize,
     /// The slots of the current stretch.
     pub(super) runs: Vec<Range<usize>>,
-    /// For each of its blocks, whether it may have a row that passes.
+    /// For each block of the row group, whether it may have a row that passes.
     pub(super) wanted: Vec<bool>,
 }
 
@@ -72,8 +72,8 @@ impl Walk {
         Walk { is_open: false, number: 0, left: 0..0, slot: 0, scattered: 0, runs, wanted: Vec::new() }
     }
 
-    /// The next slots to look at, of the row group that is open then. Where conditions on codes leave few
-    /// rows, they are up to `chunks` chunks' slots.
+    /// The next slots to process, in the row group that is then open. If conditions on codes leave few rows,
+    /// they are the slots of up to `chunks` chunks.
     pub(super) fn next(&mut self, scan: &TableScan, chunks: usize) -> Option<Stretch> {
         loop {
             if !self.is_open {
@@ -122,7 +122,7 @@ impl Walk {
             if stretch.count >= self.runs.len() * LONG_RUN {
                 return Some(Stretch { is_stored: true, ..stretch });
             }
-            // Runs are short: what was looked at is read as vectors.
+            // Runs are short: these slots are read as vectors.
             (self.scattered, self.slot) = (self.slot, from);
         }
         let chunks = if scan.may_use_codes(is_implied) { chunks } else { 1 };
@@ -130,7 +130,7 @@ impl Walk {
         Some(Stretch { is_long: chunks > 1, ..stretch })
     }
 
-    /// Those, at most `most` rows in `most_runs` runs.
+    /// The next slots of at most `most` rows, in `most_runs` runs.
     fn next_runs(
         &mut self,
         group: &RowGroup,
@@ -152,7 +152,7 @@ impl Walk {
             // More slots than rows, as some are empty.
             let mut last = end.min(first + 2 * most);
             let mut blocks = first / width + 1..last.div_ceil(width);
-            // Whole blocks, as many as fit: nobody likes to come to one twice.
+            // Whole blocks, as many as fit, so that no block is visited twice.
             let mut fits = group.block_rows(first / width);
             let past = blocks.find(|&block| {
                 fits += group.block_rows(block);
@@ -186,7 +186,7 @@ impl Walk {
         }
     }
 
-    /// The next of single rows: those that stand near one another.
+    /// The next single rows, which are near each other.
     fn next_of(&mut self, scan: &TableScan, rows: &[RowId], group: &RowGroup) -> Option<Stretch> {
         let slot = |row: &RowId| row.slot as usize;
         let width = group.block_slots();
@@ -204,7 +204,7 @@ impl Walk {
         Some(Stretch { is_dense: near == count, rows: own, ..Stretch::of(count) })
     }
 
-    /// Looks at the bounds; false if no block of the row group in reach may have a row.
+    /// Tests the bounds; false if no block in reach of the row group may have a row.
     fn find_wanted(&mut self, scan: &TableScan, group: &RowGroup) -> bool {
         let width = group.block_slots();
         self.wanted.clear();

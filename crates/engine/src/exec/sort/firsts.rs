@@ -44,7 +44,7 @@ impl Asking {
         Asking { at: FIRST_ROWS.min(16 * chunk_rows) }
     }
 
-    /// True if it is time, at so many rows.
+    /// True if it is time to drop rows, at this many.
     pub fn is_due(&self, rows: usize) -> bool {
         rows >= self.at
     }

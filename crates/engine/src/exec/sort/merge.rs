@@ -10,7 +10,7 @@
 //!
 //! So each row is compared as a code, not as a row of a file, and a round with few rows does little: a binary
 //! search for each run, and the loading of one block, the one whose last row was the boundary. Runs that do
-//! not overlap pass through one after the other.
+//! not overlap pass through one after another.
 //!
 //! Order of equal rows: by morsel, then by the place of the run among those that are merged ([`super::runs`]
 //! says why this is the order of arrival), then as in the run.

@@ -408,7 +408,7 @@ impl SortWorker {
         if kept.len() == run.rows.rows() {
             return Ok(());
         }
-        // Each morsel now begins where so many rows were kept before it.
+        // Each morsel now begins after the kept rows of earlier morsels.
         for (_, first) in &mut run.morsels {
             *first = kept.partition_point(|id| *id < *first) as u32;
         }

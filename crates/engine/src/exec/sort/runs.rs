@@ -88,7 +88,7 @@ impl SortedRuns {
 
     // ---- when runs are made -------------------------------------------------------------------------------
 
-    /// True if so many rows of so many bytes are too many for a worker that has made `made` runs and has
+    /// True if `rows` rows of `bytes` bytes are too many for a worker that has made `made` runs and has
     /// `memory`.
     pub fn is_due(&self, rows: usize, bytes: usize, made: usize, memory: &Reservation) -> bool {
         let few = |rows: usize| rows + rows / 4 * made;
@@ -224,8 +224,8 @@ struct Room {
 }
 
 impl Room {
-    /// True if there is room for so many runs that need so many bytes. Two are merged in any case: if there
-    /// is no memory for them, reserving it fails.
+    /// True if there is room for `runs` runs that need `bytes` bytes. Two are merged in any case: if there is
+    /// no memory for them, reserving it fails.
     fn is_enough(&self, runs: usize, bytes: usize) -> bool {
         runs <= 2 || runs <= self.runs && bytes <= self.bytes
     }

@@ -9,7 +9,7 @@
 use super::codes::{Entry, SortCodes, padded};
 use entasis_vector::Result;
 
-/// Groups of up to so many rows are sorted by comparing values.
+/// The largest group that is sorted by comparing values.
 const SMALL_GROUP: usize = 24;
 /// Bytes of a string in one level.
 const LEVEL_BYTES: usize = 16;

@@ -1,4 +1,4 @@
-//! One temporary file: pieces of bytes are added at its end and read again, by any number of workers at once.
+//! A temporary file: pieces of bytes are appended and read again, by any number of workers at once.
 
 use crate::context::{QueryContext, TempSpace};
 use crate::sync::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-// Outlives what a scheduler of tests knows.
+// Not one of the atomics that the test scheduler controls: it outlives a schedule.
 use std::sync::atomic::AtomicU64 as StaticCounter;
 
 /// A piece of a file.
@@ -17,11 +17,11 @@ pub(crate) struct Extent {
     length: usize,
 }
 
-/// A temporary file. Gone when it is dropped.
+/// A temporary file, which is deleted when dropped.
 pub(crate) struct TempFile {
-    /// Absent only while it is dropped.
+    /// Absent only during the drop.
     file: Option<File>,
-    /// Its name, where the system keeps the names of open files.
+    /// Its path, where the system keeps the names of open files.
     named: Option<PathBuf>,
     directory: PathBuf,
     end: AtomicU64,
@@ -34,7 +34,7 @@ impl TempFile {
     /// An empty file in the directory of the setting `temp_directory`.
     ///
     /// # Errors
-    /// I/O, if it cannot be made.
+    /// I/O, if it cannot be created.
     pub(crate) fn new(context: &QueryContext) -> Result<TempFile> {
         let directory = PathBuf::from(&*context.settings.temp_directory);
         let (file, path) = create(&directory).map_err(|error| {
@@ -60,14 +60,14 @@ impl TempFile {
         (self.end.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed))
     }
 
-    /// Adds a piece.
+    /// Appends a piece.
     ///
     /// # Errors
     /// Resource, if all files together would be too large; I/O.
     pub(crate) fn add(&self, bytes: &[u8]) -> Result<Extent> {
         let length = bytes.len() as u64;
         let used = self.space.take(length);
-        // What is counted here is given back when the file is dropped, whether it was written or not.
+        // What is counted here is returned when the file is dropped, whether it was written or not.
         let at = self.end.fetch_add(length, Ordering::Relaxed);
         if used.saturating_add(length) > self.limit {
             return Err(Error::resource(format!(
@@ -84,7 +84,7 @@ impl TempFile {
         Ok(Extent { at, length: bytes.len() })
     }
 
-    /// Replaces `bytes` by a piece.
+    /// Replaces `bytes` with a piece.
     ///
     /// # Errors
     /// I/O.
@@ -105,7 +105,7 @@ impl TempFile {
 
 impl Drop for TempFile {
     fn drop(&mut self) {
-        // Closed first: some systems remove no open files.
+        // Closed first: some systems cannot remove open files.
         drop(self.file.take());
         if let Some(path) = &self.named {
             let _ = std::fs::remove_file(path);
@@ -114,7 +114,7 @@ impl Drop for TempFile {
     }
 }
 
-/// A file with a name that no other has.
+/// Creates a file with a unique name.
 fn create(directory: &Path) -> std::io::Result<(File, PathBuf)> {
     static NUMBER: StaticCounter = StaticCounter::new(0);
     loop {
@@ -122,11 +122,11 @@ fn create(directory: &Path) -> std::io::Result<(File, PathBuf)> {
         let path = directory.join(format!("entasis-{}-{number}.tmp", std::process::id()));
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        // Nobody else may read it before it has lost its name.
+        // No one else may read it before its name is removed.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match options.open(&path) {
-            // Another process had this number before.
+            // Another process has used this number.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             other => return other.map(|file| (file, path)),
         }
@@ -143,7 +143,7 @@ fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
 }
 
-/// Where files have one position for all: one worker at a time.
+/// Files have one shared position here, so one worker works at a time.
 #[cfg(not(unix))]
 static POSITION: std::sync::Mutex<()> = std::sync::Mutex::new(());
 

@@ -1,15 +1,15 @@
-//! Rows as bytes that stand alone: what a temporary file holds.
+//! Rows as self-contained bytes, the contents of a temporary file.
 //!
 //! ```text
 //! a block, at most 8192 rows:
 //! | rows (4 bytes) | bytes of long strings (8) | tuples of columns 0 to 255 | … of 256 to 511 | … | long strings |
 //! ```
-//! A block is a segment of [tuples](crate::exec::tuple) with all columns in it, keys too. The view of a
-//! string longer than 12 bytes has, in the place of its pointer, the distance of its bytes from the start of
-//! the block's long strings. Rows of no columns are their number.
+//! A block is a segment of [tuples](crate::exec::tuple) with all columns, keys included. The view of a string
+//! longer than 12 bytes has, instead of a pointer, the distance of its bytes from the start of the block's
+//! long strings. Rows without columns are just their number.
 //!
-//! [`RowFormat::write`] takes rows of a [`Materialized`], whether these are columns or tuples there;
-//! [`Blocks`] gives them again as chunks, in the same order, with columns of the same physical types.
+//! [`RowFormat::write`] takes rows of a [`Materialized`], whether they are columns or tuples there;
+//! [`Blocks`] returns them as chunks, in the same order, with columns of the same physical types.
 
 use crate::exec::materialized::Materialized;
 use crate::exec::tuple::{BATCH_ROWS, Batch, Source, TupleLayout, Tuples};
@@ -19,9 +19,9 @@ use entasis_vector::{Buffer, Chunk, Error, ErrorKind, PhysicalType, Result, Sele
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most rows of a block.
+/// The most rows of a block.
 const BLOCK_ROWS: usize = 8192;
-/// Columns of one tuple: wider rows have several.
+/// The most columns of one tuple: wider rows have several.
 const TUPLE_COLUMNS: usize = 256;
 /// Bytes of a string that its view holds.
 const INLINE_BYTES: usize = 12;
@@ -29,7 +29,7 @@ const INLINE_BYTES: usize = 12;
 /// How rows of certain columns are written.
 pub(crate) struct RowFormat {
     columns: Vec<ColumnMeta>,
-    /// Of the first columns, of those that follow, …
+    /// The layout of the first columns, of those that follow, and so on.
     layouts: Vec<TupleLayout>,
 }
 
@@ -45,7 +45,7 @@ impl RowFormat {
         RowFormat { columns: columns.to_vec(), layouts }
     }
 
-    /// The offsets of the first row of each block of a segment's rows, and of the rows that follow.
+    /// The offsets of the rows of each block of a segment.
     pub(crate) fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
         (0..rows).step_by(BLOCK_ROWS).map(move |first| first..(first + BLOCK_ROWS).min(rows))
     }
@@ -54,7 +54,7 @@ impl RowFormat {
     /// long strings.
     ///
     /// # Errors
-    /// Internal, if a column has a NULL that should have none.
+    /// Internal, if a column that should have no NULLs has one.
     pub(crate) fn write(
         &self,
         rows: &Materialized,
@@ -93,13 +93,13 @@ impl RowFormat {
     }
 }
 
-/// The views of a vector's first strings, as numbers. The bytes of long ones are added to `long`, and where
-/// they begin there stands in the place of the pointer.
+/// The views of a vector's first strings, as numbers. The bytes of long ones are appended to `long`, and
+/// their offset there replaces the pointer.
 fn views_with_distances(vector: &Vector, count: usize, long: &mut Vec<u8>) -> Buffer {
     let mut views = Buffer::zeroed(count * size_of::<StringView>());
     let (strings, bits) = (vector.values::<StringView>(), vector.values::<i128>());
     for (i, view) in views.as_mut_slice::<i128>()[..count].iter_mut().enumerate() {
-        // At a NULL the view may point anywhere.
+        // The view of a NULL may point anywhere.
         if vector.is_valid(i) {
             *view = bits[i];
             if strings[i].len() > INLINE_BYTES {
@@ -117,7 +117,7 @@ pub(crate) struct Blocks {
     /// Bytes of the piece, and how many of them have been taken.
     piece: Vec<u8>,
     taken: usize,
-    /// The current block: a segment of tuples for each layout, its rows, how many have been given, its long
+    /// The current block: a segment of tuples for each layout, its rows, how many have been output, its long
     /// strings.
     tuples: Vec<[Option<Tuples>; 1]>,
     rows: usize,
@@ -141,7 +141,7 @@ impl Blocks {
         }
     }
 
-    /// Where the bytes of the next piece go, all blocks of the last one having been read.
+    /// The buffer for the next piece; all blocks of the last one must have been read.
     pub(crate) fn next_piece(&mut self) -> &mut Vec<u8> {
         self.taken = 0;
         &mut self.piece
@@ -152,7 +152,7 @@ impl Blocks {
     /// # Errors
     /// Corruption, if the bytes are not those of blocks.
     pub(crate) fn next(&mut self, format: &RowFormat, chunk: &mut Chunk) -> Result<bool> {
-        // Lets go of the vectors, so that they may be written again.
+        // Releases the vectors, so that they can be overwritten.
         chunk.reset(0);
         if self.given == self.rows {
             if self.taken == self.piece.len() {
@@ -208,8 +208,7 @@ impl Blocks {
     }
 }
 
-/// Gives long strings among the first ones of `vector` their bytes, which lie in `long` where their views
-/// say.
+/// Gives long strings among the first ones of `vector` pointers to their bytes in `long`.
 fn point_to(long: &[u8], count: usize, vector: &mut Vector) -> Option<()> {
     if long.is_empty() {
         return Some(());

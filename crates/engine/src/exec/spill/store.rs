@@ -1,8 +1,8 @@
-//! Stores rows by partition until they are needed, those of one side of a join or those of an aggregation: in
-//! memory, in a temporary file, or in both.
+//! Stores rows by partition until they are needed, of one side of a join or of an aggregation: in memory, in
+//! a temporary file, or in both.
 //!
 //! Rows in memory are columns ([`Materialized`]); rows in the file are blocks of
-//! [tuples](crate::exec::spill::rows). Reading a partition gives the former, then the latter, in the same
+//! [tuples](crate::exec::spill::rows). Reading a partition yields the former, then the latter, in the same
 //! order each time.
 
 use crate::context::QueryContext;
@@ -16,28 +16,28 @@ use entasis_vector::{Chunk, Result, Selection, Vector};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes from which on blocks become a piece of the file.
+/// The size from which blocks become a piece of the file, in bytes.
 const PIECE_BYTES: usize = 512 << 10;
-/// Segments of rows that are put together: row ids have room for so many.
+/// The most segments of rows that are put together: row ids have room for as many.
 pub(crate) const MOST_SEGMENTS: usize = 1 << 15;
 
-/// Where rows go that no memory is short for.
+/// Where rows go if memory is not short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Medium {
     /// They stay in memory.
     Memory,
-    /// They go to the file, as all others.
+    /// They go to the file, as rows do when memory is short.
     File,
 }
 
-/// Rows by partition. All partitions share the file, which is made when the first rows are written.
+/// Rows by partition. All partitions share the file, which is created when the first rows are written.
 pub(crate) struct Store {
     columns: Vec<ColumnMeta>,
     in_memory: AtomicBool,
-    /// Made when it is needed: most joins write nothing.
+    /// Made when needed: most joins write nothing.
     format: OnceLock<Arc<RowFormat>>,
     file: OnceLock<TempFile>,
-    /// Held while the file is made.
+    /// Held while the file is created.
     making: Mutex<()>,
     partitions: Vec<Mutex<Stored>>,
     /// Bytes of rows that were kept in memory.
@@ -50,14 +50,14 @@ pub(crate) struct Store {
 pub(crate) struct Stored {
     kept: Vec<Kept>,
     extents: Vec<Extent>,
-    /// How many there are.
+    /// The number of rows.
     pub rows: usize,
-    /// The memory that they will need, or have.
+    /// Bytes of memory that they have, or will need.
     pub bytes: usize,
 }
 
 impl Stored {
-    /// All rows put together, without copying, and their memory.
+    /// All rows put together, without copying, and their reservation.
     ///
     /// # Errors
     /// The rows as they were, if some are in the file, or if those in memory are not of this partition alone.
@@ -108,7 +108,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// No rows yet, of so many partitions and with these columns.
+    /// No rows yet, of `partitions` partitions and with these columns.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         partitions: usize,
@@ -118,7 +118,7 @@ impl Store {
         Store::of(columns, OnceLock::new(), partitions, medium, context)
     }
 
-    /// The same for rows like these.
+    /// An empty store for rows with the same columns.
     pub(crate) fn like(&self, partitions: usize, medium: Medium) -> Arc<Store> {
         let format = self.format.get().map_or_else(OnceLock::new, |format| OnceLock::from(format.clone()));
         Store::of(&self.columns, format, partitions, medium, &self.context)
@@ -147,7 +147,7 @@ impl Store {
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
         &self.columns
     }
-    /// A partition of whoever splits rows for this store.
+    /// An empty partition for a caller that splits rows for this store.
     pub(crate) fn no_rows(&self) -> Materialized {
         match self.medium() {
             Medium::Memory => Materialized::in_pages(&self.columns, Materialized::FIRST_ROOM),
@@ -158,11 +158,11 @@ impl Store {
     pub(crate) fn partitions(&self) -> usize {
         self.partitions.len()
     }
-    /// Where rows go that no memory is short for.
+    /// Where rows go if memory is not short.
     pub(crate) fn medium(&self) -> Medium {
         if self.in_memory.load(Ordering::Relaxed) { Medium::Memory } else { Medium::File }
     }
-    /// From now on rows stay in memory. To be said before there is one.
+    /// From now on, rows stay in memory. Must be called before there are any.
     pub(crate) fn stay_in_memory(&self) {
         self.in_memory.store(true, Ordering::Relaxed);
     }
@@ -173,11 +173,11 @@ impl Store {
     fn format(&self) -> &Arc<RowFormat> {
         self.format.get_or_init(|| Arc::new(RowFormat::new(&self.columns)))
     }
-    /// The rows of a partition, which is over with that.
+    /// Removes the rows of a partition and returns them.
     pub(crate) fn take(&self, partition: usize) -> Stored {
         std::mem::take(&mut *lock(&self.partitions[partition]))
     }
-    /// Rows of a partition.
+    /// The number of rows of a partition.
     pub(crate) fn rows(&self, partition: usize) -> usize {
         lock(&self.partitions[partition]).rows
     }
@@ -198,7 +198,7 @@ impl Store {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Keeps rows in memory, which `memory` is: of each partition the segments that are given.
+    /// Keeps rows in memory, whose reservation is `memory`: for each partition, the given segments.
     pub(crate) fn keep(
         &self,
         rows: Materialized,
@@ -220,7 +220,7 @@ impl Store {
         }
     }
 
-    /// Writes `rows` to the file, for a partition.
+    /// Writes `rows` of a partition to the file.
     ///
     /// # Errors
     /// I/O; resource, if temporary files would be too large; interrupted.
@@ -246,12 +246,12 @@ impl Store {
         let mut stored = lock(&self.partitions[partition]);
         stored.extents.append(&mut extents);
         stored.rows += rows.rows();
-        // Long strings that belong to a table come back with their bytes.
+        // Long strings that belong to a table will be read back with their bytes.
         stored.bytes += rows.bytes() + long.saturating_sub(rows.heap_bytes());
         Ok(())
     }
 
-    /// The file, which is made if there is none yet.
+    /// The file, which is created if there is none yet.
     fn file(&self) -> Result<&TempFile> {
         if self.file.get().is_none() {
             let _making = lock(&self.making);
@@ -267,7 +267,7 @@ impl Store {
         self.reader_of_few(stored, self.context.settings.chunk_rows)
     }
 
-    /// The same in chunks of at most `rows`.
+    /// Like [`Store::reader`], with chunks of at most `rows` rows.
     pub(crate) fn reader_of_few(&self, stored: &Stored, rows: usize) -> Reader<'_> {
         Reader {
             store: self,
@@ -281,12 +281,12 @@ impl Store {
     }
 }
 
-/// Rows of one partition on their way back.
+/// Reads the rows of one partition.
 pub(crate) struct Reader<'a> {
     store: &'a Store,
     chunk_rows: usize,
     kept: std::vec::IntoIter<Kept>,
-    /// What is being read in memory, and how many rows of its first segment have been given.
+    /// The rows in memory that are being read, and how many of their first segment have been output.
     current: Option<(Kept, usize)>,
     vectors: Vec<Vector>,
     extents: std::vec::IntoIter<Extent>,
@@ -316,9 +316,9 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// The same of rows in memory.
+    /// Like `next`, for rows in memory.
     fn next_kept(&mut self, chunk: &mut Chunk) -> bool {
-        // Lets go of the vectors, so that they may be written again.
+        // Releases the vectors, so that they can be overwritten.
         chunk.reset(0);
         loop {
             let Some((kept, given)) = &mut self.current else {

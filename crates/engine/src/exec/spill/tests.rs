@@ -1,5 +1,5 @@
-//! Rows that were written come back: all types, with and without NULLs, strings of every length, from columns
-//! and from tuples, over several segments. The twin is the rows themselves, value by value.
+//! Rows that were written are read back: all types, with and without NULLs, strings of every length, from
+//! columns and from tuples, over several segments. The twin is the rows themselves, value by value.
 
 use super::file::TempFile;
 use super::rows::{Blocks, RowFormat};
@@ -29,7 +29,7 @@ fn bytes_of(vector: &Vector, at: usize) -> Option<Vec<u8>> {
     })
 }
 
-/// Rows by chance.
+/// Random rows.
 fn rows_of(metas: &[ColumnMeta], count: usize, chance: &mut Chance) -> Materialized {
     let mut rows = Materialized::new(metas);
     let mut done = 0;
@@ -65,7 +65,7 @@ fn check(metas: &[ColumnMeta], rows: &Materialized, chunk_rows: usize, chance: &
     let format = RowFormat::new(metas);
     let context = QueryContext::default();
     let file = TempFile::new(&context).unwrap();
-    // Something before and behind.
+    // Other pieces before and after.
     file.add(&[7; 100][..chance.below(100) as usize]).unwrap();
     let piece = write(&format, rows);
     let extent = file.add(&piece).unwrap();
@@ -188,7 +188,7 @@ fn files_say_what_is_wrong_and_leave_nothing() {
     assert_eq!(error.kind(), ErrorKind::Resource);
     assert!(error.message().contains(&*settings.temp_directory), "{error}");
     drop(second);
-    // What the second one had asked for is free again.
+    // What the second file requested is free again.
     first.add(&[3; 400]).unwrap();
     drop(first);
     assert_eq!(context.temp.used(), 0);

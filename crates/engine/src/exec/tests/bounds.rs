@@ -1,11 +1,12 @@
-//! Joins by inequalities: every pair of operators, every kind, all types, against a nested loop over values.
+//! Joins by inequalities: every pair of operators, every kind, all types, compared with a nested loop over
+//! values.
 
 use super::*;
 use std::cmp::Ordering;
 
 const OPS: [CompareOp; 4] = [CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
 
-/// Some value of a type, NULL among them; few ones, so that there are ties.
+/// A random value of a type, or NULL; one of few values, so that there are ties.
 fn value(random: &mut Random, ty: DataType, nulls: bool, distinct: u64) -> Value {
     if nulls && random.below(8) == 0 {
         return Value::Null;
@@ -53,7 +54,7 @@ fn holds(op: CompareOp, a: &Value, b: &Value) -> bool {
         }
 }
 
-/// What a join of these rows gives, by a loop over all pairs; `None`: an error.
+/// The rows of this join, by a loop over all pairs; `None`: an error.
 fn twin(
     kind: JoinKind,
     left: &[Row],
@@ -86,7 +87,7 @@ fn twin(
     Some(out)
 }
 
-/// Under every fifth of the usual settings, each search forced, and each way to spill.
+/// Every third of the usual settings, each search forced, and each way to spill.
 fn bound_contexts(number: usize) -> Vec<QueryContext> {
     let spills = JoinSpill::NAMES.into_iter().map(|(join_spill, _)| join_spill);
     let usual = contexts().into_iter().skip(number % 3).step_by(3).zip(spills.cycle().skip(number / 3));
@@ -100,7 +101,7 @@ fn bound_contexts(number: usize) -> Vec<QueryContext> {
     forced.collect()
 }
 
-/// One condition: column of the left side, operator, column of the right side.
+/// A condition: column of the left side, operator, column of the right side.
 type Condition = (usize, CompareOp, usize);
 
 fn check_bounds(
@@ -187,7 +188,7 @@ fn all_pairs_of_inequalities_agree_with_a_nested_loop() {
     let mut number = 0_usize;
     for first in OPS {
         for second in OPS {
-            // One expression of the left side, one of the right, two of both, and the same two.
+            // One expression of the left side, one of the right, two of both, and the same pair twice.
             for (a, b) in [((0, 0), (0, 1)), ((0, 0), (1, 0)), ((0, 1), (1, 2)), ((0, 0), (0, 0))] {
                 number += 1;
                 let conditions = [(a.0, first, a.1), (b.0, second, b.1)];
@@ -227,7 +228,7 @@ fn bounds_of_all_types_agree_with_a_nested_loop() {
             let with = (number % 3 == 0, distinct);
             check_bounds([ty; 3], [40, 45], (&[], &[(0, less, 0), (0, more, 1)]), with, 3 * number + i);
             check_bounds([ty; 3], [40, 45], (&[], &[(0, less, 1), (1, more, 0)]), with, 3 * number + i);
-            // The second expression has another type than the first one.
+            // The second expression has another type than the first.
             let mixed = [ty, types[(number + 5) % types.len()], DataType::Int64];
             check_bounds(
                 mixed,
@@ -335,7 +336,7 @@ fn memory_that_is_short_is_told_or_does() {
     );
 }
 
-/// Of rows that are equally near any one may come, so that only what is compared is read of them.
+/// If several rows are equally near, any may be chosen, so only compared columns are read.
 #[test]
 fn the_nearest_row_is_that_of_a_walk_over_all() {
     let mut number = 0_usize;

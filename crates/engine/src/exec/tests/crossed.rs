@@ -1,20 +1,19 @@
-//! Joins against a nested loop, over the product of all that a join may depend on: its kind, the table, what
-//! is written, what is held back and what is filtered, types and number of keys, NULLs, duplicates, how many
-//! rows match, other conditions, what is read, where the rows come from, chunks, threads, colliding hashes,
+//! Joins compared with a nested loop, over the product of all that a join may depend on: its kind, the table,
+//! what is written, held back and filtered, types and number of keys, NULLs, duplicates, how many rows match,
+//! residual conditions, which columns are read, where the rows come from, chunks, threads, colliding hashes,
 //! tuples.
 //!
 //! The product is too large, so it is sampled. Kinds, tables and ways to spill go through all combinations,
-//! case after case; the rest is chance, from the number of the case. That any two values of any two of these
-//! met is asserted. A case that fails prints itself and its number:
-//! `ENTASIS_SEED=n cargo test -p entasis-engine --lib crossed` runs it alone, `ENTASIS_WORKLOADS=n` runs n
-//! cases.
+//! case by case; the rest is random, seeded by the number of the case. The test asserts that any two values
+//! of any two dimensions met. A failing case prints itself and its number: `ENTASIS_SEED=n cargo test -p
+//! entasis-engine --lib crossed` runs it alone, `ENTASIS_WORKLOADS=n` runs n cases.
 
 use super::*;
 use crate::exec::testing::Chance;
 use entasis_vector::Interval;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cases that run: every combination of kind, table and way to spill some times.
+/// The number of cases: every combination of kind, table and way to spill runs several times.
 const CASES: u64 = 1600;
 
 /// Types of keys.
@@ -39,7 +38,7 @@ pub(super) const TYPES: [DataType; 18] = [
     DataType::Uuid,
 ];
 
-/// How far values of a key are from each other.
+/// The distance between the values of a key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Apart {
     Next,
@@ -47,7 +46,7 @@ pub(super) enum Apart {
     Far,
 }
 
-/// How many there are of something.
+/// A share of something.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Share {
     None,
@@ -64,13 +63,13 @@ pub(super) struct Key {
     pub null_equals_null: bool,
 }
 
-/// What of the joined rows is read.
+/// Which columns of the joined rows are read.
 #[derive(Debug, Clone, Copy)]
 enum Read {
     Everything,
-    /// No key.
+    /// No key column.
     Payload,
-    /// Nothing of the right input.
+    /// No column of the right input.
     Left,
 }
 
@@ -79,29 +78,29 @@ enum Read {
 struct Case {
     kind: JoinKind,
     keys: Vec<Key>,
-    /// The left number is to be the smaller one.
+    /// The left number must be less than the right one.
     residual: bool,
-    /// Of each input: its rows, how many keys are NULL, whether it is a table.
+    /// For each input: its rows, how many keys are NULL, whether it is a table.
     rows: [u64; 2],
     nulls: [Share; 2],
     stored: [bool; 2],
-    /// Whether rows of the right input have the same keys: all, or half of them.
+    /// How keys of the right input repeat: not at all, in pairs, or with many rows each.
     repeated: Share,
-    /// Left rows whose keys some right row may have.
+    /// The share of left rows whose keys may occur on the right.
     matching: Share,
     read: Read,
     settings: Settings,
 }
 
-/// One of some values.
+/// One of the given values.
 pub(super) fn one_of<T: Copy>(values: &[T], chance: &mut Chance) -> T {
     values[chance.below(values.len() as u64) as usize]
 }
 
 impl Case {
-    /// The case of this number.
+    /// The case with this number.
     fn of(number: u64) -> Case {
-        // Numbers that are near each other must not look alike.
+        // Consecutive numbers must not give similar cases.
         let mut chance = Chance(entasis_vector::hash::hash_u64(number) | 1);
         let mark = ColumnId(u32::MAX / 2);
         let kinds = [
@@ -134,7 +133,7 @@ impl Case {
         let keys: Vec<Key> = (0..count).map(key).collect();
         let sizes = [0, 1, 5, 40, 40, 120, 120, 200];
         let is = |chance: &mut Chance| chance.below(2) == 0;
-        // In tables UUIDs stand in another order, which tests would have to make.
+        // Tables order UUIDs differently, which this test does not imitate.
         let may_be_stored = keys.iter().all(|key| key.ty != DataType::Uuid);
         Case {
             kind,
@@ -158,7 +157,7 @@ impl Case {
                 // Partitions are small enough for one pass, or never are.
                 join_partition_size: one_of(&[1 << 20, 1], chance),
                 join_late: one_of(&JoinLate::NAMES, chance).0,
-                // Every chunk a stride, all rows, what pays: nothing does here.
+                // A buffer for each chunk, for all rows, or none.
                 join_stride: one_of(&[1, 1 << 20, 0], chance),
                 join_build: one_of(&[Readings::Twice, Readings::Once], chance),
                 join_swap: one_of(&[Swapping::Always, Swapping::Off], chance),
@@ -169,7 +168,7 @@ impl Case {
         }
     }
 
-    /// What the product is of, and which value this case has.
+    /// The dimensions of the product, and this case's value of each.
     fn dimensions(&self) -> Vec<(&'static str, String)> {
         let s = &self.settings;
         let kind = match self.kind {
@@ -208,7 +207,7 @@ impl Case {
         ]
     }
 
-    /// The columns of an input: its keys, a number that conditions compare, the row's own number, a text.
+    /// The columns of an input: its keys, a number for conditions, the row's own number, a text.
     fn types(&self) -> Vec<DataType> {
         let payload = [DataType::Int32, DataType::Int64, DataType::Varchar];
         self.keys.iter().map(|key| key.ty).chain(payload).collect()
@@ -249,7 +248,7 @@ impl Case {
     }
 }
 
-/// The value of a key of this number. Where SQL has several values that are equal, one of these.
+/// The key value of this number. If SQL has several equal values, a random one of them.
 pub(super) fn value(key: &Key, number: u64, chance: &mut Chance) -> Value {
     let n = i128::from(number);
     let wide = match key.apart {
@@ -296,7 +295,7 @@ pub(super) fn value(key: &Key, number: u64, chance: &mut Chance) -> Value {
     }
 }
 
-/// SQL's equality of two values that are no NULL.
+/// SQL's equality of two values that are not NULL.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a == b || a.is_nan() && b.is_nan(),
@@ -304,7 +303,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The joined rows, one loop inside of the other. `None`: an error.
+/// The joined rows, by a nested loop. `None`: an error.
 fn nested_loop(case: &Case, left: &[Row], right: &[Row]) -> Option<Vec<Row>> {
     let width = case.types().len();
     let residual =
@@ -357,7 +356,7 @@ fn nested_loop(case: &Case, left: &[Row], right: &[Row]) -> Option<Vec<Row>> {
     Some(out)
 }
 
-/// Rows as text, sorted: a zero with its sign, an interval with its parts.
+/// Rows as text, sorted: zeros with their sign, intervals with their parts.
 fn texts(rows: &[Row], columns: &[usize]) -> Vec<String> {
     let text = |row: &Row| columns.iter().map(|&column| format!("{:?}|", row[column])).collect::<String>();
     let mut texts: Vec<String> = rows.iter().map(text).collect();
@@ -397,7 +396,7 @@ fn check(number: u64) -> std::result::Result<(), String> {
         match case.read {
             Read::Everything => true,
             Read::Payload => *column % types.len() >= keys,
-            // A mark is of neither.
+            // A mark belongs to neither input.
             Read::Left => !of_right || matches!(kind, JoinKind::Mark { .. }),
         }
     };
@@ -452,7 +451,7 @@ fn joins_agree_with_nested_loops() {
     if cases < CASES {
         return;
     }
-    // Of a join without keys nothing is known of the first one; joins that NOT IN makes have one key.
+    // Without keys, the dimensions of the first key are empty; joins from NOT IN have one key.
     let dimensions = Case::of(0).dimensions();
     let is_possible = |a: &(&str, String), b: &(&str, String)| {
         let of_keys = |name: &str| matches!(name, "keys" | "type" | "apart" | "null_equals_null");

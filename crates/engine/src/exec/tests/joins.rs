@@ -1,16 +1,17 @@
-//! Joins: all kinds, under each table and each way to spill, against a nested loop; their filters; what they
-//! say where memory ends.
+//! Joins: all kinds, under each table and each way to spill, compared with a nested loop; their filters; and
+//! their errors when memory ends.
 
 use super::*;
 
-/// The settings under which joins run: those above, and each table and each way to spill with them in turn.
+/// The settings under which joins run: the usual ones, combined with each table and each way to spill in
+/// turn.
 fn join_contexts() -> Vec<QueryContext> {
     let forced = TableKind::NAMES.into_iter().flat_map(|(join_table, _)| {
         let contexts = contexts().into_iter().skip(join_table as usize % 3).step_by(3);
         contexts.enumerate().map(move |(i, mut context)| {
             let settings = Arc::make_mut(&mut context.settings);
             settings.join_table = join_table;
-            // One pass of partitions, two.
+            // One pass of partitions, or two.
             settings.join_partition_size = [1 << 20, 1][i % 2];
             context
         })
@@ -22,7 +23,7 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // Partitions in memory of which some rows, or all, go to files.
+    // Partitions in memory, some or all rows of which go to files.
     let both = JoinSpill::NAMES.into_iter().skip(1).flat_map(|(join_spill, _)| {
         let contexts = contexts().into_iter().skip(2 + join_spill as usize).step_by(7);
         contexts.enumerate().map(move |(i, mut context)| {
@@ -32,8 +33,8 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // Payload of the probe side in one pass where keys are in two, whether their partitions are in memory
-    // then or in files.
+    // Probe payload stays in the first pass while keys are split twice, whether partitions are then in memory
+    // or in files.
     let apart = [JoinSpill::Auto, JoinSpill::Deep].into_iter().enumerate().flat_map(|(i, join_spill)| {
         contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
             let settings = Arc::make_mut(&mut context.settings);
@@ -43,7 +44,7 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // Probe rows in strides: of a chunk, of some, of all rows.
+    // Buffered probe rows: a chunk, some, or all.
     let held_back = [1, 1 << 14, usize::MAX].into_iter().enumerate().flat_map(|(i, bytes)| {
         contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
             let settings = Arc::make_mut(&mut context.settings);
@@ -52,7 +53,7 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // The build side read twice, where it can be; probe rows as they come, or in strides.
+    // The build side read twice, if possible; probe rows as they arrive, or buffered.
     let twice = [TableKind::Auto, TableKind::Cat, TableKind::Cht].into_iter().enumerate().flat_map(
         |(i, join_table)| {
             contexts().into_iter().skip(i).step_by(2).enumerate().map(move |(number, mut context)| {
@@ -63,7 +64,7 @@ fn join_contexts() -> Vec<QueryContext> {
             })
         },
     );
-    // The sides swapped once the build side is there.
+    // The sides swapped once the build side is complete.
     let swapped =
         [TableKind::Auto, TableKind::Unchained].into_iter().enumerate().flat_map(|(i, join_table)| {
             contexts().into_iter().skip(i).step_by(2).map(move |mut context| {
@@ -72,7 +73,7 @@ fn join_contexts() -> Vec<QueryContext> {
                 context
             })
         });
-    // Rows that are searched by the condition beside the keys.
+    // Rows that are searched by the residual condition.
     let searched = [JoinSpill::Auto, JoinSpill::Half].into_iter().enumerate().flat_map(|(i, join_spill)| {
         contexts().into_iter().skip(i).step_by(3).map(move |mut context| {
             let settings = Arc::make_mut(&mut context.settings);
@@ -92,7 +93,7 @@ fn join_contexts() -> Vec<QueryContext> {
     all.chain(filter_contexts()).collect()
 }
 
-/// The settings under which join filters run: some of those above for each kind of filter.
+/// The settings under which join filters run: some of the above for each kind of filter.
 fn filter_contexts() -> Vec<QueryContext> {
     let of = |(join_filter, _): (FilterKind, &str)| {
         contexts().into_iter().skip(join_filter as usize % 3).step_by(3).map(move |mut context| {
@@ -103,7 +104,7 @@ fn filter_contexts() -> Vec<QueryContext> {
     FilterKind::NAMES.into_iter().flat_map(of).collect()
 }
 
-/// One join to test: keys, residual, and how many distinct key values there are.
+/// A join to test: keys, residual condition, and the number of distinct key values.
 struct Case {
     types: [DataType; 2],
     keys: Vec<(usize, bool)>,
@@ -218,7 +219,7 @@ fn check_joins(case: &Case, seed: u64) {
         if kind == JoinKind::NullAwareAnti && case.keys.len() != 1 {
             continue;
         }
-        // A quarter of the contexts; over the cases, each kind comes under all of them.
+        // A quarter of the contexts; over the cases, each kind runs under all of them.
         let contexts = join_contexts().into_iter().skip((seed as usize + number) % 4).step_by(4).collect();
         let on = case.keys.iter().map(|&(key, null_equals_null)| JoinKey {
             left: columns.expr(lid[key]),
@@ -291,7 +292,7 @@ fn a_join_of_many_duplicates_gives_full_chunks() {
     {
         let settings = Arc::make_mut(&mut context.settings);
         settings.join_table = table;
-        // Tuples stay where they are, and some tables move rows.
+        // Tuples stay in place, so tables that move rows give way to others.
         let moves = matches!(table, TableKind::Cat | TableKind::Cht | TableKind::Unchained);
         let is_other = moves && settings.temp_compression == TempCompression::On;
         let profile = {
@@ -308,7 +309,7 @@ fn a_join_of_many_duplicates_gives_full_chunks() {
         assert!(root.details[1].starts_with("the right input is kept: "), "{root:?}");
         assert!(root.details[2].starts_with(title) != is_other, "{root:?}");
         let chunk_rows = context.settings.chunk_rows as u64;
-        // Each input chunk may leave one that is not full.
+        // Each input chunk may leave a chunk that is not full.
         assert!(root.chunks <= root.rows / chunk_rows + 3000u64.div_ceil(chunk_rows), "{root:?}");
     }
 }
@@ -347,7 +348,7 @@ fn join_filters_change_no_result() {
             let case =
                 Case { types, keys: vec![(0, false)], residual: false, distinct: 0, step: 1, rows: [0, 0] };
             let expected = twin(kind, &case, &facts, &dimension).unwrap();
-            // The twin's rows without a partner have four NULLs for two columns.
+            // The twin's rows without a match have four NULLs for two columns.
             let width = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { 2 } else { 4 };
             let expected: Vec<Row> = expected
                 .into_iter()
@@ -366,15 +367,14 @@ fn join_filters_change_no_result() {
     }
 }
 
-/// What was noted of the nodes whose title contains `title`.
+/// The notes of the nodes whose title contains `title`.
 fn details(node: &ProfileNode, title: &str) -> Vec<String> {
     let own = if node.title.contains(title) { node.details.clone() } else { Vec::new() };
     own.into_iter().chain(node.children.iter().flat_map(|child| details(child, title))).collect()
 }
 
-/// Rows that stand in the plan meet all rows of one dimension, and a tenth of another one's by two columns:
-/// one of the rows, one that is computed above them. And a dimension is joined by a column of each of the
-/// others.
+/// Rows in the plan join all rows of one dimension, and a tenth of another by two columns: one of the rows'
+/// own, and one computed above them. A third dimension is joined by a column of each of the others.
 #[test]
 fn all_filters_come_before_the_first_join() {
     let big = DataType::Int64;
@@ -424,10 +424,10 @@ fn all_filters_come_before_the_first_join() {
         let profile = execute(&plan, &context, &Collector::new(&context, types)).unwrap();
         let root = profile.root.unwrap();
         let of_rows = details(&root, "Project").join("\n");
-        // 6000 rows with 100 keys, of which 10 are there, each with one number of its own.
+        // 6000 rows with 100 keys, of which 10 occur, each with one number.
         let passed = "join filter on f0, shifted: 600 of 6000 rows passed, 10.0 %";
         match join_filter {
-            // A few others may pass.
+            // A few other rows may pass.
             FilterKind::Bloom => assert!(of_rows.contains("join filter on f0, shifted: "), "{of_rows}"),
             _ => assert_eq!(of_rows.contains(passed), tested, "{join_filter}: {of_rows}"),
         }
@@ -452,7 +452,7 @@ fn a_join_that_needs_too_much_memory_says_so_and_gives_it_back() {
     let mut plan = plan(Node::Join(join), &columns);
     plan.output.truncate(1);
     for (limit, enough) in [(100 << 10, false), (300 << 10, false), (4 << 20, true)] {
-        // Without collisions: a chain of all rows would be walked for each of them.
+        // Without hash collisions, which would make every probe walk a chain of all rows.
         for mut context in contexts().into_iter().filter(|context| !context.settings.hash_collisions) {
             Arc::make_mut(&mut context.settings).temp_directory = in_memory().temp_directory;
             context.memory.set_limit(limit);
@@ -480,7 +480,7 @@ fn a_single_join_gets_the_table_that_it_is_given() {
         let (left, right) = (Box::new(left), Box::new(right));
         Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() })
     };
-    // The join above is the first one.
+    // The upper join has number one.
     let below = inner(a, b, on(&a_ids, &b_ids, &columns));
     let root = inner(below, c, on(&a_ids, &c_ids, &columns));
     let plan = plan(root, &columns);

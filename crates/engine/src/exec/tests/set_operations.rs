@@ -1,7 +1,7 @@
-//! Set operations against counts of equal rows, found by comparing each row with all others.
+//! Set operations compared with counts of equal rows, found by comparing each row with all others.
 //!
-//! Operations, ways to spill, threads, sizes of chunks and colliding hashes go through all combinations;
-//! types, NULLs, how often rows repeat and where they come from are chance, from the number of the case.
+//! Operations, ways to spill, threads, chunk sizes and colliding hashes go through all combinations; types,
+//! NULLs, how often rows repeat and where they come from are random, seeded by the number of the case.
 
 use super::crossed::{Apart, Key, TYPES, equal, one_of, value};
 use super::*;
@@ -21,7 +21,7 @@ const OPERATIONS: [(SetKind, bool); 6] = [
     (SetKind::Except, true),
 ];
 
-/// Copies of a row that is so many times left and so many times right.
+/// The copies of a row that occurs `left` times on the left and `right` times on the right.
 fn copies((kind, all): (SetKind, bool), left: usize, right: usize) -> usize {
     let (l, r) = if all { (left, right) } else { (left.min(1), right.min(1)) };
     match kind {
@@ -49,7 +49,7 @@ fn equal_rows(a: &Row, b: &Row) -> bool {
         .all(|(a, b)| if a.is_null() || b.is_null() { a.is_null() && b.is_null() } else { equal(a, b) })
 }
 
-/// How often each row is in each of `inputs`, in the order in which they first come.
+/// How often each row occurs in each of `inputs`, in the order of first occurrence.
 fn counts<const N: usize>(inputs: [&[Row]; N]) -> Vec<(Row, [usize; N])> {
     let mut counts: Vec<(Row, [usize; N])> = Vec::new();
     for (input, rows) in inputs.into_iter().enumerate() {
@@ -64,7 +64,7 @@ fn counts<const N: usize>(inputs: [&[Row]; N]) -> Vec<(Row, [usize; N])> {
     counts
 }
 
-/// Rows of `keys`, of which a third repeat often, and a third not at all.
+/// Rows of `keys`; a third of them repeat often, and a third not at all.
 fn rows(keys: &[Key], count: u64, nulls: u64, chance: &mut Chance) -> Vec<Row> {
     let row = |number: u64, chance: &mut Chance| {
         let number = match chance.below(3) {
@@ -103,7 +103,7 @@ fn set_operations_agree_with_counts_of_rows() {
                 types.extend(keys.iter().map(|key| key.ty.to_string()));
                 let mut columns = Columns::default();
                 let column_types: Vec<DataType> = keys.iter().map(|key| key.ty).collect();
-                // In tables UUIDs stand in another order; there are none without columns.
+                // Tables order UUIDs differently, and cannot have no columns.
                 let may_be_stored = !keys.is_empty() && !column_types.contains(&DataType::Uuid);
                 let sides = ["l", "r"].map(|name| {
                     let (count, nulls) =
@@ -141,7 +141,7 @@ fn set_operations_agree_with_counts_of_rows() {
     assert_eq!(types.len(), TYPES.len());
 }
 
-/// Of two inputs, half of whose rows are in the other one too.
+/// Two inputs, half of whose rows also occur in the other.
 #[test]
 fn set_operations_spill_where_memory_is_short() {
     let count = 12_000;
@@ -169,7 +169,7 @@ fn set_operations_spill_where_memory_is_short() {
             settings.temp_directory = temp_directory.map_or(settings.temp_directory, Into::into);
             let memory = Arc::new(MemoryBudget::new(limit));
             let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
-            // Gives rows away at once.
+            // Drops rows at once.
             let counter = Counter { types: types.to_vec(), rows: Arc::default() };
             let profile = execute(&plan, &context, &counter).map(|profile| profile.to_string());
             assert!(context.memory.peak() <= limit);
@@ -187,7 +187,7 @@ fn set_operations_spill_where_memory_is_short() {
                 assert_eq!(found, copies(operation, left, right), "{row:?} of {what}");
             }
             assert!(found.keys().all(|row| expected.contains_key(row)), "{what}");
-            // In between it depends on the operation.
+            // Between these limits it depends on the operation.
             let has_spilled = profile.contains("temporary files");
             assert!(
                 if limit == usize::MAX { !has_spilled } else { has_spilled || limit > 1 << 20 },
@@ -229,7 +229,7 @@ impl ResultWorker for CounterWorker {
 
 #[test]
 fn rows_that_come_out_many_times_need_no_memory() {
-    // The pairs of 600 and 500 rows, each the same.
+    // All pairs of 600 and 500 rows, which are equal.
     let mut columns = Columns::default();
     let text = Value::Text("a text that is not stored in its view".into());
     let mut side = |name: &str| {
@@ -266,11 +266,11 @@ fn rows_that_come_out_many_times_need_no_memory() {
     }
 }
 
-/// Takes copies of rows 7, 8, 9, …, that follow each other, and stops or cancels after a million.
+/// Takes consecutive copies of rows 7, 8, 9, …, and stops or cancels after a million.
 struct Taker {
     context: QueryContext,
     taken: u64,
-    /// What is done after a million.
+    /// The action after a million.
     end: End,
 }
 
@@ -320,7 +320,7 @@ fn a_thousand_million_copies_can_be_stopped() {
         let mut chunk = Chunk::new();
         chunk.reset(3);
         let group = chunk.push_group(Selection::ALL);
-        // The row, how often it is there, and how often left.
+        // The row, how often it occurs, and how often on the left.
         for column in [[7i64, 8, 9], [many, 2 * many, many], [many, many, many]] {
             chunk.push_column(Vector::from_slice(&column), group);
         }

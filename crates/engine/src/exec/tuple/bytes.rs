@@ -3,7 +3,7 @@
 //! ```text
 //! | bytes of all tuples | their number | starts: one base for some tuples (4 bytes), a distance for each (2) |
 //! ```
-//! How many starts there are follows from the layout and the number of rows, so it is not written.
+//! The number of starts follows from the layout and the number of rows, so it is not written.
 
 use super::layout::TupleLayout;
 use super::{Starts, Tuples};
@@ -19,7 +19,7 @@ impl Tuples {
         }
     }
 
-    /// The `rows` tuples of this layout that were written at the start of `bytes`, which then starts behind
+    /// The `rows` tuples of this layout that were written at the start of `bytes`, which is advanced past
     /// them; `None` if it is too short.
     pub(in crate::exec) fn read(layout: &TupleLayout, rows: usize, bytes: &mut &[u8]) -> Option<Tuples> {
         let mut take = |length: usize| {

@@ -1,15 +1,15 @@
 //! Length codes and the tables that decode them (sections 3.3.2 and 3.3.3 of the paper).
 //!
-//! A code is the index of a length in its field's list, least length first; a field that may be NULL has
+//! A code is the index of a length in its field's list, shortest length first; a field that may be NULL has
 //! length 0 as its first. Codes are packed first fit: the first byte takes the first field and every later
-//! one that still fits, the next byte goes on with those left. The fields of part 4 stand in the order of
-//! their codes, so a field starts behind all fields of earlier bytes and behind those before it in its own
-//! byte: that is a sum of one total for each earlier byte and one entry of its own byte's table.
+//! one that still fits, the next byte continues with the others. The fields of part 4 are in the order of
+//! their codes, so a field starts after all fields of earlier bytes and those before it in its own byte: its
+//! start is the sum of one total for each earlier byte and one entry of its own byte's table.
 //!
-//! Where all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, fields of the second byte
-//! have a *universal* table that is indexed by both.
+//! If all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, fields of the second byte have
+//! a *universal* table, which is indexed by both.
 
-/// Bits of codes that one universal table may have: 4096 entries of two bytes for a field.
+/// The most bits of codes for a universal table: 4096 entries of two bytes per field.
 const UNIVERSAL_BITS: u32 = 12;
 
 /// How a field's length is coded.
@@ -29,8 +29,8 @@ impl Code {
         byte >> self.shift & ((1u16 << bits_of(&self.lengths)) - 1) as u8
     }
 
-    /// For each number of bytes that a value needs, 0 to 16, the code of the least length that has room. A
-    /// value that needs none takes one.
+    /// For each number of bytes that a value needs, 0 to 16, the code of the shortest length with room for
+    /// it. A value that needs no byte takes one.
     pub fn for_bytes(&self, nullable: bool) -> [u8; 17] {
         let first = usize::from(nullable);
         std::array::from_fn(|bytes| {
@@ -42,12 +42,12 @@ impl Code {
     }
 }
 
-/// Bits that tell `lengths` apart.
+/// Bits that distinguish `lengths`.
 fn bits_of(lengths: &[u8]) -> u32 {
     usize::BITS - (lengths.len() - 1).leading_zeros()
 }
 
-/// Where a field starts behind the fields of earlier bytes, and its length.
+/// Where a field starts after the fields of earlier bytes, and its length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FieldPlace {
     pub offset: u8,
@@ -58,18 +58,19 @@ pub(super) struct FieldPlace {
 #[derive(Debug)]
 pub(super) struct TupleCodes {
     codes: Vec<Code>,
-    /// The codes in the order in which their fields stand in part 4.
+    /// The codes in the order of their fields in part 4.
     order: Vec<usize>,
-    /// Bits in use of each byte.
+    /// Used bits of each byte.
     bits: Vec<u32>,
-    /// For each byte the sum of its fields' lengths. Of a universal table, one for both bytes.
+    /// For each byte, the sum of its fields' lengths; for a universal table, one sum for both bytes.
     totals: Vec<Vec<u8>>,
-    /// For each code the place of its field.
+    /// For each code, the place of its field.
     places: Vec<Vec<FieldPlace>>,
 }
 
 impl TupleCodes {
-    /// Packs codes for fields with these lengths; code i belongs to `lengths[i]`, a list of one to eight.
+    /// Packs codes for fields with these lengths; code i belongs to `lengths[i]`, a list of one to eight
+    /// lengths.
     pub fn new(lengths: Vec<Vec<u8>>) -> TupleCodes {
         let mut left: Vec<usize> = (0..lengths.len()).collect();
         let mut codes: Vec<Code> =
@@ -110,7 +111,7 @@ impl TupleCodes {
         (0..self.bits.len() / each).map(move |i| i * each..(i + 1) * each)
     }
 
-    /// The place of a code's field (`None`: the end of all) for every content of these bytes of codes.
+    /// The place of a code's field (`None`: the end of all fields) for every content of these bytes of codes.
     fn table(
         &self,
         bytes: std::ops::Range<usize>,
@@ -118,14 +119,14 @@ impl TupleCodes {
     ) -> impl Iterator<Item = FieldPlace> + '_ {
         let first = bytes.start;
         let bits: u32 = self.bits[bytes.clone()].iter().sum();
-        // A byte of codes has no other bits set, but a table without gaps needs no bounds.
+        // A byte of codes has no other bits set, but a table without gaps needs no bounds checks.
         let size = if bytes.len() == 1 { 8 } else { bits };
         (0..1usize << size).map(move |content| {
             let mut offset = 0;
             for &i in self.order.iter().filter(|&&i| bytes.contains(&self.codes[i].byte)) {
                 let code = &self.codes[i];
                 let before: u32 = self.bits[first..code.byte].iter().sum();
-                // Codes that stand for nothing are in no tuple.
+                // Codes without a length occur in no tuple.
                 let length =
                     code.lengths.get(code.of((content >> before) as u8) as usize).copied().unwrap_or(0);
                 if wanted == Some(i) {
@@ -141,16 +142,16 @@ impl TupleCodes {
     pub fn is_universal(&self) -> bool {
         self.bits.len() == 2 && self.bits.iter().sum::<u32>() <= UNIVERSAL_BITS
     }
-    /// True if a code's places are indexed by both bytes. Fields of the first byte start where that alone
-    /// says.
+    /// True if a code's places are indexed by both bytes. The starts of the first byte's fields depend on
+    /// that byte alone.
     pub fn takes_both(&self, i: usize) -> bool {
         self.is_universal() && self.codes[i].byte == 1
     }
-    /// Bits in use of the first byte.
+    /// Used bits of the first byte.
     pub fn first_bits(&self) -> u32 {
         self.bits[0]
     }
-    /// Bytes of codes.
+    /// The number of bytes of codes.
     pub fn bytes(&self) -> usize {
         self.bits.len()
     }
@@ -162,15 +163,15 @@ impl TupleCodes {
     pub fn order(&self) -> &[usize] {
         &self.order
     }
-    /// The places of a code's field by the content of its byte, or of both.
+    /// The places of a code's field, by the content of its byte or of both.
     pub fn places(&self, i: usize) -> &[FieldPlace] {
         &self.places[i]
     }
-    /// The lengths of all fields together by the content of each byte, or of both.
+    /// The total length of all fields, by the content of each byte or of both.
     pub fn totals(&self) -> &[Vec<u8>] {
         &self.totals
     }
-    /// Most bytes that all fields together take.
+    /// The most bytes that all fields together take.
     pub fn longest(&self) -> usize {
         self.codes.iter().map(|code| *code.lengths.last().expect("one length or more") as usize).sum()
     }
@@ -180,7 +181,8 @@ impl TupleCodes {
 mod tests {
     use super::*;
 
-    /// The paper's example: a, b, d, e integers that may be NULL, c a double and f an integer that may not.
+    /// The paper's example: a, b, d and e are nullable integers, c is a double and f an integer without
+    /// NULLs.
     #[test]
     fn the_tables_are_those_of_the_paper() {
         let (integer, null) = (vec![1, 2, 3, 4], vec![0, 1, 2, 3, 4]);

@@ -1,11 +1,11 @@
-//! Reading tuples: fields of many rows, in a few loops of one step each.
+//! Reads tuples: fields of many rows, in a few single-step loops.
 //!
-//! 1. Where each row's tuple is: once for all fields.
-//! 2. Where its field starts and how long it is: for fields of varying length by the decoding tables.
-//! 3. A load of 8 or 16 bytes, cut to that length and taken out of its frame.
-//! 4. Which are NULL.
+//! 1. Find each row's tuple, once for all fields.
+//! 2. Find the start and length of its field, for fields of varying length by the decoding tables.
+//! 3. Load 8 or 16 bytes, cut them to that length and undo the frame of reference.
+//! 4. Find which are NULL.
 //!
-//! Loops of one step let the processor wait for many rows' memory at once.
+//! Single-step loops let the processor wait for the memory of many rows at once.
 
 use super::codes::FieldPlace;
 use super::encode::MASKS;
@@ -14,8 +14,8 @@ use super::{Starts, Tuples};
 use crate::exec::row_id::NO_ROW;
 use entasis_vector::{Native, PhysicalType, Vector, bitmap};
 
-/// Rows that are read at a time. So many tuples stay in the nearest cache, and the translations of their
-/// pages with them, until their last field is read.
+/// Rows that are read at a time. This many tuples stay in the nearest cache, and their pages in the TLB,
+/// until their last field is read.
 pub(in crate::exec) const BATCH_ROWS: usize = 256;
 
 impl Tuples {
@@ -39,13 +39,13 @@ pub(in crate::exec) struct Batch<'a> {
     rows: usize,
     /// From each row's tuple to the end of its segment.
     tuples: [&'a [u8]; BATCH_ROWS],
-    /// The field of varying length that was looked up last, from the tuple's start.
+    /// The start of the last located field of varying length, from the tuple's start.
     at: [u16; BATCH_ROWS],
     /// Its length; 0 for NULL.
     length: [u8; BATCH_ROWS],
     /// Where the body of the next string starts.
     bodies: [u16; BATCH_ROWS],
-    /// Which of the layout's strings is next; `None`: `bodies` are not known.
+    /// Which of the layout's strings is next; `None` if `bodies` are unknown.
     next_text: Option<usize>,
 }
 
@@ -64,8 +64,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Turns to up to [`BATCH_ROWS`] other rows. In the place of [`NO_ROW`] some row is read, the first
-    /// one of all. The segments of all rows have tuples, and so has the first segment if a row is none.
+    /// Moves to up to [`BATCH_ROWS`] other rows. For [`NO_ROW`] an arbitrary row is read, the first of all.
+    /// The segments of all rows must have tuples, and if there is a [`NO_ROW`], so must the first segment.
     pub(in crate::exec) fn begin(&mut self, rows: impl ExactSizeIterator<Item = u32>) {
         self.rows = rows.len();
         self.next_text = None;
@@ -78,7 +78,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Writes a field of the rows to `out`, which has been begun as a flat vector of its type, from position
-    /// `first`, and their validity if `validity` says that it is wanted.
+    /// `first`; with `validity`, also their validity.
     pub(in crate::exec) fn read(&mut self, field: usize, out: &mut Vector, first: usize, validity: bool) {
         let layout = self.layout;
         let field = &layout.fields[field];
@@ -98,7 +98,7 @@ impl<'a> Batch<'a> {
                 self.locate(code);
                 let values = &mut out.values_mut::<f64>()[first..first + self.rows];
                 self.each_narrow(self.located(), |i, bits| {
-                    // A float that is NaN is held as a double.
+                    // A NaN is stored as a double.
                     let float = f64::from(f32::from_bits(bits as u32));
                     values[i] = if self.length[i] == 4 { float } else { f64::from_bits(bits) };
                 });
@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Looks up the field that has this code.
+    /// Locates the field that has this code.
     fn locate(&mut self, code: usize) {
         let (codes, fixed) = (&self.layout.codes, self.layout.fixed as u16);
         let places = codes.places(code);
@@ -142,7 +142,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Calls `of` with each tuple for where the fields of its byte of codes start, and the place.
+    /// Locates a field in each tuple: `of` yields the start of the fields of its byte of codes, and the
+    /// place.
     #[inline(always)]
     fn each_place(&mut self, of: impl Fn(&[u8]) -> (u16, FieldPlace)) {
         let to = self.at.iter_mut().zip(&mut self.length);
@@ -153,12 +154,12 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Where each row's field is that was looked up last, and how long.
+    /// The start and length of each row's last located field.
     fn located(&self) -> impl Fn(usize) -> (usize, usize) + '_ {
         |i| (usize::from(self.at[i]), usize::from(self.length[i]))
     }
 
-    /// Calls `take` with index and number of each row's field, of up to eight bytes.
+    /// Calls `take` with the index and number of each row's field, of up to eight bytes.
     #[inline(always)]
     fn each_narrow(&self, at: impl Fn(usize) -> (usize, usize), mut take: impl FnMut(usize, u64)) {
         for (i, tuple) in self.tuples[..self.rows].iter().enumerate() {
@@ -168,7 +169,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The same of up to sixteen bytes.
+    /// Like `each_narrow`, for up to sixteen bytes.
     #[inline(always)]
     fn each_wide(&self, at: impl Fn(usize) -> (usize, usize), mut take: impl FnMut(usize, u128)) {
         for (i, tuple) in self.tuples[..self.rows].iter().enumerate() {
@@ -178,7 +179,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Loads numbers and takes them out of their frame, to values of `width` bytes.
+    /// Loads numbers and undoes their frame of reference, giving values of `width` bytes.
     #[inline(always)]
     fn load(
         &self,
@@ -224,11 +225,11 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Strings: their bodies stand behind part 4 and behind the bodies of the strings before.
+    /// Reads strings: their bodies follow part 4 and the bodies of earlier strings.
     fn read_strings(&mut self, code: usize, out: &mut Vector, first: usize) {
         debug_assert_eq!(out.physical(), PhysicalType::Str);
         let views = &mut out.values_mut::<i128>()[first..first + self.rows];
-        // The codes of this string and of those before that are not behind us.
+        // The codes of this string and of those before it that have not been passed.
         let texts = self.layout.texts().enumerate();
         let wanted =
             self.layout.texts().position(|text| text == code).expect("a string has its place among strings");
@@ -259,7 +260,7 @@ impl<'a> Batch<'a> {
         self.next_text = Some(wanted + 1);
     }
 
-    /// Puts `bodies` to the end of part 4.
+    /// Sets `bodies` to the end of part 4.
     fn end_of_fields(&mut self) {
         let (codes, fixed) = (&self.layout.codes, self.layout.fixed as u16);
         let codes_at = self.layout.codes_at;
@@ -274,7 +275,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Bytes of a string's body.
+/// Bytes of the body of a string of this length.
 #[inline(always)]
 fn body_bytes(length: u64) -> u16 {
     length.min(BODY_BYTES as u64) as u16

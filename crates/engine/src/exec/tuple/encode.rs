@@ -1,16 +1,16 @@
-//! Writing tuples: a chunk of rows at a time, field by field.
+//! Writes tuples: a chunk of rows at a time, field by field.
 //!
-//! 1. *Measure*: each field's values become numbers without a sign, each number a code; codes are packed,
+//! 1. *Measure*: each field's values become unsigned numbers, and each number a code; codes are packed,
 //!    lengths summed.
-//! 2. *Place*: the running sum of the lengths says where each tuple starts.
-//! 3. *Write*: field by field again. A number is written by blending it into the bytes that are there, so
-//!    that neither its length is a branch nor a neighbour is touched.
+//! 2. *Place*: the running sum of the lengths gives each tuple's start.
+//! 3. *Write*: field by field again. A number is blended into the existing bytes, so that its length needs no
+//!    branch and its neighbours are unchanged.
 
 use super::layout::{BODY_BYTES, FieldForm, IntegerFrame, TupleLayout};
 use super::{SLACK, Starts, Tuples};
 use entasis_vector::{Buffer, CHUNK_ROWS, Native, PhysicalType, StringView, bitmap};
 
-/// Where the values of one field come from, from offset 0 of a segment.
+/// The source of the values of one field, from offset 0 of a segment.
 #[derive(Clone, Copy)]
 pub(in crate::exec) struct Source<'a> {
     /// The values, of the field's physical type.
@@ -41,7 +41,7 @@ impl Tuples {
             encoder.measure(first, count);
             encoder.place(&mut end, &mut tuples.starts, first);
             if tuples.bytes.capacity() == 0 {
-                // As if all chunks were like the first, and a little more.
+                // As if all chunks were like the first, plus a margin.
                 tuples.bytes.reserve_exact(end * rows.div_ceil(count) + end / 8 + SLACK);
             }
             tuples.bytes.resize(end + SLACK, 0);
@@ -69,14 +69,14 @@ impl Starts {
         if layout.is_fixed() {
             return Starts::Every(layout.fixed as u32);
         }
-        // As many tuples share a base as surely have their distances in 16 bits.
+        // As many tuples share a base as have distances of 16 bits in any case.
         let shift = (u32::from(u16::MAX) / layout.longest as u32).max(1).ilog2().min(6);
         let bases = Vec::with_capacity(rows.div_ceil(1 << shift));
         Starts::Near { shift, bases, distances: Vec::with_capacity(rows) }
     }
 }
 
-/// Numbers of one field of a chunk.
+/// The numbers of one field of a chunk.
 #[derive(Default)]
 struct Numbers {
     narrow: Vec<u64>,
@@ -88,11 +88,11 @@ struct Numbers {
 struct Encoder<'a> {
     layout: &'a TupleLayout,
     sources: &'a [Source<'a>],
-    /// Rows of the chunk.
+    /// The number of rows of the chunk.
     rows: usize,
-    /// The chunk's bytes of codes, byte after byte.
+    /// The chunk's bytes of codes, one list per byte.
     codes: Vec<Vec<u8>>,
-    /// Length of each tuple, then its start.
+    /// The length of each tuple, later its start.
     starts: Vec<u32>,
     /// Where the next part of each tuple goes.
     cursors: Vec<u32>,
@@ -113,7 +113,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Codes and lengths of the rows from offset `first`.
+    /// Computes codes and lengths of `rows` rows from offset `first`.
     fn measure(&mut self, first: usize, rows: usize) {
         self.rows = rows;
         self.starts.clear();
@@ -190,7 +190,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Turns lengths to starts, the first at `end`, and notes them.
+    /// Turns lengths into starts, beginning at `end`, and records them.
     fn place(&mut self, end: &mut usize, starts: &mut Starts, first: usize) {
         for start in &mut self.starts {
             let length = *start;
@@ -232,8 +232,7 @@ impl<'a> Encoder<'a> {
                     starts.for_each(|(&start, &v)| blend_narrow(bytes, start as usize + at, v, width as u8));
                 }
                 FieldForm::Plain { at, .. } => {
-                    // A value that is NULL may be anything; its bytes are zeros, so that equal rows are equal
-                    // tuples.
+                    // A NULL's value is arbitrary; its bytes are zeros, so that equal rows are equal tuples.
                     numbers.read_plain(source, field.physical.width(), first, rows);
                     if let Some(words) = source.validity {
                         for (i, number) in numbers.wide.iter_mut().enumerate() {
@@ -307,7 +306,7 @@ impl<'a> Encoder<'a> {
 }
 
 impl Numbers {
-    /// Reads integers and puts them in their frame: `wide` of 128 bits, `narrow` of others.
+    /// Reads integers relative to their frame: `wide` for 128 bits, `narrow` for others.
     fn read(
         &mut self,
         source: &Source<'_>,
@@ -356,7 +355,7 @@ impl Numbers {
         }
     }
 
-    /// Reads values of `width` bytes as they are, to `wide`.
+    /// Reads values of `width` bytes unchanged, into `wide`.
     fn read_plain(&mut self, source: &Source<'_>, width: usize, first: usize, rows: usize) {
         fn slice<'a, T: Native>(source: &Source<'a>, first: usize, rows: usize) -> &'a [T] {
             &source.values.as_slice::<T>()[first..first + rows]
@@ -372,12 +371,12 @@ impl Numbers {
     }
 }
 
-/// True if a float holds `v` bit for bit. A NaN may lose its bits on the way.
+/// True if a float represents `v` bit for bit. Conversion may change the bits of a NaN.
 pub(super) fn is_float(v: f64) -> bool {
     f64::from(v as f32).to_bits() == v.to_bits() && !v.is_nan()
 }
 
-/// Writes the lowest `length` bytes of `number`, at most eight, and no other.
+/// Writes the lowest `length` bytes of `number`, at most eight, and no others.
 #[inline(always)]
 fn blend_narrow(bytes: &mut [u8], at: usize, number: u64, length: u8) {
     let mask = MASKS[length as usize & 15] as u64;
@@ -387,7 +386,7 @@ fn blend_narrow(bytes: &mut [u8], at: usize, number: u64, length: u8) {
     to.copy_from_slice(&(old & !mask | number & mask).to_le_bytes());
 }
 
-/// Writes the lowest `length` bytes of `number` and no other.
+/// Writes the lowest `length` bytes of `number`, and no others.
 #[inline(always)]
 fn blend_wide(bytes: &mut [u8], at: usize, number: u128, length: u8) {
     let mask = MASKS[length as usize];

@@ -1,27 +1,27 @@
-//! The layout of tuples: which part of a tuple holds which column, and in which form.
+//! The layout of tuples: which part of a tuple holds which column, and in what form.
 
 use super::codes::TupleCodes;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{DataType, PhysicalType};
 
-/// Most bytes of one tuple.
+/// The most bytes of a tuple.
 pub(super) const LONGEST_TUPLE: usize = u16::MAX as usize;
-/// Bytes that a string's view holds beside the length.
+/// Bytes of a string's view besides the length.
 pub(super) const BODY_BYTES: usize = 12;
-/// Known ranges that need up to so many bytes are of fixed length.
+/// The most bytes for which a known range has fixed length.
 const MOST_FIXED: usize = 2;
 
-/// How tuples of certain columns look. All tuples of one layout have the same parts.
+/// The layout of tuples of certain columns. All tuples of one layout have the same parts.
 pub struct TupleLayout {
     pub(super) fields: Vec<TupleField>,
-    /// For each column of the rows its field; keys have none.
+    /// For each column of the rows, its field; keys have none.
     field_of: Vec<Option<usize>>,
     pub(super) codes: TupleCodes,
     /// Where part 2 starts.
     pub(super) codes_at: usize,
     /// Bytes of parts 1 to 3.
     pub(super) fixed: usize,
-    /// Most bytes of a tuple, which most tuples nearly have.
+    /// The most bytes of a tuple; most tuples have nearly as many.
     pub(crate) longest: usize,
 }
 
@@ -39,13 +39,13 @@ pub(super) struct TupleField {
 pub(super) enum FieldForm {
     /// Part 1: a distance of `width` bytes; `null` stands for NULL.
     Fixed { at: usize, width: usize, frame: IntegerFrame, null: Option<u64> },
-    /// Part 3: as it is; a code says whether it is NULL.
+    /// Part 3: unchanged; a code tells whether it is NULL.
     Plain { at: usize, code: Option<usize> },
     /// Part 4: a distance without its leading zeros.
     Short { code: usize, frame: IntegerFrame },
-    /// Part 4: a double, or the float that it equals.
+    /// Part 4: a double, or the float that is equal to it.
     Double { code: usize },
-    /// Part 4: the length without its leading zeros. Part 5: what the view holds beside it.
+    /// Part 4: the length without its leading zeros. Part 5: the rest of the view.
     Text { code: usize },
 }
 
@@ -61,7 +61,7 @@ impl FieldForm {
     }
 }
 
-/// How integers become small numbers without a sign.
+/// How integers become small unsigned numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum IntegerFrame {
     /// The distance from the least value.
@@ -71,8 +71,7 @@ pub(super) enum IntegerFrame {
 }
 
 impl TupleLayout {
-    /// The layout of the columns that are not keys; `None` if there are none, or if they are too many for a
-    /// tuple.
+    /// The layout of the columns that are not keys; `None` if there are none, or too many for a tuple.
     pub fn new(columns: &[ColumnMeta], is_key: &[bool]) -> Option<TupleLayout> {
         let mut lengths: Vec<Vec<u8>> = Vec::new();
         let mut code = |lengths_of: Vec<u8>| {
@@ -91,7 +90,7 @@ impl TupleLayout {
                 }
                 Wish::Plain => {
                     plain += meta.physical.width();
-                    // Both codes say that part 4 has nothing.
+                    // Both codes mean that part 4 has nothing.
                     FieldForm::Plain {
                         at: plain - meta.physical.width(),
                         code: nullable.then(|| code(vec![0, 0])),
@@ -133,7 +132,7 @@ impl TupleLayout {
         self.fields.iter().map(|field| field.column)
     }
 
-    /// For each of [`TupleLayout::columns`] whether it may have NULLs.
+    /// For each of [`TupleLayout::columns`], whether it may have NULLs.
     pub(crate) fn nullable(&self) -> impl Iterator<Item = bool> + '_ {
         self.fields.iter().map(|field| field.nullable)
     }
@@ -152,7 +151,7 @@ impl TupleLayout {
     }
 }
 
-/// A [`FieldForm`] before it has its place.
+/// A [`FieldForm`] before its place is known.
 enum Wish {
     Fixed { width: usize, frame: IntegerFrame, null: Option<u64> },
     Plain,
@@ -173,7 +172,7 @@ fn bytes_of(value: u128) -> usize {
     (128 - value.leading_zeros()).div_ceil(8) as usize
 }
 
-/// Smallest and largest value that a column of integers may have.
+/// The smallest and the largest value that a column of integers may have.
 pub(crate) fn range_of(meta: &ColumnMeta) -> Option<(i128, i128)> {
     use PhysicalType as P;
     let (least, most) = match meta.physical {
@@ -192,7 +191,7 @@ pub(crate) fn range_of(meta: &ColumnMeta) -> Option<(i128, i128)> {
     };
     let (min, max) = meta.range.unwrap_or((least, most));
     let (min, max) = (min.max(least), max.min(most));
-    // A range without values: all are NULL.
+    // A range without values: all values are NULL.
     Some(if min <= max { (min, max) } else { (0, 0) })
 }
 
@@ -212,7 +211,8 @@ fn form_of(meta: &ColumnMeta) -> Wish {
     if meta.physical.width() <= MOST_FIXED {
         return Wish::Plain;
     }
-    // Values around zero are short with a sign, which may cost a bit: only where the longest stay as long.
+    // Zigzag makes values around zero short but may cost a bit, so it is used only if the longest values do
+    // not become longer.
     let farthest = (max.max(0) as u128 * 2).max(min.unsigned_abs().saturating_sub(1) * 2 + 1);
     let frame = if min < 0 && bytes_of(farthest) <= bytes_of(span) {
         IntegerFrame::ZigZag

@@ -1,4 +1,4 @@
-//! Tuples against the twin: all types, with and without NULLs, ranges of every width, columns by chance.
+//! Tuples compared with the twin: all types, with and without NULLs, ranges of every width, random columns.
 
 use super::layout::FieldForm;
 use super::*;
@@ -8,7 +8,7 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Buffer, ColumnId, DataType, PhysicalType, StringHeap, Value, Vector, bitmap};
 use std::collections::BTreeSet;
 
-/// A column by chance, and for integers what values it may have.
+/// A random column, and for integers its range of values.
 pub(in crate::exec) fn column(chance: &mut Chance) -> ColumnMeta {
     let ty = DataType::ALL[chance.below(DataType::ALL.len() as u64) as usize];
     let mut meta = ColumnMeta::new(ColumnId(0), ty);
@@ -31,7 +31,7 @@ pub(in crate::exec) fn column(chance: &mut Chance) -> ColumnMeta {
     meta
 }
 
-/// The bits of a value by chance.
+/// The bits of a random value.
 pub(in crate::exec) fn value(meta: &ColumnMeta, chance: &mut Chance, heap: &mut StringHeap) -> Option<u128> {
     if meta.nullable && chance.below(4) == 0 || meta.ty == DataType::Null {
         return None;
@@ -51,7 +51,7 @@ pub(in crate::exec) fn value(meta: &ColumnMeta, chance: &mut Chance, heap: &mut 
         }
         (PhysicalType::F64, _) => match chance.below(8) {
             0 => f64::NAN.to_bits().into(),
-            // A NaN with bits of its own, one that signals, one whose bits a float has.
+            // A NaN with bits of its own, a signalling one, and one with bits that a float has.
             1 => 0xfff8_0000_dead_beef,
             2 => 0x7ff0_0000_0000_0001,
             3 => 0x7ff8_0000_2000_0000,
@@ -167,7 +167,7 @@ fn tuples_agree_with_the_twin() {
                 Some(tuples)
             })
             .collect();
-        // Some rows out of order, some often, some that are none.
+        // Some rows out of order, some repeated, and some ids of no row.
         let ids: Vec<u32> = (0..2500)
             .map(|_| {
                 let segment = chance.below(segments as u64) as usize;
@@ -203,7 +203,8 @@ fn tuples_agree_with_the_twin() {
             forms.insert((name, field.nullable, codes));
         }
     }
-    // Every form with and without NULLs, under no codes, one byte, a universal table, two bytes, and more.
+    // Every form with and without NULLs, in tuples without codes, with one byte, a universal table, two
+    // bytes, and more.
     for form in ["fixed", "plain", "short", "double", "text"] {
         for nullable in [false, true] {
             for codes in ["1", "2", "3", "universal"] {
@@ -261,7 +262,7 @@ fn ranges_say_which_part_a_column_goes_to() {
     assert!(TupleLayout::new(&many, &vec![true; 4000]).is_none(), "all are keys");
 }
 
-/// Rows of 1 key, a number, a text; NULL by chance.
+/// Rows of the key 1, a number and a text, with random NULLs.
 fn chunk(first: usize, rows: usize) -> Vec<Vector> {
     let number = |i: usize| (i % 7 != 3).then_some(i as u128 * 31);
     let text = |i: usize| {
@@ -281,7 +282,7 @@ fn chunk(first: usize, rows: usize) -> Vec<Vector> {
     vec![Vector::from_slice(&keys), numbers, strings]
 }
 
-/// Segments that are tuples and segments that are not, put together, give what columns give.
+/// Segments that are tuples and segments that are not, put together, are read like columns.
 #[test]
 fn compressed_rows_read_as_columns_do() {
     let metas = [DataType::Int64, DataType::Int64, DataType::Varchar]
@@ -342,7 +343,7 @@ fn compressed_rows_read_as_columns_do() {
             }
             assert_eq!(columns.value(70_000, column), tuples.value(70_000, column));
         }
-        // Vectors keep strings alive, whatever becomes of the rows.
+        // Vectors keep strings alive, whatever happens to the rows.
         let mut strings = Vector::new(PhysicalType::Str);
         tuples.gather(2, &without, &mut strings);
         let expected: Vec<Value> = without.iter().map(|&id| columns.value(id, 2)).collect();

@@ -1,11 +1,11 @@
-//! The slow twin: one tuple at a time, field by field, lengths added up one after the other (the naive
-//! algorithm of section 3.3.3). It shares the layout with the fast code, not the tables. Values are the bits
-//! of their physical types.
+//! The slow twin: one tuple at a time, field by field, adding up lengths one by one (the naive algorithm of
+//! section 3.3.3). It shares the layout with the fast code, but not the tables. Values are the bits of their
+//! physical types.
 
 use super::layout::{BODY_BYTES, FieldForm, IntegerFrame, TupleField, TupleLayout};
 use entasis_vector::PhysicalType;
 
-/// The value as a number with its sign.
+/// The value as a signed number.
 fn signed(physical: PhysicalType, bits: u128) -> i128 {
     use PhysicalType as P;
     match physical {
@@ -65,7 +65,7 @@ fn code_for(field: &TupleField, lengths: &[u8], bits: Option<u128>) -> usize {
         FieldForm::Double { .. } => 4,
         _ => (0..16).find(|&bytes| number >> (8 * bytes) == 0).unwrap_or(16),
     };
-    // A double whose low half is zeros is no float for that.
+    // A double whose low half is zeros is not a float for that reason.
     let needed = if matches!(field.form, FieldForm::Double { .. }) && number == bits && number != 0 {
         8
     } else {
@@ -110,7 +110,7 @@ pub fn encode(layout: &TupleLayout, row: &[Option<u128>]) -> Vec<u8> {
     tuple
 }
 
-/// Start and length of the field of a code: the lengths of all before it, one by one.
+/// The start and length of a code's field: adds up the lengths of all fields before it.
 fn place(layout: &TupleLayout, tuple: &[u8], wanted: usize) -> (usize, usize) {
     let mut at = layout.fixed;
     for &i in layout.codes.order() {

@@ -30,8 +30,8 @@ impl Default for BlockIndex {
 }
 
 impl BlockIndex {
-    /// Adds a block of so many rows, in which so many groups of peers begin, and one of these with its first
-    /// row if `begins`.
+    /// Adds a block of `rows` rows in which `groups` groups of peers begin; if `begins`, one of these begins
+    /// with the block's first row.
     pub fn push(&mut self, rows: usize, groups: usize, begins: bool) {
         self.starts.push(self.rows() + rows as u64);
         self.groups.push(self.groups() + groups as u64);

@@ -103,7 +103,7 @@ pub enum Call {
     Ranking(Ranking),
     /// A bucket.
     Ntile(Operand),
-    /// The value of a row so many away.
+    /// The value of a row at a given distance.
     Shift(Shift),
     /// The value of a row of the frame.
     Pick(Pick),

@@ -74,11 +74,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use stream::{Held, Lack, Next, RowsInOrder, Stream, is_lack};
 
-/// Chunks from which on a section gets no further partition.
+/// The size in chunks from which a section gets no further partition.
 const SECTION_CHUNKS: usize = 16;
-/// Chunks of a partition from which on all workers may take part in it.
+/// The size in chunks from which all workers may take part in a partition.
 const LARGE_CHUNKS: usize = 64;
-/// All workers prepare a partition together if it exceeds one of so many equal parts of all rows per worker.
+/// All workers prepare a partition together if it exceeds all rows divided by this and by the number of
+/// workers.
 const PARTS: usize = 4;
 
 /// The input of a function: some rows of a section.
@@ -296,7 +297,7 @@ impl Shared {
         }
     }
 
-    /// Rows from which on a section gets no further partition.
+    /// The number of rows from which a section gets no further partition.
     fn section_rows(&self) -> usize {
         SECTION_CHUNKS * self.context.settings.chunk_rows
     }

@@ -1,7 +1,7 @@
-//! `lag` and `lead`: the value of a row so many before, or after.
+//! `lag` and `lead`: the value of a row at a given distance before or after.
 //!
 //! A call finds a row; its value is then gathered like any other. Rows whose value is NULL may be ignored:
-//! then the list of those that count gives the row that is so many away.
+//! then the list of rows that count gives the row at that distance.
 
 use super::View;
 use super::counted::Counted;

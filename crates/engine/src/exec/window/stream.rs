@@ -28,7 +28,7 @@ use std::sync::Arc;
 const PART: usize = 4;
 /// The most rows of a first part.
 const MOST_PART_ROWS: usize = 128 << 10;
-/// Parts grow if they need so many other blocks for each of their own.
+/// The number of other blocks per own block above which parts grow.
 const MANY_BLOCKS: usize = 4;
 /// Rows of a partition that is stored where tests force it.
 const DEEP_ROWS: usize = 7;
@@ -274,7 +274,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Learns how large parts should be from one of so many blocks.
+    /// Learns how large parts should be, from a part of `own` blocks.
     pub fn learn(&mut self, own: usize, part: &WindowPart, context: &QueryContext) {
         let has_room = part.memory.bytes() < context.memory.free() / PART;
         if let Some(stored) = self.stored.last_mut().filter(|stored| has_room && stored.size == own)

@@ -1,10 +1,9 @@
-//! The join phase: what a join outputs after its probe side has ended, of partitions in files or in memory.
+//! The join phase: joins partitions in files or in memory after the probe side has ended.
 //!
-//! [`PartitionSource`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that
-//! pushes
-//! the joined rows of each. A partition is one worker's work from its build rows to its last row, unless no
-//! more rows are wanted or another worker has failed. Workers wait for each other's memory: only a partition
-//! that does not fit alone is split again, or taken in blocks.
+//! [`PartitionSource`] is a source of partition numbers, one per chunk; [`JoinPhase`] is the operator that
+//! pushes the joined rows of each. One worker joins a partition from its first build row to its last output
+//! row, unless no more rows are wanted or another worker has failed. Workers wait for each other's memory: a
+//! partition is split again, or taken in blocks, only if it does not fit alone.
 
 use super::late_payload::{Fetch, IdReader, LatePayload, Payload};
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
@@ -31,7 +30,7 @@ const STEP_ROWS: usize = 256;
 
 /// The source: numbers of partitions.
 pub(crate) struct PartitionSource {
-    /// What is in files.
+    /// The partitions of the join.
     pub partitioning: Arc<Partitioning>,
     /// The next number.
     pub next: Arc<AtomicUsize>,
@@ -91,7 +90,7 @@ pub(crate) struct JoinPhase {
     pub partitioning: Arc<Partitioning>,
     /// How rows are probed; its build side is not used.
     pub probe: Probe,
-    /// The build tail; its build side is not used either.
+    /// The build tail; its build side is not used either. `None` if the join has no build tail.
     pub rest: Option<BuildRows>,
 }
 
@@ -112,7 +111,7 @@ pub(crate) struct Turns {
     ended: Condvar,
 }
 
-/// The right to have memory for a partition. It must be dropped after everything that is in this memory.
+/// The right to use memory for a partition. It must be dropped after everything in this memory.
 struct Turn<'a> {
     turns: &'a Turns,
     memory: Reservation,
@@ -120,7 +119,7 @@ struct Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // The memory is released first, so that the worker that is woken finds it.
+        // The memory is released first, so that a worker that wakes up finds it.
         self.memory = Reservation::default();
         *self.turns.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.turns.ended.notify_all();
@@ -128,8 +127,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Turns {
-    /// Reserves so many bytes, waiting for others; `None` if there is not enough even when nobody else has
-    /// any.
+    /// Reserves `bytes`, waiting for other workers; `None` if there is not enough even when no other has any.
     fn take(&self, bytes: usize, context: &QueryContext) -> Result<Option<Turn<'_>>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -146,7 +144,7 @@ impl Turns {
         }
     }
 
-    /// Waits until nobody else has memory, and takes half of what is free, or `most`.
+    /// Waits until no other worker has memory, and takes half of what is free, at most `most`.
     fn take_half(&self, most: usize, context: &QueryContext) -> Result<Turn<'_>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         while *running > 0 {
@@ -159,7 +157,7 @@ impl Turns {
         Ok(Turn { turns: self, memory })
     }
 
-    /// Waits for another worker to end; not for ever, as the statement may be cancelled.
+    /// Waits for another worker to finish, with a timeout, since the statement may be cancelled.
     fn wait<'a>(&self, running: MutexGuard<'a, usize>) -> MutexGuard<'a, usize> {
         self.ended.wait_timeout(running, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
     }
@@ -169,15 +167,15 @@ impl Turns {
 struct Piece<'a> {
     build: (&'a Store, Stored),
     probe: (&'a Store, Stored),
-    /// The payload that probe rows refer to by ids, and its place.
+    /// The payload that probe rows refer to by ids, and its columns.
     payload: Option<(&'a Payload, &'a LatePayload)>,
     depth: u32,
-    /// It must not be split again.
+    /// The partition must not be split again.
     is_last: bool,
 }
 
 /// Reads probe rows as chunks with all columns of the probe side. Columns that are not read are NULL; payload
-/// that stays behind is represented by ids.
+/// that was left behind is represented by ids.
 struct ProbeReader<'a> {
     reader: Reader<'a>,
     apart: Option<&'a LatePayload>,
@@ -211,7 +209,7 @@ impl ProbeReader<'_> {
 
 struct Worker {
     late: JoinPhase,
-    /// What is known of the probe rows of a partition that is taken in blocks.
+    /// The states of the probe rows of a partition that is joined in blocks.
     states: Vec<u8>,
 }
 
@@ -250,7 +248,7 @@ impl Worker {
             partitioning.statistics.note_second_pass(parts);
             return self.split_for_cache(piece, parts, next);
         }
-        // Rows that are kept chunk by chunk have spare room.
+        // Rows that are appended chunk by chunk have spare room.
         let fits = !partitioning.policy.is_overfull(build.rows);
         if fits
             && let Some(turn) = partitioning
@@ -267,7 +265,7 @@ impl Worker {
         self.split(piece, &mut |chunk| reader.next(chunk), (PARTITIONS, Medium::File), next)
     }
 
-    /// Joins a partition whose build rows are all in memory at once.
+    /// Joins a partition with all build rows in memory at once.
     fn join_whole(&mut self, piece: &Piece<'_>, mut turn: Turn<'_>, next: &mut dyn Push) -> Result<Flow> {
         let (store, stored) = &piece.build;
         let mut rows = Materialized::expecting(store.columns(), stored.rows);
@@ -353,7 +351,7 @@ impl Worker {
         }
     }
 
-    /// The table over build rows of a partition, for which memory has been reserved.
+    /// The table over build rows of a partition, with `memory` reserved for them.
     fn build(&self, rows: Materialized, memory: Reservation) -> Result<BuiltSlot> {
         let partitioning = &self.late.partitioning;
         let spec = &partitioning.spec;
@@ -383,8 +381,8 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Splits a partition of the first pass into so many partitions that stay in memory, and joins these.
-    /// Payload stays behind if that pays.
+    /// Splits a partition of the first pass into `parts` partitions in memory, and joins these. Payload is
+    /// left behind if that pays off.
     fn split_for_cache(&mut self, piece: &mut Piece<'_>, parts: usize, next: &mut dyn Push) -> Result<Flow> {
         let partitioning = self.late.partitioning.clone();
         let side = partitioning.probe();
@@ -413,8 +411,8 @@ impl Worker {
         self.split(&piece, &mut |chunk| Ok(reader.next(chunk)), to, next)
     }
 
-    /// Splits a partition, whose probe rows `probe_rows` gives, into so many by other bits and joins these,
-    /// which are there if no memory is short.
+    /// Splits a partition, whose probe rows come from `probe_rows`, into `parts` by other bits, and joins
+    /// these. They stay in `medium` unless memory is short.
     fn split(
         &mut self,
         piece: &Piece<'_>,
@@ -430,7 +428,7 @@ impl Worker {
         let keys = Computed::of_columns(&keys, piece.build.0.columns());
         let columns: Vec<usize> = (0..piece.build.0.columns().len()).collect();
         let mut reader = piece.build.0.reader(&piece.build.1);
-        // Of a part of the rows nothing is joined: that is looked at before.
+        // A split that ended early must not be joined: `join` tests for that first.
         let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
         let to = piece.build.0.like(parts, medium);
         let build = self.split_side(to, &mut rows, &columns, (&keys, spec.keeps_unmatchable()), depth)?;
@@ -461,8 +459,7 @@ impl Worker {
         Ok(flow)
     }
 
-    /// Splits the rows of one side of a partition, of which the `columns` are kept, into the partitions of
-    /// the next depth.
+    /// Splits the rows of one side of a partition, keeping `columns`, into the partitions of the next depth.
     fn split_side(
         &self,
         to: Arc<Store>,

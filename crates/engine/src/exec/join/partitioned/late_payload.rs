@@ -1,7 +1,7 @@
-//! Late materialization: payload that a second pass leaves where the first one has put it.
+//! Late materialization: payload that a second pass leaves where the first pass put it.
 //!
-//! The table of a partition needs keys only; the other columns of a probe row, its *payload*, are needed if
-//! the row comes out. So a second pass may split only the keys, the columns that conditions on pairs read,
+//! The table of a partition needs only keys; the other columns of a probe row, its *payload*, are needed only
+//! if the row comes out. So a second pass may split just the keys, the columns that residual conditions read,
 //! and a row id in place of the payload:
 //!
 //! ```text
@@ -9,20 +9,18 @@
 //!                 ↓ keys, and the row's id
 //! second pass → partitions → probe → rows that come out, with ids ─→ [Fetch]: payload by id → …
 //! ```
-//! 1. The parts of a partition that the workers have made are put together, without copying, so that four
-//!    bytes are an id.
-//! 2. Chunks are those of the probe side as ever, but that each column of the payload is the column of the
-//!    ids: whatever composes or selects rows does so with ids.
+//! 1. The workers' parts of a partition are put together, without copying, so that a row id takes four bytes.
+//! 2. Chunks look like those of the probe side, except that each payload column is the column of ids:
+//!    whatever composes or selects rows does so with ids.
 //! 3. Before rows leave the join, their payload is gathered, within one partition of the first pass.
 //!
-//! Rows of a partition of which some are in a file are split with their payload. If a partition of the second
-//! pass has to go to a file, its rows go there with their ids: the payload is in memory, and reserved, until
-//! all of the first one is joined, as it is without this.
+//! If some rows of a partition are in a file, the rows are split with their payload. If a partition of the
+//! second pass has to go to a file, its rows go there with their ids: the payload stays in memory, reserved,
+//! until the whole partition of the first pass has been joined, just as without late materialization.
 //!
 //! Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, sections 4.2 and 5.4.3,
 //! leave the payload where it was scanned. Here it has been copied once: keeping rows costs memory in any
-//! case, whatever their order, and gathering from a 64th of the rows hits a cache more often
-//! (`docs/design/joins-measured.md`).
+//! order, and gathering from 1/64 of the rows hits a cache more often (`docs/design/joins-measured.md`).
 //!
 //! Not here: the build side, whose rows belong to a table.
 
@@ -40,7 +38,7 @@ use entasis_vector::{Chunk, DataType, PhysicalType, Result, Selection, Vector};
 
 /// Which of the kept columns of probe rows are payload.
 pub(crate) struct LatePayload {
-    /// For each kept column its index in a row without payload.
+    /// For each kept column, its index in a row without payload.
     pub from: Vec<usize>,
     /// The columns of a row without payload: the other kept columns, and the id.
     pub columns: Vec<ColumnMeta>,
@@ -48,7 +46,7 @@ pub(crate) struct LatePayload {
     pub places: Vec<usize>,
     /// Bytes of a row's payload.
     pub bytes: usize,
-    /// Pairs must satisfy conditions beside the keys.
+    /// Pairs must satisfy residual conditions.
     has_conditions: bool,
     /// The kept columns that are payload, and their positions in the output of the probe.
     payload: Vec<usize>,
@@ -56,8 +54,8 @@ pub(crate) struct LatePayload {
 }
 
 impl LatePayload {
-    /// Of rows of the probe side with these columns, all kept ones that `is_payload` is true of. `None`: an
-    /// id is not shorter.
+    /// The payload among the kept columns of a probe side with `columns`: those for which `is_payload` is
+    /// true. `None` if an id would not be shorter.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         kept: &BufferedColumns,
@@ -100,7 +98,7 @@ impl LatePayload {
 }
 
 impl Partitioning {
-    /// The payload, if it is to stay behind when partitions are split for a cache.
+    /// The payload, if it is left behind when partitions are split for a cache.
     pub(super) fn apart(&self) -> Option<&LatePayload> {
         let apart = self.probe().apart.as_ref()?;
         let stays = match self.context.settings.join_late {
@@ -111,7 +109,7 @@ impl Partitioning {
         stays.then_some(apart)
     }
 
-    /// The expected number of output rows for each kept probe row, with so many build rows. `is_filtered`:
+    /// The expected number of output rows per kept probe row, with this many build rows. `is_filtered`:
     /// hardly any row without a match is kept.
     pub(super) fn share_that_comes_out(&self, build_rows: usize, is_filtered: bool) -> f64 {
         let expected = self.spec.expected.given(build_rows);
@@ -121,18 +119,18 @@ impl Partitioning {
             // Payload is gathered for each pair.
             ProbeOutput::Pairs => matching * expected.per_key.max(1.0),
             ProbeOutput::Matched => matching,
-            // Conditions beside the keys may rule out any number of matches.
+            // Residual conditions may rule out any number of matches.
             ProbeOutput::Unmatched | ProbeOutput::SurelyUnmatched if !has_conditions => 1.0 - matching,
             _ => 1.0,
         }
     }
 }
 
-/// The probe rows of a partition as the first pass has left them.
+/// The probe rows of a partition as the first pass left them.
 pub(crate) struct Payload {
-    /// Of all workers.
+    /// The rows of all workers.
     pub rows: Materialized,
-    /// Theirs.
+    /// Their reservation.
     pub _memory: Reservation,
 }
 
@@ -142,7 +140,7 @@ pub(crate) struct IdReader<'a> {
     apart: &'a LatePayload,
     kept: &'a BufferedColumns,
     chunk_rows: usize,
-    /// The present segment, and how many of its rows have been read.
+    /// The current segment, and how many of its rows have been read.
     at: (usize, usize),
     ids: Vec<u32>,
     /// By column of a row without payload.
@@ -150,7 +148,7 @@ pub(crate) struct IdReader<'a> {
 }
 
 impl<'a> IdReader<'a> {
-    /// From the first row on, at most so many a chunk.
+    /// Starts at the first row; at most `chunk_rows` rows per chunk.
     pub(crate) fn new(
         payload: &'a Payload,
         apart: &'a LatePayload,
@@ -163,7 +161,7 @@ impl<'a> IdReader<'a> {
 
     /// Fills `chunk` with the next rows; false at the end.
     pub(crate) fn next(&mut self, chunk: &mut Chunk) -> bool {
-        // Releases the vectors, so that they may be written again.
+        // Releases the vectors, so that they can be overwritten.
         chunk.reset(0);
         let (mut segment, mut first) = self.at;
         while segment < self.rows.segments() && first == self.rows.segment_rows(segment) {
@@ -200,7 +198,7 @@ pub(crate) struct Fetch<'a> {
 }
 
 impl<'a> Fetch<'a> {
-    /// On to `next`; `from` nothing, rows have their payload.
+    /// Pushes to `next`. If `from` is `None`, rows have their payload already.
     pub(crate) fn new(from: Option<(&'a Payload, &'a LatePayload)>, next: &'a mut dyn Push) -> Fetch<'a> {
         let vector =
             |(payload, column): (&Payload, usize)| Vector::new(payload.rows.columns()[column].physical);

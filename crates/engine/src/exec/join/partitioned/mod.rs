@@ -1,58 +1,58 @@
-//! Joins partition by partition: because there is not enough memory for all rows at once, or because the
-//! table of a partition fits into a cache.
+//! Joins partition by partition, because memory does not suffice for all rows at once, or because the table
+//! of a partition fits into a cache.
 //!
 //! ```text
 //! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that do not fit into memory → [Store]
-//!                    ↓ partitions in memory: one table, as ever
+//!                    ↓ partitions in memory: one shared table
 //! probe side → [route::Route] ── rows of partitions in files ─────────────────────────────────────────→ [Store]
 //!                    ↓ the others
-//!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition after partition → …
+//!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition by partition → …
 //! ```
 //! This is a hybrid hash join (DeWitt et al., *Implementation Techniques for Main Memory Database Systems*,
-//! SIGMOD 1984), with the bits of a hash as in radix joins (Bandle et al., *To Partition, or Not to
-//! Partition*, SIGMOD 2021), written as [tuples](crate::exec::spill::rows).
+//! SIGMOD 1984) that partitions by bits of a hash like radix joins (Bandle et al., *To Partition, or Not to
+//! Partition*, SIGMOD 2021). Rows are written as [tuples](crate::exec::spill::rows).
 //!
 //! 1. *Build.* A worker whose rows do not fit splits them by the hash of their keys and writes the largest
-//!    partitions, until the rest fits. A quarter of the memory that was free is left to others.
-//! 2. *Table.* When all rows have come, more partitions are written if there is no memory for the table. The
-//!    partitions in memory get one table, chosen as if there were no others.
-//! 3. *Probe.* Rows whose partition is in the file go to another file, unchanged. Others are joined at once.
-//! 4. *Join phase.* At the end of the join's stream, each worker takes a partition at a time: its build rows
-//!    are loaded and get their own table, its probe rows are pushed through the same probe, then the build
-//!    tail comes.
+//!    partitions until the others fit. A quarter of the memory that was free is left to others.
+//! 2. *Table.* When all rows have arrived, more partitions are written if there is no memory for the table.
+//!    The partitions in memory share one table, chosen as if there were no others.
+//! 3. *Probe.* Rows of written partitions go to another file, unchanged. The others are joined at once.
+//! 4. *Join phase.* At the end of the join's stream, each worker takes one partition at a time: it loads the
+//!    build rows, builds their own table, pushes the probe rows through the same probe, and then the build
+//!    tail.
 //! 5. A partition that does not fit is split again, by other bits. If that makes it hardly smaller, one key
-//!    has most of the rows: then its build rows are taken in *blocks* that fit, and all its probe rows are
-//!    read for each block. What earlier blocks found is remembered, a byte for each probe row ([`states`]).
+//!    has most of the rows: then the build rows are taken in *blocks* that fit, and all probe rows are read
+//!    for each block. A byte per probe row remembers what earlier blocks found ([`states`]).
 //!
-//! Without keys there is one partition. The same holds if a NULL may match every key and other conditions
-//! decide (null-aware joins with several keys or with conditions), as each probe row must see all build rows.
+//! Without keys there is one partition. So there is if a NULL may match every key and other conditions decide
+//! (null-aware joins with several keys or with conditions), since each probe row must see all build rows.
 //! With one key and no conditions it is enough to know whether there is a NULL anywhere.
 //!
-//! The scans of the probe side still learn the keys of all build rows ([`Seen`](super::table::Seen)).
+//! The scans of the probe side still receive the keys of all build rows ([`Seen`](super::table::Seen)).
 //!
 //! # In memory
 //!
-//! A *radix join* only differs in where partitions wait: rows of both sides stay in memory, as columns, and
-//! all partitions are joined in the join phase. This is the second medium of a [`Store`]. It is forced, or
-//! chosen when all build rows have come, which are split then ([`strategy`](super::strategy)).
+//! A *radix join* differs only in where partitions wait: rows of both sides stay in memory, as columns, and
+//! all partitions are joined in the join phase. Memory is the second medium of a [`Store`]. A radix join is
+//! forced, or chosen when all build rows have arrived, which are then split ([`strategy`](super::strategy)).
 //!
-//! 1. *First pass.* Workers split the rows as they come, each into partitions of its own: nothing is shared,
-//!    nothing locked. When the build side has ended, the workers' partitions are put together, without
-//!    copying, and the filter for the probe side is made of all of them.
+//! 1. *First pass.* Each worker splits rows as they arrive into partitions of its own: nothing is shared or
+//!    locked. When the build side has ended, the workers' partitions are put together, without copying, and
+//!    the filter for the probe side is made from all of them.
 //! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, the worker
-//!    that takes the partition splits both sides again, into as many as make them small enough.
+//!    that takes the partition splits both sides again, into enough parts to make them small.
 //! 3. If memory is short, partitions of a side go to the file; one partition may be partly in memory.
 //!
 //! With `bloom_radix`, a Bloom filter of all build keys is tested before a probe row is kept, unless a scan
-//! tests the same keys anyway, and while it rules out enough rows ([`FilterWorker`]). If the join outputs
-//! rows without a match, a row that does not pass goes to the probe at once, whose table is empty. This is
-//! Bandle, Giceva and Neumann's radix join with these differences: rows are columns, not tuples; hashes are
-//! computed again and not kept; the number of partitions in the second pass is known from the first one, so
-//! there is no exact histogram; stores are ordinary ones (decision 13).
+//! tests the same keys anyway, and only while it rules out enough rows ([`FilterWorker`]). If the join
+//! outputs rows without a match, a row that does not pass goes to the probe at once, whose table is empty.
+//! This is Bandle, Giceva and Neumann's radix join with these differences: rows are columns, not tuples;
+//! hashes are computed again and not kept; the number of partitions in the second pass is known from the
+//! first, so there is no exact histogram; stores are ordinary ones (decision 13).
 //!
-//! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one
-//! partition, and in it all build rows that may match. Partitions that were not put into the store are probed
-//! at once, so a partition there has build rows.
+//! Invariants: a build row is in exactly one table; a probe row meets exactly one partition, and in it all
+//! build rows that may match. Partitions that are not in the store are probed at once, so a partition there
+//! has build rows.
 //!
 //! Not here: writing and reading at the same time.
 
@@ -94,18 +94,17 @@ use std::sync::Arc;
 /// The partitions of one join, shared by its operators.
 pub(crate) struct Partitioning {
     policy: SpillPolicy,
-    /// Set if partitions stay in memory and are all joined in the join phase: the reason.
+    /// The reason why partitions stay in memory and are all joined in the join phase; set only if they do.
     radix: OnceLock<String>,
     expected: Expected,
     /// A filter of all build keys, tested before probe rows go to the partitions.
     bloom: Option<(Arc<FilterSlot>, Arc<PassRate>)>,
-    /// How the build side becomes what is probed.
+    /// How the build rows become a table.
     spec: BuildSpec,
     build: Arc<Store>,
     /// Set when the probe side is planned.
     probe: OnceLock<ProbeSide>,
-    /// The partitions that are joined in the join phase: they are in files, or are going to be, or all stay
-    /// in memory until then.
+    /// The partitions of the join phase: they are in files, or will be, or all stay in memory until then.
     marks: Marks,
     /// There are such partitions.
     is_active: AtomicBool,
@@ -123,9 +122,9 @@ pub(crate) struct Partitioning {
 }
 
 impl Partitioning {
-    /// For a join whose build side has these columns, keys first; `None` if nothing may be written and
-    /// nothing is to be partitioned in memory. `filtered`: a filter of the keys is wanted. `apart`: rows with
-    /// different keys need not meet.
+    /// For a join whose build side has these columns, keys first; `None` if nothing may be written or
+    /// partitioned in memory. `filtered`: a filter of the keys is wanted. `apart`: rows with different keys
+    /// need not meet.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         mut spec: BuildSpec,
@@ -141,7 +140,7 @@ impl Partitioning {
         if !may_write && !is_radix {
             return None;
         }
-        // NULL is no key of a filter.
+        // A filter's keys are never NULL.
         let has_bloom =
             is_radix && spec.table == TableKind::BloomRadix && !spec.null_equals_null.contains(&true);
         let bloom = has_bloom.then(|| {
@@ -149,7 +148,7 @@ impl Partitioning {
             (Arc::new(FilterSlot::new(expected)), rate)
         });
         if is_radix {
-            // Each partition chooses its table.
+            // Each partition chooses its own table.
             spec.table = TableKind::Auto;
         }
         let medium = if is_radix { Medium::Memory } else { Medium::File };
@@ -180,8 +179,8 @@ impl Partitioning {
     }
 
     /// Sets the columns of the probe side's chunks, and which of them are kept; the others need not have been
-    /// filled. `is_payload` is true of columns that are read after the probe and nowhere before; `stored` is
-    /// where the keys come from.
+    /// filled. `is_payload` is true of columns that are read only after the probe; `stored` is the table that
+    /// the keys come from.
     pub(crate) fn set_probe(
         &self,
         columns: &[ColumnMeta],
@@ -210,8 +209,8 @@ impl Partitioning {
         self.radix.get().is_some()
     }
 
-    /// Decides whether the join of `rows`, which are all build rows and could have one table, is partitioned
-    /// in memory.
+    /// Decides whether the join of `rows`, all build rows, which could have one table, is partitioned in
+    /// memory.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -247,15 +246,15 @@ impl Partitioning {
         Ok(self.radix.set(reason).is_ok())
     }
 
-    /// True if the join of so many rows with distinct keys, which could be read twice, is expected to be
-    /// faster by partitions in memory, of which so many bytes are free.
+    /// True if partitions in memory, with `free` bytes free, are expected to be faster for this many rows
+    /// with distinct keys that could be read twice.
     pub(crate) fn may_pay(&self, rows: usize, free: usize) -> bool {
         let width: usize = self.build.columns().iter().map(|meta| meta.physical.width()).sum();
         let sides = self.sides((rows, rows * width), free);
         sides.is_some_and(|sides| partitions::pays_beside_two_readings(&sides, self.context.settings.threads))
     }
 
-    /// The numbers of both sides, with so many build rows and bytes; `None` if the join is not to be
+    /// The numbers of both sides, with this many build rows and bytes; `None` if the join must not be
     /// partitioned in memory.
     fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<partitions::Sides> {
         let width =
@@ -269,7 +268,7 @@ impl Partitioning {
         })
     }
 
-    /// All build rows, whose memory `memory` is, by partition, a part for each worker.
+    /// Splits `rows`, all build rows, whose reservation is `memory`, by partition; one part for each worker.
     ///
     /// # Errors
     /// Those of the tasks; resource.
@@ -297,12 +296,12 @@ impl Partitioning {
         self.is_active.load(Ordering::Relaxed)
     }
 
-    /// Sets memory aside for others. To be called before the first row is kept.
+    /// Sets memory aside for others. Must be called before the first row is kept.
     pub(crate) fn set_memory_aside(&self) {
         self.policy.set_aside();
     }
 
-    /// True if rows of so many bytes are too many for one worker, `memory` being theirs.
+    /// True if `bytes` of rows, whose reservation is `memory`, are too much for one worker.
     pub(crate) fn is_short(&self, bytes: usize, memory: &Reservation) -> bool {
         self.policy.is_short(bytes, memory)
     }
@@ -321,8 +320,8 @@ impl Partitioning {
         SplitRows { split, keys: Box::new(self.spec.keys()), partitioning: self.clone() }
     }
 
-    /// Completes the build side: writes what must be written, and returns the other rows and their memory.
-    /// Publishes a filter of all keys in `slot`.
+    /// Completes the build side: writes what must be written, and returns the other rows and their
+    /// reservation. Publishes a filter of all keys in `slot`.
     ///
     /// # Errors
     /// Those of writing; resource.
@@ -357,7 +356,7 @@ impl Partitioning {
             self.keep_build(splits, slot, tasks)?;
             return Ok((Materialized::new(self.build.columns()), Reservation::new(&self.context.memory)));
         }
-        // A partition that has rows in the file has none in memory.
+        // A partition with rows in the file has none in memory.
         for partition in (0..count).filter(|&p| self.build.rows(p) > 0) {
             splits
                 .iter_mut()
@@ -435,8 +434,8 @@ impl Partitioning {
         Ok(())
     }
 
-    /// Makes filters of the keys of `rows`, which are all build rows: for the probe side's scans and, if
-    /// these test none, for probe rows before they go to the partitions.
+    /// Makes filters of the keys of `rows`, all build rows: for the probe side's scans and, if none of these
+    /// tests them, for probe rows before they go to the partitions.
     fn fill(&self, rows: &Materialized, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
         let null_equals_null = &self.spec.null_equals_null;
         let hash_collisions = self.context.settings.hash_collisions;
@@ -471,7 +470,7 @@ impl Partitioning {
     }
 
     /// The number of partitions into which a partition is split again, so that each fits into a cache with
-    /// its table; 1 if it fits, or if there is no memory for both sides twice.
+    /// its table; 1 if it fits already, or if there is no memory for both sides twice.
     fn second_pass(&self, build: &Stored, probe: &Stored) -> usize {
         if !self.is_radix() {
             return 1;
@@ -491,14 +490,14 @@ impl Partitioning {
         self.has_null_keys.load(Ordering::Relaxed)
     }
 
-    /// Bytes that a table of so many rows may need, and their marks.
+    /// Bytes that a table of this many rows may need, with their marks.
     fn table_bytes(&self, rows: usize) -> usize {
         self.spec.table_bytes(rows, self.build.columns()) + rows / 8
     }
 
-    // ---- what becomes of it -------------------------------------------------------------------------------
+    // ---- profile ------------------------------------------------------------------------------------------
 
-    /// Called when all partitions have been joined: notes what was written and why.
+    /// Called when all partitions have been joined: records what was written and why.
     fn note_end(&self) {
         if self.is_active() {
             self.recorder.note(self.report());
@@ -539,7 +538,7 @@ impl Partitioning {
         text
     }
 
-    /// The same for partitions in memory.
+    /// The report of partitions in memory.
     fn report_radix(&self, late: usize) -> String {
         let probe = self.probe.get().map_or(0, |probe| probe.store.kept_bytes());
         let [build, probe] = [self.build.kept_bytes(), probe].map(|bytes| bytes as f64 / 1e6);
@@ -569,9 +568,9 @@ impl Partitioning {
 struct ProbeSide {
     store: Arc<Store>,
     kept: Arc<BufferedColumns>,
-    /// Absent: they have no payload.
+    /// The payload; absent if the rows have none.
     apart: Option<LatePayload>,
-    /// The table that their keys come from, if it is one.
+    /// The table that their keys come from, if any.
     stored: Option<StoredKeys>,
 }
 
@@ -600,7 +599,7 @@ impl SplitRows {
         taken
     }
 
-    /// Takes all rows of `rows`, whose memory `memory` is.
+    /// Takes all rows of `rows`, whose reservation is `memory`.
     ///
     /// # Errors
     /// Those of writing.

@@ -1,5 +1,5 @@
 //! How much memory the partitions of one join leave to others, and which of them go to temporary files: the
-//! numbers that [`strategy::files`](files) is asked with.
+//! arguments for [`strategy::files`](files).
 
 use crate::context::QueryContext;
 use crate::exec::join::strategy::files;
@@ -11,20 +11,20 @@ use std::sync::Arc;
 /// See the module.
 pub(super) struct SpillPolicy {
     setting: JoinSpill,
-    /// Bytes to be left to others.
+    /// Bytes left to others.
     left: OnceLock<usize>,
     memory: Arc<MemoryBudget>,
 }
 
 impl SpillPolicy {
-    /// By the settings of a statement, whose partitions are never written unless `may_write`.
+    /// The policy of a statement's settings. Partitions are never written unless `may_write`.
     pub(super) fn new(may_write: bool, context: &QueryContext) -> SpillPolicy {
         let setting = if may_write { context.settings.join_spill } else { JoinSpill::Auto };
         SpillPolicy { setting, left: OnceLock::new(), memory: context.memory.clone() }
     }
 
-    /// Measures what is free and sets a part of it aside for others. To be called before the first row is
-    /// kept.
+    /// Measures the free memory and sets a share of it aside for others. Must be called before the first row
+    /// is kept.
     pub(super) fn set_aside(&self) {
         self.left();
     }
@@ -34,12 +34,12 @@ impl SpillPolicy {
         *self.left.get_or_init(|| files::left(self.memory.free()))
     }
 
-    /// Bytes that the build rows of a worker may have, whatever is left to others.
+    /// Bytes that a worker's build rows may have, whatever is left to others.
     pub(super) fn least(&self) -> usize {
         files::least(self.left())
     }
 
-    /// True if rows of so many bytes are too many for one worker, `memory` being theirs.
+    /// True if `bytes` of rows, whose reservation is `memory`, are too much for one worker.
     pub(super) fn is_short(&self, bytes: usize, memory: &Reservation) -> bool {
         files::is_short(bytes, memory.free(), self.left())
     }
@@ -49,17 +49,17 @@ impl SpillPolicy {
         self.setting != JoinSpill::Auto
     }
 
-    /// True if the setting wants `partition` of so many to be written.
+    /// True if the setting forces `partition`, of `count` partitions, to be written.
     pub(super) fn wants(&self, partition: usize, count: usize) -> bool {
         files::wants(self.setting, partition, count)
     }
 
-    /// True if so many build rows are taken to fill the memory, though they may not.
+    /// True if the setting treats memory as full with this many build rows.
     pub(super) fn is_full(&self, rows: usize) -> bool {
         files::is_full(self.setting, rows)
     }
 
-    /// True if so many are taken to be more than fit.
+    /// True if the setting treats this many build rows as too many for memory.
     pub(super) fn is_overfull(&self, rows: usize) -> bool {
         files::is_overfull(self.setting, rows)
     }

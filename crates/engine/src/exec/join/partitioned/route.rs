@@ -1,7 +1,7 @@
-//! Routes probe rows: those whose partition is joined later are kept in the store, the others go on to the
+//! Routes probe rows: rows of partitions that are joined later are kept in the store, the others go on to the
 //! probe.
 //!
-//! Rows that a Bloom filter rules out are not kept. If the join outputs rows without a match they go on to
+//! Rows that a Bloom filter rules out are not kept. If the join outputs rows without a match, they go on to
 //! the probe, which finds none; otherwise they are dropped.
 
 use super::Partitioning;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The operator before the probe.
 pub(crate) struct Route {
-    /// What is in files.
+    /// The partitions of the join.
     pub partitioning: Arc<Partitioning>,
     /// The keys over the probe side's columns.
     pub keys: Computed,
@@ -49,13 +49,13 @@ impl OperatorFactory for Route {
     }
 
     fn programs(&self) -> Vec<&Program> {
-        // Those of the keys, which the probe shows.
+        // The programs of the keys, which the probe reports.
         Vec::new()
     }
 }
 
 impl Partitioning {
-    /// The memory that a worker's probe rows may have before they are written, as they come.
+    /// The memory that a worker's probe rows may have before they are written, as the rows arrive.
     fn route_room(&self) -> Room {
         match self.is_radix() {
             true => Room { most: usize::MAX, left: self.policy.left() / 2, least: self.policy.least() },
@@ -63,14 +63,14 @@ impl Partitioning {
         }
     }
 
-    /// The same where the rows are on their way to a file.
+    /// The memory that a worker's probe rows may have on their way to a file.
     pub(super) fn probe_room(&self) -> Room {
         let each = self.context.memory.free() / (PROBE_PART * self.context.settings.threads.max(1));
         Room { most: each.min(MOST_PROBE), left: 0, least: 0 }
     }
 }
 
-/// Hands all rows on.
+/// Passes all rows on.
 pub(crate) struct Through;
 
 impl Operator for Through {

@@ -1,18 +1,18 @@
 //! Skew: whether some keys of the probe side are far more frequent than others, estimated from a sample of
 //! the table that they come from.
 //!
-//! The more frequent a few keys are, the more lookups in a large table are cache hits, and the less is left
-//! for partitions to save (Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021,
-//! section 5.4.5 and table 4).
+//! The more frequent a few keys are, the more lookups in a large table hit a cache, and the less partitions
+//! can save (Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section 5.4.5 and
+//! table 4).
 //!
-//! 1. *Where keys come from.* If they are plain columns of a stored table, below filters and projections at
-//!    most, that is their table ([`StoredKeys`]). Filters are not regarded.
+//! 1. *Origin of keys.* If the keys are plain columns of a stored table, below nothing but filters and
+//!    projections, that table is sampled ([`StoredKeys`]). Filters are ignored.
 //! 2. *Sample.* The table is cut into as many stretches as rows are wanted, and one slot of each is chosen at
-//!    random: stretches, so that equal keys side by side count once; random slots, so that periodic keys do
-//!    not all hit the same value.
-//! 3. *Exponent.* From the number of repeated keys in the sample follows the exponent of the Zipf
-//!    distribution that would give as many, over as many keys as the build side has. So any kind of skew gets
-//!    the exponent that it behaves like.
+//!    random: stretches, so that adjacent equal keys count once; random slots, so that periodic keys do not
+//!    all hit the same value.
+//! 3. *Exponent.* The number of repeated keys in the sample gives the exponent of the Zipf distribution that
+//!    would repeat as many, over as many keys as the build side has. So any kind of skew gets the exponent
+//!    that it behaves like.
 //!
 //! Not here: probe sides that are computed, or come from files or other joins. They are assumed to have no
 //! skew.
@@ -23,16 +23,17 @@ use entasis_vector::expr::Expr;
 use entasis_vector::hash::hash_u64;
 use std::fmt;
 
-/// Rows of a sample: at most, and as a part of the keys, so that hardly any are repeated without skew.
+/// The most rows of a sample, and their most as a fraction of the keys, so that few are repeated without
+/// skew.
 const SAMPLE: usize = 4096;
 const PART: usize = 16;
-/// Fewer sampled rows say nothing.
+/// A sample with fewer rows is inconclusive.
 const LEAST: usize = 256;
-/// Exponents that are told apart, the greatest of them and the step from one to the next.
+/// The greatest exponent that is distinguished, and the step between exponents.
 const GREATEST: f64 = 2.0;
 const STEP: f64 = 0.05;
 
-/// The table that has keys of a probe side.
+/// The table that the keys of a probe side come from.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredKeys {
     table: TableSnapshot,
@@ -40,7 +41,7 @@ pub(crate) struct StoredKeys {
 }
 
 impl StoredKeys {
-    /// That of `keys` over the rows of `node`; `None`, if there is none.
+    /// The table of `keys` over the rows of `node`; `None` if they are not from one.
     pub(crate) fn of(node: &Node, keys: &[Expr]) -> Option<StoredKeys> {
         let mut keys = keys.to_vec();
         let mut node = node;
@@ -60,7 +61,7 @@ impl StoredKeys {
                     let place = |key: &Expr| match key {
                         Expr::Column { id, .. } => {
                             let column = scan.columns.iter().find(|(own, _)| own == id)?.1;
-                            // The id of a row is no column, and each comes once.
+                            // A row id is not a column, and each occurs once.
                             (column < table.schema().len()).then_some(column)
                         }
                         _ => None,
@@ -73,7 +74,7 @@ impl StoredKeys {
         }
     }
 
-    /// What a sample says of the keys, if there are so many different ones. `nulls_count`: rows with a NULL
+    /// The skew of a sample of the keys, given the number of `distinct` ones. `nulls_count`: rows with a NULL
     /// go to partitions as well, all to one.
     pub(crate) fn skew(&self, distinct: usize, nulls_count: bool) -> Skew {
         let slots: usize = self.table.row_groups().map(|group| group.slots()).sum();
@@ -105,19 +106,19 @@ impl StoredKeys {
     }
 }
 
-/// How often keys of a sample come again.
+/// How often keys of a sample are repeated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Skew {
     sampled: usize,
     repeated: usize,
-    /// Of Zipf's law.
+    /// The exponent of the Zipf distribution.
     pub exponent: f64,
-    /// The share of the most frequent one.
+    /// The share of the most frequent key.
     pub most: f64,
 }
 
 impl Skew {
-    /// Of keys of these hashes, if there are so many different ones.
+    /// The skew of keys with these hashes, of `distinct` keys in all.
     fn of(mut hashes: Vec<u64>, distinct: usize) -> Skew {
         let sampled = hashes.len();
         hashes.sort_unstable();
@@ -128,7 +129,7 @@ impl Skew {
         hashes.dedup();
         let repeated = sampled - hashes.len();
         let steps = (GREATEST / STEP) as u32;
-        // The more skew, the more are repeated.
+        // Repeated keys increase with the skew.
         let exponent = (0..steps).map(|step| f64::from(step) * STEP).find(|&exponent| {
             expected_repeated(sampled as f64, distinct as f64, exponent + STEP / 2.0) >= repeated as f64
         });
@@ -137,10 +138,10 @@ impl Skew {
     }
 }
 
-/// How many of so many draws from `keys` keys are expected to be repeated, by Zipf's law.
+/// How many of `draws` from `keys` Zipf-distributed keys are expected to be repeated.
 fn expected_repeated(draws: f64, keys: f64, exponent: f64) -> f64 {
-    // Ranks in ranges, each a twentieth longer than the one before, whose keys are taken to be equally
-    // frequent: first, how many.
+    // Ranges of ranks, each a twentieth longer than the one before, whose keys are taken to be equally
+    // frequent: the first rank, and how many.
     let ranges = || {
         let next = |&(first, count): &(f64, f64)| {
             let first = first + count;
@@ -150,7 +151,7 @@ fn expected_repeated(draws: f64, keys: f64, exponent: f64) -> f64 {
     };
     let weight = |first: f64, count: f64| (first + (count - 1.0) / 2.0).powf(-exponent);
     let whole: f64 = ranges().map(|(first, count)| count * weight(first, count)).sum();
-    // Of n draws of a key, all but the first one are repeated: n - (1 - exp(-n)).
+    // Of n draws of a key, all but the first are repeated: n - (1 - exp(-n)).
     let repeated = |(first, count)| {
         let own = draws * weight(first, count) / whole;
         count * (own + (-own).exp_m1())
@@ -178,7 +179,7 @@ mod tests {
     use entasis_vector::expr::CompareOp;
     use entasis_vector::{DataType, Value};
 
-    /// Keys from 0 to `keys` by Zipf's law.
+    /// Zipf-distributed keys from 0 to `keys`.
     fn zipf(keys: u64, exponent: f64, chance: &mut Chance) -> Vec<u64> {
         let n = keys as f64;
         let rank = |uniform: f64| match exponent {
@@ -197,7 +198,7 @@ mod tests {
                 for _ in 0..20 {
                     let sample = zipf(keys, exponent, &mut chance).into_iter().map(hash_u64).collect();
                     let skew = Skew::of(sample, keys as usize);
-                    // A few repeated keys are all that there is up to a half.
+                    // Up to an exponent of a half, only a few keys are repeated.
                     let range = if exponent > 0.5 { exponent - 0.1..exponent + 0.1 } else { 0.0..0.65 };
                     assert!(range.contains(&skew.exponent), "{keys} keys, exponent {exponent}: {skew}");
                 }
@@ -214,8 +215,7 @@ mod tests {
         assert_eq!(Skew::of(vec![7; LEAST], 1000).exponent, GREATEST);
     }
 
-    /// A key that comes again after every so many rows is not taken for one that is frequent, nor is one that
-    /// stands side by side.
+    /// Keys that recur periodically, or stand next to their equals, are not taken for frequent ones.
     #[test]
     fn the_order_of_a_table_is_no_skew() {
         let keys = 100_000;
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn keys_are_followed_to_their_table() {
         let mut columns = Columns::default();
-        // All of the second column are equal, two of three of the first one are NULL.
+        // All values of the second column are equal; two of three in the first one are NULL.
         let row = |i: i128| vec![if i % 3 == 0 { Value::Integer(i) } else { Value::Null }, Value::Integer(5)];
         let rows: Vec<Vec<Value>> = (0..9000).map(row).collect();
         let (scan, ids) = stored(&mut columns, &[DataType::Int64, DataType::Int64], &rows);

@@ -1,11 +1,11 @@
-//! Splits rows of one side of a join by partition: in memory while there is any left, then in a file.
+//! Splits rows of one side of a join by partition: in memory while there is any, then in a file.
 //!
-//! The partition of a row is given by a few bits derived from the hash of its keys. Tables look rows up by
-//! the same hash, so these bits are taken from a hash of the hash: within a partition the hashes are as
-//! different as before. Each depth takes other bits.
+//! A few bits derived from the hash of a row's keys give its partition. Tables look rows up by the same hash,
+//! so these bits are taken from a hash of the hash: within a partition the hashes are as varied as before.
+//! Each depth takes other bits.
 //!
-//! A chunk's rows are put in the order of their partitions first ([`Scatter`]); radix joins have a *software
-//! write-combining buffer* for each partition to the same end (Bandle et al., section 3.3).
+//! A chunk's rows are ordered by partition first ([`Scatter`]); radix joins have a *software write-combining
+//! buffer* for each partition to the same end (Bandle et al., section 3.3).
 
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::join::tuning::LITTLE;
@@ -19,24 +19,24 @@ use entasis_vector::hash::hash_u64;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
 use std::sync::Arc;
 
-/// Partitions of rows with keys.
+/// The number of partitions of rows with keys.
 pub(crate) const PARTITIONS: usize = 64;
 
-/// The bits of rows of this hash that partitions of this depth are chosen by, the highest first.
+/// The bits of a hash that choose the partition at this depth, the highest first.
 #[inline(always)]
 fn bits_of(hash: u64, depth: u32) -> u64 {
     hash_u64(hash.rotate_left(7 * depth + 1))
 }
 
-/// In the place of a partition: the row is not taken, or it is dropped.
+/// Markers in place of a partition: the row is not taken, or it is dropped.
 const STAYS: u8 = PARTITIONS as u8;
 const DROPPED: u8 = STAYS + 1;
 const PLACES: usize = DROPPED as usize + 1;
 
-/// Which partitions are, or are to be, in the file; shared by all workers.
+/// Which partitions are in the file, or will be; shared by all workers.
 pub(crate) type Marks = Arc<[AtomicBool]>;
 
-/// No partition, or all of them.
+/// Marks of `partitions` partitions: all of them, or none.
 pub(crate) fn marks(partitions: usize, all: bool) -> Marks {
     (0..partitions).map(|_| AtomicBool::new(all)).collect()
 }
@@ -44,11 +44,11 @@ pub(crate) fn marks(partitions: usize, all: bool) -> Marks {
 /// How much memory the rows of one worker may have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// At most.
+    /// The most bytes that the rows may have.
     pub most: usize,
-    /// Bytes of the budget to be left to others,
+    /// Bytes of the budget to be left to others, unless the rows are below `least`.
     pub left: usize,
-    /// as long as the rows have more than this: pieces of a file are to be large.
+    /// Bytes that the rows may have whatever is left to others, so that pieces of a file are large.
     pub least: usize,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Split {
     beside: usize,
     room: Room,
     memory: Reservation,
-    /// Told which keys there are.
+    /// Collects the keys.
     seen: Option<Arc<Seen>>,
     spread: Scatter<PLACES>,
 }
@@ -72,16 +72,16 @@ pub(crate) struct Split {
 /// Which rows of a chunk [`Split::take`] takes.
 #[derive(Default)]
 pub(crate) struct Taken<'a> {
-    /// Also those that can match nothing.
+    /// Takes also rows that can match nothing.
     pub all: bool,
-    /// Those whose partition is not marked are not taken but named here, ascending.
+    /// Rows whose partition is not marked are not taken but listed here, ascending.
     pub stays: Option<&'a mut Vec<u16>>,
-    /// Only these may match, ascending: of the others, all or none are named there too.
+    /// Only these rows, ascending, may match. Of the others, all are listed in `stays`, or none.
     pub among: Option<&'a [u16]>,
 }
 
 impl Split {
-    /// No rows yet. Partitions that are marked, and those that there is no memory for, go to `store`.
+    /// No rows yet. Partitions that are marked, or for which memory is short, go to `store`.
     pub(crate) fn new(
         store: &Arc<Store>,
         marks: &Marks,
@@ -103,12 +103,13 @@ impl Split {
         }
     }
 
-    /// The same, with somebody to be told which keys there are.
+    /// Like [`Split::new`], with a collector of keys.
     pub(crate) fn telling(self, seen: Option<Arc<Seen>>) -> Split {
         Split { seen, ..self }
     }
 
-    /// Takes rows of `chunk`: column i is the chunk's column `columns[i]`. `keys` are those of the same rows.
+    /// Takes rows of `chunk`: column i is the chunk's column `columns[i]`. `keys` are the keys of the same
+    /// rows.
     ///
     /// # Errors
     /// Those of writing.
@@ -135,7 +136,7 @@ impl Split {
         self.keep_within()
     }
 
-    /// Says where each row goes.
+    /// Decides where each row goes.
     fn choose(&mut self, keys: &mut ProbeKeys, count: usize, taken: &Taken<'_>) {
         let to = self.spread.begin();
         let bits = self.parts.len().ilog2();
@@ -159,7 +160,7 @@ impl Split {
         }
     }
 
-    /// Takes all rows of `rows`, whose memory `memory` is, and frees it segment by segment.
+    /// Takes all rows of `rows`, whose reservation is `memory`, and frees them segment by segment.
     ///
     /// # Errors
     /// Those of writing.
@@ -198,7 +199,7 @@ impl Split {
         })
     }
 
-    /// Reserves what the rows have; writes some of them as long as that is too much.
+    /// Reserves the memory of the rows; writes some of them while it is too much.
     fn keep_within(&mut self) -> Result<()> {
         if self.bytes + self.beside == self.memory.bytes() {
             return Ok(());
@@ -208,7 +209,7 @@ impl Split {
         }
         while !self.is_within() {
             let Some(partition) = self.victim() else {
-                // Nothing is left to write. What is beside is freed soon.
+                // Nothing is left to write, and `beside` will be freed soon.
                 let _ = self.memory.resize(self.bytes + self.beside);
                 break;
             };
@@ -224,8 +225,8 @@ impl Split {
             && (self.bytes <= self.room.least || self.memory.free() >= self.room.left)
     }
 
-    /// The partition to write next: the largest of those that are written anyway, if that is worth it; else
-    /// the largest.
+    /// The partition to write next: the largest of those that are written anyway, if it is large enough;
+    /// otherwise the largest.
     fn victim(&self) -> Option<usize> {
         let largest = |marked: bool| {
             let parts = self.parts.iter().enumerate().filter(|(_, part)| !part.is_empty());
@@ -246,7 +247,7 @@ impl Split {
         self.store.write(partition, &part)
     }
 
-    /// Writes what is left of all partitions that are marked.
+    /// Writes the remaining rows of all marked partitions.
     ///
     /// # Errors
     /// Those of writing.
@@ -260,9 +261,9 @@ impl Split {
         Ok(())
     }
 
-    /// Gives what is left to the store: rows of partitions that are marked go to the file. If the store keeps
-    /// rows in memory, all stay there, unless some had to be written: who joins partitions later needs memory
-    /// too.
+    /// Passes the remaining rows to the store: rows of marked partitions go to the file. If the store keeps
+    /// rows in memory, all stay there, unless some had to be written: joining the partitions later needs
+    /// memory too.
     ///
     /// # Errors
     /// Those of writing.
@@ -280,7 +281,7 @@ impl Split {
         Ok(())
     }
 
-    /// Gives back the memory of what was written. No other partition is written: the other workers would not
+    /// Returns the memory of written rows. No other partition is written, since the other workers would not
     /// know.
     fn shrink(&mut self) {
         let bytes = self.bytes + self.beside;
@@ -309,8 +310,7 @@ impl Split {
         Ok(())
     }
 
-    /// The rows that are in memory, by partition, and their reservation. `tells`: who is to know the keys is
-    /// told of them.
+    /// The rows in memory, by partition, and their reservation. `tells`: the collector receives their keys.
     pub(crate) fn into_parts(self, tells: bool) -> (Vec<Materialized>, Reservation) {
         if let Some(seen) = self.seen.as_ref().filter(|_| tells) {
             self.parts.iter().for_each(|part| seen.add(part));
@@ -319,7 +319,7 @@ impl Split {
     }
 }
 
-/// Calls `f` with all rows of a segment, a chunk at a time, and their columns.
+/// Calls `f` with all rows of a segment and their columns, a chunk at a time.
 fn for_each_chunk_of(
     rows: &Materialized,
     segment: usize,
@@ -342,9 +342,9 @@ fn for_each_chunk_of(
     Ok(())
 }
 
-/// How keys of rows are found that stand before the payload.
+/// How to find the keys of rows in which they precede the payload.
 pub(crate) struct Keys<'a> {
-    /// Where they are put.
+    /// Where the keys go.
     pub keys: &'a mut ProbeKeys,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: &'a [bool],
@@ -367,7 +367,7 @@ mod tests {
     use crate::exec::testing::{Chance, chunk_of};
     use entasis_vector::{DataType, Value};
 
-    /// Rows go where a loop over them would put them, in their order.
+    /// Rows go where a row-by-row loop would put them, in their order.
     #[test]
     fn rows_go_to_the_partition_of_their_hash() {
         go_to_the_partition_of_their_hash(DataType::Varchar, |i| {
@@ -398,7 +398,7 @@ mod tests {
             let mut split = Split::new(&store, &marks, 1, room, &context.memory);
             let mut expected: Vec<Vec<Vec<Value>>> = vec![Vec::new(); partitions];
             for turn in 0..9 {
-                // Some chunks have NULLs, some are all of one partition.
+                // Some chunks have NULLs; some have rows of one partition only.
                 let row = |i: i128| {
                     let keys = if turn % 4 == 3 { 1 } else { 500 };
                     let key =
@@ -455,8 +455,8 @@ mod tests {
         }
     }
 
-    /// When the build side is completed, a worker that writes what it is told to writes nothing else, however
-    /// short memory has become: the other workers would keep their rows of that partition.
+    /// When the build side is completed, a worker writes only the partition that it was told to, however
+    /// short memory has become: the other workers would keep their rows of any other.
     #[test]
     fn what_is_not_asked_for_is_not_written() {
         let context =
@@ -476,7 +476,7 @@ mod tests {
         let before = sizes(&split);
         assert_eq!(before.iter().sum::<usize>(), 2000);
 
-        // Another statement takes all memory that is left.
+        // Another statement takes all remaining memory.
         let mut other = Reservation::new(&context.memory);
         other.resize(context.memory.free()).unwrap();
         marks[5].store(true, Ordering::Relaxed);

@@ -1,23 +1,23 @@
-//! The states of probe rows in a partition whose build rows are taken in blocks: a byte for each probe row,
-//! which every block reads and changes, in the order of the rows.
+//! The states of probe rows of a partition that is joined in blocks: a byte per probe row, which every block
+//! reads and changes, in row order.
 //!
-//! The bytes are in memory if there is room for twice as many. Otherwise they are in temporary files, piece
-//! by piece: while a block runs, pieces are read from the file of the block before, and written to a file of
-//! its own. Only one piece is in memory, which is not reserved.
+//! The bytes are in memory if twice as many are free. Otherwise they are in temporary files, in pieces: while
+//! a block runs, pieces are read from the file of the previous block and written to a new file. Only one
+//! piece is in memory, which is not reserved.
 //!
-//! Every block must take the rows in the same steps, so that no step crosses the end of a piece.
+//! Every block must process the rows in the same steps, so that no step crosses the end of a piece.
 
 use crate::context::QueryContext;
 use crate::exec::spill::file::{Extent, TempFile};
 use crate::memory::Reservation;
 use entasis_vector::Result;
 
-/// Bytes from which on a piece is written.
+/// The size from which a piece is written, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// See the module.
 pub(super) struct States {
-    /// All of them, or a piece.
+    /// All of the states, or one piece of them.
     bytes: Vec<u8>,
     /// How many of `bytes` have been taken.
     taken: usize,
@@ -26,7 +26,7 @@ pub(super) struct States {
 }
 
 struct Files {
-    /// What the block before has left, and how many pieces of it have been read; absent for the first block.
+    /// What the previous block wrote, and how many of its pieces have been read; absent for the first block.
     old: Option<(Pieces, usize)>,
     new: Pieces,
     piece_bytes: usize,
@@ -45,10 +45,10 @@ impl Pieces {
 }
 
 impl States {
-    /// Zeros for so many rows.
+    /// Zeros for this many rows.
     ///
     /// # Errors
-    /// If there is no memory: I/O, if no file can be made; resource, if none is to be.
+    /// If memory is short: I/O, if no file can be created; resource, if none may be.
     pub(super) fn new(rows: usize, context: &QueryContext) -> Result<States> {
         let mut memory = Reservation::new(&context.memory);
         let may_write = !context.settings.temp_directory.is_empty();
@@ -66,7 +66,7 @@ impl States {
         Ok(States { bytes: Vec::new(), taken: 0, files: Some(files), _memory: Reservation::default() })
     }
 
-    /// Those of the next `count` rows, to be changed.
+    /// The states of the next `count` rows, to be changed.
     ///
     /// # Errors
     /// I/O; resource, if temporary files would be too large.
@@ -85,7 +85,7 @@ impl States {
         Ok(&mut self.bytes[first..self.taken])
     }
 
-    /// A block has seen all rows: the next one begins with the first row.
+    /// Called when a block has seen all rows: the next block begins at the first row.
     ///
     /// # Errors
     /// As for [`States::take`].
@@ -108,7 +108,7 @@ impl Files {
         Ok(())
     }
 
-    /// Writes a piece that has been changed, and replaces it by the next one.
+    /// Writes a piece that has been changed, and replaces it with the next one.
     fn turn(&mut self, piece: &mut Vec<u8>) -> Result<()> {
         self.write(piece)?;
         piece.clear();
@@ -153,7 +153,7 @@ mod tests {
                     }
                     in_memory.begin_again().unwrap();
                     in_files.begin_again().unwrap();
-                    // What the last but one block has left is gone.
+                    // The file of the block before the previous one is gone.
                     assert_eq!(context.temp.used(), rows as u64);
                 }
             }

@@ -8,44 +8,44 @@ use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(super) struct PartitionStatistics {
     deepest: AtomicU32,
     blocks: AtomicUsize,
-    /// Partitions that were split for a cache, and how many were made of them.
+    /// Partitions that were split for a cache, and how many resulted.
     second: [AtomicUsize; 2],
-    /// Of the former, those of which payload stayed behind.
+    /// Partitions among these whose payload was left behind.
     late_payload: AtomicUsize,
-    /// Bytes written and read in files that are gone.
+    /// Bytes written to and read from files that are gone.
     again: [AtomicU64; 2],
 }
 
 impl PartitionStatistics {
-    /// Notes how deep partitions were split.
+    /// Records the depth of a split.
     pub(super) fn note_depth(&self, depth: u32) {
         self.deepest.fetch_max(depth, Ordering::Relaxed);
     }
 
-    /// Notes a block of build rows with frequent keys.
+    /// Records a block of build rows with frequent keys.
     pub(super) fn note_block(&self) {
         self.blocks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that a partition is split into so many for a cache.
+    /// Records that a partition is split into `parts` for a cache.
     pub(super) fn note_second_pass(&self, parts: usize) {
         self.second[0].fetch_add(1, Ordering::Relaxed);
         self.second[1].fetch_add(parts, Ordering::Relaxed);
     }
 
-    /// Notes that payload of a partition's probe rows stays behind.
+    /// Records that the payload of a partition's probe rows is left behind.
     pub(super) fn note_late_payload(&self) {
         self.late_payload.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes bytes of files that are gone.
+    /// Records the traffic of files that are about to go.
     pub(super) fn note_traffic(&self, store: &Store) {
         let (written, read) = store.traffic();
         self.again[0].fetch_add(written, Ordering::Relaxed);
         self.again[1].fetch_add(read, Ordering::Relaxed);
     }
 
-    /// How deep partitions were split.
+    /// The greatest depth to which partitions were split.
     pub(super) fn deepest(&self) -> u32 {
         self.deepest.load(Ordering::Relaxed)
     }
@@ -55,17 +55,17 @@ impl PartitionStatistics {
         self.blocks.load(Ordering::Relaxed)
     }
 
-    /// Partitions that were split for a cache, and how many were made of them.
+    /// Partitions that were split for a cache, and how many resulted.
     pub(super) fn second_pass(&self) -> [usize; 2] {
         self.second.each_ref().map(|partitions| partitions.load(Ordering::Relaxed))
     }
 
-    /// Partitions of which payload stayed behind.
+    /// Partitions whose payload was left behind.
     pub(super) fn late_payload(&self) -> usize {
         self.late_payload.load(Ordering::Relaxed)
     }
 
-    /// Bytes written and read in files that are gone.
+    /// Bytes written to and read from files that are gone.
     pub(super) fn again(&self) -> [u64; 2] {
         self.again.each_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }

@@ -1,5 +1,5 @@
-//! Joins that do not fit into memory, against nested loops. That all kinds of joins give the same under every
-//! way to spill is tested in [`crate::exec::tests`].
+//! Joins that do not fit into memory, compared with nested loops. [`crate::exec::tests`] tests that all kinds
+//! of joins give the same rows however they spill.
 
 use super::Partitioning;
 use crate::context::QueryContext;
@@ -51,8 +51,8 @@ fn inputs(left: Vec<Row>, right: Vec<Row>) -> Inputs {
 }
 
 impl Inputs {
-    /// A join by the first `keys` columns; `less`: and by the last one of the left side being the smaller
-    /// one.
+    /// A join by the first `keys` columns; with `less`, the left side's last column must also be less than
+    /// the right side's.
     fn join(&self, kind: JoinKind, keys: usize, less: bool) -> Plan {
         let column = |side: usize, i: usize| self.columns.expr(self.ids[side][i]);
         let key = |i| JoinKey { left: column(0, i), right: column(1, i), null_equals_null: false };
@@ -65,13 +65,13 @@ impl Inputs {
         Plan { root, columns: self.columns.clone(), output }
     }
 
-    /// Its rows.
+    /// The rows that the join must give.
     fn twin(&self, kind: JoinKind, keys: usize, less: bool) -> Vec<Row> {
         let [left, right] = &self.rows;
         let matches = |l: &Row, r: &Row| {
             (0..keys).all(|i| !l[i].is_null() && l[i] == r[i]) && (!less || l[2].total_cmp(&r[2]).is_lt())
         };
-        // Without a key all rows stand under one number.
+        // Without a key, all rows have the same number.
         let number = |row: &Row| match row[0] {
             Value::Integer(key) if keys > 0 => key,
             _ => 0,
@@ -109,7 +109,7 @@ impl Inputs {
 /// The rows, in any order, and the profile.
 fn run(plan: &Plan, context: &QueryContext) -> Result<(Vec<Row>, String)> {
     let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
-    // The result is not what memory is short for.
+    // The result does not count against the limited memory.
     let collector = Collector::new(&QueryContext::default(), types.clone());
     let profile = execute(plan, context, &collector)?;
     let mut rows: Vec<Row> = Vec::new();
@@ -149,7 +149,7 @@ fn check(inputs: &Inputs, kind: JoinKind, (keys, less): (usize, bool), limit: us
         for noted in noted {
             assert!(profile.contains(noted), "{noted} is not noted: {profile}");
         }
-        // The same, where nothing may be written.
+        // The same join if no files may be written.
         let settings = Settings { threads, temp_directory: "".into(), ..Settings::default() };
         let error = run(&plan, &context(limit, settings)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
@@ -185,7 +185,7 @@ fn what_does_not_fit_is_written() {
 #[test]
 fn workers_agree_on_what_is_written() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(11_000, 20_000));
-    // Between nearly all and nearly nothing; small chunks make work for two.
+    // From nearly everything to nearly nothing written; small chunks give work to both workers.
     for limit in (5..50).step_by(5).map(|part| part * (40 << 10)) {
         for kind in [JoinKind::Inner, JoinKind::Anti, JoinKind::Full] {
             let plan = inputs.join(kind, 1, false);
@@ -197,7 +197,7 @@ fn workers_agree_on_what_is_written() {
     }
 }
 
-/// Tables have entries for ids, so how much memory they need must not depend on which worker had the rows.
+/// Tables have entries for ids, so the memory that they need must not depend on which worker had the rows.
 #[test]
 fn rows_of_several_workers_are_numbered_together() {
     let context = context(usize::MAX, Settings::default());
@@ -246,7 +246,7 @@ fn one_frequent_key_is_joined_in_blocks() {
     };
     let inputs = inputs(same(2900), same(0));
     for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
-        // Only keys and what is compared are kept where no row of the build side comes out.
+        // If no build row comes out, only keys and compared columns are kept.
         let limit = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { 30 << 10 } else { 100 << 10 };
         for keys in [0, 1] {
             check(&inputs, kind, (keys, true), limit, &["blocks of rows with frequent keys"]);
@@ -254,7 +254,7 @@ fn one_frequent_key_is_joined_in_blocks() {
     }
 }
 
-/// What is known of them is in a file too.
+/// The states of the probe rows go to a file too.
 #[test]
 fn probe_rows_of_one_key_may_be_more_than_bytes_of_memory() {
     let same = |count: i128, step: i128| {
@@ -272,7 +272,7 @@ fn probe_rows_of_one_key_may_be_more_than_bytes_of_memory() {
     }
 }
 
-/// A radix join of both kinds, where there is this much memory; what is noted of it.
+/// Runs a radix join of both kinds with this much memory, and checks what the profile notes.
 fn check_radix(inputs: &Inputs, kind: JoinKind, limit: usize, own: &Settings, noted: &[&str]) {
     let plan = inputs.join(kind, 1, false);
     let expected = sorted(inputs.twin(kind, 1, false));
@@ -297,7 +297,7 @@ const KINDS: [JoinKind; 5] =
 fn partitions_stay_in_memory() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
     for kind in KINDS {
-        // Nothing may be written.
+        // No files may be written.
         let no_files = Settings { temp_directory: "".into(), ..Settings::default() };
         check_radix(&inputs, kind, usize::MAX, &no_files, &["1 pass;"]);
         let small = Settings { join_partition_size: 1000, ..no_files };
@@ -305,7 +305,7 @@ fn partitions_stay_in_memory() {
     }
 }
 
-/// The texts, and the numbers where no condition reads them, come from where the first pass has put them.
+/// Text, and numbers that no condition reads, are gathered from where the first pass put them.
 #[test]
 fn payload_stays_where_the_first_pass_has_put_it() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
@@ -367,7 +367,7 @@ fn payload_stays_by_itself_where_few_rows_come_out() {
     }
 }
 
-/// A statement that there is memory for without that has enough with it.
+/// A statement with enough memory when payload is split has enough when it is left behind.
 #[test]
 fn payload_that_stays_needs_no_more_memory() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
@@ -423,7 +423,7 @@ fn partitions_that_do_not_fit_go_to_files() {
     }
 }
 
-/// Without being told: rows came as they do for one table, and are split when all are there.
+/// Unforced: rows arrive as for a single table, and are split when all are there.
 #[test]
 fn partitions_in_memory_are_chosen_where_they_pay() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
@@ -454,8 +454,8 @@ fn partitions_in_memory_are_chosen_where_they_pay() {
 
 #[test]
 fn wider_rows_are_joined_by_partitions_where_keys_are_repeated_but_none_has_most_rows() {
-    // Build rows of a key; how many of ten have one key, and by how many workers they are joined. The share
-    // of one key is that of 49 drawn rows, so it is far from what a worker has.
+    // Rows per key on the build side; how many rows of ten have one key; and the number of workers. The share
+    // of one key is estimated from 49 sampled rows, so it is chosen far from a worker's share.
     for (per_key, rows, threads, is_radix) in [
         (1, 0, 2, false),
         (5, 0, 2, false),
@@ -488,7 +488,7 @@ fn wider_rows_are_joined_by_partitions_where_keys_are_repeated_but_none_has_most
 
 #[test]
 fn a_probe_side_with_frequent_keys_is_not_joined_by_partitions() {
-    // How many of ten rows have one of so many frequent keys, and by how many workers they are joined.
+    // How many rows of ten have one of `keys` frequent keys, and the number of workers.
     for (rows, keys, threads, is_radix) in
         [(0, 1, 2, true), (7, 1, 1, true), (7, 1, 2, false), (9, 10, 1, false)]
     {
@@ -513,7 +513,7 @@ fn a_probe_side_with_frequent_keys_is_not_joined_by_partitions() {
     }
 }
 
-/// What is kept in memory is reserved: both sides have at least their values there at once.
+/// What is kept in memory is reserved: at some time at least the values of both sides.
 #[test]
 fn partitions_in_memory_are_reserved() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
@@ -590,7 +590,7 @@ fn a_cancelled_join_leaves_no_file() {
         let cancel = own.cancel.clone();
         let temp = own.temp.clone();
         let raiser = std::thread::spawn(move || {
-            // Once something has been written.
+            // Waits until something has been written.
             while temp.used() == 0 && !cancel.is_raised() {
                 std::thread::yield_now();
             }
@@ -619,7 +619,7 @@ fn a_directory_that_is_not_there_is_named() {
     assert!(error.message().contains("/no/such/directory"), "{error}");
 }
 
-/// What the workers of a result share of which one fails.
+/// What the workers of a result share, one of which fails.
 #[derive(Default)]
 struct Failing {
     arrived: AtomicUsize,
@@ -662,7 +662,7 @@ impl ResultWorker for FailingWorker {
     }
 }
 
-/// Each of a few keys has a partition by itself with many rows.
+/// A few keys, each in a partition of its own with many rows.
 #[test]
 fn when_one_worker_fails_the_others_leave_their_partitions() {
     let key = |i: i128| int(i % 8 * 1_000_003);

@@ -1,26 +1,25 @@
-//! Whether rows of a join go to temporary files: how much of the memory they may take, and when they are too
-//! many.
+//! Whether rows of a join go to temporary files: how much memory they may take, and when they take too much.
 
 use crate::exec::join::tuning::{DEEP_ROWS, LEAST_PART, LEFT_PART, MOST_LEAST};
 use crate::settings::JoinSpill;
 use std::fmt;
 
-/// Bytes that are left to others of so many that are free when the first row comes.
+/// Bytes left to others, of the bytes that are free when the first row arrives.
 pub(crate) fn left(free: usize) -> usize {
     free / LEFT_PART
 }
 
-/// Bytes that the build rows of a worker may have in any case, if so many are left to others.
+/// Bytes that a worker's build rows may have in any case, if `left` bytes are left to others.
 pub(crate) fn least(left: usize) -> usize {
     (left / LEAST_PART).min(MOST_LEAST)
 }
 
-/// True if rows of so many bytes are too many for one worker, now that `free` bytes are free.
+/// True if `bytes` of rows are too much for one worker while `free` bytes are free.
 pub(crate) fn is_short(bytes: usize, free: usize, left: usize) -> bool {
     bytes > least(left) && free < left
 }
 
-/// True if a setting wants `partition` of so many to be written.
+/// True if the setting forces `partition`, of `count` partitions, to be written.
 pub(crate) fn wants(setting: JoinSpill, partition: usize, count: usize) -> bool {
     match setting {
         JoinSpill::Auto => false,
@@ -29,17 +28,17 @@ pub(crate) fn wants(setting: JoinSpill, partition: usize, count: usize) -> bool 
     }
 }
 
-/// True if so many build rows are taken to fill the memory, whatever they take.
+/// True if the setting treats memory as full with this many build rows.
 pub(crate) fn is_full(setting: JoinSpill, rows: usize) -> bool {
     setting == JoinSpill::Deep && rows >= DEEP_ROWS
 }
 
-/// True if so many build rows are taken to be more than fit.
+/// True if the setting treats this many build rows as too many for memory.
 pub(crate) fn is_overfull(setting: JoinSpill, rows: usize) -> bool {
     setting == JoinSpill::Deep && rows > DEEP_ROWS
 }
 
-/// Why partitions are written, by the setting.
+/// Why partitions are written, according to the setting.
 pub(crate) struct SpillReason(pub JoinSpill);
 
 impl fmt::Display for SpillReason {

@@ -1,11 +1,10 @@
-//! Whether a finished build side that fits into memory is joined by partitions there.
+//! Whether a finished build side that fits into memory is joined by partitions in memory.
 //!
-//! Splitting both sides costs every row a copy or two; what it saves are accesses to memory that no cache
-//! holds. So it pays if there are many of these, which is where the table goes by hash and is far larger than
-//! the caches, or a key has several rows, and if the copies are small: narrow rows, not many probe rows for
-//! each build row, most of which match. These are the conditions of Bandle, Giceva and Neumann, *To
-//! Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
-//! (`docs/design/joins-measured.md`).
+//! Splitting both sides costs every row a copy or two; it saves accesses to memory that no cache holds. So it
+//! pays off if there are many of these (the table goes by hash and is far larger than the caches, or keys
+//! have several rows) and the copies are small: narrow rows, few probe rows per build row, most of which
+//! match. These are the conditions of Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD
+//! 2021, table 4; the figures are from measurements (`docs/design/joins-measured.md`).
 
 use crate::exec::join::table::Repetition;
 use crate::exec::join::tuning::{
@@ -15,7 +14,7 @@ use crate::exec::join::tuning::{
 use entasis_vector::PhysicalType;
 use std::fmt;
 
-/// Bytes of a value that is copied; a text is not narrow, however short: its bytes may have to be copied too.
+/// Bytes of a value that is copied. Text counts as wide, however short: its bytes may have to be copied too.
 pub(crate) fn width(physical: PhysicalType) -> usize {
     match physical {
         PhysicalType::Str => WIDE_PAYLOAD,
@@ -23,17 +22,17 @@ pub(crate) fn width(physical: PhysicalType) -> usize {
     }
 }
 
-/// True if payload of so many bytes a row should stay where the first pass has put it, this share of the rows
-/// being expected to come out of the join.
+/// True if `bytes` of payload per row should stay where the first pass has put them, given the share of rows
+/// expected to come out of the join.
 // PERF: with 20 million rows of which 5 % come out, 64 bytes take 0.81 s instead of 1.00, 32 bytes 0.60
-// instead of 0.69; if 25 % do, as long; if all do, a sixth longer: a row that is gathered costs more than one
-// that is copied twice in order.
+// instead of 0.69; with 25 %, the times are equal; with all, they are a sixth longer: gathering a row costs
+// more than copying it twice in order.
 pub(crate) fn leaves_payload(bytes: usize, comes_out: f64) -> bool {
     bytes >= WIDE_PAYLOAD && comes_out <= FEW_COME_OUT
 }
 
-/// True if the keys of the probe side, by Zipf's law with this exponent, of which `most` is the share of the
-/// most frequent one, are too skewed for so many workers.
+/// True if the probe keys are too skewed for `workers`: their Zipf exponent, and `most`, the share of the
+/// most frequent key.
 // PERF: 10 million build and 40 million probe rows of 16 bytes take 0.81 s with an exponent of 0.5, 0.84 with
 // 0.75, 0.85 with 1, 0.99 with 1.25 and 1.15 with 1.5; with a concise hash table 1.12, 1.16, 1.26, 1.08 and
 // 1.03. A partition is one worker's work.
@@ -44,11 +43,11 @@ pub(crate) fn is_skewed(exponent: f64, most: f64, workers: usize) -> bool {
 /// What is known when the build side has ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sides {
-    /// Rows of the build side, bytes of one, and of all with their table.
+    /// Rows of the build side, bytes of one, and bytes of all with their table.
     pub build: (usize, usize, usize),
-    /// Rows that are expected on the probe side, bytes of one.
+    /// Expected rows of the probe side, and bytes of one.
     pub probe: (f64, usize),
-    /// The share of them that is expected to match.
+    /// The share of the probe rows that is expected to match.
     pub matching: f64,
     /// Bytes that a partition should have.
     pub partition: usize,
@@ -71,16 +70,16 @@ impl Gates {
     }
 }
 
-/// True if it pays with some keys, hence if it is worthwhile to look at them.
+/// True if partitions pay off for some keys, so that the keys are worth a look.
 pub(crate) fn may_pay(sides: &Sides) -> bool {
     DISTINCT_KEYS.are_passed(sides) || REPEATED_KEYS.are_passed(sides)
 }
 
-/// Why a join is by partitions in memory: how large its sides are, and how often build keys are repeated.
+/// Why a join is partitioned in memory: the sizes of its sides, and how often build keys are repeated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartitionReason {
     sides: Sides,
-    /// Rows of a key, if that is more than one or so.
+    /// Rows per key, if keys are repeated.
     per_key: Option<f64>,
 }
 
@@ -100,7 +99,7 @@ impl fmt::Display for PartitionReason {
     }
 }
 
-/// Why the join is by partitions, the build rows' keys being repeated like this; `None` if it is not.
+/// Why a join with these build keys is partitioned; `None` if it is not.
 pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<PartitionReason> {
     let is_repeated = keys.per_key > DISTINCT_PER_KEY;
     let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
@@ -113,10 +112,10 @@ pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<
     Some(PartitionReason { sides: *sides, per_key: is_repeated.then_some(keys.per_key) })
 }
 
-/// True if partitions in memory pay where the build side has distinct keys and could be read twice instead.
+/// True if partitions in memory pay off for distinct build keys that could be read twice instead.
 // PERF: keys of 4 and 8 bytes far from each other, 8 and 16 million rows and as many probe rows take 0.93 to
-// 1.2 of what they take with a concise hash table by two readings, 32 and 64 million 0.76 and 0.92; with
-// twice as many probe rows 0.84 to 0.93, with four times 0.78 to 0.99. Memory is three times as much.
+// 1.2 of the time of a concise hash table in two passes, 32 and 64 million 0.76 and 0.92; with twice as many
+// probe rows 0.84 to 0.93, with four times as many 0.78 to 0.99. They need three times the memory.
 pub(crate) fn pays_beside_two_readings(sides: &Sides, workers: usize) -> bool {
     let rows = sides.build.0;
     let least = if rows >= RADIX_ROWS { 1.0 } else { 2.0 };
@@ -124,7 +123,7 @@ pub(crate) fn pays_beside_two_readings(sides: &Sides, workers: usize) -> bool {
     sides.probe.0 >= least * rows as f64 && reason(sides, distinct, workers).is_some()
 }
 
-/// The share of the rows that is one worker's.
+/// The share of the rows that falls to one worker.
 fn worker_share(workers: usize) -> f64 {
     1.0 / workers.max(1) as f64
 }
@@ -193,7 +192,7 @@ mod tests {
         );
         assert_eq!([0.9, 1.0, 2.0].map(|probes| pays(30_000_000, probes)), [false, true, true]);
         assert!(pays(RADIX_ROWS, 1.0) && !pays(RADIX_ROWS - 1, 1.0));
-        // The other gates hold as ever: a small build side has no use of partitions.
+        // The other gates still hold: a small build side does not profit from partitions.
         assert!(!pays(1_000_000, 4.0));
     }
 

@@ -1,9 +1,9 @@
-//! Whether the input of a build side is read once or twice: by estimate before it is read, and by what its
-//! keys came to after they have been counted.
+//! Whether the input of a build side is read once or twice: decided by estimates before it is read, and again
+//! once its keys have been counted.
 //!
-//! A second reading costs what finding the rows costs, and saves moving them: rows are put where their table
-//! wants them. So it pays where there are many rows, which are found cheaply, and where hardly any key is
-//! repeated, as the tables that are made so are for distinct keys.
+//! A second reading costs finding the rows again, and saves moving them: rows are put where their table needs
+//! them. So it pays off for many rows that are cheap to find, and whose keys are hardly repeated, since the
+//! tables built this way are for distinct keys.
 
 use crate::exec::join::tuning::{
     COUNTED_BYTES, DISTINCT_PER_KEY, FEW_COUNTED_BYTES, LOOKED_AT, TWO_PASS_ROWS,
@@ -16,11 +16,11 @@ use std::fmt;
 pub(crate) struct Reading {
     /// Rows that are kept.
     pub rows: f64,
-    /// How many of them have one key.
+    /// How many kept rows share a key.
     pub per_key: f64,
-    /// Rows that are looked at to find them.
+    /// Rows that are scanned to find them.
     pub looked_at: f64,
-    /// No condition, key or computed column calls a function or reads texts.
+    /// No condition, key or computed column calls a function or reads text.
     pub is_cheap: bool,
 }
 
@@ -29,26 +29,26 @@ pub(crate) struct Reading {
 pub(crate) enum Once {
     /// The setting says so.
     Forced,
-    /// So few rows are expected.
+    /// Few rows are expected, this many.
     FewRows(f64),
-    /// So many rows are expected for each key.
+    /// Keys should be repeated, with this many rows per key.
     Repeated(f64),
-    /// A function is called, or a text is read.
+    /// A function is called, or text is read.
     Expensive,
-    /// So many rows are looked at for each that is kept.
+    /// This many rows are scanned for each kept one.
     LooksAtMany(f64),
-    /// The workers' counters take so many bytes.
+    /// The workers' counters take this many bytes.
     Counters(f64),
-    /// Keys turned out to be repeated, so many rows for each.
+    /// Keys turned out to be repeated, with this many rows per key.
     FoundRepeated(f64),
-    /// Far more rows came than were expected, for the places that were laid out for them.
+    /// Far more rows arrived than the places were laid out for.
     Crowded,
     /// Partitions in memory are faster.
     Partitions,
 }
 
 impl Once {
-    /// True if the profile names the reason: it would be expected to be read twice.
+    /// True if the profile names the reason: the input looked like one to read twice.
     pub(crate) fn is_noted(self) -> bool {
         !matches!(self, Once::Forced | Once::FewRows(_))
     }
@@ -71,7 +71,7 @@ impl fmt::Display for Once {
     }
 }
 
-/// Why such an input is read once; `None` if it is read twice.
+/// Why this input is read once; `None` if it is read twice.
 pub(crate) fn once(setting: Readings, reading: &Reading) -> Option<Once> {
     match setting {
         Readings::Once => return Some(Once::Forced),
@@ -87,25 +87,24 @@ pub(crate) fn once(setting: Readings, reading: &Reading) -> Option<Once> {
     ])
 }
 
-/// The same where all workers' counters take so many bytes.
+/// Like [`once`], for the bytes of all workers' counters.
 pub(crate) fn once_beside_counters(setting: Readings, rows: f64, counters: f64) -> Option<Once> {
     let is_large = counters > (rows * COUNTED_BYTES).max(FEW_COUNTED_BYTES);
     (setting != Readings::Twice && is_large).then_some(Once::Counters(counters))
 }
 
-/// What counting has found.
+/// The result of counting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CountedKeys {
-    /// How many rows have one key.
+    /// How many rows share a key.
     pub per_key: f64,
-    /// There are more rows than the places can take.
+    /// There are more rows than the buckets can take.
     pub is_crowded: bool,
     /// Partitions in memory are expected to be faster ([`super::partitions::pays_beside_two_readings`]).
     pub partitions_pay: bool,
 }
 
-/// Why rows whose keys have been counted are kept as they come all the same; `None` if each is put into its
-/// place.
+/// Why rows are kept as they come even though their keys have been counted; `None` if they are put in place.
 pub(crate) fn once_counted(counted: &CountedKeys) -> Option<Once> {
     first_that_fails([
         (counted.per_key <= DISTINCT_PER_KEY, Once::FoundRepeated(counted.per_key)),
@@ -114,7 +113,7 @@ pub(crate) fn once_counted(counted: &CountedKeys) -> Option<Once> {
     ])
 }
 
-/// The reason that belongs to the first condition that does not hold.
+/// The reason of the first condition that does not hold.
 fn first_that_fails<const N: usize>(conditions: [(bool, Once); N]) -> Option<Once> {
     conditions.into_iter().find(|(holds, _)| !holds).map(|(_, why)| why)
 }

@@ -1,4 +1,4 @@
-//! Joins whose sides are swapped, against the same ones as they were planned; when they are, and when not.
+//! Joins with swapped sides compared with the same joins as planned, and when sides are swapped.
 
 use super::*;
 use crate::exec::execute::execute;
@@ -18,8 +18,8 @@ fn int(v: i128) -> Value {
 
 const SWAPPED: &str = "sides swapped";
 
-/// Rows (key, three times the same number): of every second one that number is 1, which nobody expects who
-/// knows the columns one by one.
+/// Rows (key, and one number three times). In every second row that number is 1, which statistics of single
+/// columns do not predict.
 fn correlated(rows: i128) -> Vec<Row> {
     let row = |i: i128| {
         let number = int(if i % 2 == 0 { 1 } else { i % 100 });
@@ -28,13 +28,13 @@ fn correlated(rows: i128) -> Vec<Row> {
     (0..rows).map(row).collect()
 }
 
-/// Rows (key, number), some keys of which `correlated` rows have, one of them twice.
+/// Rows (key, number); some of the keys are in the `correlated` rows, one of them twice.
 fn few(rows: i128) -> Vec<Row> {
     (0..rows).map(|i| vec![if i % 50 == 7 { Value::Null } else { int(i / 2 * 7) }, int(i)]).collect()
 }
 
-/// `wide` rows whose three numbers are 1, as the left or the right input of a join with `narrow` rows, which
-/// come in order if they are to be `sorted`; `all`: whatever the numbers are.
+/// `wide` rows whose three numbers are 1, joined as the left or the right input with `narrow` rows, which
+/// come in order if `sorted`. `all`: the three numbers are not filtered.
 struct Inputs {
     wide: Vec<Row>,
     narrow: Vec<Row>,
@@ -128,7 +128,7 @@ fn far_more_rows_than_expected_are_probed_and_not_kept() {
         let (expected, _) = run(&plan, Swapping::Off, Settings::default());
         let (rows, profile) = run(&plan, Swapping::Auto, Settings::default());
         assert!(rows == expected, "{kind:?}: {profile}");
-        // A bitmap of the keys is all that is wanted of the rows there.
+        // There, the join needs only a bitmap of the keys.
         let may_pay = kind != JoinKind::Anti;
         assert_eq!(profile.contains(SWAPPED), may_pay, "{kind:?}: {profile}");
     }
@@ -138,15 +138,15 @@ fn far_more_rows_than_expected_are_probed_and_not_kept() {
 fn sides_stay_where_it_does_not_pay() {
     let kind = JoinKind::Inner;
     for (inputs, setting, may) in [
-        // As the first, which is swapped, but for one thing.
+        // Each differs in one thing from the first, which is swapped.
         (Inputs::new(200_000, 3000), Swapping::Auto, true),
         (Inputs::new(200_000, 3000), Swapping::Off, false),
         (Inputs { all: true, ..Inputs::new(200_000, 3000) }, Swapping::Auto, false),
         (Inputs { sorted: true, ..Inputs::new(200_000, 3000) }, Swapping::Auto, false),
         (Inputs { sorted: true, ..Inputs::new(200_000, 3000) }, Swapping::Always, false),
-        // More rows come than were expected, and still fewer than the other side has.
+        // More rows than expected, but still fewer than the other side has.
         (Inputs::new(200_000, 400_000), Swapping::Auto, false),
-        // Few rows, however many more than expected.
+        // Few rows, though many times more than expected.
         (Inputs::new(50_000, 300), Swapping::Auto, false),
     ] {
         let (_, profile) = run(&inputs.plan(kind), setting, Settings::default());

@@ -1,4 +1,4 @@
-//! The table of joins that ask only whether a key is there: a bit for each place, and nothing else.
+//! The table of joins that only need to know whether a key exists: a bit per place, and nothing else.
 
 use super::probe_keys::ProbeKeys;
 use super::{Cursor, JoinTable, NO_ROW, Pairs};
@@ -6,7 +6,7 @@ use crate::exec::key_filter::{Bits, Packing};
 use entasis_vector::simd::widest;
 use std::sync::Arc;
 
-/// The table that knows no rows: a probe row has one candidate, row 0, if its key is there.
+/// The table without rows: a probe row has one candidate, row 0, if its key exists.
 pub(super) struct BitsOnly {
     packing: Packing,
     bits: Arc<Bits>,
@@ -31,7 +31,7 @@ impl JoinTable for BitsOnly {
         let (rows, places) = keys.places(&self.packing);
         let heads = cursor.heads(places.len());
         if self.is_full {
-            // PERF: a comparison a row, by two threads 1.1 ns instead of 1.4
+            // PERF: one comparison per row; with two threads 1.1 ns instead of 1.4
             // (bench/record/bitmap-full-2026-11-22.txt).
             let end = self.packing.places();
             widest(|| {

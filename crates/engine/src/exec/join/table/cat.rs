@@ -1,14 +1,14 @@
-//! The concise array table: places are the keys themselves, rows stand in their order (Barber et al., section
-//! 2.4).
+//! The concise array table: places are the keys themselves, and rows are stored in their order (Barber et
+//! al., section 2.4).
 //!
-//! A directory says which places are taken, and a key's rank is the id of its row: the rows have been moved
-//! to their ranks. No key is stored and none is compared, and rows of neighbouring keys are neighbours. If
-//! every place is taken, ranks are places and there is no directory either. Rows of one key stand side by
-//! side, and a list says where each key's rows start.
+//! A directory tells which places are taken, and a key's rank is the id of its row, since the rows have been
+//! moved to their ranks. No key is stored or compared, and rows of neighbouring keys are neighbours. If every
+//! place is taken, ranks are places and there is no directory. Rows of one key are adjacent, and a list gives
+//! where each key's rows start.
 //!
-//! With one key whose bounds are too wide, the packing may be a window over most of the keys. Rows outside
-//! stand behind the others and are found by hash; these candidates must be compared, and come when there are
-//! no others left.
+//! If the bounds of a single key are too wide, the packing may be a window over most of the keys. Rows
+//! outside it are stored after the others and found by hash; these candidates must be compared, and come when
+//! there are no others left.
 //!
 //! Build: rows by partition of their places; bits; counts; the order of the rows. Then the rows move.
 
@@ -26,19 +26,19 @@ use entasis_vector::simd::widest;
 /// Ranks of keys as row ids.
 pub(crate) struct Cat {
     packing: Packing,
-    /// Absent: every place is taken.
+    /// The directory; absent if every place is taken.
     directory: Option<Directory>,
-    /// By rank, the first row of each key, and the end; empty if no key occurs twice.
+    /// The first row of each key, by rank, and the end; empty if no key occurs twice.
     firsts: Vec<u32>,
-    /// Distinct keys inside of the packing.
+    /// Distinct keys inside the packing.
     keys: usize,
-    /// Rows outside of the packing, by hash.
+    /// Rows outside the packing, by hash.
     outside: Option<Chained>,
 }
 
 impl Cat {
-    /// The table, and the order that the rows are to be brought to. `apart` has the keys of each segment,
-    /// which are freed, if the rows have them no more.
+    /// The table, and the order that the rows must be moved to. `apart` has the keys of each segment if the
+    /// rows do not have them any more; they are freed.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -79,7 +79,7 @@ impl Cat {
         let first_lengths = keys.iter().map(|&keys| if is_unique { 0 } else { keys });
         let parts =
             words.chunks_mut(partitions.words()).zip(cut(&mut order, partitions.lengths())).zip(entries);
-        // What is counted up for a key ends as the start of the next.
+        // What is counted up for a key ends as the start of the next key.
         let parts = parts.zip(cut(firsts.get_mut(1..).unwrap_or_default(), first_lengths)).collect();
         in_parallel(tasks, parts, &|partition, (((words, order), entries), firsts)| {
             // Freed at the end of the task.
@@ -108,13 +108,13 @@ impl Cat {
         Ok((Cat::of(packing, directory, firsts, distinct), arranged))
     }
 
-    /// The table of so many distinct keys, whose directory is absent if every place is taken. `firsts`: by
-    /// rank, the first row of each key, and the end; empty if no key occurs twice.
+    /// The table of `keys` distinct keys; no directory means that every place is taken. `firsts`: the first
+    /// row of each key, by rank, and the end; empty if no key occurs twice.
     pub(super) fn of(packing: Packing, directory: Option<Directory>, firsts: Vec<u32>, keys: usize) -> Cat {
         Cat { packing, directory, firsts, keys, outside: None }
     }
 
-    /// Makes the rows outside of the packing known, which `input` has in the given order already.
+    /// Adds the rows outside the packing, which are already in this order in `input`.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -125,7 +125,7 @@ impl Cat {
         Ok(())
     }
 
-    /// True if no key inside of the packing occurs twice.
+    /// True if no key inside the packing occurs twice.
     pub(super) fn is_unique(&self) -> bool {
         self.firsts.is_empty()
     }
@@ -135,7 +135,7 @@ impl Cat {
         self.directory.is_none()
     }
 
-    /// The keys inside of the packing, if it is for one key.
+    /// The bounds of the packing, if it is for a single key.
     pub(super) fn window(&self) -> (i64, i64) {
         self.packing.window()
     }
@@ -145,7 +145,7 @@ impl Cat {
         &self.packing
     }
 
-    /// Distinct keys inside of the packing.
+    /// Distinct keys inside the packing.
     pub(crate) fn keys(&self) -> usize {
         self.keys
     }
@@ -163,7 +163,7 @@ impl Cat {
         }
     }
 
-    /// Where there are no candidates left, those outside are next.
+    /// When there are no candidates left, moves on to the rows outside.
     fn go_outside(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         if let Some(outside) = &self.outside
             && pairs.len() == 0

@@ -1,11 +1,11 @@
-//! The chained table: heads of chains by hash.
+//! The chained table: heads of chains, by hash.
 //!
-//! A head is one word: the row, and a Bloom filter of 32 bits, one for each key in the chain, so that most
-//! probes without match are turned away without touching a row (Leis et al., *Morsel-Driven Parallelism*,
+//! A head is one word: a row, and a Bloom filter of 32 bits, one for each key in the chain, so that most
+//! probes without a match are ruled out without reading a row (Leis et al., *Morsel-Driven Parallelism*,
 //! SIGMOD 2014, section 4.2; here in bits of their own instead of a pointer's spare ones). There are at least
 //! as many heads as rows, so chains of distinct keys are short.
 //!
-//! It may be over some of the rows only: those that a concise table has no place for.
+//! It may cover only some rows: those for which a concise table has no place.
 
 use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
 use crate::exec::key_filter::{BuildInput, KeyHashes};
@@ -18,21 +18,21 @@ use std::ops::Range;
 
 /// Heads by hash.
 pub(crate) struct Chained {
-    /// Low half: the row; high half: the filter. A power of two of them, at least as many as rows.
+    /// Low half: the row; high half: the filter. Their number is a power of two, at least that of the rows.
     heads: Vec<AtomicU64>,
-    /// The slot is the hash shifted by so much.
+    /// The slot is the hash shifted right by this.
     shift: u32,
-    /// By row, in the order of ids.
+    /// The successor of each row, in the order of ids.
     next: Vec<AtomicU32>,
     rows: Numbers,
     /// Rows are found by a hash of their hash.
     rehashed: bool,
 }
 
-/// The rows of a table counted through: some ranges of ids, ascending.
+/// The rows of a table, numbered consecutively: ranges of ids, ascending.
 struct Numbers {
     first: usize,
-    /// Of each range but the first: its first id, and how many rows are before.
+    /// For each range but the first, its first id and the number of rows before it.
     later: Vec<(usize, usize)>,
 }
 
@@ -68,8 +68,8 @@ impl Chained {
         Chained::over(input, std::slice::from_ref(&(0..input.rows.id_space())), false)
     }
 
-    /// A table over the rows with these ids, ascending; `rehashed`: by a second hash, in which those do not
-    /// collide that do in the first one's high bits.
+    /// A table over the rows with these ids, ascending. `rehashed`: by a second hash, under which keys do not
+    /// collide only because the high bits of their first hashes agree.
     pub(super) fn over(input: &BuildInput<'_>, ids: &[Range<usize>], rehashed: bool) -> Result<Chained> {
         let count: usize = ids.iter().map(Range::len).sum();
         let slots = count.min(input.rows.rows()).next_power_of_two().max(2);
@@ -80,7 +80,7 @@ impl Chained {
             rows: Numbers::of(ids),
             rehashed,
         };
-        // What each range has of each segment.
+        // The part of each range in each segment.
         let stretches: Vec<(usize, Range<usize>)> = ids
             .iter()
             .flat_map(|ids| {
@@ -152,15 +152,15 @@ impl Chained {
         if maybe { head as u32 } else { NO_ROW }
     }
 
-    /// Replaces `pairs` by the first candidates of the given rows of the chunk.
+    /// Replaces `pairs` with the first candidates of the given rows of the chunk.
     pub(super) fn first_of(&self, rows: &[u16], hashes: &[u64], pairs: &mut Pairs) {
         pairs.fill(Some(rows), hashes.len(), |row| self.head(self.rehash(hashes[row])));
     }
-    /// Moves each pair to its row's next candidate; pairs without one vanish.
+    /// Moves each pair to its row's next candidate; removes pairs without one.
     pub(super) fn advance(&self, pairs: &mut Pairs) {
         pairs.advance(&self.next, |id| self.rows.of_id(id as usize), |next| next.load(Ordering::Relaxed));
     }
-    /// The bytes of a table over so many rows, at most.
+    /// The most bytes of a table over this many rows.
     pub(crate) fn bytes_for(rows: usize) -> usize {
         if rows == 0 { 0 } else { rows.next_power_of_two().max(2) * 8 + rows * 4 }
     }
@@ -170,7 +170,7 @@ impl Chained {
     }
 }
 
-/// The filter's bit of a hash, from bits that do not choose the slot.
+/// The filter bit of a hash, from bits that do not choose the slot.
 #[inline(always)]
 fn filter_bit(hash: u64) -> u64 {
     1 << (hash & 31)

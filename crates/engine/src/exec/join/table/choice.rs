@@ -1,11 +1,11 @@
 //! Chooses the table of a join: a setting forces one, or it follows from what is known of the finished build
 //! side.
 //!
-//! If only the existence of keys matters, the table is a bitmap. Otherwise, of the tables that the keys and
-//! the memory allow, the one with which the join is estimated to take the least time ([`super::cost`]); but a
-//! concise hash table comes before chains that would take a large part of the memory. The reason names the
-//! next best tables with their times (`docs/design/joins.md`). If a forced kind is impossible, the table is
-//! the one that `auto` takes, and the reason says so.
+//! If only the existence of keys matters, the table is a bitmap. Otherwise it is, of the tables that the keys
+//! and the memory allow, the one with the least estimated time of the join ([`super::cost`]); but a concise
+//! hash table precedes chains that would take a large share of the memory. The reason names the next best
+//! tables with their times (`docs/design/joins.md`). If a forced kind is impossible, `auto` chooses, and the
+//! reason tells so.
 
 use super::cat::Cat;
 use super::chained::Chained;
@@ -29,24 +29,24 @@ use crate::settings::TableKind;
 use entasis_vector::Result;
 use std::sync::Arc;
 
-/// What a join asks its table.
+/// What a join looks up in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LookupKind {
-    /// Whether a key is there.
+    /// Whether a key exists.
     Existence,
-    /// How often it is there.
+    /// How often a key occurs.
     Number,
-    /// Which rows have it.
+    /// Which rows have a key.
     Rows,
 }
 
-/// What is wanted of a table.
+/// The requirements for a table.
 pub(crate) struct TableRequest<'a> {
     /// The setting.
     pub kind: TableKind,
-    /// What the join asks.
+    /// What the join looks up.
     pub asked: LookupKind,
-    /// Columns of the rows that are read, whatever the table.
+    /// Columns of the rows that are read with any table.
     pub read: &'a [bool],
     /// What is expected of the probe side.
     pub expected: Expected,
@@ -59,15 +59,15 @@ pub(crate) struct BuildStats {
     pub keys: usize,
     /// Smallest and largest value of each key, if all are integers that 64 bits hold and NULL equals nothing.
     pub bounds: Option<Vec<(i64, i64)>>,
-    /// Which keys there are, if it is known already.
+    /// The keys that exist, if they are known already.
     pub bits: Option<Arc<Bits>>,
-    /// How often keys are repeated, if that has been looked at.
+    /// How often keys are repeated, if that has been sampled.
     pub repetition: Option<Repetition>,
 }
 
-/// A table, and what has become of the rows.
+/// A table, and its rows.
 pub(crate) struct ChosenTable {
-    /// The rows, perhaps in another order and without columns that nobody reads.
+    /// The rows, possibly in another order and without columns that nobody reads.
     pub rows: Materialized,
     /// The table over them.
     pub table: Box<dyn JoinTable>,
@@ -75,12 +75,13 @@ pub(crate) struct ChosenTable {
     pub reason: String,
 }
 
-/// How many tables that were not taken a reason names.
+/// How many rejected tables a reason names.
 const NAMED: usize = 3;
-/// How often it is tried to draw a key for the window of a concise array table.
+/// Attempts to sample a key for the window of a concise array table.
 const SAMPLE: usize = 1024;
 
-/// The table for these facts. `memory` is that of the rows; it comes back as the most that was needed.
+/// The table for these facts. `memory` is the reservation of the rows; afterwards it is the most that was
+/// needed.
 ///
 /// # Errors
 /// Those of the tasks; resource.
@@ -97,7 +98,7 @@ pub(crate) fn choose(
     ladder.choose(rows)
 }
 
-/// True if there is memory for a table for these facts; the arguments are those of [`choose`].
+/// True if there is memory for a table for these facts; arguments as for [`choose`].
 ///
 /// # Errors
 /// Those of the tasks.
@@ -126,8 +127,7 @@ pub(crate) fn fits(
     Ok(ladder.steps(rows)?.iter().any(|(step, _)| ladder.has_memory(rows, ladder.bytes(step, rows))))
 }
 
-/// How often keys are repeated, if the best tables for these facts are by hash; the arguments are those of
-/// [`choose`].
+/// How often keys are repeated, if the best tables for these facts go by hash; arguments as for [`choose`].
 ///
 /// # Errors
 /// Those of the tasks.
@@ -147,8 +147,8 @@ pub(crate) fn repetition_by_hash(
     if has_places { Ok(None) } else { repetition(&ladder.input(rows)).map(Some) }
 }
 
-/// The places that integer keys of about so many rows may have for a table that counts them first: a bitmap
-/// if no row is asked for, else a CAT. `None` if the wish is another one.
+/// The most places of integer keys of about `rows` rows for a table that counts them first: a bitmap if no
+/// row is needed, otherwise a CAT. `None` if the setting wants another table.
 pub(crate) fn countable_places(kind: TableKind, asked: LookupKind, rows: f64) -> Option<u64> {
     let most = |for_each: u64, few: u64| ((for_each as f64 * rows) as u64).max(few);
     match (kind, asked) {
@@ -160,13 +160,13 @@ pub(crate) fn countable_places(kind: TableKind, asked: LookupKind, rows: f64) ->
     }
 }
 
-/// Bytes beside so many rows with which there is a table for them, whatever their keys.
+/// Bytes beside `rows` rows that suffice for some table, whatever their keys.
 pub(crate) fn bytes_at_most(kind: TableKind, rows: usize) -> usize {
-    // Chains; or what the largest of the others needs.
+    // Chains, or the most that any other table needs.
     if kind == TableKind::Auto { 24 * rows } else { 48 * rows + FEW_OTHER_PLACES as usize * 4 }
 }
 
-/// Bytes of a row in the directory of chains and while its hash is kept.
+/// Bytes per row in the directory of chains, and of its hash while that is kept.
 const CHAINED_ROW_BYTES: usize = 16;
 
 /// A table to be built.
@@ -182,7 +182,7 @@ enum Step {
 }
 
 impl Step {
-    /// The table, for its costs.
+    /// This table, for its costs.
     fn table(&self) -> Table {
         match self {
             Step::Direct(packing) => Table::Array(packing.places() as f64),
@@ -194,7 +194,7 @@ impl Step {
         }
     }
 
-    /// The kind that forces it.
+    /// The setting that forces this table.
     fn kind(&self) -> TableKind {
         match self {
             Step::Direct(_) => TableKind::Array,
@@ -206,13 +206,13 @@ impl Step {
         }
     }
 
-    /// True if keys are compared, of all rows or of some.
+    /// True if keys of some or all rows are compared.
     fn compares(&self) -> bool {
         matches!(self, Step::Window(_) | Step::Cht | Step::Unchained | Step::Chained)
     }
 }
 
-/// True if rows may be brought in another order: tuples stay where they are.
+/// True if rows may be moved: tuples stay in place.
 fn may_move(rows: &Materialized) -> bool {
     rows.compressed().0 == 0
 }
@@ -277,7 +277,7 @@ impl Ladder<'_> {
         }
     }
 
-    /// The table that is forced, if it is possible.
+    /// The forced table, if it is possible.
     fn forced(&self, rows: &Materialized) -> Option<Step> {
         let may_move = may_move(rows);
         match self.request.kind {
@@ -295,8 +295,8 @@ impl Ladder<'_> {
         }
     }
 
-    /// The first of the tables that there is memory for; if for none, the smallest. And the times of those
-    /// that were not taken.
+    /// The best table for which there is memory; if there is for none, the smallest. Also the times of the
+    /// others.
     fn best(&self, rows: &Materialized) -> Result<(Step, String)> {
         let mut steps = self.steps(rows)?;
         let fits = steps.iter().position(|(step, _)| self.has_memory(rows, self.bytes(step, rows)));
@@ -310,7 +310,7 @@ impl Ladder<'_> {
         Ok((step, times))
     }
 
-    /// The tables that are possible, from the best to the worst, with the nanoseconds of each by estimate.
+    /// The possible tables, from the best to the worst, with the estimated nanoseconds of each.
     fn steps(&self, rows: &Materialized) -> Result<Vec<(Step, f64)>> {
         let may_move = may_move(rows);
         let concise = || self.packing(rows, CAT_PLACES, FEW_CAT_PLACES);
@@ -354,13 +354,13 @@ impl Ladder<'_> {
         Ok(steps)
     }
 
-    /// Rows of a key: exactly, if the keys have been made bits of, else by estimate.
+    /// Rows per key: exact if the keys' bits were counted, otherwise estimated.
     fn rows_per_key(&self) -> f64 {
         let counted = self.facts.bits.as_ref().and_then(|bits| bits.rows_per_key());
         counted.unwrap_or(self.request.expected.per_key).max(1.0)
     }
 
-    /// Bytes that a table needs at most beside these rows while it is built; a part of them may be found by
+    /// The most bytes that a table needs beside these rows while it is built; a share of them may be found by
     /// chains.
     fn bytes(&self, step: &Step, rows: &Materialized) -> usize {
         let (count, ids) = (rows.rows(), rows.id_space());
@@ -379,9 +379,9 @@ impl Ladder<'_> {
         }
     }
 
-    /// Bytes beside these rows while they move: 8 a row where they are spread, which then make room for the
-    /// order of rows, 4 a row, and beside that for one new column after the other. Keys that nobody reads are
-    /// gone by then.
+    /// Bytes beside these rows while they move: 8 per row while they are spread; these make room for the
+    /// order of the rows, 4 per row, and for one new column at a time. Keys that nobody reads are gone by
+    /// then.
     fn moving(&self, rows: &Materialized, compared: bool) -> usize {
         let kept = self.kept(compared);
         let widths = || rows.columns().iter().map(|meta| meta.physical.width());
@@ -392,7 +392,7 @@ impl Ladder<'_> {
         rows.rows() * (4 + widest.max(8)).saturating_sub(dropped).max(8)
     }
 
-    /// True if so many bytes beside the rows may be used.
+    /// True if `bytes` bytes beside the rows are available.
     fn has_memory(&self, rows: &Materialized, bytes: usize) -> bool {
         (rows.bytes() + bytes).saturating_sub(self.memory.bytes()) <= self.memory.free()
     }
@@ -400,8 +400,8 @@ impl Ladder<'_> {
     fn build(&mut self, step: Step, rows: Materialized) -> Result<ChosenTable> {
         let (count, keys) = (rows.rows(), self.describe());
         if let Err(error) = self.memory.resize(rows.bytes() + self.bytes(&step, &rows)) {
-            // Others may have taken the memory since it was looked at. Chains need the least beside the rows
-            // that partitions reserve.
+            // Others may have taken the memory in the meantime. Chains need the least beside the rows that
+            // partitions reserve.
             return match step {
                 Step::Chained => Err(error),
                 _ if self.request.kind == TableKind::Auto => self.build(Step::Chained, rows),
@@ -431,14 +431,14 @@ impl Ladder<'_> {
         }
     }
 
-    /// The places of the keys, if they are integers and there are at most so many places for each row, or
+    /// The places of the keys, if they are integers and there are at most `for_each` places per row, or
     /// `few`.
     fn packing(&self, rows: &Materialized, for_each: u64, few: u64) -> Option<Packing> {
         let packing = Packing::of(self.facts.bounds.as_deref()?)?;
         (packing.places() <= (for_each * rows.rows() as u64).max(few)).then_some(packing)
     }
 
-    /// What keys there are.
+    /// Describes the keys.
     fn describe(&self) -> String {
         match self.facts.bounds.as_deref() {
             Some([(min, max)]) => format!("keys from {min} to {max}"),
@@ -448,7 +448,7 @@ impl Ladder<'_> {
         }
     }
 
-    /// If there is one key: a packing for those near each other, and the share of them in a sample.
+    /// For a single key: a packing of the keys near each other, and their share of a sample.
     fn window(&self, rows: &Materialized) -> Option<(Packing, f64)> {
         let Some([_]) = self.facts.bounds.as_deref() else { return None };
         let mut sample = sample(rows, SAMPLE);
@@ -458,7 +458,7 @@ impl Ladder<'_> {
         Some((packing, inside as f64 / sample.len() as f64))
     }
 
-    /// `is_window`: some keys may be outside of the packing.
+    /// `is_window`: some keys may be outside the packing.
     fn cat(
         &mut self,
         mut rows: Materialized,
@@ -508,12 +508,12 @@ impl Ladder<'_> {
         Ok(chosen(rows, table, format!("unchained: {count} rows, {taken:.1} % of the slots taken, {keys}")))
     }
 
-    /// Reserves the chains of rows that are found by hash.
+    /// Reserves memory for the chains of rows that are found by hash.
     fn reserve_overflow(&mut self, arranged: &Arranged) -> Result<()> {
         self.memory.resize(self.memory.bytes() + (CHAINED_ROW_BYTES + 4) * arranged.overflow)
     }
 
-    /// Which columns stay; `compared`: keys are.
+    /// Which columns are kept; `compared`: keys are.
     fn kept(&self, compared: bool) -> Vec<bool> {
         self.request
             .read
@@ -523,7 +523,8 @@ impl Ladder<'_> {
             .collect()
     }
 
-    /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.
+    /// The rows in the order that a table requires, without columns that nobody reads; `compared`: keys are
+    /// kept.
     fn arrange(&self, rows: Materialized, arranged: &Arranged, compared: bool) -> Result<Materialized> {
         rows.rearranged(&arranged.order, &self.kept(compared), self.tasks)
     }

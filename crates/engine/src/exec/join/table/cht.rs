@@ -1,22 +1,22 @@
-//! The concise hash table: a linear probing table eight times as large as its rows, of which only the
-//! occupied buckets are there (Barber et al., section 2).
+//! The concise hash table: a linear probing table with eight buckets per row, of which only the taken ones
+//! are stored (Barber et al., section 2).
 //!
-//! A directory says which buckets are taken; a bucket's rank is the id of its row: the rows, keys among them,
-//! have been moved to their ranks. A row stands in the bucket of its hash or, if that is taken, in the next
-//! one of its partition; if that is taken too, the row *overflows*: it stands behind the others, in a chained
-//! table under a second hash. So a probe has at most two candidates side by side, and only where both buckets
-//! are taken may there be more. Rows of keys that occur more than twice overflow, so that the table is for
-//! keys that hardly do.
+//! A directory tells which buckets are taken; a bucket's rank is the id of its row, since the rows, with
+//! their keys, have been moved to their ranks. A row is in the bucket of its hash or, if that is taken, in
+//! the next one of its partition; if that is taken too, the row *overflows*: it is stored after the others,
+//! in a chained table under a second hash. So a probe has at most two adjacent candidates, and only if both
+//! buckets are taken may there be more. Rows of keys that occur more than twice overflow, so the table suits
+//! keys that are hardly repeated.
 //!
-//! A probe is done in rounds over a chunk: all first buckets, then all second ones, then what overflowed. No
-//! round's accesses depend on each other.
+//! A probe runs in rounds over a chunk: all first buckets, then all second ones, then the overflow. No access
+//! of a round depends on another.
 //!
-//! Build: rows by partition of their buckets; a first pass takes buckets, a second one, which goes through
-//! the rows in the same order and so takes the same ones, says which row has which. The table with empty
-//! buckets is never there.
+//! Build: rows by partition of their buckets; a first pass takes buckets; a second pass over the rows in the
+//! same order takes the same ones, and so assigns each row its bucket. The table with empty buckets never
+//! exists.
 //!
-//! Other than in the paper, the second hash is one of the first one's 64 bits: keys that agree in all of
-//! these collide in both.
+//! Unlike in the paper, the second hash is a hash of the first one's 64 bits: keys that agree in all of these
+//! collide in both.
 
 use super::chained::Chained;
 use super::directory::{Directory, NO_RANK, count, rank, rank_after, rank_in};
@@ -29,21 +29,21 @@ use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
 use std::ops::Range;
 
-/// Buckets for each row.
+/// Buckets per row.
 const SPARSITY: u64 = 8;
 
-/// The binary logarithm of the buckets that a word of the directory is for: partitions have whole words.
+/// The binary logarithm of the buckets in a word of the directory: partitions have whole words.
 const WORD_SHIFT: u32 = 5;
 
 /// Ranks of buckets as row ids.
 pub(crate) struct Cht {
     buckets: Buckets,
     directory: Directory,
-    /// Rows that found no bucket.
+    /// Rows that found no bucket, if there are any.
     overflow: Option<Chained>,
 }
 
-/// How many buckets there are, in partitions of one size.
+/// The number of buckets, in partitions of equal size.
 #[derive(Clone, Copy)]
 pub(crate) struct Buckets {
     count: u64,
@@ -56,7 +56,7 @@ impl Buckets {
         let shift = shift_for(wanted, rows).max(WORD_SHIFT);
         Buckets { count: wanted.next_multiple_of(1 << shift), shift }
     }
-    /// Buckets.
+    /// The number of buckets.
     pub(super) fn count(self) -> u64 {
         self.count
     }
@@ -82,7 +82,7 @@ impl Buckets {
 }
 
 impl Cht {
-    /// The table, and the order that the rows are to be brought to.
+    /// The table, and the order that the rows must be moved to.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -154,12 +154,12 @@ impl Cht {
         Ok((Cht { buckets, directory: Directory::of(room), overflow: None }, arranged))
     }
 
-    /// The table of buckets that are known to be taken.
+    /// The table of the taken buckets, without overflow.
     pub(super) fn of(buckets: Buckets, directory: Directory) -> Cht {
         Cht { buckets, directory, overflow: None }
     }
 
-    /// Makes the rows known that overflow, which `input` has at these ids, ascending.
+    /// Adds the rows that overflow, which have these ids in `input`, ascending.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -170,7 +170,7 @@ impl Cht {
         Ok(())
     }
 
-    /// Writes the rank of the bucket of each hash, and that of the bucket after it where both are taken; else
+    /// Writes the rank of each hash's bucket, and that of the next bucket if both are taken; otherwise
     /// [`NO_RANK`].
     fn look_up(&self, hashes: &[u64], own: &mut [u32], after: &mut [u32]) {
         let none = [0; BLOCK];
@@ -187,7 +187,7 @@ impl Cht {
     }
 }
 
-/// The bucket of each hash, and the one after it for as many as there is room.
+/// The bucket of each hash, and the next one for as many as there is room.
 struct Places<'a> {
     buckets: Buckets,
     hashes: &'a [u64],
@@ -210,7 +210,7 @@ impl Kernel for Places<'_> {
     }
 }
 
-/// A block of hashes: their buckets and those after them, and the words of both.
+/// A block of hashes: their buckets and the next ones, and the words of both.
 struct Looked {
     own: [u64; BLOCK],
     after: [u64; BLOCK],
@@ -218,9 +218,9 @@ struct Looked {
     after_words: [u64; BLOCK],
 }
 
-/// The rank of each bucket, and that of the bucket after it where both are taken; else [`NO_RANK`].
-// PERF: a loop without a branch, for vector code: as one over rows, which wrote pairs as it went, it took
-// half as much again.
+/// The rank of each bucket, and that of the next bucket if both are taken; otherwise [`NO_RANK`].
+// PERF: a branch-free loop, for vector code: a loop over rows that wrote pairs as it went took half as long
+// again.
 struct Ranks<'a> {
     looked: &'a Looked,
     own: &'a mut [u32],
@@ -258,7 +258,7 @@ impl JoinTable for Cht {
         if let (true, Some(overflow)) = (cursor.is_late, &self.overflow) {
             return overflow.advance(pairs);
         }
-        // Once the second buckets, then nothing.
+        // The first call returns the second buckets; the next one, none.
         std::mem::swap(pairs, &mut cursor.second);
         cursor.second.clear();
         if self.overflow.is_some() {

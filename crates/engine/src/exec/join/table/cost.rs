@@ -1,4 +1,4 @@
-//! What a join takes with each table, by estimate: what `auto` compares.
+//! The estimated cost of a join with each table, which `auto` compares.
 //!
 //! ```text
 //! build   rows × (the table's own + moved columns + accesses to what is written)  + bytes of the table
@@ -6,40 +6,40 @@
 //!         matches × accesses to keys and successors, where there are any
 //!         further rows of a key × what each takes
 //! ```
-//! Only what differs between tables counts: keeping rows, reading keys and fetching payloads are left out,
-//! but for rows of one key, of which some tables have neighbours and others do not. Rows, places and bytes
-//! are facts of the finished build; the rows of the probe side and their share that matches are estimates.
+//! Only differences between tables count: keeping rows, reading keys and gathering payloads are left out,
+//! except for further rows of a key, which are adjacent in some tables and not in others. Rows, places and
+//! bytes are facts of the finished build; the number of probe rows and the share that match are estimates.
 //!
 //! The figures are nanoseconds of one thread, fitted to `make bench-joins` and `make bench-join-memory`
-//! ([`FIGURES`], [`ACCESS`]); `CALIBRATE` does not measure them anew. They only have to put tables in order.
+//! ([`FIGURES`], [`ACCESS`]); `CALIBRATE` does not measure them again. They only need to rank the tables.
 //!
-//! Not here: that probes in the order of keys walk through a table of places, which makes these tables better
-//! than they are said to be; what there is memory for ([`super::choice`]).
+//! Not here: probes in key order walk through a table of places, which makes these tables better than
+//! estimated; and whether there is memory for a table ([`super::choice`]).
 
 use crate::cost::between;
 use crate::exec::join::tuning::{DISTINCT_PER_KEY, FULL_PROBE, LARGE_TABLE, MOVED_COLUMN, TABLE_BYTE};
 
-/// What is to be done.
+/// The join to be done.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     /// Rows of the build side.
     pub rows: f64,
     /// Rows of the probe side.
     pub probes: f64,
-    /// The share of them that match.
+    /// The share of the probe rows that match.
     pub matching: f64,
-    /// Rows of a key.
+    /// Rows per key.
     pub per_key: f64,
-    /// Bytes of the key columns of a row.
+    /// Bytes of a row's key columns.
     pub key_bytes: f64,
-    /// Columns that are read, which a table may move.
+    /// Columns that are read; a table may have to move them.
     pub read: f64,
 }
 
-/// A table, as far as its costs depend on it.
+/// A table, with what its costs depend on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Table {
-    /// With so many places, as below.
+    /// With this many places, as are the next two.
     Array(f64),
     Ranked(f64),
     Cat(f64),
@@ -48,24 +48,24 @@ pub(super) enum Table {
     Chained,
 }
 
-/// Nanoseconds of a table.
+/// The cost factors of a table, in nanoseconds unless said otherwise.
 struct Figures {
-    /// A row that goes into the table,
+    /// A row that goes into the table.
     build: f64,
-    /// and how many times an access to what is written takes what one alone would, or what part of that: rows
-    /// put by partitions hit caches.
+    /// The factor of a random write during the build, compared with one alone; small where rows are put in
+    /// place by partition and hit caches.
     write: f64,
     /// A probe row.
     probe: f64,
     /// A match.
     found: f64,
-    /// A further row of a key.
+    /// Each further row of a key.
     further: f64,
-    /// The same for an access of a probe: some wait for each other, and some words are neighbours.
+    /// The factor of a probe's accesses: some wait for each other, and some words are adjacent.
     waits: f64,
 }
 
-/// By table: array, ranked, CAT, CHT, unchained, chained.
+/// For each table: array, ranked, CAT, CHT, unchained, chained.
 const FIGURES: [Figures; 6] = [
     Figures { build: 1.0, write: 2.0, probe: 1.4, found: 0.0, further: 1.0, waits: 1.0 },
     Figures { build: 3.6, write: 6.9, probe: 1.9, found: 0.0, further: 0.8, waits: 1.1 },
@@ -76,7 +76,8 @@ const FIGURES: [Figures; 6] = [
 ];
 
 const MB: f64 = 1048576.0;
-/// An access in no order to so many bytes, one of a block that are asked for together, with pages of 4 KB.
+/// The cost of a random access to a table of so many bytes, one of a block of prefetched ones, with pages of
+/// 4 KB.
 const ACCESS: [(f64, f64); 11] = [
     (MB / 16.0, 0.3),
     (MB, 0.6),
@@ -102,7 +103,7 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
     let heads = 8.0 * rows.max(1.0).log2().ceil().exp2();
     let is_repeated = per_key > DISTINCT_PER_KEY;
     let is_full = |places: f64| places <= rows && !is_repeated;
-    // Bytes of the directory; columns that are moved; bytes that a match goes to; bytes of the table.
+    // Bytes of the directory; columns that are moved; bytes that a match is looked up in; bytes of the table.
     let (figures, directory, moved, reached, bytes) = match table {
         Table::Array(places) => (0, 4.0 * places, 0.0, 0.0, 4.0 * places),
         Table::Ranked(places) => (1, places / 4.0, 0.0, 4.0 * rows, places / 4.0 + 4.0 * rows),
@@ -113,7 +114,7 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
         Table::Chained => (5, heads, 0.0, key_bytes * rows, heads + 4.0 * rows),
     };
     let own = &FIGURES[figures];
-    // The places of the ranked rows are written beside the directory, and are the larger part.
+    // The places of ranked rows are written beside the directory, and are larger.
     let written = if matches!(table, Table::Ranked(_)) { reached } else { directory };
     let mut build = own.build
         + own.write * access(written)
@@ -121,16 +122,16 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
     let mut found = own.found + if reached > 0.0 { own.waits * access(reached) } else { 0.0 };
     let mut further = own.further;
     let successor = own.waits * access(4.0 * rows);
-    // Whose rows stay where they are: a successor and a payload at any place.
+    // If rows stay in place, a further row costs a successor and payload anywhere.
     let apart = successor + read * access(8.0 * rows);
     match table {
         Table::Array(_) | Table::Ranked(_) if is_repeated => {
-            // It is found out by trying without successors.
+            // The build tries without successors first, which fails.
             build *= 2.0;
             further += apart;
         }
         Table::Cat(_) if is_repeated => found += 4.0 + own.waits * access(4.0 * rows / per_key),
-        // The end of a chain is looked for even if there is no other row.
+        // The end of a chain has to be found even if there is no further row.
         Table::Chained => {
             found += successor;
             further += apart + own.waits * access(reached);

@@ -1,15 +1,15 @@
-//! The directory of a concise table: which places are taken, and how many of those before.
+//! The directory of a concise table: which places are taken, and how many taken ones are before each.
 //!
-//! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are
-//! taken in earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al.,
-//! section 2).
+//! A word of 64 bits covers 32 places: 32 bits tell which are taken, and the other half counts all taken
+//! places in earlier words. So one access gives a place's *rank*, for two bits of memory per place (Barber et
+//! al., section 2).
 
 use crate::exec::gather::{gather, read};
 use crate::exec::prefetch::BLOCK;
 use entasis_vector::Array;
 use entasis_vector::simd::{Kernel, widest_of};
 
-/// Places of a word.
+/// Places in a word.
 const WORD_PLACES: u64 = 32;
 /// The rank of a place that is not taken.
 pub(super) const NO_RANK: u32 = u32::MAX;
@@ -17,13 +17,13 @@ pub(super) const NO_RANK: u32 = u32::MAX;
 /// Which places are taken, and their ranks.
 #[derive(Debug)]
 pub(super) struct Directory {
-    /// Low half: which of 32 places are taken. High half: how many are before them. The last word has none;
-    /// it stands for all places beyond.
+    /// Low half: which of 32 places are taken. High half: how many are taken before them. In the last word
+    /// none is taken; it stands for all places beyond.
     words: Array<u64>,
 }
 
 impl Directory {
-    /// Words for so many places, none of which is taken, and one more.
+    /// Words for this many places, none of which is taken, and one more.
     pub(super) fn room(places: u64) -> Array<u64> {
         Array::zeroed(Directory::words_for(places))
     }
@@ -32,13 +32,13 @@ impl Directory {
         places.div_ceil(WORD_PLACES) as usize + 1
     }
 
-    /// The directory of words with room for one more, which have been counted.
+    /// The directory of counted words, of which the last is the extra one.
     pub(super) fn of(words: Array<u64>) -> Directory {
         assert_eq!(words.last().map(|&word| word as u32), Some(0), "the last word stands for places beyond");
         Directory { words }
     }
 
-    /// The bytes of the directory of so many places.
+    /// The bytes of a directory of this many places.
     pub(super) fn bytes_for(places: u64) -> usize {
         Array::<u64>::bytes_for(Directory::words_for(places))
     }
@@ -59,8 +59,8 @@ impl Directory {
         gather(&self.words, places, word_of, words);
     }
 
-    /// Writes the words of `places`, which are neighbours of others whose words have just been written.
-    // PERF: 31 of 32 stand in the same word, nearly all others in the same line.
+    /// Writes the words of `places`, the neighbours of places whose words have just been written.
+    // PERF: 31 of 32 are in the same word, nearly all others in the same cache line.
     pub(super) fn fetch_neighbours(&self, places: &[u64], words: &mut [u64]) {
         read(&self.words, places, word_of, words);
     }
@@ -71,7 +71,7 @@ impl Directory {
     }
 }
 
-/// Writes the ranks of `places` in counted words; those beyond have that of the last word's.
+/// Writes the ranks of `places` in counted words; places beyond the last word share its rank.
 pub(super) fn write_ranks(all: &[u64], places: &[u64], out: &mut [u32]) {
     let mut words = [0; BLOCK];
     for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
@@ -98,41 +98,43 @@ impl Kernel for Ranks<'_> {
     }
 }
 
-/// The word that a place stands in, by its index.
+/// The index of the word that has a place.
 #[inline(always)]
 fn word_of(place: u64) -> usize {
     (place / WORD_PLACES) as usize
 }
 
-/// How many taken places are before `place`, which stands in `word`, if it is taken itself; else [`NO_RANK`].
-// PERF: a branch, which a half of matches makes hard to foresee, took 4 ns a row.
+/// How many taken places are before `place`, which is in `word`, if it is taken itself; otherwise
+/// [`NO_RANK`].
+// PERF: a branch, which is hard to predict if half of the rows match, took 4 ns per row.
 #[inline(always)]
 pub(super) fn rank(word: u64, place: u64) -> u32 {
     rank_in(word, place) as u32 | free(word, place)
 }
 
-/// The same of a place whose neighbour's rank is known: the one before it, which is taken, or the last one of
-/// a partition that this place begins.
-// PERF: counting bits again was a fifth of a lookup.
+/// The rank of a place whose neighbour's rank is known: the neighbour is the place before it, which is taken,
+/// or the last place of a partition that this place begins.
+// PERF: counting bits again took a fifth of a lookup.
 #[inline(always)]
 pub(super) fn rank_after((before, rank): (u64, u32), word: u64, place: u64) -> u32 {
     let own = if place > before { rank.wrapping_add(1) } else { (word >> 32) as u32 };
     own | free(word, place)
 }
 
-/// All bits if `place`, which stands in `word`, is not taken; else none.
+/// All bits if `place`, which is in `word`, is not taken; otherwise none.
 #[inline(always)]
 fn free(word: u64, place: u64) -> u32 {
     ((word >> (place % WORD_PLACES) & 1) as u32).wrapping_sub(1)
 }
 
-/// How many taken places are before `place`, which stands in `word`.
+/// How many taken places are before `place`, which is in `word`.
 #[inline(always)]
 pub(super) fn rank_in(word: u64, place: u64) -> usize {
     (word >> 32) as usize + (word as u32 & ((1 << (place % WORD_PLACES)) - 1)).count_ones() as usize
 }
 
-/// Writes the counts of `words`, before which `before` places are taken; returns how many are with these.
+/// Writes the counts of `words`, before which `before` places are taken; returns how many are taken including
+/// these.
 pub(super) fn count(words: &mut [u64], before: usize) -> usize {
     let mut before = before as u64;
     for word in words {

@@ -1,12 +1,12 @@
-//! The table of joins without keys: every row is a candidate of every row.
+//! The table of joins without keys: every build row is a candidate for every probe row.
 
 use super::{Cursor, JoinTable, Pairs, ProbeKeys};
 use crate::exec::materialized::Materialized;
 use entasis_vector::CHUNK_ROWS;
 
-/// Every row is a candidate of every row.
+/// Every build row is a candidate for every probe row.
 ///
-/// Each step pairs all probe rows with a few build rows: as many as fill a chunk.
+/// Each step pairs all probe rows with a few build rows, as many as fill a chunk.
 pub(crate) struct Everything {
     ids: Vec<u32>,
 }

@@ -1,8 +1,8 @@
-//! Tables over integer keys whose rows stay where they are: places lead to the head of a chain of rows.
+//! Tables over integer keys whose rows stay in place: a place leads to the head of a chain of rows.
 //!
-//! With [`Offsets`] there is a head for each place, with a [`Directory`] one for each place that is taken:
-//! sparse keys cost two bits a place instead of a head. Candidates are matches; nothing is hashed or
-//! compared. Successors stand in an array of their own; where no key occurs twice there is none.
+//! With [`Offsets`] there is a head for each place; with a [`Directory`], one for each taken place: sparse
+//! keys cost two bits per place instead of a head. Candidates are matches; nothing is hashed or compared.
+//! Successors are in a separate array, which is absent if no key occurs twice.
 
 use super::directory::{Directory, count};
 use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
@@ -76,7 +76,7 @@ impl Indexed<Offsets> {
 }
 
 impl Indexed<Directory> {
-    /// A head for each place that is taken.
+    /// A head for each taken place.
     pub(super) fn ranked(input: &BuildInput<'_>, packing: Packing) -> Result<Indexed<Directory>> {
         let rows = input.rows;
         let taken: Vec<AtomicU32> = (0..packing.places().div_ceil(32)).map(|_| AtomicU32::new(0)).collect();
@@ -91,7 +91,7 @@ impl Indexed<Directory> {
         let mut words = Directory::room(packing.places());
         words.iter_mut().zip(taken).for_each(|(word, bits)| *word = bits.into_inner().into());
         let keys = count(&mut words, 0);
-        // As many keys as rows: none occurs twice.
+        // With as many keys as rows, none occurs twice.
         Indexed::fill(input, packing, Directory::of(words), keys, keys == rows.rows())
     }
 }
@@ -122,8 +122,7 @@ impl<S: Slots> Indexed<S> {
     }
 }
 
-/// Inserts all rows; false, and the heads are of no use, if a key occurs twice and there is no room for
-/// successors.
+/// Inserts all rows. False, with unusable heads, if a key occurs twice and there is no room for successors.
 fn insert_all(
     input: &BuildInput<'_>,
     packing: &Packing,

@@ -1,8 +1,8 @@
 //! Join tables: from a key to the build rows that may have it.
 //!
-//! A table sees row ids and either places or hashes of keys, never columns. The interface is that of a chain:
+//! A table sees row ids and either places or hashes of keys, never columns. Its interface is that of a chain:
 //! the first candidate of each probe row, then each pair's next one. [`choice::choose`] picks the kind when
-//! the facts are known and says why.
+//! the facts are known, and gives the reason.
 //!
 //! | table | keys | candidate |
 //! |---|---|---|
@@ -18,9 +18,9 @@
 //!
 //! The concise tables (bits, CAT, CHT) are those of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014.
 //! CAT, CHT and the unchained table move the rows: a row's id is its rank. They are built by partitions
-//! ([`partitions`]), each by one worker. Those with heads leave the rows where they are and are built by all
-//! workers at once without locks: a row becomes the head of its chain by one atomic exchange and remembers
-//! the old head as its successor.
+//! ([`partitions`]), each by one worker. Tables with heads leave the rows in place, and all workers build
+//! them at once without locks: a row becomes the head of its chain by one atomic exchange, with the old head
+//! as its successor.
 
 mod bitmap;
 mod cat;
@@ -58,22 +58,22 @@ use std::ops::Range;
 /// No row: the end of a chain.
 const NO_ROW: u32 = Materialized::NO_ROW;
 
-/// How far the probe of one chunk is, and what it has put off.
+/// The progress of one chunk's probe, and what it has postponed.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
-    /// Build rows that have been candidates, of a probe that goes through all of them.
+    /// How many build rows have been candidates, in a probe that goes through all of them.
     at: usize,
-    /// By probe row: its first candidate, or the rank of its key.
+    /// For each probe row, its first candidate, or the rank of its key.
     heads: Vec<u32>,
-    /// By probe row: the end of its candidates, where these stand side by side.
+    /// For each probe row, the end of its candidates, if these are adjacent.
     ends: Vec<u32>,
     /// Candidates of the next step.
     second: Pairs,
     /// Probe rows that are looked up by hash when there are no other candidates left.
     late: Vec<u16>,
-    /// That has begun.
+    /// That lookup has begun.
     is_late: bool,
-    /// The search in an order.
+    /// The search in ordered rows.
     search: ordered::OrderedSearch,
 }
 
@@ -84,12 +84,12 @@ impl Cursor {
         self.is_late = false;
     }
 
-    /// Room for as many heads, and as many ends.
+    /// Room for `count` heads, and as many ends.
     fn heads_and_ends(&mut self, count: usize) -> [&mut [u32]; 2] {
         [&mut self.heads, &mut self.ends].map(|rows| room(rows, count))
     }
 
-    /// Room for as many heads.
+    /// Room for `count` heads.
     fn heads(&mut self, count: usize) -> &mut [u32] {
         room(&mut self.heads, count)
     }
@@ -102,15 +102,15 @@ fn room(rows: &mut Vec<u32>, count: usize) -> &mut [u32] {
 
 /// Finds the build rows that may match a probe row.
 pub(crate) trait JoinTable: Send + Sync {
-    /// Replaces `pairs` by the first candidate of each probe row that has one. `cursor` is this probe's own,
-    /// for [`JoinTable::next`]. There are candidates as long as `pairs` is not empty.
+    /// Replaces `pairs` with the first candidate of each probe row that has one. `cursor` belongs to this
+    /// probe, for [`JoinTable::next`]. There are candidates as long as `pairs` is not empty.
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor);
-    /// Replaces pairs by their rows' next candidates. A row whose pair is gone may have some, or none any
-    /// more.
+    /// Replaces pairs with their rows' next candidates. The caller may have removed pairs of a row: then it
+    /// may get further candidates or none.
     fn next(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor);
     /// True if the keys of the last candidates need no comparison.
     fn is_exact(&self, cursor: &Cursor) -> bool;
-    /// True if rows whose hashes begin alike are looked up near each other.
+    /// True if rows whose hashes share their leading bits are looked up near each other.
     fn is_by_hash(&self) -> bool {
         false
     }
@@ -118,8 +118,8 @@ pub(crate) trait JoinTable: Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// The order of rows that a table asks for: those that it finds by rank, those that it finds by hash, those
-/// that it does not find.
+/// The order of rows that a table requires: first those that it finds by rank, then those that it finds by
+/// hash, then those that it does not find.
 struct Arranged {
     /// All row ids.
     order: Vec<u32>,
@@ -136,16 +136,16 @@ impl Arranged {
     }
 }
 
-/// The most numbers that [`scale_narrow`] knows.
+/// The most numbers that [`scale_narrow`] supports.
 const NARROW: u64 = 1 << 32;
 
-/// A number below `count`, the greater the greater the hash is.
+/// Maps a hash to a number below `count`, preserving the order of hashes.
 #[inline(always)]
 fn scale(hash: u64, count: u64) -> u64 {
     ((u128::from(hash) * u128::from(count)) >> 64) as u64
 }
 
-/// The same of at most [`NARROW`] numbers: vectors have no upper half of a product of 128 bits.
+/// Like [`scale`], for at most [`NARROW`] numbers: vector code has no upper half of a 128-bit product.
 #[inline(always)]
 fn scale_narrow(hash: u64, count: u64) -> u64 {
     let (high, low) = (hash >> 32, hash & (NARROW - 1));

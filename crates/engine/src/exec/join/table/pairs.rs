@@ -1,11 +1,11 @@
-//! Pairs of rows: what probing passes from step to step.
+//! Pairs of rows, which the steps of a probe pass on.
 
 use super::NO_ROW;
 use crate::exec::prefetch::{AHEAD, are_far};
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::widest;
 
-/// Pairs of a probe row and a build row, in two lists of one length.
+/// Pairs of a probe row and a build row, in two lists of equal length.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     /// Rows of the probe chunk.
@@ -19,7 +19,7 @@ impl Pairs {
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
-    /// Without pairs.
+    /// Removes all pairs.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.ids.clear();
@@ -29,7 +29,7 @@ impl Pairs {
         self.rows.extend_from_slice(&other.rows);
         self.ids.extend_from_slice(&other.ids);
     }
-    /// Adds a pair without build row for each probe row of which `wanted` holds.
+    /// Adds a pair without a build row for each probe row for which `wanted` holds.
     pub(crate) fn add_where<T>(&mut self, rows: &[T], wanted: impl Fn(&T) -> bool) {
         let mut len = self.len();
         self.rows.resize(len + rows.len(), 0);
@@ -41,7 +41,7 @@ impl Pairs {
         self.rows.truncate(len);
         self.ids.resize(len, NO_ROW);
     }
-    /// Keeps the pairs at the given places, which ascend.
+    /// Keeps the pairs at the given indexes, which ascend.
     pub(crate) fn keep(&mut self, places: &[u16]) {
         for (to, &from) in places.iter().enumerate() {
             self.rows[to] = self.rows[from as usize];
@@ -54,15 +54,15 @@ impl Pairs {
         self.rows.truncate(len);
         self.ids.truncate(len);
     }
-    /// Replaces the pairs by those that `head` finds for the given rows (`None`: all of `count`).
+    /// Replaces the pairs with those that `head` finds for the given rows (`None`: all of `count`).
     #[inline(always)]
     pub(super) fn fill(&mut self, rows: Option<&[u16]>, count: usize, mut head: impl FnMut(usize) -> u32) {
         let room = rows.map_or(count, <[u16]>::len);
         self.resize(room);
         let (out_rows, out_ids) = (&mut self.rows[..room], &mut self.ids[..room]);
         let mut found = 0;
-        // Branch-free: every row writes, a row with a candidate advances. PERF: one loop for both, so that
-        // `head` becomes a part of it: as a call it took a tenth of a probe by hash.
+        // Branch-free: every row writes, and a row with a candidate advances. PERF: one loop for both, so
+        // that `head` is inlined: as a call it took a tenth of a probe by hash.
         for i in 0..room {
             let row = rows.map_or(i, |rows| usize::from(rows[i]));
             let id = head(row);
@@ -72,10 +72,10 @@ impl Pairs {
         }
         self.truncate(found);
     }
-    /// Replaces the pairs by those of `heads`, by probe row, for the given rows (`None`: all); [`NO_ROW`] is
-    /// none.
+    /// Replaces the pairs with those of `heads`, by probe row, for the given rows (`None`: all); [`NO_ROW`]
+    /// means none.
     pub(super) fn take(&mut self, rows: Option<&[u16]>, heads: &[u32]) {
-        // PERF: of foreign keys all rows have one, and nothing is to be left out.
+        // PERF: with foreign keys, all rows have a head, and none is left out.
         if rows.is_none() && widest(|| heads.iter().fold(true, |all, &id| all & (id != NO_ROW))) {
             self.rows.clear();
             self.rows.extend(0..heads.len() as u16);
@@ -85,8 +85,8 @@ impl Pairs {
             self.fill(rows, heads.len(), |row| heads[row]);
         }
     }
-    /// Replaces each pair's build row by its successor, which `id` gives of the one of `nexts` at the build
-    /// row's `index`, [`NO_ROW`] at the end; pairs without one vanish.
+    /// Replaces each pair's build row with its successor: `id` of the entry of `nexts` at the build row's
+    /// `index`. Pairs whose successor is [`NO_ROW`] are removed.
     #[inline(always)]
     pub(super) fn advance<N>(&mut self, nexts: &[N], index: impl Fn(u32) -> usize, id: impl Fn(&N) -> u32) {
         let (mut found, are_far) = (0, are_far(nexts));
@@ -101,8 +101,8 @@ impl Pairs {
         }
         self.truncate(found);
     }
-    /// Replaces each pair's build row by the one after it, if it is before the end that `ends` has for the
-    /// pair's probe row; other pairs vanish.
+    /// Replaces each pair's build row with the next row id, if it is before the end in `ends` for the pair's
+    /// probe row; removes other pairs.
     pub(super) fn step(&mut self, ends: &[u32]) {
         let mut found = 0;
         for i in 0..self.len() {
@@ -113,7 +113,7 @@ impl Pairs {
         }
         self.truncate(found);
     }
-    /// Room for `len` pairs, to be written.
+    /// Makes room for `len` pairs, which the caller writes.
     pub(super) fn resize(&mut self, len: usize) {
         self.rows.resize(len, 0);
         self.ids.resize(len, 0);

@@ -1,13 +1,13 @@
-//! Build rows by partition of their places, so that workers build a table side by side without latches.
+//! Build rows by partition of their places, so that workers build one table in parallel without latches.
 //!
-//! A partition is a range of places, a power of two of them: it owns a range of the table's directory and a
-//! range of its rows, small enough for the second-level cache. Rows are spread in two passes over the
-//! segments, which count and then write; within a partition they stand in the order of their ids, whatever
-//! the workers did. After that each partition is one task ([`in_parallel`]). The table that comes of it is
-//! one, and probes know nothing of partitions (Barber et al., section 2.3, with counting in place of lists of
+//! A partition is a range of places, as many as a power of two: it owns a range of the table's directory and
+//! a range of its rows, small enough for the second-level cache. Rows are spread in two passes over the
+//! segments, which count and then write; within a partition they are in the order of their ids, however the
+//! workers were scheduled. Then each partition is one task ([`in_parallel`]). The result is a single table,
+//! and probes know nothing of partitions (Barber et al., section 2.3, with counting instead of lists of
 //! pages).
 //!
-//! Other than in the paper keys are not scrambled against skew
+//! Unlike in the paper, keys are not scrambled against skew
 //! (`docs/decisions/0012-keys-are-not-scrambled.md`).
 
 use crate::exec::key_filter::{NOWHERE, OUTSIDE};
@@ -16,17 +16,17 @@ use crate::exec::operator::{Tasks, in_parallel};
 use crate::sync::{AtomicU64, MIN_PARTITION_SHIFT, Ordering, PARTITION_ROWS};
 use entasis_vector::Result;
 
-/// The most partitions: each has an open line of cache when rows are spread.
+/// The most partitions: each has an open cache line while rows are spread.
 const MAX_PARTITIONS: u64 = 1024;
 
-/// Calls back with the offset of a first row of a segment and the places of that row and those that follow.
+/// Calls back with the offset of a row in a segment, and the places of that row and those that follow.
 pub(super) type PlacesOf<'a> = &'a (dyn Fn(usize, &mut dyn FnMut(usize, &[u64])) + Sync);
 
 /// Rows by partition.
 pub(super) struct Partitions {
-    /// Behind those of all partitions those outside, then those nowhere.
+    /// The rows of all partitions; then those outside, then those nowhere.
     entries: Vec<Entries>,
-    /// Where each partition starts; then where those outside start, those nowhere, and the end.
+    /// Where each partition starts; then where the rows outside and the rows nowhere start, and the end.
     starts: Vec<usize>,
     shift: u32,
 }
@@ -37,11 +37,11 @@ pub(super) struct Entries(Vec<AtomicU64>);
 
 impl Entries {
     fn new(count: usize) -> Entries {
-        // Memory that is zero already and is touched where rows are written, not here.
+        // Zeroed memory is touched where rows are written, not here.
         Entries(vec![0u64; count].into_iter().map(AtomicU64::new).collect())
     }
 
-    /// Place within the partition, and row id.
+    /// The place within the partition, and the row id.
     #[inline(always)]
     pub(super) fn rows(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         self.0.iter().map(|entry| {
@@ -51,7 +51,7 @@ impl Entries {
     }
 }
 
-/// The binary logarithm of a partition's places, for a table of so many places and rows.
+/// The binary logarithm of a partition's places, for a table of this many places and rows.
 pub(super) fn shift_for(places: u64, rows: usize) -> u32 {
     let partitions = (rows as u64).div_ceil(PARTITION_ROWS).clamp(1, MAX_PARTITIONS);
     let width = places.div_ceil(partitions).next_power_of_two();
@@ -59,8 +59,8 @@ pub(super) fn shift_for(places: u64, rows: usize) -> u32 {
 }
 
 impl Partitions {
-    /// Spreads `rows`, whose places are below `places`, or [`OUTSIDE`] or [`NOWHERE`]. `done` is told of each
-    /// segment whose places are not asked for any more.
+    /// Spreads `rows`, whose places are below `places`, or [`OUTSIDE`] or [`NOWHERE`]. `done` is called for
+    /// each segment whose places are no longer needed.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -113,11 +113,11 @@ impl Partitions {
         Ok(Partitions { entries, starts, shift })
     }
 
-    /// Partitions.
+    /// The number of partitions.
     pub(super) fn count(&self) -> usize {
         self.starts.len() - 3
     }
-    /// Words of 32 places of a partition; the last one may have fewer.
+    /// Words of 32 places per partition; the last partition may have fewer.
     pub(super) fn words(&self) -> usize {
         1 << (self.shift - 5)
     }
@@ -134,22 +134,22 @@ impl Partitions {
     pub(super) fn rows(&self, partition: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         self.entries[partition].rows()
     }
-    /// Gives up the rows of each partition, so that each can be freed alone; those outside and nowhere stay.
+    /// Hands out the rows of each partition, so that each can be freed alone; those outside and nowhere stay.
     pub(super) fn take(&mut self) -> Vec<Entries> {
         let count = self.count();
         self.entries[..count].iter_mut().map(std::mem::take).collect()
     }
-    /// Row ids of those outside.
+    /// The row ids of those outside.
     pub(super) fn outside(&self) -> impl Iterator<Item = u32> + '_ {
         self.rows(self.count()).map(|(_, id)| id)
     }
-    /// Row ids of those nowhere.
+    /// The row ids of those nowhere.
     pub(super) fn nowhere(&self) -> impl Iterator<Item = u32> + '_ {
         self.rows(self.count() + 1).map(|(_, id)| id)
     }
 }
 
-/// Cuts `values` into parts of the given lengths, which may leave a rest.
+/// Cuts `values` into parts of the given lengths; values may be left over.
 pub(super) fn cut<T>(mut values: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut parts = Vec::new();
     for length in lengths {

@@ -1,15 +1,15 @@
-//! Keys of a probe chunk, in the forms that tables ask for: as places or as hashes.
+//! Keys of a probe chunk, as places or as hashes.
 
 use crate::exec::key_filter::{Packing, for_each_integer};
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, PhysicalType, Selection, Vector};
 
-/// The keys of a probe chunk, in the forms that tables ask for.
+/// The keys of a probe chunk, in the forms that tables need.
 #[derive(Default)]
 pub(crate) struct ProbeKeys {
     /// Rows of the chunk.
     count: usize,
-    /// Rows that can match, or all.
+    /// Rows that can match, unless all can.
     rows: Vec<u16>,
     all_rows: bool,
     places: Vec<u64>,
@@ -70,7 +70,7 @@ impl ProbeKeys {
         &self.bounds[i]
     }
 
-    /// Lets go of the chunk.
+    /// Releases the chunk.
     pub(crate) fn release(&mut self) {
         let texts = self.bounds.iter_mut().filter(|bound| bound.physical() == PhysicalType::Str);
         texts.for_each(|bound| *bound = Vector::new(PhysicalType::Str));

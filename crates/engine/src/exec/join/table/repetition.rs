@@ -5,16 +5,16 @@ use crate::sync::{Mutex, PoisonError};
 use entasis_vector::Result;
 use entasis_vector::hash::hash_u64;
 
-/// Rows whose hashes are drawn, about, to learn how often keys are repeated.
+/// The approximate number of rows whose hashes are sampled to learn how often keys are repeated.
 const HASH_SAMPLE: usize = 2 << 10;
 
 /// How often keys are repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Repetition {
-    /// Rows of a key, on average, by those keys whose hashes fall into a small part of all hashes. Rows that
-    /// cannot match count for nothing; without any others it is 0.
+    /// Average rows per key, over the keys whose hashes fall into a small share of all hashes. Rows that
+    /// cannot match do not count; without any others it is 0.
     pub per_key: f64,
-    /// The share of the rows that the most frequent key has, of one row drawn from every chunk.
+    /// The share of rows that the most frequent key has, estimated from one random row of each chunk.
     pub most: f64,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn repetition(input: &BuildInput<'_>) -> Result<Repetition> {
         let (mut drawn, mut picked) = (Vec::new(), Vec::new());
         let rows = input.rows.segment_rows(segment);
         KeyHashes::new(input).for_each(input, segment, 0..rows, |first, hashes, nulls| {
-            // By chance, so that keys that come in turns do not all meet themselves.
+            // At random, so that keys that recur periodically do not all hit themselves.
             let chance = hash_u64(((segment as u64) << 32) + first as u64);
             picked.push(hashes[(chance % hashes.len() as u64) as usize]);
             let mut nulls = nulls.iter().peekable();
@@ -42,7 +42,7 @@ pub(super) fn repetition(input: &BuildInput<'_>) -> Result<Repetition> {
         });
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         all.0 += drawn.len();
-        // Of a key that most rows have, one a segment is kept.
+        // For a key that most rows have, one hash per segment is kept.
         drawn.sort_unstable();
         drawn.dedup();
         all.1.append(&mut drawn);

@@ -1,5 +1,5 @@
-//! Every table against a map from keys to rows: build sides of several segments from two workers, keys of all
-//! kinds, probes in chunks of every encoding.
+//! Every table compared with a map from keys to rows: build sides of several segments from two workers, keys
+//! of all kinds, probes in chunks of every encoding.
 
 use super::*;
 use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, key_bounds};
@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 type Key = Vec<Value>;
 
-/// A probe side of so many rows, each of which has a match or a few.
+/// A probe side of this many rows, all with a match, most with one.
 fn expected_rows(rows: f64) -> Expected {
     Expected { rows, matching: 1.0, per_key: 1.0, ..Expected::default() }
 }
 
-/// A build side and what is probed.
+/// A build side and the keys to probe.
 struct Case {
     name: &'static str,
     types: Vec<DataType>,
@@ -36,7 +36,7 @@ fn one(keys: impl Iterator<Item = i64>) -> Vec<Key> {
     keys.map(|key| vec![int(key)]).collect()
 }
 
-/// The same values in an order by chance.
+/// The same values in random order.
 fn shuffled(mut keys: Vec<Key>, chance: &mut Chance) -> Vec<Key> {
     (1..keys.len()).rev().for_each(|i| keys.swap(i, chance.below(i as u64 + 1) as usize));
     keys
@@ -67,7 +67,7 @@ fn cases() -> Vec<Case> {
     cases.push(case("repeated, some NULL", &[long], repeated.clone(), probe.clone()));
     let null_safe = vec![true];
     cases.push(Case { null_equals_null: null_safe, ..case("NULL is NULL", &[long], repeated, probe) });
-    // Most near each other, some far away, some of these repeated.
+    // Most keys near each other, some far away, some of the latter repeated.
     let far = [i64::MIN, i64::MAX, 1 << 50, 1 << 50, -(1 << 60)];
     let outliers = shuffled(one((0..5000).map(|i| i * 3).chain(far).chain((0..40).map(|i| i << 40))), chance);
     cases.push(case(
@@ -103,7 +103,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The build side in two workers' rows, the number of each row behind its keys.
+/// The build side in two workers' rows, with the number of each row after its keys.
 fn build_rows(case: &Case, chance: &mut Chance) -> Materialized {
     let metas: Vec<ColumnMeta> =
         case.types.iter().chain([&DataType::Int64]).map(|&ty| column_of(ty)).collect();
@@ -162,7 +162,7 @@ fn check(
     reason
 }
 
-/// Looks up all probe keys and compares what is found with what there is.
+/// Looks up all probe keys and compares the results with the expected ones.
 fn probe(
     case: &Case,
     rows: &Materialized,
@@ -222,9 +222,9 @@ fn probe(
     }
 }
 
-/// Two readings of the build side, in two orders, by chunks of which two workers have some each, where so
-/// many rows are expected. What is found is compared; the rows that overflow, and whether columns share
-/// words. `None`: this table cannot be.
+/// Reads the build side twice, in two orders, by chunks divided between two workers, when `expected` rows are
+/// expected. Compares the results; returns the number of rows that overflow, and whether columns share words.
+/// `None`: this table is impossible.
 fn check_twice(
     kind: TableKind,
     case: &Case,
@@ -235,7 +235,7 @@ fn check_twice(
     let (keys, nulls) = (case.types.len(), &case.null_equals_null);
     let numbered: Vec<Key> =
         case.build.iter().enumerate().map(|(i, key)| [key.clone(), vec![int(i as i64)]].concat()).collect();
-    // Numbers behind the keys; strings are not put anywhere.
+    // Numbers after the keys; strings cannot be placed.
     let types = case.types.iter().chain([&DataType::Int64]);
     let meta = |(i, &ty): (usize, &DataType)| {
         let values =
@@ -351,7 +351,7 @@ fn other_rows_in_the_second_reading_are_an_error() {
     }
 }
 
-/// There is a bit for the place of each build key and for no other one.
+/// Each build key's place has a bit, and no other place has one.
 fn check_bits(case: &Case, bits: &Bits, packing: &Packing) {
     let as_key = |value: &Value| if let Value::Integer(v) = value { Some(*v as i64) } else { None };
     let keys = case.build.iter().filter_map(|row| row.iter().map(as_key).collect::<Option<Vec<i64>>>());
@@ -387,7 +387,7 @@ fn tables_by_two_readings_find_the_rows_of_every_key() {
         made +=
             usize::from(check_twice(TableKind::Cat, &case, case.build.len(), false, &mut chance).is_some());
         for _ in 0..3 {
-            // The estimate is wrong, or not.
+            // The estimate may be wrong.
             let expected = case.build.len() * [1, 3, 6][chance.below(3) as usize] / 3;
             with_words[0] +=
                 usize::from(check_twice(TableKind::Cht, &case, expected, false, &mut chance).unwrap().1);
@@ -414,7 +414,7 @@ fn every_table_finds_the_rows_of_every_key() {
         let is_small = case.build.len() <= 30_000;
         for (kind, _) in TableKind::NAMES {
             for hash_collisions in [false, true] {
-                // One chain of all rows takes too long.
+                // A single chain of all rows takes too long.
                 if hash_collisions && case.build.len() > 3000 {
                     continue;
                 }
@@ -483,7 +483,7 @@ fn the_table_is_one_that_there_is_memory_for() {
         (far, 1, usize::MAX, 1e3, "chained"),
         (far, 1, 300_000, 1e5, "concise hash table"),
         (far, 9, 300_000, 1e5, "unchained"),
-        // A directory takes 16 bytes a row, and moving the rows 12 more, keys among them 16.
+        // A directory takes 16 bytes per row, and moving the rows another 12, or 16 with their keys.
         (60, 1, usize::MAX, 1e5, "concise array table"),
         (60, 1, 125_000, 1e5, "ranked array"),
         (60, 1, 109_000, 1e5, "concise hash table"),
@@ -513,7 +513,7 @@ fn the_table_is_one_that_there_is_memory_for() {
     }
 }
 
-/// Whoever had the rows: ids of one worker's rows end far before those of the next one begin.
+/// Whichever worker had the rows: ids of one worker's rows end far before those of the next begin.
 #[test]
 fn what_fits_can_be_built() {
     let mut chance = Chance(12);
@@ -551,7 +551,7 @@ fn what_fits_can_be_built() {
     }
 }
 
-/// A table that answers all with overflow is right too, so this says what the numbers are for.
+/// A table that answers everything from overflow would be correct too, so this test checks the numbers.
 #[test]
 fn hardly_a_row_of_distinct_keys_overflows() {
     let mut chance = Chance(31);
@@ -567,14 +567,14 @@ fn hardly_a_row_of_distinct_keys_overflows() {
     let input =
         BuildInput { rows: &rows, null_equals_null: &[false], hash_collisions: false, tasks: &TwoThreads };
     let (table, arranged) = cht::Cht::build(&input).unwrap();
-    // The paper's estimate is 0.7 to 0.8 % of the rows; two bytes a row.
+    // The paper's estimate is 0.7 to 0.8 % of the rows, and two bytes per row.
     assert!((1000..2000).contains(&arranged.overflow), "{}", arranged.overflow);
     assert!((400_000..480_000).contains(&table.bytes()), "{}", table.bytes());
     let mut order = arranged.order.clone();
     order.sort_unstable();
     assert!(order.into_iter().eq(rows.ids()), "every row has one place");
 
-    // As many by two readings, but for the order in which rows stand in their partition.
+    // Two readings give as many, except for the order of rows within their partition.
     let (overflow, _) = check_twice(TableKind::Cht, &case, 200_000, false, &mut chance).unwrap();
     assert!((1000..2000).contains(&overflow), "{overflow}");
 }
@@ -604,7 +604,7 @@ fn an_unchained_table_turns_away_most_keys_that_are_not_there() {
     chunk.push_column(Vector::from_slice(&probes), group);
     probe_keys.begin(&chunk, &[0], &nulls);
     table.first(&mut probe_keys, &mut pairs, &mut cursor);
-    // Two bits of 32 for each of about one row a slot.
+    // Two bits of 32 for each of about one row per slot.
     assert!(pairs.len() * 25 < CHUNK_ROWS, "{} candidates", pairs.len());
 }
 
@@ -613,7 +613,7 @@ fn a_part_of_the_hashes_tells_how_often_keys_are_repeated() {
     let mut chance = Chance(12);
     for (rows, repeated) in [(0, 1), (1, 1), (100, 4), (30_000, 1), (150_000, 1), (150_000, 3), (150_000, 50)]
     {
-        // In order, and by chance; some NULL.
+        // In order and in random order, with some NULLs.
         for shuffle in [false, true] {
             let mut build = one((0..rows).map(|i| i / repeated * 1_000_003));
             build.extend((0..rows / 10).map(|_| vec![Value::Null]));
@@ -642,7 +642,7 @@ fn a_row_of_every_chunk_tells_how_frequent_the_most_frequent_key_is() {
     let mut chance = Chance(31);
     let rows = 300 * CHUNK_ROWS as i64;
     let has_one = |share: i64| one((0..rows).map(|i| if i % 10 < share { -7 } else { i / 4 }));
-    // In turns with as many rows as a chunk has: no key is frequent.
+    // Keys recur after as many rows as a chunk has: none is frequent.
     let in_turns = one((0..rows).map(|i| i % CHUNK_ROWS as i64));
     for (build, expected) in [(has_one(0), 0.0), (has_one(3), 0.3), (has_one(10), 1.0), (in_turns, 0.0)] {
         let (types, nulls) = (vec![DataType::Int64], [false]);

@@ -1,17 +1,16 @@
-//! The unchained table: rows of one hash range stand side by side (Birler, Schmidt, Fent and Neumann,
-//! *Simple, Efficient, and Robust Hash Tables for Join Processing*, DaMoN 2024).
+//! The unchained table: rows of one hash range are adjacent (Birler, Schmidt, Fent and Neumann, *Simple,
+//! Efficient, and Robust Hash Tables for Join Processing*, DaMoN 2024).
 //!
-//! A directory has a word for each slot, at least as many as rows: where the slot's rows start, and a Bloom
-//! filter of 32 bits, two of them for each row. The rows have been moved to the order of their slots, so a
-//! slot's rows end where the next one's start. A probe reads one word, and most rows without match are turned
-//! away by it; all candidates are then neighbours, and no candidate waits for the one before it, as in a
-//! chain.
+//! A directory has a word per slot, and at least as many slots as rows. A word holds where the slot's rows
+//! start, and a Bloom filter of 32 bits, two for each row. The rows have been moved to the order of their
+//! slots, so a slot's rows end where the next slot's start. A probe reads one word, which rules out most rows
+//! without a match; candidates are adjacent, so that, unlike in a chain, none waits for the one before it.
 //!
-//! Build: rows by partition of their slots, and with each the bits of its filter, so that nothing is hashed
-//! again; counts, starts, the order of the rows. Then the rows move.
+//! Build: rows by partition of their slots, each with its filter bits, so that nothing is hashed again;
+//! counts, starts, the order of the rows. Then the rows move.
 //!
-//! Other than in the paper, the rows are columns, a start is a row id of 32 bits, and the filter's bits come
-//! from the hash itself instead of a table of patterns, of which 16 bits have room for four each.
+//! Unlike in the paper, rows are columns, a start is a row id of 32 bits, and the filter's bits come from the
+//! hash itself instead of a table of patterns, where 16 bits have room for four each.
 
 use super::partitions::{Partitions, cut, shift_for};
 use super::{Arranged, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
@@ -22,31 +21,31 @@ use crate::exec::prefetch::BLOCK;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
 
-/// Bits of a hash that choose those of the filter: two numbers below 32.
+/// Bits of a hash that choose the filter's bits: two numbers below 32.
 const TAG_BITS: u32 = 10;
 
 /// Where the rows of each slot start.
 pub(super) struct Unchained {
-    /// High half: the first row; low half: the filter. The last word has no rows: it is where those of the
-    /// last slot end.
+    /// High half: the first row; low half: the filter. The last word has no rows: it marks the end of the
+    /// last slot's.
     words: Vec<u64>,
 }
 
-/// The filter's bits of a hash.
+/// The filter bits of a hash.
 #[inline(always)]
 fn tag_of(hash: u64) -> u32 {
     1 << (hash & 31) | 1 << (hash >> 5 & 31)
 }
 
 impl Unchained {
-    /// The table, and the order that the rows are to be brought to.
+    /// The table, and the order that the rows must be moved to.
     ///
     /// # Errors
     /// Those of the tasks.
     pub(super) fn build(input: &BuildInput<'_>) -> Result<(Unchained, Arranged)> {
         let (rows, tasks) = (input.rows, input.tasks);
         let slots = (rows.rows() as u64).max(1);
-        // A place is a slot and the bits of the hash that choose those of the filter.
+        // A place is a slot and the bits of the hash that choose its filter bits.
         let within = (1u64 << TAG_BITS) - 1;
         let of = |segment: usize, give: &mut dyn FnMut(usize, &[u64])| {
             let mut keys = KeyHashes::new(input);
@@ -75,8 +74,8 @@ impl Unchained {
             let entries = std::mem::take(entries);
             let first_row = partitions.start(partition);
             let slot_and_tag = |place: usize| (place >> TAG_BITS, tag_of(place as u64));
-            // Counts in the high halves, which then become the ends of the slots before, and by writing the
-            // starts.
+            // The high halves first hold counts, which become starts, which become ends as the order is
+            // written.
             for (place, _) in entries.rows() {
                 let (slot, tag) = slot_and_tag(place);
                 words[slot] = (words[slot] | u64::from(tag)) + (1 << 32);
@@ -92,7 +91,7 @@ impl Unchained {
                 order[(*word >> 32) as usize - first_row] = id;
                 *word += 1 << 32;
             }
-            // Each is at its end now, which is where the next one starts.
+            // Each slot is at its end now, which is where the next one starts.
             let mut start = first_row as u64;
             for word in words.iter_mut() {
                 let end = *word >> 32;
@@ -112,7 +111,7 @@ impl Unchained {
     }
 }
 
-/// The slots of hashes. There are no more than rows, and these have numbers of 32 bits.
+/// The slots of hashes. There are no more slots than rows, whose numbers have 32 bits.
 struct SlotsOf<'a> {
     slots: u64,
     hashes: &'a [u64],
@@ -128,9 +127,9 @@ impl Kernel for SlotsOf<'_> {
     }
 }
 
-/// The first row of each hash's slot if the filter has the hash, else [`NO_ROW`]; and where the slot's rows
-/// end.
-// PERF: a loop without a branch, for vector code.
+/// The first row of each hash's slot if the filter has the hash, otherwise [`NO_ROW`]; and where the slot's
+/// rows end.
+// PERF: a branch-free loop, for vector code.
 struct LookUp<'a> {
     /// The word of each hash's slot, and the one after it.
     words: &'a [u64],

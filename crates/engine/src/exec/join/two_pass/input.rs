@@ -1,4 +1,4 @@
-//! Which build sides can be read twice, what that takes, and by what their keys are counted.
+//! Which build sides can be read twice, what that costs, and by what their keys are counted.
 
 use super::{By, MOST_ROWS};
 use crate::context::QueryContext;
@@ -15,8 +15,7 @@ use entasis_vector::{DataType, PhysicalType};
 
 /// Bytes of a place of a CAT: a bit, and one of its word's rank.
 const PLACE_BYTES: f64 = 0.25;
-/// Bytes of a row's number until its part is finalized; more than the row's buckets of a CHT, which take its
-/// place.
+/// Bytes of a row's number until its part is finalized; more than the row's CHT buckets, which replace it.
 const NUMBER_BYTES: f64 = 4.0;
 
 /// A build side, as the plan knows it.
@@ -25,18 +24,18 @@ pub(crate) struct Input<'a> {
     pub node: &'a Node,
     /// Its keys over these rows.
     pub keys: &'a [Expr],
-    /// Rows that are expected.
+    /// The expected number of rows.
     pub rows: f64,
     /// Join filters are tested on the input.
     pub is_filtered: bool,
-    /// Its columns as they come, keys first.
+    /// The columns as they come, keys first.
     pub columns: &'a Computed,
-    /// The same as they are kept.
+    /// The columns as they are kept.
     pub kept: &'a [ColumnMeta],
 }
 
 impl By {
-    /// What the keys are counted by; `None` if the join needs a table that cannot be made by counting, or
+    /// What the keys are counted by; `None` if the join needs a table that cannot be built by counting, or
     /// rows whose keys equal nothing.
     pub(super) fn of(input: &Input<'_>, spec: &BuildSpec) -> Option<By> {
         let keys = spec.null_equals_null.len();
@@ -47,7 +46,7 @@ impl By {
             return None;
         }
         let places = countable_places(spec.table, spec.asked, input.rows);
-        // Keys of both sides are compared as they are kept.
+        // Keys of both sides are compared in their kept types.
         let are_integers = input.kept[..keys].iter().all(|meta| is_integer(meta.physical));
         let packing = known_bounds(metas).filter(|_| are_integers).and_then(|bounds| Packing::of(&bounds));
         if let (Some(packing), false) = (packing, spec.null_equals_null.contains(&true))
@@ -65,7 +64,7 @@ impl By {
         is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
     }
 
-    /// False if there are too many numbers.
+    /// False if there are too many places or buckets.
     pub(super) fn is_possible(&self) -> bool {
         match self {
             By::Bits(_) => true,
@@ -82,12 +81,12 @@ impl By {
     }
 }
 
-/// True if columns of rows that are put in place may share words.
+/// True if columns of placed rows may share words.
 pub(super) fn shares_words(settings: &Settings) -> bool {
     settings.temp_compression != TempCompression::Off
 }
 
-/// Bounds of signed integer keys of up to 64 bits, if the plan knows them.
+/// The bounds of signed integer keys of up to 64 bits, if the plan knows them.
 fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
     let bounds = keys.iter().map(|meta| {
         let is_integer =
@@ -99,7 +98,7 @@ fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
     bounds.collect()
 }
 
-/// True if the rows of `node`, and their `keys`, are the same each time, and `node` contains no sink.
+/// True if the rows of `node` and their `keys` are the same in each reading, and `node` contains no sink.
 pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
     !keys.iter().any(Expr::is_volatile)
         && match node {
@@ -116,7 +115,7 @@ pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
         }
 }
 
-/// True if none of them calls a function or reads texts other than passing them on.
+/// True if none of them calls a function or does more with text than pass it on.
 fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     exprs.into_iter().filter(|expr| !matches!(expr, Expr::Column { .. })).all(|expr| {
         let mut is_cheap = true;
@@ -127,7 +126,7 @@ fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     })
 }
 
-/// What reading such an input takes, with the expected rows and rows for each key.
+/// The cost of reading such an input, given the expected rows and rows per key.
 pub(super) fn reading(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> Reading {
     let found = finding(node);
     Reading { rows, per_key, looked_at: found.looked_at, is_cheap: found.is_cheap && are_cheap(keys) }
@@ -145,9 +144,10 @@ pub(super) fn is_possible<'m>(
         && kept.into_iter().all(|meta| meta.physical != PhysicalType::Str)
 }
 
-/// Bytes of the table and of kept keys for each row of `node`, if it is expected to be read twice. `rows` and
-/// `key_bytes` are the number of rows and the bytes of a row's keys that are not columns in `kept`. Other
-/// conditions of two passes are not tested: rows with a NULL key that come out, or filters on this side.
+/// Bytes of the table and of kept keys per row of `node`, if it is expected to be read twice. `rows` and
+/// `key_bytes` are the number of rows and the bytes of a row's keys that are not columns in `kept`. Not
+/// tested are the other conditions of two passes: rows with a NULL key that come out, or filters on this
+/// side.
 pub(crate) fn counted_bytes(
     node: &Node,
     keys: &[(&Expr, ColumnEstimate)],
@@ -179,7 +179,7 @@ pub(crate) fn counted_bytes(
     is_cht.then_some(NUMBER_BYTES + key_bytes)
 }
 
-/// The effort of finding the rows of an input.
+/// What it costs to find the rows of an input.
 struct Finding {
     looked_at: f64,
     is_cheap: bool,

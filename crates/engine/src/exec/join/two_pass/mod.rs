@@ -1,27 +1,27 @@
-//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, whose
-//! rows are then written to their final places in the table.
+//! Build sides that are read twice: once for the keys, which are counted, and once for all columns; the
+//! second reading writes rows to their final places in the table.
 //!
-//! Rows that are kept as they come and then moved exist twice for a while, and are written three times. If
-//! the input of a join is the scan of a table, perhaps with a few stateless operators, it can be read again
-//! instead, as the rows of a snapshot do not change. So (Barber et al., section 2.3):
+//! Rows that are kept first and moved later exist twice for a while, and are written three times. If a join's
+//! input is the scan of a table, perhaps with a few stateless operators, it can be read again instead, since
+//! a snapshot does not change. So (Barber et al., section 2.3):
 //!
 //! ```text
-//! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → room for so many rows, in parts
+//! first reading, keys only:  rows → [KeysSink] → finish: the counts → room for the rows, in parts
 //! second reading:            rows → [BuildSink] → the part of each row, then its place in it → table
 //! ```
 //!
-//! What is counted, and how rows find their places: [`table::precounted`](super::table).
+//! For what is counted, and how rows find their places, see [`table::precounted`](super::table).
 //!
 //! The first reading may find that such a table is impossible: a key is outside the bounds that the plan
-//! expected, or there is no memory. Then the second one keeps rows as in a single reading. If a join needs no
-//! rows ([`LookupKind`](super::table::LookupKind)), the second reading ends at the first chunk.
+//! expected, or memory is short. Then the second reading keeps rows as a single reading does. If a join needs
+//! no rows ([`LookupKind`](super::table::LookupKind)), the second reading ends at the first chunk.
 //!
-//! Invariants: both readings give the same rows, in any order. So an input with join filters is not read
-//! twice, since an adaptive filter may stop testing at any time, nor one with a volatile function. Each place
-//! is given out once.
+//! Invariants: both readings yield the same rows, in any order. So an input is not read twice if it has join
+//! filters, since an adaptive filter may stop testing at any time, or a volatile function. Each place is
+//! assigned once.
 //!
 //! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL
-//! in a key, if the join needs these.
+//! in a key, if the join needs them.
 
 mod input;
 #[cfg(test)]
@@ -65,7 +65,7 @@ pub(crate) struct TwoPass {
     /// The expected number of rows.
     expected: f64,
     kept: Vec<ColumnMeta>,
-    /// For each column whether rows keep it, because it is read or compared.
+    /// For each column, whether rows keep it, because it is read or compared.
     stays: Vec<bool>,
     spec: BuildSpec,
     filter: Option<Arc<FilterSlot>>,
@@ -85,7 +85,7 @@ enum By {
 /// The progress of the build side.
 enum State {
     Counting {
-        /// What each finished worker has counted; `None` once one has given up, or had no memory.
+        /// What each finished worker has counted; `None` once one has given up or found no memory.
         counted: Option<Vec<(Counting, Reservation)>>,
         /// When the first worker began.
         start: Option<Instant>,
@@ -101,7 +101,7 @@ enum Counting {
 }
 
 impl Counting {
-    /// Adds the keys of a chunk. False if counting should end because it does not help.
+    /// Adds the keys of a chunk. False if counting should end because it is of no use.
     fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         match self {
             Counting::Bits(count) => count.add(keys),
@@ -129,12 +129,12 @@ struct Second {
 }
 
 enum Found {
-    /// No row is asked for.
+    /// The join needs no row.
     Bits(CountedBits),
     Rows(PrecountedRows),
 }
 
-/// Notes why an input is read once that could be read twice.
+/// Records why an input that could be read twice is read once.
 fn note(once: Once, recorder: &Recorder) {
     if once.is_noted() {
         recorder.note(once.to_string());
@@ -143,7 +143,7 @@ fn note(once: Once, recorder: &Recorder) {
 
 impl TwoPass {
     /// For a build side that can be read twice and is expected to gain by it; otherwise `None`. If it could
-    /// be read twice, the profile says why it is not.
+    /// be read twice, the profile tells why it is not.
     pub(crate) fn of(
         input: &Input<'_>,
         spec: &BuildSpec,
@@ -237,13 +237,13 @@ impl TwoPass {
         Ok(())
     }
 
-    /// Bytes of so many rows, and of their match marks.
+    /// Bytes of this many rows, and of their match marks.
     fn bytes_of(&self, rows: usize) -> usize {
         let marks = if self.spec.marks { rows.div_ceil(64) * 8 } else { 0 };
         Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.spec.context.settings)) + marks
     }
 
-    /// Reserves `bytes` in addition to what `memory` has, if that leaves enough to others.
+    /// Reserves `bytes` in addition to those of `memory`, if that leaves enough to others.
     fn reserve(&self, memory: &mut Reservation, bytes: usize) -> bool {
         let others = memory.free() / LEFT_PART;
         bytes <= memory.free() - others && memory.resize(memory.bytes() + bytes).is_ok()
@@ -252,7 +252,7 @@ impl TwoPass {
     /// The result of counting by bits; `None` if there is no memory for it, or if keys are repeated and their
     /// number is needed.
     fn with_bits(&self, count: BitCount, mut memory: Reservation) -> Result<Option<(Found, Reservation)>> {
-        // If bounds are narrower than the plan knew, the bits exist twice for a moment.
+        // If bounds are narrower than the plan knew, the bits exist twice for a short time.
         if memory.resize(2 * memory.bytes()).is_err() {
             return Ok(None);
         }
@@ -263,7 +263,7 @@ impl TwoPass {
         Ok(is_possible.then_some((Found::Bits(counted), memory)))
     }
 
-    /// True if the join of so many rows should be partitioned in memory instead.
+    /// True if a join of this many rows should be partitioned in memory instead.
     fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
         let is_forced = self.spec.context.settings.join_build == Readings::Twice;
         !is_forced
@@ -273,8 +273,8 @@ impl TwoPass {
                 .is_some_and(|partitioning| partitioning.may_pay(rows, memory.free()))
     }
 
-    /// The result of counting by ranges; `None` if there is no memory for it, keys are repeated, far more
-    /// rows came than were expected, or partitions in memory are better.
+    /// The result of counting by ranges; `None` if memory is short, keys are repeated, far more rows arrived
+    /// than expected, or partitions in memory are better.
     fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
         let per_key = count.rows_per_key();
         let parts = count.finish();
@@ -402,7 +402,7 @@ impl TwoPass {
     }
 }
 
-/// What both readings have made.
+/// The result of both readings.
 struct Made {
     rows: Materialized,
     table: Box<dyn JoinTable>,

@@ -1,4 +1,5 @@
-//! Joins whose build side is read twice, against the same ones read once; and that it happens.
+//! Joins whose build side is read twice, compared with the same joins read once; and that they are read
+//! twice.
 
 use super::*;
 use crate::context::QueryContext;
@@ -59,7 +60,7 @@ fn two_pass(join_table: TableKind) -> Settings {
 fn both_readings_happen_and_change_no_result() {
     let probe: Vec<Vec<Value>> =
         (0..9000).map(|i| vec![if i % 50 == 3 { Value::Null } else { int(i * 7 % 5000) }, int(i)]).collect();
-    // The keys have holes, the numbers are NULL here and there.
+    // The keys have gaps; some of the numbers are NULL.
     let number = |i: i128| if i % 11 == 0 { Value::Null } else { int(i << 40) };
     let near: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i * 2671 % 4000 + i / 4001), number(i)]).collect();
     let narrow: Vec<Vec<Value>> =
@@ -99,7 +100,7 @@ fn both_readings_happen_and_change_no_result() {
                 assert!(rows == expected, "{kind:?}, {table}, {temp_compression}: {profile}");
                 let may_share = temp_compression == Tuples::Auto;
                 let has_words = profile.contains("in words of");
-                // The other side may be kept.
+                // The other side may be the build side.
                 let keeps_right =
                     profile.contains("the right input is kept") || !profile.contains("input is kept");
                 let is_as_noted = profile.contains("read twice") == noted;
@@ -114,7 +115,8 @@ fn both_readings_happen_and_change_no_result() {
     }
 }
 
-/// Keys far from each other have no places, but buckets; columns share words where that makes rows smaller.
+/// Keys far from each other have buckets rather than places; columns share words where that makes rows
+/// smaller.
 #[test]
 fn keys_that_are_far_from_each_other_are_read_twice_and_no_filter_is_lost() {
     let rows = |count: i128, step: i128| {
@@ -144,8 +146,7 @@ fn keys_that_are_far_from_each_other_are_read_twice_and_no_filter_is_lost() {
     }
 }
 
-/// Parts that have rows of several batches of each worker; a few keys that are repeated, of which no sample
-/// tells.
+/// Each worker puts several batches of rows into parts; a few keys are repeated, which no sample shows.
 #[test]
 fn many_rows_go_to_their_parts() {
     let rows = 100_000;

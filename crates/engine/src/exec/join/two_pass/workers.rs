@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) struct KeysSink {
     /// The keys.
     pub keys: Computed,
-    /// Where they are counted.
+    /// Where the counters go.
     pub two_pass: Arc<TwoPass>,
 }
 
@@ -43,7 +43,7 @@ struct KeysWorker {
     columns: ComputedWorker,
     keys: ProbeKeys,
     null_equals_null: Vec<bool>,
-    /// Absent if counting does not help.
+    /// Absent if counting is of no use.
     counting: Option<(Counting, Reservation)>,
     two_pass: Arc<TwoPass>,
 }
@@ -74,16 +74,16 @@ pub(super) struct PlacingWorker {
     columns: ComputedWorker,
     keys: ProbeKeys,
     null_equals_null: Vec<bool>,
-    /// Of the columns as they come, those that stay; see [`TwoPass::stays`].
+    /// Of the columns as they come, those that are kept; see [`TwoPass::stays`].
     stays: Vec<usize>,
-    /// Where these stand in a chunk.
+    /// Their positions in a chunk.
     positions: Vec<usize>,
     batch: Batch,
     second: Arc<Second>,
 }
 
 impl PlacingWorker {
-    /// A worker that has put no rows. `columns` are the input's.
+    /// A worker that has not placed any rows. `columns` are the input's.
     pub(super) fn new(two_pass: &TwoPass, second: &Arc<Second>, columns: &Computed) -> PlacingWorker {
         let nulls = &two_pass.spec.null_equals_null;
         let stays: Vec<usize> = (0..two_pass.stays.len()).filter(|&column| two_pass.stays[column]).collect();

@@ -4,8 +4,8 @@
 
 use super::*;
 
-/// Numbers the rows of partitions of so many rows, with so much memory. Returns how many rows got a number of
-/// their own partition, and the most memory that was reserved.
+/// Numbers the rows of partitions of `partition_rows` rows with this much memory. Returns how many rows got a
+/// number of their own partition, and the most memory that was reserved.
 fn count_with(memory: usize, rows: usize, partition_rows: usize) -> Result<(usize, usize)> {
     let mut columns = Columns::default();
     let ids: Vec<_> = (0..2).map(|_| columns.add("c", DataType::Int64, true)).collect();

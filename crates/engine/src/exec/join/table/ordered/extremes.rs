@@ -1,28 +1,28 @@
-//! A tree of extremes: the next place of a stretch whose value is within a bound, without a look at those
-//! between.
+//! A tree of extremes: finds the next place in a stretch whose value is within a bound, without visiting
+//! those between.
 //!
-//! Values stand in the order of something else. Of 16 neighbours the greatest (or the least) is a value of
-//! the level above, and so on up to a level of at most 16. From a place, a search goes on to the end of its
-//! 16, then among their parents, and down again where an extreme is within the bound. So each place takes a
-//! time by the logarithm of the values, and those that match side by side take none but their own.
+//! Values are in the order of another expression. The greatest (or least) of 16 neighbours is a value of the
+//! next level, and so on up to a level of at most 16. From a place, a search continues to the end of its 16,
+//! then among their parents, and descends where an extreme is within the bound. So each match takes time
+//! logarithmic in the number of values, and adjacent matches take constant time.
 //!
-//! This is a priority search tree (McCreight, SIAM Journal on Computing 14(2), 1985) of arrays.
+//! This is a priority search tree (McCreight, SIAM Journal on Computing 14(2), 1985) in arrays.
 
 use std::cmp::Ordering;
 
-/// Values of a level that have one parent.
+/// Values of a level that share a parent.
 const FANOUT: usize = 16;
 
 /// See the module.
 pub(super) struct ExtremeTree<T> {
-    /// The values; above them their extremes, the extremes of those, …
+    /// The values, then their extremes, then the extremes of those, and so on.
     levels: Vec<Vec<T>>,
-    /// The extreme is the greatest.
+    /// Whether extremes are the greatest values, rather than the least.
     greatest: bool,
 }
 
 impl<T: Ord + Copy> ExtremeTree<T> {
-    /// Of these values, for bounds below them or else above.
+    /// A tree of these values; `greatest`: for bounds below the values.
     pub(super) fn new(values: Vec<T>, greatest: bool) -> ExtremeTree<T> {
         let mut levels = vec![values];
         while let Some(last) = levels.last().filter(|last| last.len() > FANOUT) {
@@ -35,8 +35,8 @@ impl<T: Ord + Copy> ExtremeTree<T> {
         ExtremeTree { levels, greatest }
     }
 
-    /// The first place from `from` on, before `end`, whose value is beyond `bound`, or is it if that is
-    /// enough (`or_equal`); `end` if there is none.
+    /// The first place from `from`, before `end`, whose value is beyond `bound`, or with `or_equal` also
+    /// equal to it; `end` if there is none.
     pub(super) fn next(&self, from: usize, end: usize, bound: &T, or_equal: bool) -> usize {
         let wanted = if self.greatest { Ordering::Greater } else { Ordering::Less };
         let holds = |value: &T| {
@@ -58,7 +58,7 @@ impl<T: Ord + Copy> ExtremeTree<T> {
         end
     }
 
-    /// The first place below this value, which is within the bound, where one is.
+    /// The first place below this value, which is within the bound, whose value is within it too.
     fn down(&self, mut level: usize, mut at: usize, holds: impl Fn(&T) -> bool) -> usize {
         while level > 0 {
             (level, at) = (level - 1, at * FANOUT);

@@ -1,7 +1,7 @@
-//! Rows with equal keys, side by side in an order: which places they have.
+//! Groups of rows with equal keys, which are adjacent in an order, and their places.
 //!
-//! The keys of each group are a row of their own, with the table that a join of these rows would get,
-//! whichever it is. So a probe row finds its group as it would find its partner.
+//! The keys of each group are kept as a row, in whichever table a join of these rows would get. So a probe
+//! row finds its group as it would find a match.
 
 use super::super::{BuildStats, Cursor, JoinTable, LookupKind, Pairs, ProbeKeys, TableRequest, choose};
 use super::Ingredients;
@@ -14,15 +14,15 @@ use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Vector};
 /// See the module.
 pub(super) struct KeyGroups {
     null_equals_null: Vec<bool>,
-    /// The keys, and the number of the group.
+    /// The keys, and the number of each group.
     keys: Materialized,
     table: Box<dyn JoinTable>,
-    /// By row of `keys`: where the group begins, and where it ends.
+    /// For each row of `keys`, where its group begins and ends.
     stretches: Vec<(u32, u32)>,
     _memory: Reservation,
 }
 
-/// A probe among groups.
+/// The state of a probe among groups.
 #[derive(Debug, Default)]
 pub(super) struct GroupCursor {
     candidates: Pairs,
@@ -31,7 +31,7 @@ pub(super) struct GroupCursor {
 }
 
 impl KeyGroups {
-    /// Those of the rows `order`, which are in the order of their keys, the first columns of `rows`.
+    /// The groups of the rows `order`, which are in the order of their keys, the first columns of `rows`.
     ///
     /// # Errors
     /// Those of the tasks; resource.
@@ -105,7 +105,7 @@ impl KeyGroups {
         })
     }
 
-    /// Writes where each probe row's group begins and ends; none has no places.
+    /// Writes where each probe row's group begins and ends; a row without a group gets an empty range.
     pub(super) fn find(
         &self,
         keys: &mut ProbeKeys,
@@ -134,7 +134,7 @@ impl KeyGroups {
         }
     }
 
-    /// How many there are.
+    /// The number of groups.
     pub(super) fn count(&self) -> usize {
         self.keys.rows()
     }

@@ -1,32 +1,31 @@
-//! The table of joins by inequalities: rows in an order, of which those within bounds are candidates.
+//! The table of joins by inequalities: ordered rows, of which those within bounds are candidates.
 //!
 //! ```text
 //! build rows → order by (keys, first expression) → its values, [sorted]; those of a second expression, a tree of [extremes]
 //! probe row  → its group of equal keys [groups] → a stretch between the bounds of the first expression → of its rows,
 //!              those within the bound of the second
 //! ```
-//! 1. *Build.* Rows whose expressions are not NULL are put in order as a sort does it, by all workers. Where
-//!    there is memory to move them, a row's id becomes its place, so that the rows of a stretch lie side by
-//!    side.
-//! 2. *Probe.* For each row of a chunk, bounds are searched in the order. One bound leaves a beginning or an
-//!    end, two bounds of one expression a stretch between.
-//! 3. Without a second expression all rows of the stretch match, and pairs are slices of it. With one, the
-//!    matches among them are found one after the other, without a look at those between: an interval that
-//!    contains a value, or overlaps another one, takes the logarithm of the rows and its matches.
-//! 4. Pairs come in full steps, row by row of the probe chunk. If one match of a row is enough, each round
-//!    gives a few of each row, and rows that need no more are left out of the next one.
+//! 1. *Build.* All workers sort the rows whose expressions are not NULL. If there is memory to move them, a
+//!    row's id becomes its place, so that the rows of a stretch are adjacent.
+//! 2. *Probe.* For each row of a chunk, bounds are searched in the order. One bound leaves a prefix or a
+//!    suffix, two bounds of one expression a stretch between.
+//! 3. Without a second expression, all rows of the stretch match, and pairs are slices of it. With one, the
+//!    matches among them are found one at a time, without visiting those between: finding the intervals that
+//!    contain a value, or overlap another, takes time logarithmic in the rows for each match.
+//! 4. Pairs come in full steps, row by row of the probe chunk. If one match per row is enough, each round
+//!    yields a few for each row, and rows that need no more are left out of the next round.
 //!
 //! The problem is that of IEJoin (Khayyat et al., *Lightning Fast and Space Efficient Inequality Joins*, VLDB
-//! 2015), which sorts both sides by both attributes and marks in a bit array what has been seen. Here the
-//! second order is replaced by the tree: the other side is not sorted but streams by, chunk by chunk, so that
-//! all workers and all kinds of joins go on as with any other table, and a bound that excludes nearly all
-//! rows costs no walk over bits.
+//! 2015), which sorts both sides by both attributes and marks visited rows in a bit array. Here the tree
+//! replaces the second order: the other side is not sorted but streams by, chunk by chunk, so that all
+//! workers and all kinds of joins work as with any other table, and a bound that excludes nearly all rows
+//! does not walk over bits.
 //!
 //! Invariants: candidates are matches as far as keys and bounds go, and each comes once. Rows that can match
-//! nothing keep ids behind those in order.
+//! nothing have ids after those in order.
 //!
-//! Not here: more than two expressions, and two bounds of the second one; what is left of the conditions is
-//! tested on pairs.
+//! Not here: more than two expressions, and two bounds of the second one; the remaining conditions are tested
+//! on pairs.
 
 mod extremes;
 mod groups;
@@ -49,20 +48,20 @@ use sorted::{fences, first_after};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many times as many matches of a row are wanted in each round if the last ones were not enough.
+/// The factor by which the matches wanted per row grow in each round.
 const MORE: usize = 8;
 
-/// What such a table is built with.
+/// What such a table is built from.
 pub(crate) struct Ingredients<'a> {
     /// How rows are found.
     pub lookup: Lookup,
-    /// For each key, whether NULL equals NULL; expressions are the columns behind the keys.
+    /// For each key, whether NULL equals NULL; expressions are the columns after the keys.
     pub null_equals_null: &'a [bool],
-    /// What the join gives for a probe row.
+    /// What the join outputs for a probe row.
     pub probe: ProbeOutput,
     /// Every hash is the same.
     pub hash_collisions: bool,
-    /// What the memory of parts is reserved of.
+    /// The budget that memory of parts is reserved from.
     pub memory: &'a Arc<MemoryBudget>,
     /// Runs work on all workers.
     pub tasks: &'a dyn Tasks,
@@ -71,16 +70,16 @@ pub(crate) struct Ingredients<'a> {
 /// See the module.
 struct Ordered {
     lookup: Lookup,
-    /// By place: the id of its row; none if these are 0, 1, 2, …
+    /// For each place, the id of its row; empty if ids are 0, 1, 2, …
     ids: Vec<u32>,
-    /// Rows that can match: places.
+    /// The number of rows that can match, which have the places.
     places: usize,
-    /// The first expression, by place, and every so manieth of them.
+    /// The first expression, by place; and its fences, some of these values.
     first: Ordinals,
     fences: Ordinals,
     second: Option<Second>,
     groups: Option<KeyGroups>,
-    /// Matches of a row that are wanted in the first round.
+    /// Matches per row that are wanted in the first round.
     window: usize,
 }
 
@@ -91,18 +90,18 @@ enum Second {
     Text(ExtremeTree<StringView>),
 }
 
-/// How far the search of one chunk's rows is.
+/// The progress of the search for one chunk's rows.
 #[derive(Default)]
 pub(crate) struct OrderedSearch {
-    /// By probe row: the first place that is still to be looked at, and the end of its stretch.
+    /// For each probe row, the first place that has not been visited, and the end of its stretch.
     starts: Vec<u32>,
     ends: Vec<u32>,
-    /// Rows of this round, ascending, and where those begin and end that have given the last pairs.
+    /// Rows of this round, ascending, and the range of them that produced the last pairs.
     rows: Vec<u16>,
     served: Range<usize>,
-    /// Matches of a row that are wanted in this round.
+    /// Matches per row that are wanted in this round.
     window: usize,
-    /// By probe row: the bound that was searched last; that of the second expression.
+    /// For each probe row, the bound that was searched last, and that of the second expression.
     searched: Ordinals,
     bounds: Ordinals,
     groups: Option<Box<GroupCursor>>,
@@ -117,7 +116,7 @@ impl std::fmt::Debug for OrderedSearch {
     }
 }
 
-/// Bytes that building such a table of so many rows takes beside them.
+/// Bytes that building such a table takes, beside the rows.
 pub(crate) fn bytes_to_build(rows: usize, columns: &[ColumnMeta], keys: usize, lookup: &Lookup) -> usize {
     let widest = columns.iter().map(|meta| meta.physical.width()).max().unwrap_or(0);
     let ordinals =
@@ -131,7 +130,7 @@ fn order_keys(keys: usize) -> Vec<OrderKey> {
     (0..=keys).map(|column| OrderKey { column, descending: false, nulls_first: false }).collect()
 }
 
-/// The table over `rows`, whose memory `memory` is.
+/// The table over `rows`, whose reservation is `memory`.
 ///
 /// # Errors
 /// Those of the tasks; resource.
@@ -179,7 +178,7 @@ pub(crate) fn build(
     Ok(ChosenTable { rows, table: Box::new(table), reason })
 }
 
-/// What the table is, for the profile.
+/// Describes the table, for the profile.
 fn reason(lookup: &Lookup, rows: usize, groups: Option<usize>) -> String {
     let how = match (lookup.low, lookup.high, lookup.second) {
         _ if lookup.nearest => "the nearest within a bound",
@@ -191,7 +190,7 @@ fn reason(lookup: &Lookup, rows: usize, groups: Option<usize>) -> String {
     format!("in order: {rows} rows{groups}, found {how}")
 }
 
-/// Moves rows that can match to the front; how many they are.
+/// Moves rows that can match to the front; returns how many they are.
 fn matchable_first(rows: &Materialized, ids: &mut Vec<u32>, with: &Ingredients<'_>) -> Result<usize> {
     let keys = with.null_equals_null.len();
     let counts = |column: &usize| with.null_equals_null.get(*column).is_none_or(|equal| !equal);
@@ -221,7 +220,7 @@ fn matchable_first(rows: &Materialized, ids: &mut Vec<u32>, with: &Ingredients<'
     Ok(kept)
 }
 
-/// The values of `column` at the first `count` places, and their memory.
+/// The values of `column` at the first `count` places; reserves their memory.
 fn values(
     rows: &Materialized,
     column: usize,
@@ -231,7 +230,7 @@ fn values(
     tasks: &dyn Tasks,
 ) -> Result<Ordinals> {
     let physical = rows.columns()[column].physical;
-    // Fences, or levels above, take a part more.
+    // Fences and upper levels take a fraction more.
     let width = Ordinals::width(physical);
     memory.resize(memory.bytes() + count * width + count / 8 * width)?;
     let mut values = Ordinals::new(physical, count);
@@ -304,7 +303,7 @@ impl JoinTable for Ordered {
 
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let search = &mut cursor.search;
-        // Rows whose pairs are gone want no more.
+        // Rows without pairs left want no more matches.
         let mut left = pairs.rows.iter().copied().peekable();
         for &row in &search.rows[search.served.clone()] {
             match left.next_if_eq(&row) {
@@ -330,7 +329,7 @@ impl JoinTable for Ordered {
     }
 }
 
-/// Rows whose bound is NULL have no place.
+/// Removes the places of rows whose bound is NULL.
 fn without_nulls(bounds: &Vector, search: &mut OrderedSearch) {
     if bounds.validity().is_some() {
         for row in (0..search.starts.len()).filter(|&row| !bounds.is_valid(row)) {
@@ -340,8 +339,8 @@ fn without_nulls(bounds: &Vector, search: &mut OrderedSearch) {
 }
 
 impl Ordered {
-    /// Searches each row's bound in its stretch: the first place whose value, compared with the bound, is not
-    /// `before` it. That is where the stretch begins from now on (`is_start`), or ends.
+    /// Searches each row's bound in its stretch, for the first place whose value is not `before` it. The
+    /// stretch then begins there (`is_start`), or ends there.
     fn narrow(
         &self,
         bounds: &Vector,
@@ -376,7 +375,7 @@ impl Ordered {
         without_nulls(bounds, search);
     }
 
-    /// The next pairs: a full step, if there are as many in this round.
+    /// The next pairs: a full step, if this round has as many.
     fn fill(&self, pairs: &mut Pairs, search: &mut OrderedSearch) {
         pairs.clear();
         while pairs.len() == 0 {
@@ -405,7 +404,7 @@ impl Ordered {
         }
     }
 
-    /// Adds a row with each of these places.
+    /// Adds a pair of `row` with each of these places.
     fn push(&self, row: usize, places: Range<usize>, pairs: &mut Pairs) {
         pairs.rows.resize(pairs.rows.len() + places.len(), row as u16);
         match self.ids.is_empty() {
@@ -414,8 +413,8 @@ impl Ordered {
         }
     }
 
-    /// Adds a row with the first `wanted` of these places whose second value is within its bound; the place
-    /// to go on from.
+    /// Adds pairs of `row` with the first `wanted` of these places whose second value is within its bound;
+    /// returns the place to continue from.
     fn push_matches(
         &self,
         second: &Second,
@@ -451,7 +450,7 @@ impl Ordered {
 }
 
 impl Second {
-    /// No values, in this form.
+    /// No values, in the form of this expression.
     fn form(&self) -> Ordinals {
         match self {
             Second::Narrow(_) => Ordinals::Narrow(Vec::new()),
@@ -462,7 +461,7 @@ impl Second {
 }
 
 impl OrderedSearch {
-    /// Begins a round of the rows that have places left; false if there are none.
+    /// Begins a round with the rows that have places left; false if there are none.
     fn begin_round(&mut self) -> bool {
         let (starts, ends) = (&self.starts, &self.ends);
         self.rows.retain(|&row| starts[row as usize] < ends[row as usize]);

@@ -1,4 +1,4 @@
-//! Values in a form whose order is theirs, so that three searches do for all types.
+//! Values in a form with the same order, so that three kinds of search suffice for all types.
 //!
 //! | form | values |
 //! |---|---|
@@ -6,13 +6,13 @@
 //! | 128 bits | wide decimals, unsigned integers of 64 bits, intervals (by their estimate) |
 //! | text | strings and bytes, which stay where they are |
 //!
-//! The form is that of the kept side. A bound that it cannot hold becomes its least or greatest number, which
+//! The form is that of the kept side. A bound outside its range becomes its least or greatest number, which
 //! no value of such a type has.
 
 use entasis_vector::value::float_ordinal;
 use entasis_vector::{Interval, Native, PhysicalType, StringView, Vector};
 
-/// Some values. See the module.
+/// A list of values. See the module.
 pub(crate) enum Ordinals {
     Narrow(Vec<i64>),
     Wide(Vec<i128>),
@@ -26,7 +26,7 @@ impl Default for Ordinals {
 }
 
 impl Ordinals {
-    /// None yet, in the form of this physical type, with room for `count`.
+    /// No values yet, in the form of this physical type, with room for `count`.
     pub(super) fn new(physical: PhysicalType, count: usize) -> Ordinals {
         match physical {
             PhysicalType::Str => Ordinals::Text(Vec::with_capacity(count)),
@@ -46,7 +46,7 @@ impl Ordinals {
         }
     }
 
-    /// Becomes the first `rows` values of `vector`, in the form of `like`.
+    /// Replaces the contents with the first `rows` values of `vector`, in the form of `like`.
     pub(super) fn take(&mut self, vector: &Vector, rows: usize, like: &Ordinals) {
         match (&mut *self, like) {
             (Ordinals::Narrow(all), Ordinals::Narrow(_)) => all.clear(),
@@ -59,7 +59,7 @@ impl Ordinals {
         self.extend(vector, rows);
     }
 
-    /// Adds the first `rows` values of a flat vector; what stands for a NULL is any value.
+    /// Adds the first `rows` values of a flat vector; NULLs become arbitrary values.
     pub(super) fn extend(&mut self, vector: &Vector, rows: usize) {
         match self {
             Ordinals::Text(all) => all.extend_from_slice(&vector.values::<StringView>()[..rows]),

@@ -1,7 +1,7 @@
-//! Values in order, in which a bound is searched.
+//! Binary search in ordered values.
 //!
-//! Every 64th value stands in a list of its own as well, its *fence*: the first halvings of a search are in
-//! memory that stays in a cache, the others in a few lines side by side.
+//! Every 64th value is also in a separate list, as a *fence*: the first steps of a search touch memory that
+//! stays in a cache, the others a few adjacent cache lines.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ pub(super) fn fences<T: Copy>(values: &[T]) -> Vec<T> {
     values.iter().step_by(STEP).copied().collect()
 }
 
-/// The first place in `range` whose value is not `before`; its end if there is none. Values that are before
-/// come first.
+/// The first place in `range` whose value is not `before`, or its end if there is none. Values for which
+/// `before` holds come first.
 #[inline(always)]
 pub(super) fn first_after<T>(
     values: &[T],

@@ -1,4 +1,4 @@
-//! A bit for the place of each key, which is all where a join asks for no row.
+//! A bit for the place of each key; this is the whole table if a join needs no row.
 
 use super::super::LookupKind;
 use super::{JoinTable, ProbeKeys};
@@ -8,7 +8,7 @@ use crate::exec::operator::Tasks;
 use entasis_vector::Result;
 use std::sync::Arc;
 
-/// Keys while they are counted, by one worker.
+/// Keys counted by one worker.
 pub(crate) struct BitCount {
     packing: Packing,
     bits: BitsCount,
@@ -17,18 +17,18 @@ pub(crate) struct BitCount {
 }
 
 impl BitCount {
-    /// The bytes of counting keys of so many places.
+    /// Bytes of the counters for keys of this many places.
     pub(crate) fn bytes_for(places: u64) -> usize {
         Bits::bytes_for(places)
     }
 
-    /// No keys yet, of which a join asks `asked`.
+    /// No keys yet; `asked` is what the join looks up.
     pub(crate) fn new(packing: Packing, asked: LookupKind) -> BitCount {
         BitCount { bits: BitsCount::new(packing.places()), packing, asked, has_failed: false }
     }
 
-    /// Counts the keys of a chunk but those that nothing equals. False if it is of no use to go on: a key is
-    /// repeated, so that bits do not tell how often it is there, or has no place.
+    /// Counts the keys of a chunk, except those that equal nothing. False if counting is of no use because a
+    /// key is repeated, so that bits do not tell how often it occurs, or has no place.
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         let (rows, places) = keys.places(&self.packing);
         let (are_inside, are_new) = self.bits.add(places, rows);
@@ -45,14 +45,14 @@ impl BitCount {
         self.bits.absorb(&other.bits, tasks)
     }
 
-    /// What all workers have counted; `None` if there can be no such table.
+    /// What all workers have counted; `None` if such a table is impossible.
     pub(crate) fn finish(self) -> Option<CountedBits> {
         let (mut packing, mut bits) = (self.packing, self.bits.finish());
         if self.has_failed || self.asked != LookupKind::Existence && !bits.is_unique() {
             return None;
         }
         if let Some((first, last)) = bits.ends() {
-            // The plan may have expected keys that are not there.
+            // The plan may have expected keys that do not occur.
             let first = first / 64 * 64;
             if let Some(cut) = packing.cut(first, last) {
                 (packing, bits) = (cut, bits.cut(first, last + 1));
@@ -62,24 +62,24 @@ impl BitCount {
     }
 }
 
-/// Which keys there are.
+/// The keys that occur.
 pub(crate) struct CountedBits {
     packing: Packing,
     bits: Arc<Bits>,
 }
 
 impl CountedBits {
-    /// Distinct keys: rows, if none is repeated.
+    /// The number of distinct keys: of rows, if none is repeated.
     pub(crate) fn keys(&self) -> usize {
         self.bits.keys()
     }
 
-    /// Rows that have a key.
+    /// The number of rows that have a key.
     pub(crate) fn rows(&self) -> usize {
         self.bits.rows()
     }
 
-    /// The bits, and whose places they are.
+    /// The bits, and the packing of their places.
     pub(crate) fn bits(&self) -> (Packing, Arc<Bits>) {
         (self.packing.clone(), self.bits.clone())
     }

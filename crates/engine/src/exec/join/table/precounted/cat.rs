@@ -1,8 +1,8 @@
 //! Parts that are finalized as a CAT: a bit for the place of each row, and rows in the order of places.
 //!
-//! If no key is repeated, a part is done at once: its rows are as many as its bits, so the ranks of its keys
-//! begin with its first row. Parts in which one is repeated wait until all are known; rows of equal keys
-//! stand side by side then, and a list by rank says where they start.
+//! A part without repeated keys is finalized at once: it has as many rows as bits, so the ranks of its keys
+//! begin with its first row. Parts with repeated keys wait until all are known; then rows of equal keys are
+//! adjacent, and a list by rank gives where they start.
 
 use super::super::cat::Cat;
 use super::super::directory::{Directory, count, write_ranks};
@@ -22,13 +22,13 @@ pub(crate) struct FinalCat {
     pub table: Cat,
     /// Its rows.
     pub rows: Materialized,
-    /// A bit for each place, if that was asked for.
+    /// A bit for each place, if requested.
     pub bits: Option<Arc<Bits>>,
 }
 
 impl PrecountedRows {
-    /// Finalizes rows that are numbered by places. `wants_bits`: those of all places. `memory` is for what no
-    /// reading has told: where the rows of repeated keys start.
+    /// Finalizes rows that are numbered by places. `wants_bits`: also returns the bits of all places.
+    /// `memory` is for what no reading has counted: where the rows of repeated keys start.
     ///
     /// # Errors
     /// Those of the tasks; resource; internal, if rows are missing.
@@ -59,7 +59,7 @@ impl PrecountedRows {
             if **keys == rows.len() {
                 count(words, rows.start);
                 placing.finalize(rows.clone(), &ranks(words, own, rows.start));
-                // Freed as soon as it is of no use.
+                // Freed as soon as they are not needed.
                 **numbers = None;
             }
             Ok(())
@@ -73,7 +73,7 @@ impl PrecountedRows {
         if !is_unique {
             let key_starts: Vec<usize> =
                 keys.iter().scan(0, |next, keys| Some(std::mem::replace(next, *next + keys))).collect();
-            // What is counted up for a key ends as the start of the next.
+            // What is counted up for a key ends as the start of the next key.
             let firsts = cut(&mut firsts[1..], keys.iter().copied());
             let work = cut(words, parts.words()).into_iter().zip(&mut numbers).zip(firsts).collect();
             in_parallel(tasks, work, &|part, ((words, numbers), firsts)| {
@@ -106,7 +106,7 @@ impl PrecountedRows {
     }
 }
 
-/// Sets the bit of a number. True if nobody had.
+/// Sets the bit of a number. True if it was not set.
 #[inline(always)]
 pub(super) fn take(words: &mut [u64], number: u32) -> bool {
     let (word, bit) = (&mut words[number as usize / 32], 1 << (number % 32));
@@ -115,7 +115,7 @@ pub(super) fn take(words: &mut [u64], number: u32) -> bool {
     is_free
 }
 
-/// The ranks of numbers in counted words, above those that are before.
+/// The ranks of numbers in counted words, minus `before`.
 pub(super) fn ranks(words: &[u64], numbers: &[u32], before: usize) -> Vec<u32> {
     let (mut ranks, mut places) = (vec![0; numbers.len()], [0; BLOCK]);
     for (numbers, ranks) in numbers.chunks(BLOCK).zip(ranks.chunks_mut(BLOCK)) {

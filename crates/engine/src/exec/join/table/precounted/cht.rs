@@ -1,8 +1,8 @@
 //! Parts that are finalized as a CHT: each row has the bucket of its hash or the next one, or overflows.
 //!
-//! Buckets are taken in the order in which rows stand in their part, twice: the first time bits are set, the
-//! second time, ranks being known, each row learns which one is its own. Rows that overflow stand behind the
-//! others of their part.
+//! The rows of a part take buckets in the order in which they are stored, twice: the first time bits are set;
+//! the second time, when ranks are known, each row learns its bucket. Rows that overflow are after the other
+//! rows of their part.
 
 use super::super::cht::Cht;
 use super::super::directory::{Directory, count};
@@ -15,13 +15,13 @@ use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::{Buffer, Result};
 use std::ops::Range;
 
-/// A CHT, which does not know yet what overflows, and its rows.
+/// A CHT that does not know its overflow yet, and its rows.
 pub(crate) struct FinalCht {
     /// The table.
     pub table: Cht,
     /// Its rows.
     pub rows: Materialized,
-    /// The ids of those that overflow.
+    /// The ids of the rows that overflow.
     pub overflow: Vec<Range<usize>>,
 }
 
@@ -65,7 +65,7 @@ impl PrecountedRows {
                     continue;
                 }
                 let next = after(bucket);
-                // Beyond all ranks where it is not taken.
+                // Beyond all ranks if it is not taken.
                 let next = rank(words[next as usize / 32], u64::from(next)).wrapping_sub(rows.start as u32);
                 *to = if give(next) {
                     next

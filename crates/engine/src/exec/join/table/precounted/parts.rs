@@ -1,5 +1,5 @@
-//! Rows in their parts, before they are finalized: in the order in which they came, each with its number
-//! within its part.
+//! Rows in their parts, before they are finalized: in the order of arrival, each with its number within its
+//! part.
 
 use super::ranges::{Numbered, PARTS, Parts};
 use crate::exec::join::table::{Numbering, ProbeKeys};
@@ -9,16 +9,16 @@ use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Slots};
 
-/// Rows that go to their parts at once.
-// PERF: a run of a hundred to each of 190 parts, in the second-level cache.
+/// Rows that are moved to their parts together.
+// PERF: about a hundred for each of 190 parts, in the second-level cache.
 const BATCH_ROWS: usize = 8 * CHUNK_ROWS;
 
 /// What all workers of the second reading write to.
 pub(crate) struct PrecountedRows {
     pub(super) parts: Parts,
-    /// By part, the next free place.
+    /// For each part, the next free place.
     next: Vec<AtomicUsize>,
-    /// By part, the numbers of its rows within it.
+    /// For each part, the numbers of its rows within it.
     pub(super) numbers: Vec<Slots>,
     pub(super) placing: Placing,
 }
@@ -34,7 +34,7 @@ impl PrecountedRows {
         }
     }
 
-    /// Bytes beside those of the rows and of the table, with what so many workers need to finalize rows of
+    /// Bytes beside those of the rows and of the table, including what `workers` need to finalize rows of
     /// `width` bytes.
     pub(crate) fn bytes_for(parts: &Parts, width: usize, workers: usize) -> usize {
         let settling = (4 + width.min(16)) * parts.most_rows() + (width + 16) * BATCH_ROWS;
@@ -46,6 +46,8 @@ impl PrecountedRows {
         self.parts.numbering()
     }
 
+    /// Checks that all counted rows have been placed.
+    ///
     /// # Errors
     /// Internal, unless each part has as many rows as have been counted.
     pub(super) fn check(&self) -> Result<()> {
@@ -62,11 +64,11 @@ fn other_rows() -> Error {
 /// A worker's rows on their way to their parts.
 pub(crate) struct Batch {
     rows: Materialized,
-    /// Where each goes.
+    /// The part that each row goes to.
     spread: Scatter<PARTS>,
-    /// The number of each within its part.
+    /// The number of each row within its part.
     numbers: Vec<u32>,
-    /// By part, the first place of these rows.
+    /// For each part, the first place of these rows.
     at: Vec<usize>,
     room: Vec<u64>,
     words: Vec<u64>,
@@ -85,10 +87,10 @@ impl Batch {
         }
     }
 
-    /// Takes the rows of a chunk but those that nothing equals: the columns stand at these positions.
+    /// Takes the rows of a chunk, except those that equal nothing: the columns are at these positions.
     ///
     /// # Errors
-    /// Internal: there are other rows than have been counted.
+    /// Internal: rows differ from those that were counted.
     pub(crate) fn add(
         &mut self,
         to: &PrecountedRows,

@@ -1,8 +1,7 @@
-//! Rows by ranges of their numbers, which are places or buckets: how many there are, and which ranges make a
-//! part.
+//! Counts rows by ranges of their numbers, which are places or buckets, and combines ranges into parts.
 //!
-//! Ranges are narrow and parts are made of as many of them as it takes: so parts have about as many rows
-//! each, wherever the numbers are.
+//! Ranges are narrow, and a part takes as many neighbouring ranges as it needs: so parts have about equally
+//! many rows, however the numbers are distributed.
 
 use super::ProbeKeys;
 use crate::exec::join::table::chained::Chained;
@@ -13,24 +12,24 @@ use crate::exec::key_filter::Packing;
 use crate::sync::PART_ROWS;
 use std::ops::Range;
 
-/// The binary logarithm of the ranges of places.
+/// The binary logarithm of the number of ranges of places.
 const RANGE_BITS: u32 = 12;
-/// The least numbers of a range, as a power of two: whole words of a directory.
+/// The binary logarithm of the least numbers in a range: whole words of a directory.
 const MIN_SHIFT: u32 = 6;
 /// The most parts.
 pub(super) const PARTS: usize = 1 << u8::BITS;
-/// The most parts that end because they have rows enough; so many others may because of their numbers, and
-/// there is a last one.
+/// The most parts that are closed because they are full. The rest of `PARTS` is headroom for parts closed by
+/// their range of numbers, plus the last part.
 const FULL_PARTS: usize = 190;
-/// The most numbers, and those with which a part ends: within it they have 32 bits.
+/// The most numbers, and the numbers at which a part is closed: within a part, numbers have 32 bits.
 const MOST_NUMBERS: u64 = 1 << 37;
 const PART_NUMBERS: u64 = 1 << 31;
 
 const _: () = assert!(FULL_PARTS + (MOST_NUMBERS / PART_NUMBERS) as usize + 1 < PARTS);
 
-/// Buckets for a row below which they are too few: of 3 one row of 20 overflows, of 8 one of 140.
+/// Buckets per row below which they are too few: with 3, one row in 20 overflows; with 8, one in 140.
 const CROWDED: u64 = 3;
-/// Rows of a sample, about; and with which it ends.
+/// The approximate size of a sample, and the size at which sampling stops, in rows.
 const SAMPLED: f64 = 2048.0;
 const MOST_SAMPLED: usize = 1 << 16;
 
@@ -44,12 +43,12 @@ pub(crate) enum Numbering {
 }
 
 impl Numbering {
-    /// Buckets of a CHT for about so many rows.
+    /// Buckets of a CHT for about this many rows.
     pub(crate) fn buckets(rows: usize) -> Numbering {
         Numbering::Buckets(Buckets::for_rows(rows))
     }
 
-    /// Numbers.
+    /// How many numbers there are.
     pub(crate) fn count(&self) -> u64 {
         match self {
             Numbering::Places(packing) => packing.places(),
@@ -57,7 +56,7 @@ impl Numbering {
         }
     }
 
-    /// Bytes of the table of so many rows, of which few overflow.
+    /// Bytes of the table of this many rows, of which few overflow.
     pub(crate) fn bytes_of_table(&self, rows: usize) -> usize {
         let overflow = match self {
             Numbering::Places(_) => 0,
@@ -66,12 +65,12 @@ impl Numbering {
         Directory::bytes_for(self.count()) + overflow
     }
 
-    /// True if there are not too many numbers to make parts of.
+    /// True if the numbers are few enough to form parts.
     pub(crate) fn is_possible(&self) -> bool {
         self.count() <= MOST_NUMBERS
     }
 
-    /// The binary logarithm of the numbers of a range: a partition of a CHT is in one.
+    /// The binary logarithm of the numbers in a range. A partition of a CHT is within one range.
     fn shift(&self) -> u32 {
         match self {
             Numbering::Places(packing) => {
@@ -82,7 +81,7 @@ impl Numbering {
         }
     }
 
-    /// The rows of a chunk. `room` is for their numbers.
+    /// The rows of a chunk with their numbers, for which `room` is memory.
     #[inline(always)]
     pub(super) fn of<'k>(&self, keys: &'k mut ProbeKeys, room: &'k mut Vec<u64>) -> Numbered<'k> {
         match self {
@@ -102,15 +101,15 @@ impl Numbering {
 
 /// The rows of a chunk and their numbers.
 pub(super) struct Numbered<'k> {
-    /// Those that can match (`None`: all).
+    /// Rows that can match (`None`: all).
     pub rows: Option<&'k [u16]>,
-    /// The number of each row of the chunk,
+    /// The number of each row of the chunk.
     pub numbers: &'k [u64],
-    /// and what tells its key from others: its place or its hash.
+    /// What distinguishes the key of each row from others: its place or its hash.
     keys: &'k [u64],
 }
 
-/// Rows while they are counted, by one worker.
+/// Rows counted by one worker.
 pub(crate) struct RangeCount {
     numbering: Numbering,
     shift: u32,
@@ -119,7 +118,7 @@ pub(crate) struct RangeCount {
     sample: Sample,
 }
 
-/// The rows of a few keys, to learn whether keys are repeated: of those that a hash chooses, all rows.
+/// A sample to learn whether keys are repeated: all rows of a few keys, which a hash chooses.
 struct Sample {
     /// The hash of a key that is chosen has none of these bits.
     mask: u64,
@@ -127,15 +126,15 @@ struct Sample {
 }
 
 impl Sample {
-    /// Of about so many rows.
+    /// A sample of about this many rows.
     fn of(rows: f64) -> Sample {
         Sample { mask: ((rows / SAMPLED) as u64 + 1).next_power_of_two() - 1, drawn: Vec::new() }
     }
 
-    /// Looks at the rows of these keys.
+    /// Samples the rows of these keys.
     #[inline(always)]
     fn add(&mut self, keys: impl Iterator<Item = u64>) {
-        // Some of the keys that are repeated are enough.
+        // Some of the repeated keys are enough.
         if self.drawn.len() < MOST_SAMPLED {
             let is_chosen = |key: &u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & self.mask == 0;
             self.drawn.extend(keys.filter(is_chosen));
@@ -144,20 +143,20 @@ impl Sample {
 }
 
 impl RangeCount {
-    /// The bytes of counting.
+    /// Bytes of the counters.
     pub(crate) fn bytes_for(numbering: &Numbering) -> usize {
         4 * (numbering.count() >> numbering.shift()) as usize
     }
 
-    /// No rows yet, of which about so many are expected.
+    /// No rows yet, of about `rows` expected ones.
     pub(crate) fn new(numbering: Numbering, rows: f64) -> RangeCount {
         let shift = numbering.shift();
         let ranges = numbering.count().div_ceil(1 << shift) as usize;
         RangeCount { shift, counts: vec![0; ranges], numbering, room: Vec::new(), sample: Sample::of(rows) }
     }
 
-    /// Counts the rows of a chunk but those that nothing equals. False if it is of no use to go on: a key has
-    /// no place.
+    /// Counts the rows of a chunk, except those that equal nothing. False if counting is of no use because a
+    /// key has no place.
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         let RangeCount { numbering, shift, counts, room, sample } = self;
         let Numbered { rows, numbers, keys } = numbering.of(keys, room);
@@ -179,7 +178,7 @@ impl RangeCount {
         are_inside
     }
 
-    /// Rows of a key, on average, by a sample; 0 without rows.
+    /// Average rows per key, from a sample; 0 without rows.
     pub(crate) fn rows_per_key(&self) -> f64 {
         let mut keys = self.sample.drawn.clone();
         keys.sort_unstable();
@@ -193,8 +192,8 @@ impl RangeCount {
         self.sample.drawn.extend_from_slice(&other.sample.drawn);
     }
 
-    /// The parts of the rows that all workers have counted. Places may be numbered anew: the plan may have
-    /// expected keys that are not there.
+    /// The parts of the rows that all workers have counted. Places may be renumbered, since the plan may have
+    /// expected keys that do not occur.
     pub(crate) fn finish(self) -> Parts {
         let RangeCount { mut numbering, shift, mut counts, .. } = self;
         let ends = counts.iter().position(|&rows| rows > 0).zip(counts.iter().rposition(|&rows| rows > 0));
@@ -234,16 +233,16 @@ impl RangeCount {
     }
 }
 
-/// Which numbers and which rows are in which part. A part has the places of its rows one after the other,
-/// behind those of the parts before.
+/// Which numbers and rows are in which part. The rows of a part have consecutive places, after those of
+/// earlier parts.
 pub(crate) struct Parts {
     numbering: Numbering,
-    /// By range, its part.
+    /// The part of each range.
     of_range: Vec<u8>,
     shift: u32,
-    /// By part, its first number, and the end.
+    /// The first number of each part, and the end.
     firsts: Vec<u64>,
-    /// By part, its first row, and the end.
+    /// The first row of each part, and the end.
     starts: Vec<usize>,
 }
 
@@ -253,13 +252,13 @@ impl Parts {
         &self.numbering
     }
 
-    /// True if there are so many rows for their buckets that a large part would overflow.
+    /// True if there are so many rows per bucket that many would overflow.
     pub(crate) fn is_crowded(&self) -> bool {
         matches!(self.numbering, Numbering::Buckets(_))
             && self.all_rows() as u64 * CROWDED > self.numbering.count()
     }
 
-    /// Parts.
+    /// The number of parts.
     pub(super) fn count(&self) -> usize {
         self.starts.len() - 1
     }
@@ -279,12 +278,12 @@ impl Parts {
         (0..self.count()).map(|part| self.rows(part).len()).max().unwrap_or(0)
     }
 
-    /// The words of a directory that each part has.
+    /// The words of the directory in each part.
     pub(super) fn words(&self) -> impl Iterator<Item = usize> + '_ {
         self.firsts.windows(2).map(|pair| (pair[1] - pair[0]).div_ceil(u64::from(u32::BITS)) as usize)
     }
 
-    /// The part of a number, and the number within it; `None` if there is none.
+    /// The part of a number, and the number within it; `None` if it is in no part.
     #[inline(always)]
     pub(super) fn find(&self, number: u64) -> Option<(u8, u32)> {
         let part = *self.of_range.get((number >> self.shift) as usize)?;
@@ -324,7 +323,7 @@ mod tests {
                 }
                 assert!((0..parts.count()).all(|part| parts.rows(part).len() == counted[part]));
                 assert_eq!(parts.words().sum::<usize>(), parts.numbering.count().div_ceil(32) as usize);
-                // A range has no more rows than a part should have, unless all keys are in a few of them.
+                // No range has more rows than a part should have, unless all keys are in a few ranges.
                 if narrow >> parts.shift >= 200 {
                     assert!(parts.most_rows() < PART_ROWS + 300, "{places}, {narrow}: {}", parts.most_rows());
                 }
