@@ -4,9 +4,9 @@
 >>> entasis.sql("SELECT 40 + 2 AS answer").fetchone()
 (42,)
 
-``connect()`` opens a database and returns a DB-API 2.0 connection; ``sql()`` runs a query on a connection that
-the process shares. Tables may be files (``FROM 'a.parquet'``) and variables of the caller that hold pandas,
-polars or Arrow data.
+``connect()`` opens a database and returns a DB-API 2.0 connection; ``sql()`` runs a query on a connection
+that the process shares. Tables may be files (``FROM 'a.parquet'``) and variables of the caller that hold
+pandas, polars or Arrow data.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
 
 
 def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
-    """Converts a result, an Arrow stream. Integers of 38 digits, such as sums, become 64-bit if all fit; other
-    decimals become floats, or with `exact` Python objects.
+    """Converts a result, an Arrow stream. Integers of 38 digits, such as sums, become 64-bit if all fit;
+    other decimals become floats, or with `exact` Python objects.
     """
     import pandas
     import pyarrow
@@ -129,7 +129,7 @@ def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
 
 
 def from_polars(frame: polars.DataFrame) -> polars.DataFrame:
-    """The frame with types for columns without one: Python objects become text, only NULLs become integers."""
+    """The frame with types for untyped columns: Python objects become text, only NULLs become integers."""
     import polars
 
     columns = []
