@@ -25,7 +25,6 @@ static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 ///
 /// # Errors
 /// Those of the object.
-/// What the object raises.
 pub fn is_reader(object: &Bound<'_, PyAny>, library: &str) -> PyResult<bool> {
     if library == "entasis" || !object.hasattr("__arrow_c_stream__")? || !object.hasattr("__next__")? {
         return Ok(false);

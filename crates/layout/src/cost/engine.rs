@@ -54,7 +54,6 @@ impl Default for Engine {
     /// The HAP table of 17 columns, as measured in `docs/design/storage.md` and decisions 3 and 9: 0.9 µs for
     /// a lookup, 35 to 45 µs for spreading a slice; 1024 codes of 4 bytes are read from memory in 270 ns and
     /// compared in less. Memory has no price.
-    /// compared in less. Memory has no price.
     fn default() -> Engine {
         Engine {
             lookup: 900.0,

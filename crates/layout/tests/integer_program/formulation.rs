@@ -12,7 +12,6 @@
 //!   are.
 //! - 21: MPS is given twice and differs by one; and a partition has one more block than either (the first is
 //!   read at random). Here the width is given.
-//!   is read at random). Here the width is given.
 
 /// A linear constraint: a sum of variables with coefficients, and its bound.
 #[derive(Debug, Clone)]

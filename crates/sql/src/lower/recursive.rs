@@ -50,7 +50,6 @@ impl Lowering<'_> {
 
     /// Refuses a recursion that reads the rows of an enclosing one: its own rows are computed once, and those
     /// of the other one change.
-    /// other one change.
     fn refuse_around(&self, name: &str, sides: &[&Node]) -> Result<()> {
         let is_read = |table: &Arc<WorkTable>| sides.iter().any(|side| scans(side, table));
         let mut others = self.works.iter().filter(|work| work.name != name);

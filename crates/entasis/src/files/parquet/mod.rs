@@ -10,7 +10,6 @@
 //! 4. Values are kept as they are in the file where possible: text in short dictionaries stays encoded, so
 //!    that strings are copied and hashed once per entry and not per row; other text stays in its pages;
 //!    decimals stored in 32 or 64 bits take 64.
-//!    stand in 32 or 64 bits take 64.
 //!
 //! Columns that a query does not read have no effect, whatever they contain. Pages are not pruned and filters
 //! are not run while decoding; the engine filters the chunks.
