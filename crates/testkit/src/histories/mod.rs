@@ -10,9 +10,9 @@
 //! | module | subject |
 //! |---|---|
 //! | [`history`] | what is recorded |
-//! | `unfold`, `written`, `walk` | versions that bulk statements wrote; which writes count; single transactions |
+//! | `unfold`, `written`, `walk` | writes of bulk statements; which writes count; single transactions |
 //! | `chains` | the versions of each row in order |
-//! | `observe`, `order`, `cycles`, `classify` | from observations to the order of moments, and names for its cycles |
+//! | `observe`, `order`, `cycles`, `classify` | the order of moments, and names for its cycles |
 //! | `constraints`, `stamps`, `model` | keys; blind writes; the slow twin |
 //! | [`check`](mod@check) | runs all of these |
 //! | `tables` | the tables of the workload |

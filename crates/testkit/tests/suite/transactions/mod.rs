@@ -7,7 +7,7 @@
 //! | [`keys`] | UNIQUE under bulk changes and concurrent transactions |
 //! | [`foreign_keys`] | foreign keys under ALTER TABLE, between types, with concurrent sessions |
 //! | [`names`] | names of indexes, sequences and tables that other objects depend on |
-//! | [`attached`] | several databases: which one a statement refers to, and to which one a transaction writes |
+//! | [`attached`] | several databases: those that statements refer to and transactions write to |
 //! | [`temporary`] | temporary objects, which belong to one connection |
 //! | [`memory`] | the memory limit for single rows and for old versions |
 //! | [`conflicts`] | false conflicts, starving statements, commits of many rows |
