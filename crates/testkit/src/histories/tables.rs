@@ -3,7 +3,7 @@
 //!
 //! | column | holds |
 //! |---|---|
-//! | `k`, `g`, `u`, `r` | key, group, a number that may have to be unique, a reference to the key of a row in `p` |
+//! | `k`, `g`, `u`, `r` | key, group, a possibly unique number, a reference to a key in `p` |
 //! | `w` | the stamp |
 //! | `v`, `n`, `last` | the list of numbers, its length, and its last number |
 
