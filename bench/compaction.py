@@ -2,20 +2,20 @@
 
     make bench-compaction ROWS=4000000
 
-A table r of ROWS rows is joined with one to four tables of a tenth as many rows, by different columns. Each of
-them has every `factor`-th key, `factor` times: one row in `factor` has partners, and as many as make up for the
-others. So a probe gives as many rows as it takes, in chunks that are smaller by the factor. Join filters are off,
-since they would leave the small chunks to the scan, and so is the optimizer, which might take another order.
+A table r of ROWS rows is joined with one to four tables of a tenth as many rows, by different columns. Each
+of them has every `factor`-th key, `factor` times: one row in `factor` has matches, and `factor` of them. So a
+probe outputs as many rows as it gets, in chunks that are smaller by the factor. Join filters are off, since
+they would make the scan produce the small chunks, and so is the optimizer, which might choose another order.
 
-| part | paper | what changes |
+| part | paper | varied |
 |---|---|---|
 | factor | Figure 10 | the factor and the number of joins |
-| length | Figure 11 | columns of r that come out, four joins, factor 8 |
-| learned | Figure 12 | which thresholds the learner takes, three joins, factor 8; the second with long rows |
-| selections | Figure 13 | one-to-one joins in front of a filter: each adds a selection vector |
-| table | Figure 14 | kinds of join tables, in place of the load factor, which is fixed |
+| length | Figure 11 | columns of r in the output, four joins, factor 8 |
+| learned | Figure 12 | thresholds chosen by the learner, three joins, factor 8; the second with long rows |
+| selections | Figure 13 | one-to-one joins before a filter: each adds a selection vector |
+| table | Figure 14 | kinds of join tables, instead of the load factor, which is fixed |
 | chunk | Figure 15 | rows of a chunk, three joins |
-| mixed | Figure 16 | a filter in front of the joins |
+| mixed | Figure 16 | a filter before the joins |
 
 Strategies take turns in each round; figures are medians in milliseconds. One thread, as in the paper, unless
 `--threads` says otherwise.
@@ -28,7 +28,7 @@ import plot
 from engines import ROOT, keep
 from joins import Engine, in_turn
 
-# Milliseconds from which on a strategy is left out of the rest of a series.
+# A strategy that takes more milliseconds is omitted from the rest of a series.
 TOO_SLOW = 3000
 STRATEGIES = ["none", "full", "binary", "dynamic", "learning", "logical", "smart", "auto"]
 
@@ -44,7 +44,7 @@ class Bench:
         self.probe(4)
 
     def probe(self, columns):
-        """r: four keys, the number of a row, and `columns` numbers more."""
+        """r: four keys, the row number, and `columns` more numbers."""
         mixed = "(x * {} + {}) % 2147483647 * 16807 % 2147483647"
         keys = ", ".join(f"{mixed.format(48271 + 2 * i, i)} % {self.keys} AS id{i}" for i in range(1, 5))
         more = "".join(f", x * {7 + i} AS c{i}" for i in range(columns))
@@ -175,7 +175,7 @@ def mixed(bench):
     bench.build(8)
     points, worst = [], 0.0
     for part in (1, 2, 4, 8, 16, 32, 64):
-        # Not a range, which would be tested on codes and gathered by the scan.
+        # Not a range condition, which the scan would test on codes.
         where = f"WHERE (f * 7919 + c0) % 64 < {64 // part}"
         times = bench.line(f"one row in {part}", bench.times(bench.query(3, where=where)))
         worst = max(worst, times["smart"] / min(times.values()))

@@ -1,7 +1,7 @@
-"""What compression brings: TPC-H with it beside TPC-H without (`compression = none`), in one run.
+"""The effect of compression: TPC-H with it compared with TPC-H without (`compression = none`), in one run.
 
-    make bench-compression SF=1                    in memory, then cold from files
-    make bench-compression SF=1 PARTS=memory       one of both
+    make bench-compression SF=1                    in memory, then in files with a cold cache
+    make bench-compression SF=1 PARTS=memory       only one of them
 
 The experiment of *Light-weight compression through the whole engine*, section 5: size, load, the 22 queries,
 and both refresh functions. Each side gets a process of its own; query by query they take turns for several
@@ -23,7 +23,7 @@ import compression_cold
 from engines import ROOT, TABLES, Worker, alternate, generate, geometric_mean, keep, load, tables_in
 
 SIDES = ["entasis", "uncompressed"]
-# Of 32 keys in a row, the first eight are taken. A thousandth of the orders, and their lines.
+# Of every 32 keys, the first eight are in use. A thousandth of the orders, and their lines.
 CHOSEN = "{key} % 4000 = 1"
 REFRESH = {
     "RF1": [
@@ -64,7 +64,7 @@ COLUMNS = {
 
 
 def table_bytes(worker):
-    """Bytes of all blocks and dictionaries."""
+    """Total size of all blocks and dictionaries in bytes."""
     total = 0
     for table in TABLES:
         for function, column in [("entasis_blocks", "bytes"), ("entasis_dictionaries", "bytes")]:
@@ -81,7 +81,7 @@ def queries():
 
 
 def in_memory(args, tables):
-    """Prints the table of both sides in memory. What is kept of it."""
+    """Prints the table of both sides in memory. Returns what is kept in the record."""
     workers = {name: Worker(name, args.threads) for name in SIDES}
     load_seconds, load_peak = load(workers, tables)
     sizes = {name: table_bytes(worker) for name, worker in workers.items()}

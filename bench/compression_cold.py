@@ -1,7 +1,8 @@
-"""The cold part of `compression.py`: TPC-H in files, each query in a fresh process behind an emptied page cache.
+"""The cold part of `compression.py`: TPC-H in files, each query in a fresh process with an empty page cache.
 
-What is timed is opening the file and the first run of the query: what a program waits for that begins with the
-file on the disk. The refresh functions run in such a process, too, and their time ends with a checkpoint.
+The measured time is that of opening the file and running the query once: what a program waits for if it
+starts with the file on the disk. The refresh functions run in such a process, too; their time includes a
+checkpoint.
 """
 
 import os
@@ -13,7 +14,7 @@ from durable_engines import Failed, Worker
 
 
 def make(side, directory, tables, threads):
-    """The database of a side in a file. Its bytes."""
+    """Creates the database of a side in a file. Returns its size in bytes."""
     path = Path(directory) / f"{side}.db"
     worker = Worker("entasis", path, threads)
     try:
@@ -26,7 +27,7 @@ def make(side, directory, tables, threads):
 
 
 def ask_cold(directory, side, threads, *command):
-    """Asks a fresh process, whose file is not in the page cache."""
+    """Runs a command in a fresh process, with its file not in the page cache."""
     worker = Worker("entasis", Path(directory) / f"{side}.db", threads, opens=False)
     try:
         return worker.ask(command[0], worker.path, threads, *command[1:])
@@ -37,7 +38,7 @@ def ask_cold(directory, side, threads, *command):
 
 
 def run(sides, tables, queries, refresh, threads, rounds):
-    """Prints a table. By name the medians of each side in milliseconds: opened and answered, and of that opening."""
+    """Prints a table. Returns for each name the median milliseconds of each side: total, and opening."""
     with tempfile.TemporaryDirectory(prefix="entasis-cold-") as directory:
         sizes = {side: make(side, directory, tables, threads) for side in sides}
         print(f"\ncold from disk, {' and '.join(f'{sizes[side] / 1e6:.0f} MB' for side in sides)}")

@@ -1,9 +1,9 @@
-"""A benchmark of numbered queries: the engines take turns, a table is printed, a record is kept.
+"""A benchmark of numbered queries: runs the engines in turns, prints a table and keeps a record.
 
 1. Each engine gets a process of its own and loads the Parquet files into its own tables in memory.
 2. Query by query, the engines take turns for several rounds, so that a slow minute of the machine hits all of
-   them. A time is from the call to the last row in Python; the figure is the median of the rounds. Totals are
-   of the queries that all engines answer.
+   them. A time is from the call to the last row in Python; the figure is the median of the rounds. Totals
+   include only the queries that all engines answer.
 3. Peak memory is the kernel's high-water mark of the engine's process (for Hyper: of its server), taken after
    the load and again at the end.
 """
@@ -16,7 +16,7 @@ from engines import Worker, alternate, geometric_mean, keep, load
 
 
 def arguments(about):
-    """What these benchmarks are asked for."""
+    """The command line of these benchmarks."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=5)
@@ -52,7 +52,7 @@ def contest(benchmark, args, tables, queries):
         print(f"Q{number:<6}" + "".join(cells) + "".join(f"  ! {k}: {v[:80]}" for k, v in errors.items()), flush=True)
 
     summary = {}
-    # Totals are of the queries that all engines have answered.
+    # Totals include only the queries that all engines have answered.
     common = [r["median_ms"] for r in results if all(r["median_ms"].values())]
     for name in names:
         good = [medians[name] for medians in common]

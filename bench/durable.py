@@ -1,24 +1,24 @@
-"""Databases in files beside DuckDB and SQLite: commits, batches, loads, opening, checkpoints and replay.
+"""Databases in files and their rivals: commits, batches, loads, opening, checkpoints and replay.
 
     make bench-durable                                    all parts
     make bench-durable ONLY=commits,latency               some
     make bench-durable ONLY=open OPEN_GB=3                a file of 3 GB
 
-| part | what is measured | goal |
+| part | measurement | goal |
 |---|---|---|
-| commits | INSERT and UPDATE of a row by its key, a transaction each, from 1, 8 and 32 threads | SQLite's rate from 1, five times it from 32 |
+| commits | INSERT and UPDATE of single rows by key, each committed, from 1, 8 and 32 threads | SQLite's rate from 1, five times it from 32 |
 | batches | rows in transactions of 100, with a unique index: first and last tenth, size of the file | 90 % at the end |
 | tpch | TPC-H from Parquet to a file, with checkpoint and closing: time, size, memory | half of DuckDB's time, 0.8 of its size |
 | open | a fresh process opens a file and runs a query | 50 ms until it is open |
-| latency | updates by key with and without a checkpoint beside them, `synchronous` full and off | within twice |
+| latency | updates by key with and without checkpoints, `synchronous` full and off | within twice |
 | replay | the process is killed when the log has 500 MB: the time of the next opening | 10 s |
-| hap | single rows of the HAP table in a file, `synchronous` off, beside the same in memory | 1.3 times |
+| hap | single rows of the HAP table in a file, `synchronous` off, compared with memory | 1.3 times |
 
-All commits are synced (SQLite: WAL, `synchronous` FULL) where nothing else is said. Each engine runs in a
-process of its own with a database of its own under `--dir`, which is removed afterwards; engines take turns, and
-a figure is the median of the rounds. What is timed is what a Python program waits for. So that one sees what
-Python takes of it, single commits are also measured in memory, where nothing is written; and what the disk could
-do is measured by a file to which 256 bytes are appended and synced, again and again.
+Unless stated otherwise, all commits are synced (SQLite: WAL, `synchronous` FULL). Each engine runs in a
+process of its own with a database of its own under `--dir`, which is removed afterwards; engines take turns,
+and a figure is the median of the rounds. The measured time is what a Python program waits for. To show
+Python's share, single commits are also measured in memory, where nothing is written; the limit of the disk is
+measured by a file to which 256 bytes are repeatedly appended and synced.
 
 All parts together take about half an hour. The tables are printed and kept as JSON, with machine and commit,
 under bench/record/.
@@ -45,7 +45,7 @@ SIXTH = """SELECT sum(l_extendedprice * l_discount) FROM lineitem WHERE l_shipda
 WIDTH = 13
 
 
-# ---- tables that are looked at ------------------------------------------------------------------------------
+# ---- printed tables ---------------------------------------------------------------------------------------
 
 
 def heading(title, columns, left=26):
@@ -53,7 +53,7 @@ def heading(title, columns, left=26):
 
 
 def line(title, cells, goal=None, left=26):
-    """A line of figures; what is missing is a dash. `goal`: its text, and whether it was met."""
+    """A line of figures, with a dash for missing ones. `goal`: its text, and whether it was met."""
     shown = "".join(f"{'—' if cell is None else cell:>{WIDTH}}" for cell in cells)
     tail = f"   {goal[0]} {'✓' if goal[1] else '✗'}" if goal and goal[1] is not None else ""
     print(f"{title:{left}}{shown}{tail}", flush=True)
@@ -73,7 +73,7 @@ def median(values):
 
 
 class Notes:
-    """What went wrong: the figure is lost, not the run."""
+    """Collects failures: only the figure is lost, not the run."""
 
     def __init__(self):
         self.texts = []
@@ -94,7 +94,7 @@ def attempt(notes, work, *arguments):
 
 
 def syncs_per_second(directory, seconds=1.0):
-    """How often a second the disk takes 256 bytes at the end of a file."""
+    """How many times per second 256 bytes can be appended to a file and synced."""
     path = directory / "syncs"
     with open(path, "wb", buffering=0) as file:
         count, end = 0, time.perf_counter() + seconds
@@ -193,7 +193,7 @@ def batches(args, notes):
 
 
 def tpch_file(args, name):
-    """A file of TPC-H, and what loading it took."""
+    """A file of TPC-H, and the cost of loading it."""
     path = args.dir / f"tpch-{name}.db"
     tables = {table: str(parquet) for table, parquet in tables_in(generate(args.scale)).items()}
     worker = Worker(name, path, args.threads)

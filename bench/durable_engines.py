@@ -1,7 +1,7 @@
 """Databases in files for `durable.py`: Entasis, DuckDB and SQLite, each in a process of its own.
 
-The process obeys JSON commands, a line each: the name of one of the functions below, and its arguments. It
-opens no file until it is told to, so that opening can be timed without the start of Python.
+The process reads JSON commands, one per line: the name of one of the functions below, and its arguments. It
+opens no file before a command says so, so that opening can be timed without the start of Python.
 """
 
 import json
@@ -14,25 +14,25 @@ import time
 
 from engines import ROOT, open_answers, peak_bytes
 
-#: The setting of Entasis, and of DuckDB, for the bytes of log at which a checkpoint comes by itself.
+#: The setting of Entasis, and of DuckDB, for the size of the log that triggers an automatic checkpoint.
 AUTOCHECKPOINT = "wal_autocheckpoint"
-#: An error that has one of these in its text is tried again: another writer was first.
+#: A statement whose error contains one of these texts is retried: another writer was first.
 AGAIN = ["conflict", "locked", "busy"]
 
 TABLE = "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, s VARCHAR)"
 INSERT = "INSERT INTO t VALUES (?, ?, ?)"
 UPDATE = "UPDATE t SET v = ? WHERE k = ?"
-# Of a bijection on the numbers below 2^31: the indexed column has its values in no order.
+# Of a bijection on the numbers below 2^31: the values of the indexed column are in random order.
 SCRAMBLE, SCRAMBLED = 1_103_515_245, 1 << 31
 
 
 class Entasis:
-    """`synchronous` holds for all connections of the database."""
+    """`synchronous` applies to all connections of the database."""
 
     levels = {"full": "full", "normal": "normal", "off": "off"}
     numbers = "range({rows}) r(i)"
     checkpoint = "CHECKPOINT"
-    # Which way to insert a batch is the fastest that the engine has.
+    # The fastest way of the engine to insert a batch.
     batch_in_values = False
 
     def __init__(self):
@@ -53,7 +53,7 @@ class Entasis:
         self.main.execute(f"SET {AUTOCHECKPOINT} = '10GB'")
 
     def run(self, sql, connection=None):
-        """The rows of a statement; None if it has none."""
+        """The rows of a statement; None if it returns none."""
         cursor = (connection or self.main).execute(sql)
         return cursor.fetchall() if cursor.description else None
 
@@ -65,7 +65,7 @@ class Entasis:
         self.main = None
 
     def log(self, path):
-        """Where the log may be."""
+        """The possible path of the log."""
         return [path + ".wal", os.path.splitext(path)[0] + ".wal"]
 
 
@@ -94,7 +94,7 @@ class SQLite(Entasis):
     """Each thread has a connection, which waits for the others' locks."""
 
     numbers = "(WITH RECURSIVE r(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM r WHERE i < {rows} - 1) SELECT i FROM r)"
-    # What it does by itself: as far as no reader is in the way, and writers go on.
+    # The automatic kind: as far as readers allow, while writers go on.
     checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 
     def __init__(self):
@@ -131,11 +131,11 @@ class SQLite(Entasis):
 ENGINES = {"entasis": Entasis, "memory": Entasis, "duckdb": DuckDB, "sqlite": SQLite}
 
 
-# ---- what the process is told to do -----------------------------------------------------------------------
+# ---- commands of the process ------------------------------------------------------------------------------
 
 
 def load(engine, rows):
-    """The table of single rows. Seconds."""
+    """Loads the table of single rows. Returns seconds."""
     start = time.perf_counter()
     engine.main.execute(TABLE)
     numbers = engine.numbers.format(rows=rows)
@@ -146,13 +146,13 @@ def load(engine, rows):
 
 
 def again(error):
-    """True if a statement that ended with this error is tried again."""
+    """True if a statement that failed with this error is retried."""
     text = str(error).lower()
     return any(word in text for word in AGAIN)
 
 
 def commits(engine, kind, threads, seconds, rows):
-    """Statements on single rows, each a transaction, from some threads: how many, and in which time."""
+    """Statements on single rows, each a transaction, from several threads: their number and the time."""
     counts, retries, errors = [0] * threads, [0] * threads, []
     barrier = threading.Barrier(threads + 1)
     first = engine.next_key
@@ -164,7 +164,7 @@ def commits(engine, kind, threads, seconds, rows):
             while True:
                 yield key, key * 31, "a new row"
                 key += threads
-        while True:  # Rows that no other thread writes.
+        while True:  # Rows that only this thread writes.
             yield dice.randrange(1 << 40), dice.randrange(rows // threads) * threads + number
 
     def write(number):
@@ -182,7 +182,7 @@ def commits(engine, kind, threads, seconds, rows):
                         errors.append(f"{type(error).__name__}: {error}")
                         return
                     retries[number] += 1
-            if time.perf_counter() > end:  # Who waited for a lock beyond the end does not count.
+            if time.perf_counter() > end:  # A statement that waited for a lock beyond the end does not count.
                 break
             counts[number] += 1
         connection.close()
@@ -195,7 +195,7 @@ def commits(engine, kind, threads, seconds, rows):
         worker.join()
     if errors:
         raise RuntimeError(errors[0])
-    # Threads do not insert equally many.
+    # Threads insert different numbers of rows.
     engine.next_key += threads * (max(counts) + 2)
     return {"per_second": sum(counts) / seconds, "retries": sum(retries)}
 
@@ -219,7 +219,7 @@ def batches(engine, rows, size, budget):
                 connection.execute("BEGIN")
                 connection.executemany(f"INSERT INTO b VALUES {one}", sets)
                 connection.execute("COMMIT")
-            else:  # All or nothing: it is a transaction.
+            else:  # All or nothing: the batch is one transaction.
                 connection.executemany(f"INSERT INTO b VALUES {one}", sets)
         tenths.append(time.perf_counter() - start)
         if time.perf_counter() - begin > budget:
@@ -229,7 +229,7 @@ def batches(engine, rows, size, budget):
 
 
 def tpch(engine, tables):
-    """Loads Parquet files as tables, makes a checkpoint and closes. Seconds; the peak of memory."""
+    """Loads Parquet files as tables, makes a checkpoint and closes. Returns seconds and peak memory."""
     start = time.perf_counter()
     for table, path in tables.items():
         engine.main.execute(f"CREATE TABLE {table} AS SELECT * FROM '{path}'")
@@ -240,7 +240,7 @@ def tpch(engine, tables):
 
 
 def wide(engine, gigabytes):
-    """A table of eight columns of random numbers of 63 bits, some gigabytes of them."""
+    """Creates a table of several gigabytes with eight columns of random 63-bit numbers."""
     columns = ", ".join(f"c{j} BIGINT" for j in range(8))
     engine.main.execute(f"CREATE TABLE wide (k BIGINT, {columns})")
     rows, part = int(gigabytes * 1e9 / 64), 4_000_000
@@ -254,14 +254,14 @@ def wide(engine, gigabytes):
 
 
 def disk_bytes():
-    """Bytes that this process has read: from the system, and from the disk."""
+    """Bytes that this process has read: by system calls, and from the disk."""
     with open("/proc/self/io") as file:
         figures = dict(line.strip().split(": ") for line in file)
     return int(figures["rchar"]), int(figures["read_bytes"])
 
 
 def opening(engine, path, threads, query, cold):
-    """Opens a file, and runs a query twice: milliseconds of each, bytes that were read, memory."""
+    """Opens a file and runs a query twice: milliseconds of each, bytes read, memory."""
     if cold:
         forget(path)
     before, start = disk_bytes(), time.perf_counter()
@@ -306,7 +306,7 @@ def cold_query(engine, path, threads, sql):
 
 
 def cold_changes(engine, path, threads, all):
-    """The same with statements that change rows, and a checkpoint behind them."""
+    """The same with statements that change rows, followed by a checkpoint."""
     forget(path)
     start = time.perf_counter()
     engine.open(path, threads)
@@ -319,7 +319,7 @@ def cold_changes(engine, path, threads, all):
 
 
 def latency(engine, seconds, rows, checkpoints):
-    """Keyed updates from one thread, while another makes one checkpoint after the other or none does: microseconds."""
+    """Keyed updates from one thread, with or without continuous checkpoints: microseconds."""
     stop, done, refused = threading.Event(), [], []
 
     def loop():
@@ -329,7 +329,7 @@ def latency(engine, seconds, rows, checkpoints):
             try:
                 engine.make_checkpoint(connection)
                 done.append(time.perf_counter() - start)
-            except Exception as error:  # DuckDB makes none while somebody writes.
+            except Exception as error:  # DuckDB makes none during a write transaction.
                 refused.append(str(error))
                 time.sleep(0.001)
 
@@ -373,7 +373,7 @@ def log_bytes(engine, path):
 
 
 def fill_log(engine, path, wanted, budget):
-    """Transactions of a hundred inserts or updates until the log has so many bytes, or the time is over.
+    """Transactions of a hundred inserts or updates until the log has this many bytes, or the time is over.
 
     The last transaction is synced, and so are all before it.
     """
@@ -419,7 +419,7 @@ COMMANDS = [load, commits, batches, tpch, wide, opening, latency, fill_log, stat
 def serve(name):
     answers = open_answers()
     engine = ENGINES[name]()
-    # A thread whose statement is done waits for the interpreter as long as another may keep it, 5 ms by default.
+    # After a statement, a thread waits for the interpreter as long as another may hold it, 5 ms by default.
     sys.setswitchinterval(1e-4)
     print(json.dumps(engine.version), file=answers, flush=True)
     commands = {command.__name__: command for command in COMMANDS}
@@ -434,13 +434,13 @@ def serve(name):
                 answer = peak_bytes(os.getpid())
             else:
                 answer = commands[do](engine, *arguments)
-        except Exception as error:  # the figure is lost, not the run
+        except Exception as error:  # only this figure is lost, not the run
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 
 
 class Failed(Exception):
-    """An engine did not do what it was told to."""
+    """An engine failed to run a command."""
 
 
 class Worker:
@@ -467,12 +467,12 @@ class Worker:
         return ENGINES[self.name].levels
 
     def end(self):
-        """Ends the process as a program ends."""
+        """Ends the process properly."""
         self.process.stdin.close()
         self.process.wait()
 
     def kill(self):
-        """Ends the process as a crash does."""
+        """Kills the process, as in a crash."""
         self.process.kill()
         self.process.wait()
 
@@ -482,7 +482,7 @@ class Worker:
         return os.path.getsize(self.path), sum(map(os.path.getsize, set(logs)))
 
     def remove(self):
-        """Ends the process, if it has not ended, and removes its database."""
+        """Ends the process, if it is running, and removes its database."""
         if self.process.poll() is None:
             self.end()
         stem = os.path.basename(os.path.splitext(self.path)[0])

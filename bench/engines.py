@@ -1,4 +1,4 @@
-"""What the benchmarks beside other engines share: an engine a process, the data, the record."""
+"""Shared by the comparisons with other engines: one process per engine, the data, the record."""
 
 import datetime
 import json
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
 
 
-# ---- engines: each runs in a process of its own and obeys a few commands -----------------------------------
+# ---- engines: each runs in a process of its own and reads a few commands -----------------------------------
 
 
 class Entasis:
@@ -87,7 +87,7 @@ class Hyper:
 
 
 class Polars:
-    """Its queries are expressions in Python, over lazy frames that are called like the tables."""
+    """Its queries are expressions in Python, over lazy frames with the names of the tables."""
 
     def __init__(self, threads):
         os.environ["POLARS_MAX_THREADS"] = str(threads)
@@ -117,14 +117,14 @@ def peak_bytes(pid):
 
 
 def open_answers():
-    """Where an engine's process answers: what was stdout. From here on, what the engine prints goes to stderr."""
+    """The stdout of an engine's process, for its answers. The engine's own output now goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return answers
 
 
 def serve(name, threads):
-    """The engine's process: a JSON command a line on stdin, a JSON answer a line on stdout."""
+    """The engine's process: one JSON command per line on stdin, one JSON answer per line on stdout."""
     answers = open_answers()
     engine = ENGINES[name](threads)
     print(json.dumps({"version": engine.version}), file=answers, flush=True)
@@ -142,7 +142,7 @@ def serve(name, threads):
                 answer = {"value": str(engine.query(command["sql"])[0][0])}
             else:
                 answer = {"bytes": peak_bytes(engine.pid())}
-        except Exception as error:  # the figure is lost, not the run
+        except Exception as error:  # only this figure is lost, not the run
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
     if hasattr(engine, "close"):
@@ -198,12 +198,12 @@ def geometric_mean(values):
 
 
 def tables_in(directory):
-    """The Parquet files there, by the names of the tables that they are."""
+    """The Parquet files in a directory, by the names of their tables."""
     return {path.stem: path for path in sorted(directory.glob("*.parquet"))}
 
 
 def load(workers, tables):
-    """Loads `tables`, Parquet files by name, into every engine. Seconds and peak bytes by engine."""
+    """Loads `tables`, Parquet files by name, into every engine. Returns seconds and peak bytes by engine."""
     seconds, peaks = {}, {}
     for name, worker in workers.items():
         seconds[name] = 0.0
@@ -218,7 +218,7 @@ def load(workers, tables):
 
 
 def alternate(workers, sql, rounds):
-    """The engines take turns, once to warm up and then `rounds` times. Milliseconds, rows and errors by engine."""
+    """Runs the engines in turns, once to warm up and then `rounds` times. Returns times, rows and errors."""
     times = {name: [] for name in workers}
     rows, errors = {}, {}
     for _ in range(rounds + 1):
@@ -237,7 +237,7 @@ def alternate(workers, sql, rounds):
 
 
 def keep(benchmark, file, content):
-    """Writes a record, with machine and commit. Where it is."""
+    """Writes a record, with machine and commit. Returns its path."""
     record = ROOT / "bench" / "record"
     record.mkdir(exist_ok=True)
     day = datetime.date.today().isoformat()

@@ -1,27 +1,27 @@
-"""Single rows beside scans: the HAP table of "Optimal Column Layout for Hybrid Workloads", section 7.
+"""Single rows and scans: the HAP table of "Optimal Column Layout for Hybrid Workloads", section 7.
 
     make bench-hap                  10 M rows, keys in ascending order
     make bench-hap ROWS=1000000 ORDER=random
-    make bench-flat                 Entasis alone: what ten times the rows, or random order, make of single rows
-    make bench-hap-file             the table in a file, beside the same in memory
+    make bench-flat                 Entasis alone: single rows with ten times the rows, or in random order
+    make bench-hap-file             the table in a file, compared with memory
 
 A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by
 itself, with parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a
-process of its own; what is timed is what a Python program waits for: execute and fetch. The median of each
-operation is printed in microseconds, and kept under bench/record/ with that of each round, since a machine
-has faster and slower minutes; the fastest round is printed as well.
+process of its own; the measured time is what a Python program waits for: execute and fetch. The median of
+each operation is printed in microseconds, and kept under bench/record/ with that of each round, since a
+machine has faster and slower minutes; the fastest round is printed as well.
 
 The flat benchmark has a process for each table (1 M and 10 M rows in ascending order, 10 M in random order),
-and in each round all take turns, operation by operation; what counts is the ratio within a round. There the
-first half of an operation's runs warms the caches, which the other processes had before, and the second half
-is measured.
+and in each round all take turns, operation by operation; the figure is the ratio within a round. The first
+half of an operation's runs warms the caches, which other processes have used before, and the second half is
+measured.
 
-The engine `file` is Entasis with the table in a file under `--dir` and `synchronous` off: statements do what
-they do in memory, and the log is written behind them. The ratio to memory is the median of those of the
-rounds. The file is removed afterwards.
+The engine `file` is Entasis with the table in a file under `--dir` and `synchronous` off: statements work
+as in memory, and the log is written in the background. The ratio to memory is the median of the rounds'
+ratios. The file is removed afterwards.
 
 With Entasis alone the same operations run from Rust, and once more while another thread scans the table
-without a pause ("beside scans"); then come the bulk statements with the memory that they leave.
+continuously ("beside scans"); then the bulk statements follow, with the memory that remains in use.
 """
 
 import argparse
@@ -54,14 +54,14 @@ LIMITS = {"point": (6, 2), "count 1 %": (150, 100), "sum 1 %": (400, 350), "inse
 
 
 def series(rows, order):
-    """The rows as SQL over a column i: keys are even and so leave room; a permutation, if the order is random."""
+    """The rows as SQL over a column i: keys are even, to leave gaps; permuted if the order is random."""
     key = "i" if order == "sorted" else f"i * 7368787 % {rows}"
     values = ", ".join(f"CAST(i * {2654435761 + 2 * j} % 1000003 AS INTEGER) AS {c}" for j, c in enumerate(COLUMNS))
     return f"SELECT CAST(2 * ({key}) AS BIGINT) AS k, {values}"
 
 
 class Columnar:
-    """Loads on two threads, works on one."""
+    """Loads with two threads, runs statements with one."""
 
     def load(self, rows, order):
         self.run(CREATE)
@@ -87,7 +87,7 @@ class Entasis(Columnar):
 
 
 class InFile(Entasis):
-    """Entasis with its table in a file; nobody waits for the disk."""
+    """Entasis with its table in a file; statements do not wait for the disk."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -122,7 +122,7 @@ class SQLite:
 
 
 ENGINES = {"entasis": Entasis, "file": InFile, "duckdb": DuckDB, "sqlite": SQLite}
-# Goal: so many times as long in a file as in memory.
+# Goal: the ratio of the time in a file to that in memory.
 IN_FILE = 1.3
 
 
@@ -132,8 +132,8 @@ KEYED = ["point", "insert", "update payload", "delete", "update key"]
 def operations(rows, seed):
     """Name, statement, parameters by number, number of runs. Each operation takes rows of its own.
 
-    Parameters are made when they are needed, as a program does: ten thousand lists made beforehand would have
-    left the caches.
+    Parameters are created when they are needed, as in a program: ten thousand lists created beforehand would
+    be out of the caches.
     """
     dice = random.Random(seed)
     span = rows // 50  # of keys, which are even: 1 % of the rows
@@ -160,7 +160,7 @@ def operations(rows, seed):
 def measure(engine, rows, seed, only=(), settle=False, budget=5.0):
     """Median microseconds by operation, of all or of those in `only`; slow ones stop after `budget` seconds.
 
-    `settle`: of the second half of the runs, since before it another process had the caches.
+    `settle`: measures only the second half of the runs, since another process has used the caches before.
     """
     medians = {}
     for name, sql, sets in operations(rows, seed):
@@ -182,7 +182,7 @@ def measure(engine, rows, seed, only=(), settle=False, budget=5.0):
 
 
 def beside_scans(engine, rows, seed):
-    """The operations while another thread scans, and how long a scan takes then."""
+    """The operations while another thread scans, and the duration of a scan meanwhile."""
     scan, stop, scans = engine.scanner(), threading.Event(), []
 
     def loop():
@@ -207,14 +207,14 @@ def resident_bytes():
 
 
 def huge_share():
-    """The share of this process's memory that is in huge pages, where the system tells."""
+    """The share of this process's memory in huge pages, if the system reports it."""
     with open("/proc/self/smaps_rollup") as file:
         sizes = dict(line.split()[:2] for line in file if "kB" in line)
     return int(sizes.get("AnonHugePages:", 0)) / int(sizes["Rss:"])
 
 
 def bulk(engine, rows, updates):
-    """Seconds of statements on many rows, and what a loop of single updates beside snapshots leaves of memory."""
+    """Seconds of statements on many rows, and the memory left by single updates beside snapshots."""
     figures, dice = {}, random.Random(3)
     before = peak_bytes(os.getpid())
     scan = engine.scanner()
@@ -237,7 +237,7 @@ def bulk(engine, rows, updates):
         figures[name] = time.perf_counter() - start
         engine.run("SET threads = 1")
         time.sleep(2)
-        engine.run("SELECT 1")  # The allocator gives back what is free when it is asked for something.
+        engine.run("SELECT 1")  # The allocator returns free memory at the next allocation.
         time.sleep(0.5)
         figures[f"MB after it ({name.split(',')[0]})"] = resident_bytes() / 1e6
     return figures
@@ -246,7 +246,7 @@ def bulk(engine, rows, updates):
 def serve(name, path):
     answers = open_answers()
     engine = ENGINES[name](path) if path else ENGINES[name]()
-    # A scan that is through waits for the interpreter as long as another thread may keep it, 5 ms by default.
+    # After a scan, a thread waits for the interpreter as long as another may hold it, 5 ms by default.
     sys.setswitchinterval(1e-4)
     print(json.dumps(engine.version), file=answers, flush=True)
     for line in sys.stdin:
@@ -281,7 +281,7 @@ class Worker:
 
 
 def flat(args):
-    """Single rows in tables of three kinds, in turns: medians, and the median over rounds of the ratio to the first."""
+    """Single rows in three kinds of tables, in turns: medians, and the median ratio to the first kind."""
     tables = {"1 M": (1_000_000, "sorted"), "10 M": (10_000_000, "sorted"), "10 M, random": (10_000_000, "random")}
     workers = {name: Worker("entasis") for name in tables}
     for name, table in tables.items():
@@ -321,7 +321,7 @@ def rust(program, rows, order, path=None):
 
 
 def in_file(rounds, pairs):
-    """Prints and returns by operation what a file costs: the medians of the ratios of the rounds."""
+    """Prints and returns for each operation the cost of a file: the median ratio of the rounds."""
     ratio = lambda op, file, memory: statistics.median(y[op] / x[op] for x, y in zip(rounds[memory], rounds[file]))
     ratios = {head: {op: ratio(op, file, memory) for op in LIMITS} for head, (file, memory) in pairs.items()}
     print("\n" + "file / memory".ljust(18) + "".join(f"{head:>14}" for head in pairs) + f"{'goal':>16}")
@@ -352,7 +352,7 @@ def main(command=None):
 
 
 def beside(args, directory):
-    """The engines in turns, with their table; what is kept of them."""
+    """Runs the engines in turns and prints their table. Returns what is kept in the record."""
     names = args.engines.split(",")
     workers = {name: Worker(name, directory / "hap.db" if name == "file" else "") for name in names}
     content = {"rows": args.rows, "order": args.order, "versions": {n: w.version for n, w in workers.items()}}

@@ -1,10 +1,11 @@
-"""Thirty queries with many joins over a database like IMDB (imdb_data.py, imdb.sql): strategies of chunk compaction,
-DuckDB and Hyper, in turns.
+"""Thirty queries with many joins over a database like IMDB (imdb_data.py, imdb.sql): strategies of chunk
+compaction, DuckDB and Hyper, in turns.
 
     make bench-imdb SCALE=0.1
 
-One thread, as in the paper's section 7, unless `--threads` says otherwise. Medians in milliseconds; a star is the best
-strategy. Before the times it prints what Table 1 of the paper has: rows a chunk that leaves a join, and chunks.
+One thread, as in the paper's section 7, unless `--threads` says otherwise. Medians in milliseconds; a star is
+the best strategy. Before the times it prints the figures of the paper's Table 1: rows per chunk that leaves a
+join, and chunks.
 """
 
 import argparse
@@ -23,7 +24,7 @@ def queries():
 
 
 class Strategies:
-    """One process of ours that runs each query under a strategy: `alternate` takes it for several engines."""
+    """One process of ours that runs each query under a strategy; `alternate` treats it as several engines."""
 
     def __init__(self, worker, strategy):
         self.worker, self.strategy = worker, strategy

@@ -1,9 +1,9 @@
-"""A database with the schema and the shape of IMDB, as the Join Order Benchmark has it: 21 tables, made by arithmetic.
+"""A database with the schema and the shape of IMDB, as in the Join Order Benchmark: 21 generated tables.
 
-Row counts are those of IMDB times the scale, small tables aside. Fan-outs follow a power law: a film of low number is
-a popular one, with many actors, keywords and companies, and popular people play in popular films. Correlations that a
-product of shares does not see: popular films are younger, companies of a country make films of its language, and
-people of one role have their notes. No row is copied from IMDB.
+Row counts are those of IMDB times the scale, except for small tables. Fan-outs follow a power law: films with
+low numbers are popular, with many actors, keywords and companies, and popular people play in popular films.
+There are correlations that a product of selectivities misses: popular films are newer, companies of a country
+make films in its language, and people in some roles have certain notes. No row is copied from IMDB.
 """
 
 import duckdb
@@ -25,12 +25,12 @@ NOTES = ["(voice)", "(uncredited)", "(producer)", "(executive producer)", "(writ
 
 
 def u(salt, of="x"):
-    """A number from 0 to 1 that looks random."""
+    """A pseudorandom number from 0 to 1."""
     return f"((hash({of} * 64 + {salt}) % 1000003) / 1000003.0)"
 
 
 def skewed(rows, power, salt, of="x"):
-    """A number from 1 to `rows`; low ones are drawn far more often."""
+    """A number from 1 to `rows`; low numbers are far more frequent."""
     return f"(1 + CAST(floor({rows} * pow({u(salt, of)}, {power})) AS BIGINT) % {rows})"
 
 
@@ -44,7 +44,7 @@ def tables(scale):
     n = {name: max(20, int(thousands * 1000 * scale)) for name, thousands in ROWS.items()}
     film, person = n["title"], n["name"]
     numbered = lambda values: "SELECT * FROM (VALUES " + ", ".join(f"({i}, '{value}')" for i, value in values) + ") t"
-    # Films of one country have numbers that are equal modulo twelve, and so have its companies.
+    # The numbers of films of one country are equal modulo twelve, and so are those of its companies.
     of_country = f"((movie - 1) % {len(COUNTRIES)})"
     made = {
         "kind_type": numbered(enumerate(KINDS, 1)) + "(id, kind)",

@@ -1,29 +1,29 @@
-"""Joins by table and size: time, bytes of the table, memory; Entasis with each of its tables beside DuckDB.
+"""Joins by table and size: time, bytes of the table, memory; Entasis with each kind of table, and DuckDB.
 
     make bench-join-memory ROWS=100000000
 
 The experiments of Barber et al., *Memory-Efficient Hash Joins*, section 4 and Table 1: n keys of 8 bytes,
-drawn from 2n values, join ROWS rows of which each finds one; the payload of the kept side (8 bytes, if
-nothing else is said) is summed up.
+drawn from 2n values, are joined with ROWS rows, each of which finds one; the payload of the build side (8
+bytes, unless stated otherwise) is summed.
 
 - ladder: n from 100 to ROWS; the other parts have n = ROWS / 10
 - payload: 0 and 24 bytes
 - range: keys from 10n and 100n values
 - hits: 0 to 80 % of the rows find a key
 - skew: Zipf 0.5, 1, 1.5
-- order: the rows come in the order of their keys (also for n = ROWS)
+- order: the rows are in the order of their keys (also for n = ROWS)
 - joins: two and three of them in one statement
 - memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2,
   ROWS and, with --long, 10 ROWS rows
 
-Sides take turns in each round; times are medians of the rounds (of one run for more than 3e7 keys). How build
-and probe are told apart, and how memory is measured: bench/joins.py. Where n is more than ROWS / 5, a column
-of the probe side is summed too: without it, keeping the probe side's keys would need less memory than keeping
-the build side.
+Sides take turns in each round; times are medians of the rounds (of one run for more than 3e7 keys). For how
+build and probe are distinguished, and how memory is measured, see bench/joins.py. If n is more than ROWS / 5,
+a column of the probe side is summed too: otherwise building from the probe side's keys would need less memory
+than from the build side.
 
-A probe is compared with the gather of 8-byte entries from a table of as many (`make bench-gather`), which it
-cannot beat unless keys are near each other. The record, JSON and SVG, is completed by runs of single parts
-(`--parts`) of the same commit and day.
+A probe is compared with a gather of 8-byte entries from a table of the same size (`make bench-gather`), which
+it cannot beat unless keys are near each other. Runs of single parts (`--parts`) on the same commit and day
+are added to the record, JSON and SVG.
 """
 
 import argparse
@@ -72,12 +72,12 @@ def cells(part, rows):
 
 
 def expected_bytes(table, n, spread, payload):
-    """The paper's arithmetic: two bits a place and no keys, or eight buckets of two bits a key, and keys."""
+    """The paper's sizes: two bits per place without keys, or eight buckets of two bits per key, and keys."""
     return {"cat": n * spread // 4 + n * payload, "cht": 2 * n + n * (8 + payload)}.get(table)
 
 
 def show(result):
-    """A line for each side."""
+    """Prints a line for each side."""
     sides = result["sides"]
     rival = sides.get("duckdb", {}).get("seconds")
     for side, figures in sides.items():
@@ -92,7 +92,7 @@ def show(result):
 
 
 def gather(program):
-    """Nanoseconds a lookup by entries and bytes of an entry."""
+    """Nanoseconds per lookup, by number of entries and bytes of an entry."""
     lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
     print("\n".join(lines))
     return [dict(zip(["entries", "bytes", "ns"], map(float, line.split()))) for line in lines[1:]]
@@ -121,7 +121,7 @@ def memory(tables, rows, wanted, long, threads):
 
 
 def goals(parts, rows):
-    """Goals with what was reached: name, figure, limit."""
+    """The goals and results: name, figure, limit."""
     by_keys = {r["keys"]: r["sides"] for r in parts.get("ladder", [])}
     lines = []
     for n in (rows // 10, rows):
@@ -154,13 +154,13 @@ def goals(parts, rows):
 
 def plots(parts, path):
     part = lambda name: parts.get(name, [])
-    # What another part varies is 100 %, 8 bytes, … in the ladder.
+    # The ladder has the standard values of what other parts vary: 100 %, 8 bytes, …
     plain = [r for r in part("ladder") if r["keys"] * 10 == r["probe_rows"]]
     varied = lambda name: part(name) + plain if part(name) else []
     keys = lambda r: r["keys"]
     ns = lambda r, side: side["seconds"] * 1e9 / r["probe_rows"]
     mb = lambda r, side: sum(j["table_bytes"] + j["rows_bytes"] for j in side["joins"]) / 1e6 if "joins" in side else None
-    # What noise has made negative is left out.
+    # Figures that are negative because of noise are omitted.
     positive = lambda figure: lambda r, side: side[figure] if side[figure] > 0 else None
     probes = series(part("ladder"), keys, positive("probe_ns"))
     probes["gather"] = [(g["entries"], g["ns"]) for g in part("gather") if g["bytes"] == 8]

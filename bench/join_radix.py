@@ -1,15 +1,15 @@
-"""Joins by what decides between partitioning and not: Entasis with each of its tables beside DuckDB.
+"""Joins that vary what decides for or against partitioning: Entasis with each kind of table, and DuckDB.
 
     make bench-join-radix SCALE=0.125
 
 The experiments of Bandle et al., *To Partition, or Not to Partition*, sections 5.2 and 5.4. Workload A has 16
-* 2^20 build rows and 256 * 2^20 probe rows, of keys and payloads of 8 bytes each, workload B 128,000,000 of
-both with 4 bytes each; SCALE is the part of these rows that is taken. Keys have no gaps, as in the paper, or
-with --far one of 256 neighbouring values is a key, so that only tables by hash are possible; the build side
-is in random order; every probe row finds its key.
+* 2^20 build rows and 256 * 2^20 probe rows, with keys and payloads of 8 bytes each, workload B 128,000,000 of
+both with 4 bytes each; SCALE is the fraction of these rows that is used. Keys have no gaps, as in the paper;
+or with --far one of 256 neighbouring values is a key, so that only tables by hash are possible. The build
+side is in random order; every probe row finds its key.
 
 - workloads: A and B, `count(*)`
-- hits: 0 to 100 % of A's probe rows find a key, which is one out of two values; `sum` of a column of the
+- hits: 0 to 100 % of A's probe rows find a key, which is one of two values; `sum` of a column of the
   probe side
 - payload: 1 to 8 columns of 8 bytes in A's probe side, each summed
 - depth: 1 to 8 joins of A's probe side, a quarter of its rows, with a build side each, whose payload is
@@ -17,9 +17,10 @@ is in random order; every probe row finds its key.
 - skew: Zipf 0 to 2, in A and in B
 - ratio: A's probe side with build sides of 1/1 to 1/4096 of its rows
 
-The figure is rows of both sides a second, in millions. Sides take turns in each round; times are medians.
-Where SQL asks for no row of the build side, `auto` may take a bitmap. At the end it is counted in how many
-cells `auto` took the fastest table, or at most 10 % longer. Record and SVG as in `make bench-join-memory`.
+The figure is rows of both sides per second, in millions. Engines and tables take turns in each round; times
+are medians. If the query reads no column of the build side, `auto` may choose a bitmap. Finally the cells are
+counted in which `auto` chose the fastest table, or was at most 10 % slower. Record and SVG as in `make
+bench-join-memory`.
 """
 
 import argparse
@@ -32,12 +33,12 @@ from plot import chart, figure
 TABLES = ["auto", "array", "ranked", "cat", "cht", "chained", "unchained", "radix", "bloom_radix"]
 PARTS = ["workloads", "hits", "payload", "depth", "skew", "ratio"]
 GOAL = 1.1
-# Values for each key that is far from the next one: more than a table of places may have.
+# Values per key with --far: more than a table of places allows.
 FAR = 256
 
 
 def cell(name, x, n, rows, sums=("count(*)",), spread=1, joins=1, integer="BIGINT", payload=1, **probe):
-    """A join of `rows` rows with n keys, or a few such joins; x is where it stands in a chart."""
+    """A join of `rows` rows with n keys, or a few such joins; x is its position in a chart."""
     clauses = " ".join(f"JOIN b{j + 1} ON p.k{j + 1} = b{j + 1}.k" for j in range(joins))
     return Cell(
         name, build_rows(n, spread, 1, integer),
@@ -72,19 +73,19 @@ def cells(part, scale, spread):
 
 
 def is_possible(side):
-    """False if another table was taken, since keys are too far from each other for this one."""
+    """False if another table was used, because keys are too far from each other for this one."""
     return all(join["possible"] for join in side.get("joins", []))
 
 
 def throughput(result, side):
-    """Millions of rows a second; None for a table that is not possible."""
+    """Millions of rows per second; None for a table that is not possible."""
     if not is_possible(side):
         return None
     return (result["joins"] * result["keys"] + result["probe_rows"]) / side["seconds"] / 1e6
 
 
 def best(result):
-    """The fastest table but auto of those that are possible, and how much longer auto takes; 1 if it took just this table."""
+    """The fastest possible table other than auto, and the ratio of auto's time to its; 1 if auto chose it."""
     sides = result["sides"]
     tables = [s for s in sides if s not in ("auto", "duckdb") and is_possible(sides[s])]
     fastest = min(tables, key=lambda s: sides[s]["seconds"])

@@ -1,11 +1,11 @@
-"""Joins whose build side has far more rows than was expected: sides swapped or not, and DuckDB.
+"""Joins whose build side has far more rows than estimated: with and without swapping sides, and DuckDB.
 
     make bench-join-swap ROWS=10000000
 
-Half of a table's rows pass three conditions, each of which one row in two hundred would pass if columns had
-nothing to do with each other: one row is expected, and half of them come. They are joined with 1,000 to
-5,000,000 rows of another table, by numbers from one range (`near`: tables of places) or far from each other
-(`far`: tables by hash). Sides take turns in each round; times are medians.
+Half of a table's rows satisfy three conditions, each of which one row in two hundred satisfies; if columns
+were independent, one row would qualify, but half of them do. They are joined with 1,000 to 5,000,000 rows of
+another table, by numbers from one range (`near`: tables of places) or far from each other (`far`: tables by
+hash). Sides take turns in each round; times are medians.
 """
 
 import argparse

@@ -1,17 +1,17 @@
-"""Every join of the TPC-H queries with every table, and the queries beside DuckDB.
+"""Every join of the TPC-H queries with every kind of join table, and the queries compared with DuckDB.
 
     make bench-join-tpch SF=1
 
 The experiment of Bandle et al., *To Partition, or Not to Partition*, section 5.3 (Figures 1 and 12), in
 memory. Whole queries are run with one table for all their joins. Then each join gets each table in turn while
-all others keep what `auto` takes (`SET join_table = 'auto, 3=cht'`), and its own time is that of EXPLAIN
-ANALYZE: keeping rows, the table, probing, of all workers together. A join whose keys do not allow a table has
-no figure for it. Tables take turns in each round; figures are medians. A join counts if it takes more than a
-hundredth of its query and kept rows.
+all others keep the choice of `auto` (`SET join_table = 'auto, 3=cht'`), and its own time is that in EXPLAIN
+ANALYZE: keeping rows, building the table and probing, summed over all workers. A join whose keys do not allow
+a table has no figure for it. Tables take turns in each round; figures are medians. A join counts if it takes
+more than a hundredth of its query and kept rows.
 
-The record has for each join the rows of both sides and its milliseconds with each table, for each query those
-of the whole statement. In the SVG a join is a point at its rows, and the colour says which table was fastest,
-or that `auto` took it or was within 10 % of it.
+The record has for each join the rows of both sides and its milliseconds with each table, and for each query
+those of the whole statement. In the SVG a join is a point at its rows, and the colour shows which table was
+fastest, or that `auto` chose it or was within 10 % of it.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def measure(number, tables, rounds, engines):
     if not numbers:
         return {"query": number, "ms": {}, "joins": []}
     times = {side: [] for side in [*tables, "duckdb"]}
-    # Which join has which table; of none of them: all choose.
+    # The joins with a given table; empty: every join chooses.
     forced = [(None, "auto")] + [(join, table) for join in numbers for table in tables if table != "auto"]
     found = {key: [] for key in forced}
     row_counts = set()
@@ -72,7 +72,7 @@ def measure(number, tables, rounds, engines):
 
 
 def fastest(join):
-    """The fastest table but auto, and how much longer auto takes; 1 if it took just this table."""
+    """The fastest table other than auto, and the ratio of auto's time to its; 1 if auto chose this table."""
     others = {table: ms for table, ms in join["ms"].items() if table != "auto"}
     table = min(others, key=others.get)
     same = join["tables"]["auto"] == join["tables"][table]
@@ -80,7 +80,7 @@ def fastest(join):
 
 
 def counts(result, join):
-    """True if a join takes long enough to be told from noise."""
+    """True if a join takes long enough to be distinguished from noise."""
     workers = os.cpu_count()
     return join["kept_rows"] > 0 and len(join["ms"]) > 1 and join["ms"]["auto"] > workers * result["ms"]["auto"] / 100
 

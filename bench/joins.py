@@ -1,25 +1,25 @@
-"""What the benchmarks of joins share: an engine a process, the data as SQL, what a plan says of its joins.
+"""Shared by the benchmarks of joins: one process per engine, the data as SQL, figures of joins from plans.
 
-Data. Both engines make the same rows from `range()` by arithmetic on integers, so nothing is kept on disk and
-results can be compared. The build side has n rows (k, v1, …): the keys are one value out of each `spread`
-neighbours, in an order that squares modulo a prime make look random. Payload columns need more than 32 bits.
-Probe sides draw from these keys:
+Data. Both engines generate the same rows from `range()` by integer arithmetic, so nothing is stored on disk
+and results can be compared. The build side has n rows (k, v1, …): the keys are one value out of each `spread`
+neighbours, in a pseudorandom order by squares modulo a prime. Payload columns need more than 32 bits. Probe
+sides draw from these keys:
 
-- "random": every key as often as every other, in no order;
+- "random": every key equally often, in random order;
 - "sorted": the same in the order of the keys;
-- a share of hits: of the others each has a neighbour's value that is no key;
-- Zipf: the r-th most frequent key is drawn about r^-z times as often as the first, and frequent keys are no
+- a share of hits: each of the others has a neighbouring value that is not a key;
+- Zipf: the r-th most frequent key is drawn about r^-z times as often as the first, and frequent keys are not
   neighbours.
 
 Times. `measure` runs a join over probe sides of two lengths, all sides in turns, several rounds; the figures
-are medians. The difference is what a probe row takes, reading its key included; what is left is the build,
-with the statement around it.
+are medians. The difference gives the time per probe row, including reading its key; the rest is the build,
+with the overhead of the statement.
 
-Memory. `footprint` runs a join once in a process that has done nothing but load the build side; the probe
-side streams from `range()`. The kernel's high-water mark is set back before the join; the figure is how far
-it rises above what was resident.
+Memory. `footprint` runs a join once in a process that has only loaded the build side; the probe side streams
+from `range()`. The kernel's high-water mark is reset before the join; the figure is its rise above the
+resident memory.
 
-Which tables a join may be given is asked of the engine: those that it does not know are left out.
+The engine reports which tables a join may have; those that it does not know are omitted.
 """
 
 import datetime
@@ -38,14 +38,14 @@ from engines import ENGINES, ROOT, commit, keep, open_answers
 
 
 def resident_bytes(key):
-    """VmRSS, or VmHWM: the most since it was set back."""
+    """VmRSS, or VmHWM: the maximum since it was reset."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(key))
 
 
 def footprint_here(engine, sql):
     time.sleep(1.2)
-    engine.query("SELECT 1")  # The allocator gives back what is free when it is asked for something.
+    engine.query("SELECT 1")  # The allocator returns free memory at the next allocation.
     time.sleep(0.3)
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
@@ -56,12 +56,12 @@ def footprint_here(engine, sql):
 
 
 def texts(rows):
-    """The first rows, as texts: integers are the same whatever type they come in."""
+    """The first rows, as texts: integers of all types are written alike."""
     return [[str(int(value)) if hasattr(value, "__int__") else str(value) for value in row] for row in rows[:200]]
 
 
 def serve(name, threads):
-    """The engine's process: a JSON command a line on stdin, a JSON answer a line on stdout."""
+    """The engine's process: one JSON command per line on stdin, one JSON answer per line on stdout."""
     answers = open_answers()
     engine = ENGINES[name](threads)
     print(json.dumps({"version": engine.version}), file=answers, flush=True)
@@ -74,7 +74,7 @@ def serve(name, threads):
                 start = time.perf_counter()
                 rows = engine.query(sql)
                 answer = {"seconds": time.perf_counter() - start, "rows": texts(rows), "count": len(rows)}
-        except Exception as error:  # the figure is lost, not the run
+        except Exception as error:  # only this figure is lost, not the run
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 
@@ -112,19 +112,19 @@ class Engine:
 
 
 def known_tables(wanted, threads):
-    """Those of `wanted` that the engine has."""
+    """Those of `wanted` that the engine supports."""
     with Engine("entasis", threads) as engine:
         return [table for table in wanted if "error" not in engine.ask("run", f"SET join_table = '{table}'")]
 
 
 # ---- data --------------------------------------------------------------------------------------------------
 
-# Odd numbers and primes without further meaning.
+# Arbitrary odd numbers and primes.
 STEP, TWIST, MODULUS = 48271, 2654435761, 2147483647
 
 
 def prime_from(n):
-    """The least prime from n on that is 3 modulo 4: modulo such a one, squares make a permutation."""
+    """The least prime from n on that is 3 modulo 4: squares modulo such a prime give a permutation."""
     p = max(n, 3)
     while p % 4 != 3 or any(p % d == 0 for d in range(3, math.isqrt(p) + 1, 2)):
         p += 1
@@ -132,19 +132,19 @@ def prime_from(n):
 
 
 def shuffled(n):
-    """A relation of one column r: the numbers below n in an order that looks random."""
+    """A relation with one column r: the numbers below n in pseudorandom order."""
     p = prime_from(n)
     square = f"CASE WHEN 2 * x < {p} THEN x * x % {p} ELSE {p} - x * x % {p} END"
     return f"(SELECT r FROM (SELECT {square} AS r FROM range({p}) t(x)) s WHERE r < {n})"
 
 
 def key(r, spread, miss="0"):
-    """The key of number r, a column; where `miss` is 1, a neighbour that is no key."""
+    """The key of number r, a column; where `miss` is 1, a neighbouring value that is not a key."""
     return f"{spread} * {r} + ((({r} * {STEP}) >> 8) + {miss}) % {spread}" if spread > 1 else r
 
 
 def build_rows(n, spread, payload, integer="BIGINT"):
-    """The build side: keys k, and payload columns v1, … that need all bits of the type but a few."""
+    """The build side: keys k, and payload columns v1, … that need almost all bits of the type."""
     factor = 4 if integer == "BIGINT" else 1
     columns = [f"CAST({key('r', spread)} AS {integer}) AS k"]
     columns += [f"CAST(r * {STEP + 2 * i} % {MODULUS} * {factor} AS {integer}) AS v{i + 1}" for i in range(payload)]
@@ -152,12 +152,12 @@ def build_rows(n, spread, payload, integer="BIGINT"):
 
 
 def double(value):
-    """A number, or an expression, as DOUBLE; numbers with an exponent are read as such at once."""
+    """A number, or an expression, as DOUBLE; numbers with an exponent are DOUBLE already."""
     return f"CAST({value} AS DOUBLE)" if isinstance(value, str) else f"{value:.17e}"
 
 
 def drawn(y, n, skew):
-    """Which of n keys a row of a probe side has: y, an expression, is a permutation of the rows' numbers."""
+    """The number of the key, of n, in a row of a probe side; the expression y permutes the row numbers."""
     if skew == 0:
         return f"({y} * {TWIST} + 12345) % {n}"
     # The inverse of the distribution, as if ranks were continuous.
@@ -187,13 +187,13 @@ def streamed_rows(rows, n, spread):
     return f"SELECT {key('r', spread)} AS k1, x AS w1 FROM (SELECT x, x * {TWIST} % {n} AS r FROM range({rows}) t(x)) p"
 
 
-# ---- what a plan says --------------------------------------------------------------------------------------
+# ---- figures from plans ------------------------------------------------------------------------------------
 
 NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|ms|s)(?:, ([\d.]+) (B|KB|MB))?\)$")
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 NUMBER = re.compile(r"^join (\d+)$")
 TABLE = re.compile(r"^(.*?): (\d+) rows.*; table of (\d+) bytes, rows of (\d+) bytes")
-# Its partitions have tables of their own, of which nothing is said.
+# Its partitions have tables of their own, which are not shown.
 PARTITIONS = re.compile(r"^(radix join), .*; ([\d.]+) MB of build rows")
 
 
@@ -253,8 +253,9 @@ def children(nodes, at):
 class Cell:
     """A join to be measured: how its sides are made, and the query over tables b1, b2, … and a probe side.
 
-    `probe` makes a probe side of so many rows. `rows` are those of the statement whose time counts; with `split`,
-    it runs over half as many too, or, if it keeps another side then (`near`), over twice as many.
+    `probe` makes a probe side with a number of rows. `rows` is the number in the statement whose time counts;
+    with `split`, it also runs over half as many, or, if that would change the build side (`near`), over twice
+    as many.
     """
 
     def __init__(self, name, build, probe, query, rows, builds=1, split=True, near=False, **facts):
@@ -269,7 +270,7 @@ class Cell:
             engine.run(f"CREATE TABLE p_half AS {self.probe(self.rows // 2)}")
 
     def queries(self):
-        """The statement, and the one over another number of rows; with their rows."""
+        """The statement, and the one over another number of rows, each with its number of rows."""
         queries = [(self.query.format(p="p"), self.rows)]
         if self.split and self.near:
             queries.append((self.query.format(p="(SELECT * FROM p UNION ALL SELECT * FROM p)"), 2 * self.rows))
@@ -279,12 +280,12 @@ class Cell:
 
 
 def in_turn(sides, turn):
-    """The sides in an order of this turn's own: who comes behind another engine finds other things in the caches."""
+    """The sides in this turn's own order: the preceding engine determines the contents of the caches."""
     return random.Random(turn).sample(list(sides), len(sides))
 
 
 def measure(cell, tables, rounds, threads, warm_up=True, rivals=("duckdb",)):
-    """Figures of a cell by side: the engine with each of the tables, and the rivals."""
+    """Figures of a cell by side: the engine with each of the tables, and the other engines."""
     engines = {name: Engine(name, threads) for name in ["entasis", *rivals]}
     try:
         for engine in engines.values():
@@ -322,7 +323,7 @@ def measure(cell, tables, rounds, threads, warm_up=True, rivals=("duckdb",)):
 
 
 def footprint(name, table, threads, build, sql):
-    """Bytes that a join adds to a fresh process: over what was resident, and in all."""
+    """Bytes that a join adds to the resident memory of a fresh process, and the total."""
     with Engine(name, threads) as engine:
         engine.run(f"CREATE TABLE b1 AS {build}")
         if table:
@@ -336,7 +337,7 @@ def footprint(name, table, threads, build, sql):
 
 
 def short(number):
-    """1e7 for ten millions, 16M for sixteen times 2^20, else the digits."""
+    """1e7 for ten million, 16M for sixteen times 2^20, otherwise the digits."""
     digits = f"{number:.0e}".replace("e+0", "e").replace("e+", "e")
     if number >= 100 and float(digits) == number:
         return digits
@@ -350,7 +351,7 @@ def series(results, key, figure):
 
 
 def keep_parts(benchmark, file, how, parts):
-    """Writes a record, which keeps the other parts that it has from earlier runs of the day. Where it is, and all parts.
+    """Writes a record, which keeps parts from earlier runs of the day. Returns its path, and all parts.
 
     `how` the parts were measured is kept for each.
     """

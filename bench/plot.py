@@ -1,4 +1,4 @@
-"""Figures of benchmarks as SVG, in one style: a grid of small charts on a light ground, without a library.
+"""Figures of benchmarks as SVG in a uniform style: a grid of small charts on a light background.
 
 A chart has series of points; they are joined by lines, unless it is a scatter chart. An axis is linear from
 zero, or logarithmic if its letter is in `log`. A side of a comparison has the same colour in every chart.
@@ -23,7 +23,7 @@ def chart(title, x, y, series, log="", scatter=False):
 
 
 def figure(path, title, charts, columns=3):
-    """Writes the charts below each other, `columns` in a row."""
+    """Writes the charts as a grid with `columns` columns."""
     charts = [c for c in charts if any(c["series"].values())]
     columns = min(columns, len(charts)) or 1
     rows = -(-len(charts) // columns)
@@ -81,7 +81,7 @@ def draw(c, colours):
 
 
 def scale(values, log, start, end, rounded):
-    """Where a value stands between start and end, and the values that get a tick; `rounded`: the ends are ticks."""
+    """The position of a value from start to end, and the values with ticks; `rounded`: ends are ticks."""
     low, high = min(values), max(values)
     if log:
         first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
@@ -102,13 +102,13 @@ def scale(values, log, start, end, rounded):
 
 
 def nice(step):
-    """The least of 1, 2, 5, 10, 20, … that is not less."""
+    """The least number of the series 1, 2, 5, 10, 20, … that is not less."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= step * (1 - 1e-9))
 
 
 def label(value):
-    """A few digits, and a unit for what is large."""
+    """A few digits, with a unit for large numbers."""
     for unit, size in [("G", 1e9), ("M", 1e6), ("k", 1e3)]:
         if abs(value) >= size:
             return f"{value / size:g}{unit}"

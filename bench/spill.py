@@ -1,5 +1,5 @@
 """The join of `make bench-spill` in DuckDB: two sides of 32-byte rows, more than memory_limit. See
-crates/engine/examples/spill.rs; rows are computed here too, their keys by another function.
+crates/engine/examples/spill.rs; rows are computed here too, with keys from another function.
 
     python bench/spill.py [MILLIONS OF ROWS [MEGABYTES OF MEMORY]]
 """

@@ -1,9 +1,9 @@
-"""Ordinary statements over TPC-H's tables: Entasis beside DuckDB, in one run.
+"""Ordinary statements over TPC-H's tables: Entasis compared with DuckDB, in one run.
 
     make bench-statements SF=1
 
-What is measured, and how, is as in tpch.py; the statements stand in statements.sql. A ratio above 1 is a
-place where Entasis is slower. The table is kept as JSON under bench/record/.
+Measurements are made as in tpch.py; the statements are in statements.sql. A ratio above 1 means that Entasis
+is slower. The table is kept as JSON under bench/record/.
 """
 
 import argparse

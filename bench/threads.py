@@ -1,24 +1,24 @@
-"""Writers beside each other: keyed statements from one thread and from several, on one database in memory.
+"""Concurrent writers: keyed statements from one thread and from several, on one database in memory.
 
     make bench-threads                                              10 M rows a table; 1, 2 and 8 threads
     make bench-threads ROWS=1000000
     make bench-threads BASELINE=bench/record/threads-10000000-2026-11-25.json
 
-Each thread has a connection of its own; statements have parameters. The threads are Rust's, so no interpreter
-lock is in the way: `entasis-bench threads` measures, this program puts rounds together, compares and keeps
-the record.
+Each thread has a connection of its own; statements have parameters. The threads are Rust's, so that no
+interpreter lock interferes: `entasis-bench threads` measures, this program combines rounds, compares them and
+keeps the record.
 
 | workload | an operation |
 |---|---|
 | one table | an update of a column of a row, named by its key |
-| two tables | the same, of one table and of another in turns |
-| transactions of ten rows | BEGIN, ten such updates of rows that no other thread writes, COMMIT; a conflict is one too many |
-| one table beside scans | an update as above, while one more thread sums two columns of the table without a pause |
+| two tables | the same, alternating between two tables |
+| transactions of ten rows | BEGIN, ten such updates of rows of its own, COMMIT; no conflict is allowed |
+| one table beside scans | an update as above, while another thread continuously sums two columns of the table |
 | indexed table | an update of a column that has an index |
 
-Numbers of threads take turns within a round. What is printed and kept is the median of the rounds, with every
-round; latencies are those of single operations, whatever thread they ran in. With `--baseline` there is the
-ratio to an earlier record: of throughput, so more than 1 is faster now. To compare two commits, measure both
+Numbers of threads take turns within a round. The median of the rounds is printed and kept, with every round;
+latencies are those of single operations in any thread. With `--baseline` the ratio to an earlier record is
+printed, of throughput, so more than 1 means faster now. To compare two commits, measure both
 on the same machine, one after the other; this program and `bench/src` use nothing but the public API, so they
 can be copied to an older commit.
 """
@@ -36,7 +36,7 @@ FIGURES = ["per_second", "median_us", "p99_us", "conflicts"]
 
 
 def measurements(args):
-    """What the program prints, a measurement a line."""
+    """The output of the program, one measurement per line."""
     command = [args.bench, "threads", "--rows", str(args.rows), "--threads", args.threads]
     command += ["--rounds", str(args.rounds), "--seconds", str(args.seconds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -50,7 +50,7 @@ def measurements(args):
 
 
 def medians(rounds):
-    """By workload and number of threads, the median of each figure."""
+    """The median of each figure, by workload and number of threads."""
     return {
         workload: {
             threads: {figure: statistics.median(r[figure] for r in taken) for figure in FIGURES}
@@ -93,7 +93,7 @@ def main():
     for measurement in measurements(args):
         by_threads = rounds.setdefault(measurement.pop("workload"), {})
         by_threads.setdefault(str(measurement.pop("threads")), []).append(measurement)
-    # Threads took turns, so they came in different orders.
+    # Threads took turns, so measurements are in different orders.
     rounds = {workload: dict(sorted(found.items(), key=lambda item: int(item[0]))) for workload, found in rounds.items()}
     figures = medians(rounds)
     show(figures, baseline and baseline["median"])

@@ -1,4 +1,4 @@
-"""TPC-DS: Entasis beside DuckDB and Hyper, on the same data, in one run.
+"""TPC-DS: Entasis compared with DuckDB and Hyper, on the same data, in one run.
 
     make bench-tpcds SF=1
 

@@ -1,4 +1,4 @@
-"""TPC-H: Entasis beside DuckDB and Hyper, on the same data, in one run.
+"""TPC-H: Entasis compared with DuckDB and Hyper, on the same data, in one run.
 
     make bench-tpch SF=1
 

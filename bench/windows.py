@@ -1,12 +1,12 @@
-"""Window functions beside DuckDB and Polars: time and memory.
+"""Window functions compared with DuckDB and Polars: time and memory.
 
     make bench-windows ROWS=10000000
 
 A table of a partition `p` (one, a thousand or a million), an order `o` (a random number), and a value `v`;
-rows in no order. Each call is summed up, so that no engine hands out its rows. In Polars a window is written
-as its users do: the rows are sorted by `o`, and expressions run `over` the partitions. Engines take turns; a
-figure is the median of the rounds. Peak memory is the kernel's high-water mark of a process that has done
-nothing but load the table and run the one call.
+rows in no order. The result of each call is summed, so that no engine returns its rows. In Polars a window is
+written as its users do: the rows are sorted by `o`, and expressions run `over` the partitions. Engines take
+turns; a figure is the median of the rounds. Peak memory is the kernel's high-water mark of a process that
+only loads the table and runs the one call.
 
 The table is printed and kept as JSON, with machine and commit, under bench/record/.
 """

@@ -1,16 +1,16 @@
-//! What the front end takes: five queries of TPC-H, parsed, bound and optimized, in microseconds.
+//! Measures the front end: five queries of TPC-H, parsed, bound and optimized, in microseconds.
 //!
-//! The tables have hardly any rows: nothing of what is measured depends on them.
+//! The tables have hardly any rows: the measured times do not depend on them.
 
 use entasis::{Config, Connection, Database, tpch};
 use std::error::Error;
 use std::time::Instant;
 
-/// How often each is measured; the median counts.
+/// Number of measurements of each; the median is reported.
 const ROUNDS: usize = 301;
 
-/// Prints, for each query, the median microseconds of parsing it, of parsing and binding it, and of all up to
-/// the optimized plan, as a line of JSON.
+/// Prints, for each query, the median microseconds of parsing it, of parsing and binding it, and of
+/// everything up to the optimized plan, as a line of JSON.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let database = Database::in_memory(Config { threads: 1, ..Config::default() })?;
     let connection = database.connect();

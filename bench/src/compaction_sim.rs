@@ -1,11 +1,12 @@
-//! What strategies of chunk compaction cost by the model of *Data Chunk Compaction in Vectorized Execution*
+//! The cost of strategies of chunk compaction by the model of *Data Chunk Compaction in Vectorized Execution*
 //! (SIGMOD 2025, sections 3.2 to 3.4): its Figure 5, with the paper's constants and with this engine's.
 //!
 //! A pipeline of k operators, each of which cuts a chunk into r (the chunk-reducing factor) and keeps the
-//! number of rows. 20 million rows come in full chunks of 2048; which of the r chunks a row goes to is
-//! random. An operator takes C3 + d C4 for a chunk of d rows, and to copy d rows takes C1 + d C2. Between two
-//! operators a strategy copies chunks together. *Sort* looks at all chunks at once, from the smallest to the
-//! largest, and copies as long as it gains: nearly optimal, and impossible while rows come.
+//! number of rows. The input is 20 million rows in full chunks of 2048; each row goes to a random one of the
+//! r chunks. An operator takes C3 + d C4 for a chunk of d rows, and copying d rows takes C1 + d C2. Between
+//! two operators a strategy merges chunks by copying. *Sort* looks at all chunks at once, from the smallest
+//! to the largest, and copies as long as it gains: nearly optimal, and impossible while rows are still
+//! arriving.
 
 use crate::random::Random;
 use entasis_engine::cost::Costs;
@@ -13,7 +14,7 @@ use entasis_engine::exec::{Behind, ChunkCosts};
 
 const FULL: usize = 2048;
 const ROWS: usize = 20_000_000;
-/// Rows that are simulated; times are those of all.
+/// Rows that are simulated; times are scaled to all rows.
 const SIMULATED: usize = 2_000_000;
 const STRATEGIES: [&str; 5] = ["none", "full", "binary", "dynamic", "sort"];
 
@@ -57,7 +58,7 @@ fn threshold(costs: &ChunkCosts, operators: usize, reduces: usize) -> usize {
     costs.threshold(&behind(operators, reduces), FULL)
 }
 
-/// What the pipeline takes.
+/// The time that the pipeline takes.
 fn seconds(strategy: &str, costs: &ChunkCosts, operators: usize, reduces: usize) -> f64 {
     let mut random = Random::new(1);
     let mut chunks = vec![FULL; SIMULATED / FULL];
@@ -66,7 +67,7 @@ fn seconds(strategy: &str, costs: &ChunkCosts, operators: usize, reduces: usize)
         nanoseconds += chunks.iter().map(|&rows| costs.chunk + costs.row * rows as f64).sum::<f64>();
         chunks = chunks.iter().flat_map(|&rows| cut(rows, reduces, &mut random)).collect();
         let left = operators - done;
-        // Behind the last operator, nothing is gained.
+        // After the last operator, compaction gains nothing.
         if left > 0 {
             nanoseconds += match strategy {
                 "none" => 0.0,
@@ -88,7 +89,7 @@ fn cut(rows: usize, into: usize, random: &mut Random) -> Vec<usize> {
     sizes
 }
 
-/// Copies chunks of at most `threshold` rows to a buffer. What that takes.
+/// Copies chunks of at most `threshold` rows to a buffer. Returns the time.
 fn buffered(chunks: &mut Vec<usize>, costs: &ChunkCosts, threshold: usize) -> f64 {
     let (mut nanoseconds, mut buffer, mut after) = (0.0, 0, Vec::new());
     let spare = if threshold <= FULL / 2 { threshold } else { 0 };
@@ -111,7 +112,7 @@ fn buffered(chunks: &mut Vec<usize>, costs: &ChunkCosts, threshold: usize) -> f6
     nanoseconds
 }
 
-/// Sort compaction (section 3.3). What that takes.
+/// Sort compaction (section 3.3). Returns the time.
 fn sorted(chunks: &mut Vec<usize>, costs: &ChunkCosts, behind: &Behind) -> f64 {
     chunks.sort_unstable();
     let (mut nanoseconds, mut after) = (0.0, Vec::new());
@@ -128,7 +129,7 @@ fn sorted(chunks: &mut Vec<usize>, costs: &ChunkCosts, behind: &Behind) -> f64 {
             after.push(rows);
             break;
         }
-        // The first of a buffer stays where it is until a second one comes.
+        // The first chunk of a buffer is not copied until a second one arrives.
         let copied = if std::mem::take(&mut is_alone) { buffer + rows } else { rows };
         nanoseconds += costs.copy_chunk + costs.copy_row * copied as f64;
         buffer += rows;

@@ -1,5 +1,5 @@
-//! The HAP table driven from Rust: what an operation costs without Python around it. `hap.py` calls this and
-//! says what it is.
+//! The HAP table driven from Rust: the cost of an operation without Python. `hap.py` calls this and describes
+//! it.
 
 use crate::random::Random;
 use entasis::{Config, Connection, DataType, Database, Value};
@@ -17,7 +17,8 @@ const UPDATE_KEY: &str = "UPDATE hap SET k = ? WHERE k = ?";
 const UPDATE: &str = "UPDATE hap SET a7 = ? WHERE k = ?";
 const SCAN: &str = "SELECT sum(a0), max(a1) FROM hap";
 
-/// Median microseconds of a statement under each of some parameters, which are made when they are needed.
+/// Median microseconds of a statement, run with each set of parameters, which are created when they are
+/// needed.
 fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64>>) -> entasis::Result<f64> {
     let mut times = Vec::new();
     for set in sets {
@@ -32,8 +33,8 @@ fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64
     Ok(times[times.len() / 2])
 }
 
-/// Loads `rows` rows with even keys, in their order or in another, and prints the median microseconds of each
-/// operation as JSON. In a new file, if there is one: with `synchronous` off.
+/// Loads `rows` rows with even keys, in ascending or random order, and prints the median microseconds of each
+/// operation as JSON. If `file` is given, the table is in that new file, with `synchronous` off.
 pub fn run(rows: u64, is_random: bool, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
     let config = Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() };
     let database = match file {

@@ -1,5 +1,5 @@
-//! `entasis-bench`: what the comparison benchmarks need beside the engines: their data, and figures without
-//! Python.
+//! `entasis-bench`: what the comparison benchmarks need besides the engines: their data, and measurements
+//! without Python.
 
 mod binding;
 mod compaction_sim;
@@ -36,7 +36,7 @@ enum Command {
         #[arg(long)]
         out: PathBuf,
     },
-    /// Single rows of the HAP table from Rust: median microseconds an operation, as JSON.
+    /// Single rows of the HAP table from Rust: median microseconds per operation, as JSON.
     Hap {
         /// Rows.
         #[arg(long, default_value_t = 10_000_000)]
@@ -44,27 +44,27 @@ enum Command {
         /// Load the rows in random order of their keys.
         #[arg(long)]
         random: bool,
-        /// Keep the table in this file, which is made, and not in memory.
+        /// Keep the table in this file, which is created, instead of in memory.
         #[arg(long)]
         file: Option<PathBuf>,
     },
-    /// What parsing, binding and optimizing take: a line of JSON for each of five queries, in microseconds.
+    /// Times of parsing, binding and optimizing: a line of JSON for each of five queries, in microseconds.
     Binding,
-    /// What strategies of chunk compaction cost by the model of the paper: its Figure 5.
+    /// Costs of strategies of chunk compaction by the model of the paper: its Figure 5.
     CompactionSim,
     /// Writers in several threads on one database: a line of JSON for each measurement.
     Threads {
         /// Rows of each table.
         #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
         rows: u64,
-        /// Numbers of threads, which take turns.
+        /// Numbers of threads, measured in turns.
         #[arg(long, value_delimiter = ',', default_values_t = [1_u64, 2, 8])]
         #[arg(value_parser = clap::value_parser!(u64).range(1..=256))]
         threads: Vec<u64>,
-        /// Rounds that count.
+        /// Number of measured rounds.
         #[arg(long, default_value_t = 5)]
         rounds: u64,
-        /// Seconds of a measurement.
+        /// Seconds per measurement.
         #[arg(long, default_value_t = 1.0)]
         seconds: f64,
     },
@@ -85,10 +85,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Rows of a part, the unit in which the generator works.
+/// Rows per part, the unit in which the generator works.
 const PART_ROWS: f64 = 500_000.0;
 
-/// A table is complete once it has its final name, so an interrupted run leaves nothing that looks finished.
+/// A table gets its final name only when it is complete, so an interrupted run leaves nothing that looks
+/// finished.
 fn tpch_data(scale: f64, out: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(out)?;
     let total: f64 = tpch::TABLES.iter().map(|(_, rows)| rows * scale).sum();

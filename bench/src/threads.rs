@@ -1,11 +1,9 @@
-//! Writers beside each other: what a statement costs with one connection, and what several threads do
-//! together, each with a connection of its own on one database. `threads.py` calls this and says what is
-//! measured.
+//! Concurrent writers: the cost of a statement with one connection, and the throughput of several threads,
+//! each with a connection of its own on one database. `threads.py` calls this and describes the measurements.
 //!
-//! A measurement goes on for a fixed time. Each thread keeps how long each of its operations took; counts and
-//! times of all threads are put together. The numbers of threads take turns within a round, in another order
-//! in each, because the machine has fast and slow minutes. Before the first round there is one that is not
-//! counted.
+//! A measurement runs for a fixed time. Each thread records the duration of each of its operations; counts
+//! and times of all threads are combined. Within a round the numbers of threads take turns, in a different
+//! order in each round, because the machine has fast and slow minutes. A first round is not counted.
 
 use crate::random::Random;
 use entasis::{Config, Connection, DataType, Database, ErrorKind, Value};
@@ -15,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Rows of a transaction.
+/// Rows per transaction.
 const TRANSACTION: u64 = 10;
 
-/// What threads do.
+/// The operations of the threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Workload {
     OneTable,
@@ -38,7 +36,7 @@ impl Workload {
     ];
 }
 
-/// What threads did together.
+/// The combined figures of all threads.
 #[derive(Default)]
 struct Figures {
     seconds: f64,
@@ -129,8 +127,8 @@ fn measure(
     })
 }
 
-/// What one thread does until it is over. Transactions keep to the keys of its stripe, so that no two want
-/// the same row.
+/// The loop of one thread until the time is over. Transactions use only the keys of the thread's own stripe,
+/// so that no two need the same row.
 fn write(
     connection: &Connection,
     workload: Workload,
@@ -165,7 +163,7 @@ fn write(
     Ok(figures)
 }
 
-/// An update of the row with a key.
+/// Updates the row with a key.
 fn update(connection: &Connection, table: &str, key: i64, random: &mut Random) -> entasis::Result<()> {
     let sql = match table {
         "one" => "UPDATE one SET v = ? WHERE k = ?",
@@ -180,7 +178,7 @@ fn update(connection: &Connection, table: &str, key: i64, random: &mut Random) -
     }
 }
 
-/// Updates of rows of a stripe, all together or none.
+/// Updates rows of a stripe, all or nothing.
 fn transaction(
     connection: &Connection,
     (first, end): (u64, u64),

@@ -1,11 +1,11 @@
-"""Runs random workloads in Entasis, DuckDB and PostgreSQL and says where Entasis differs.
+"""Runs random workloads in Entasis, DuckDB and PostgreSQL and reports where Entasis differs.
 
     cargo run -p entasis-testkit --example workloads -- --seed 1 --seeds 100 | python tests/compare/compare.py --postgres "host=localhost"
 
-Of each statement all engines say rows or an error; what an error says is not compared. Entasis must agree
-with both others; where they disagree, with PostgreSQL, or with DuckDB if a rule says so; without PostgreSQL,
-with DuckDB. What differs is looked for in `rules.py`; what no rule explains is printed, and the exit code is
-1. After its setup the tables of a workload are compared, too.
+For each statement every engine returns rows or an error; the texts of errors are not compared. Entasis must
+agree with both others; where they disagree, with PostgreSQL, or with DuckDB if a rule says so; without
+PostgreSQL, with DuckDB. Differences are looked up in `rules.py`; those that no rule explains are printed, and
+the exit code is 1. The tables of a workload are compared after its setup, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rules import RULES, Kind
 from values import same_rows
 from workloads import Query, Workload, read
 
-#: What equal intervals of different fields are called in tests/differences.md.
+#: The name in tests/differences.md of equal intervals with different fields.
 EQUAL_INTERVALS = "equal intervals"
 
 
@@ -32,7 +32,7 @@ def same(a: Answer, b: Answer, ordered: bool, by_length: bool = False) -> bool:
 
 
 def judge(query: Query, answers: dict[str, Answer]) -> tuple[str, bool]:
-    """What to count a statement as, and whether that is a difference that no rule explains."""
+    """How to count a statement, and whether it is a difference that no rule explains."""
     if not all(answer.readable for answer in answers.values()):
         return "unreadable", False
     rules = [rule for rule in RULES if rule.applies(query.sql, answers)]
@@ -65,7 +65,7 @@ def text(answer: Answer) -> str:
 
 
 def statements(workload: Workload) -> Iterator[Query]:
-    """The tables as setup left them, then the queries."""
+    """The tables after the setup, then the queries."""
     for statement in workload.setup:
         if created := re.match(r"CREATE TABLE (\w+)", statement):
             yield Query(f"SELECT * FROM {created[1]}", False)

@@ -1,4 +1,4 @@
-"""The databases: each runs a statement and gives what came of it.
+"""The databases: each runs a statement and returns its result.
 
 Every workload starts in an empty database with the session's time zone UTC. DuckDB divides integers as
 integers. PostgreSQL gets a database of its own, with texts in the order of their bytes, which is dropped at
@@ -17,7 +17,7 @@ from values import Interval, Row, plain
 
 @dataclass
 class Answer:
-    """Rows, or an error; neither where the driver has no value for what came."""
+    """Rows, or an error; neither if the driver cannot represent the result."""
 
     rows: list[Row] | None = None
     error: str | None = None
@@ -42,7 +42,7 @@ def _interval(value: Any) -> Interval:
 
 
 def _with_intervals(rows: list[Any], columns: list[int], table: Any) -> list[Any]:
-    """Rows with the intervals of an Arrow table, as Python's own spans know no months."""
+    """Rows with the intervals of an Arrow table, as Python's timedelta has no months."""
     rows = [list(row) for row in rows]
     for column in columns:
         for row, value in zip(rows, table.column(column).to_pylist()):
@@ -66,7 +66,7 @@ class Entasis:
             cursor = self.connection.execute(sql)
             if cursor.description is None:
                 return Answer([])
-            # By way of Arrow, which also sees what is declared of the columns.
+            # Through Arrow, which also has the declared types of the columns.
             columns = [_plain_column(column) for column in cursor.arrow().columns]
             return Answer([tuple(row) for row in zip(*columns)])
         except self.module.Error as error:
@@ -138,7 +138,7 @@ class PostgreSQL:
             cursor = self.connection.execute(sql, binary=True)
             return Answer([] if cursor.description is None else _plain_rows(cursor.fetchall()))
         except self.module.Error as error:
-            # What the driver has no value for did not come from the server.
+            # The driver cannot represent the value; this is not an error of the server.
             return Answer() if error.sqlstate is None else Answer(error=str(error))
 
     def stop(self) -> None:

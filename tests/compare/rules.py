@@ -1,12 +1,13 @@
-"""Differences that are known, each by its name in tests/differences.md, where its reason is.
+"""Known differences, by their names in tests/differences.md, which gives the reasons.
 
-A rule looks at a statement and at what the engines said. It says one of four things:
+A rule examines a statement and the results of the engines. It returns one of four values:
 
-- `LEFT_OUT`: one of the others has no opinion: it does not know the clause, or its answer is known to be
-  wrong.
-- `AS_DUCKDB`: PostgreSQL and DuckDB disagree, and Entasis is with DuckDB. (With PostgreSQL it may always be.)
-- `OWN`: Entasis means something else than both.
-- `OPEN`: a fault of Entasis that is not mended yet. Such rules come and go; a release has none.
+- `LEFT_OUT`: one of the others is not considered: it does not support the clause, or its result is known to
+  be wrong.
+- `AS_DUCKDB`: PostgreSQL and DuckDB disagree, and Entasis agrees with DuckDB. (It may always agree with
+  PostgreSQL.)
+- `OWN`: Entasis deliberately differs from both.
+- `OPEN`: a bug of Entasis that is not fixed yet. Such rules are temporary; a release has none.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ class Rule:
     name: str
     kind: Kind
     applies: Callable[[str, Answers], bool]
-    #: Whose answer is left out.
+    #: The engine whose result is not considered.
     engine: str = ""
 
 
 def error(engine: str, pattern: str, of_sql: str = "") -> Callable[[str, Answers], bool]:
-    """An engine's error that says `pattern`, of a statement that contains `of_sql`."""
+    """Matches an engine's error with `pattern`, for a statement that contains `of_sql`."""
     said, text = re.compile(pattern, re.S), re.compile(of_sql)
 
     def applies(sql: str, answers: Answers) -> bool:
@@ -50,7 +51,7 @@ def error(engine: str, pattern: str, of_sql: str = "") -> Callable[[str, Answers
 
 
 def statement(pattern: str) -> Callable[[str, Answers], bool]:
-    """A statement that contains `pattern`."""
+    """Matches a statement that contains `pattern`."""
     text = re.compile(pattern)
     return lambda sql, _: bool(text.search(sql))
 

@@ -1,4 +1,4 @@
-"""The comparison itself: when results are the same, and what an answer is judged as."""
+"""Tests the comparison itself: when results are the same, and how answers are counted."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Values as they are compared, and when two results are the same.
+"""Values in comparable form, and the comparison of results.
 
 Every engine's rows become tuples of plain values first: numbers (exact or float), text, booleans, dates,
-times, timestamps, instants in UTC, and intervals as `Interval`. Two values are the same if they are of one
-kind and equal. A float may differ from another number in the last digits, since sums run in another order and
-quotients have other types. Rows without an order are compared as multisets: both sides are sorted, columns
-without floats first, so that what almost agrees stays side by side.
+times, timestamps, instants in UTC, and intervals as `Interval`. Two values are the same if they are of the
+same kind and equal. A float may differ from another number in the last digits, since sums are computed in
+another order and quotients have other types. Rows without an order are compared as multisets: both sides are
+sorted, columns without floats first, so that floats that almost agree are compared with each other.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ import decimal
 import math
 from typing import Any, NamedTuple
 
-#: How far a float may be from what it is compared with, relatively and near zero.
+#: The tolerance for floats, relative and near zero.
 TOLERANCE = 1e-9
 
 Row = tuple[Any, ...]
 
 
 class Interval(NamedTuple):
-    """Months, days and microseconds, which are kept apart."""
+    """Months, days and microseconds, kept separately."""
 
     months: int
     days: int
     micros: int
 
     def length(self) -> int:
-        """Microseconds, if a month has 30 days and a day 24 hours: equal intervals have one length."""
+        """Microseconds, with months of 30 days and days of 24 hours: equal intervals have equal lengths."""
         return (self.months * 30 + self.days) * 86_400_000_000 + self.micros
 
 
 def plain(value: Any) -> Any:
-    """A value as a driver gives it, as it is compared."""
+    """A value of a driver in comparable form."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return value.astimezone(datetime.timezone.utc)
     if isinstance(value, (decimal.Decimal, float)) and math.isnan(value):
@@ -42,7 +42,7 @@ def plain(value: Any) -> Any:
 
 
 def kind(value: Any) -> str:
-    """What a value is compared with: values of its own kind."""
+    """The kind of a value: only values of the same kind are compared."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -55,7 +55,7 @@ def kind(value: Any) -> str:
 
 
 def same_value(a: Any, b: Any, by_length: bool = False) -> bool:
-    """`by_length`: intervals are the same if they are equal, as a month is to 30 days."""
+    """`by_length`: intervals are the same if they have equal lengths, such as a month and 30 days."""
     if kind(a) != kind(b):
         return False
     if isinstance(a, float) or isinstance(b, float):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 @dataclass
 class Query:
     sql: str
-    #: True: the rows come in a defined order.
+    #: True if the order of the rows is defined.
     ordered: bool
 
 
@@ -21,7 +21,7 @@ class Workload:
 
 
 def read(lines: Iterable[str]) -> Iterator[Workload]:
-    """The workloads in `lines`, one after the other."""
+    """The workloads in `lines`, in order."""
     workload: Workload | None = None
     kind = ""
     for line in lines:

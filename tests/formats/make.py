@@ -1,17 +1,17 @@
-"""Writes small database files of the current format, and beside each a text of what is in it.
+"""Writes small database files of the current format, each with a text of its contents.
 
     make formats FORMAT=1        writes to tests/formats/1
 
-| file | what is in it |
+| file | contents |
 |---|---|
-| `types` | a table of all types: NULL, least and greatest values, what is odd; an empty one |
+| `types` | a table of all types: NULL, least and greatest values, special values; an empty table |
 | `encodings` | a column for each encoding; dictionaries, symbols; a table by key that was written to after it was loaded |
 | `objects` | schemas, keys, an index, foreign keys, checks, defaults, identity, sequences, views |
-| `log` | a database whose process was killed: what was committed last is in the log only, if there is one |
+| `log` | a database whose process was killed: the last commits are only in the log, if there is one |
 
-A file is written once for each version of the format, by the last Entasis that has this version as its newest,
-and then never again: each later one must open it and find what the text says (`test_formats.py`). So this
-program may change at any time, and files of older versions stay as they are. A log is kept compressed, because
+A file is written once for each version of the format, by the last Entasis that writes this version, and then
+never again: each later Entasis must open it and find the contents in the text (`test_formats.py`). So this
+program may change at any time, and files of older versions are not changed. A log is kept compressed, because
 most of it is zeros.
 """
 
@@ -24,9 +24,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: No file is longer, so that they may be many.
+#: The largest size of a file, so that there can be many.
 MOST = 128 << 10
-#: What files end in.
+#: The extension of the files.
 DATA, LOG, TEXT = ".entasis", ".wal", ".txt"
 
 TYPES = {
@@ -56,7 +56,7 @@ TYPES = {
 
 
 def types():
-    """Statements, and questions whose answers are kept."""
+    """Statements, and queries whose results are kept."""
     names = [f"c{number}" for number in range(len(TYPES))]
     columns = ", ".join(f"{name} {ty}" for name, ty in zip(names, TYPES))
     rows = []
@@ -68,7 +68,7 @@ def types():
         f"INSERT INTO all_types VALUES {', '.join(rows)}",
         f"CREATE TABLE nothing (id INTEGER, {columns})",
     ]
-    # Python's intervals have no months.
+    # Python's timedelta has no months.
     value = lambda name, ty: f"CAST({name} AS VARCHAR)" if ty == "INTERVAL" else name
     shown = [
         f"SELECT id, {value(name, ty)} FROM all_types WHERE {name} IS NOT NULL ORDER BY id" for name, ty in zip(names, TYPES)
@@ -82,7 +82,7 @@ def types():
     return statements, questions
 
 
-#: An encoding, the type of a column that has it, and its values by the number of the row.
+#: An encoding, the type of a column that has it, and its values by row number.
 ENCODINGS = [
     ("plain", "INTEGER", "1000 + i * 37 % 91"),
     ("packed", "BIGINT", "500000 + i * 31 % 61"),
@@ -107,16 +107,16 @@ def encodings():
     columns = ", ".join(f"e{number} {ty}" for number, (_, ty, _) in enumerate(ENCODINGS))
     values = ", ".join(f"CAST({value} AS {ty})" for _, ty, value in ENCODINGS)
     forced = ", ".join(f"e{number} = '{name}'" for number, (name, *_) in enumerate(ENCODINGS) if name != "auto")
-    # No more than 250 rows at once: behind 256 a table counts distinct values in 4 KB for each column.
+    # At most 250 rows at once: above 256 a table counts distinct values in 4 KB for each column.
     statements = [
-        # What was inserted is encoded at once, and not when its table is idle.
+        # Inserted rows are encoded now, and not when the table is idle.
         "SET upkeep = 'always'",
         f"CREATE TABLE encoded ({columns}) WITH (compression = ({forced}))",
         f"INSERT INTO encoded SELECT {values} FROM range(250) r(i)",
         "CREATE TABLE keyed (k BIGINT PRIMARY KEY, v VARCHAR, d DOUBLE)",
         "INSERT INTO keyed SELECT 10 * (i * 7 % 250), 'v' || (i % 7), (i % 13) / 2.0 FROM range(250) r(i)",
         "SET upkeep = 'auto'",
-        # What was encoded is written to: ghosts are taken, slots die, blocks are hot.
+        # Encoded blocks are written to: ghosts are used, slots are freed, blocks are hot.
         "INSERT INTO keyed VALUES (5, 'new', 0.5), (1005, NULL, NULL), (99999, 'last', -1)",
         "UPDATE keyed SET v = 'changed' WHERE k BETWEEN 100 AND 190",
         "DELETE FROM keyed WHERE k % 70 = 0",
@@ -136,7 +136,7 @@ def encodings():
         "SELECT * FROM keyed WHERE k = 1005",
         "SELECT * FROM keyed WHERE k = 99999",
         "SELECT * FROM keyed WHERE k = 70",
-        # Not what a later version must have, but what this file was to hold.
+        # A later version need not have this, but this file was meant to contain it.
         "SELECT DISTINCT encoding FROM entasis_blocks('encoded') ORDER BY encoding",
         "SELECT DISTINCT encoding FROM entasis_blocks('keyed') ORDER BY encoding",
     ]
@@ -189,7 +189,7 @@ def log():
         "INSERT INTO t SELECT i, 'row ' || i FROM range(50) r(i)",
         "INSERT INTO loose SELECT i % 5, 'same', i / 2.0 FROM range(50) r(i)",
         "CHECKPOINT",
-        # From here on in the log: each kind of change, one row and many.
+        # In the log from here on: each kind of change, of one row and of many.
         "INSERT INTO t VALUES (100, 'one row')",
         "UPDATE t SET v = 'changed' WHERE k = 3",
         "UPDATE t SET k = 200 WHERE k = 4",
@@ -217,7 +217,7 @@ def log():
         "CREATE TABLE emptied (a INTEGER)",
         "INSERT INTO emptied VALUES (1)",
         "TRUNCATE emptied",
-        # Under way when the process ends.
+        # In progress when the process ends.
         "BEGIN",
         "INSERT INTO t VALUES (600, 'not committed')",
     ]
@@ -253,7 +253,7 @@ def shown(value):
 
 
 def answer(connection, sql):
-    """The lines of an answer: rows, or what kind of error it is."""
+    """The lines of a result: rows, or the kind of error."""
     import entasis
 
     try:
@@ -265,13 +265,13 @@ def answer(connection, sql):
 
 
 def text_of(connection, questions):
-    """Questions and answers, as they are kept."""
+    """Queries and results, as they are stored."""
     connection.execute("SET timezone = 'UTC'")
     return "\n".join("\n".join([sql, *("    " + line for line in answer(connection, sql)), ""]) for sql in questions)
 
 
 def questions_of(text):
-    """The questions of a text."""
+    """The queries in a text."""
     return [line for line in text.splitlines() if line and not line.startswith(" ")]
 
 
@@ -286,12 +286,12 @@ def log_beside(path):
 
 
 def write(path, name):
-    """Writes a database, and ends: properly, or as a crash does."""
+    """Writes a database, and ends: properly, or as in a crash."""
     import entasis
 
     statements, _ = FILES[name]()
     connection = entasis.connect(path)
-    if name != "log":  # One state is written, not one after the other: the file has less room in it.
+    if name != "log":  # Only one state is written, so that the file has less free space.
         connection.execute("SET synchronous = 'off'")
     for sql in statements:
         connection.execute(sql)
@@ -317,7 +317,7 @@ def main():
                 sys.exit(f"{name} was not written")
             kept = {args.directory / made.name: made.read_bytes()}
             if log := log_beside(made):
-                # Without the time in it, so that the same log has the same bytes.
+                # Without a time stamp, so that equal logs have equal bytes.
                 kept[args.directory / f"{log.name}.gz"] = gzip.compress(log.read_bytes(), mtime=0)
             with entasis.connect(made) as connection:
                 text = text_of(connection, of()[1])

@@ -1,6 +1,6 @@
-"""Every database file that is kept here is opened, and holds what its text says.
+"""Opens every database file stored here, and compares its contents with its text.
 
-Each is opened twice, as a copy: as it is, and again behind a checkpoint of this version.
+Each is opened twice, as a copy: first unchanged, and then after a checkpoint of this version.
 """
 
 import gzip
@@ -57,13 +57,13 @@ def test_kept_files_are_small():
 
 
 def test_what_make_writes_holds_what_it_says(tmp_path, monkeypatch):
-    """The program that writes them works, though it is run once a version."""
+    """The program that writes the files works, although it runs only once per version."""
     monkeypatch.setattr("sys.argv", ["make.py", str(tmp_path), "--most", "10000000"])
     make.main()
     for name in make.FILES:
         kept, text = tmp_path / f"{name}{make.DATA}", (tmp_path / f"{name}{make.TEXT}").read_text()
         (tmp_path / f"copy-{name}").mkdir()
         assert found(copied(kept, tmp_path / f"copy-{name}"), text) == text
-        # The text can fail: an answer that is not there is missed.
+        # The comparison can fail: a missing result is noticed.
         assert found(copied(kept, tmp_path / f"copy-{name}"), "SELECT 1\n    2\n") != "SELECT 1\n    2\n"
         assert "error: InternalError" not in text

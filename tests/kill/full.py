@@ -1,13 +1,13 @@
-"""A disk that is full, and then has room again: what was answered is there, and work goes on after reopening.
+"""A disk that is full, and then has room again: acknowledged data is there, and work goes on after reopening.
 
-    python full.py path/of.db file      the process may write files of so many bytes only (RLIMIT_FSIZE)
-    python full.py path/of.db disk      the file system of the path is as small as it is
+    python full.py path/of.db file      the size of files that the process writes is limited (RLIMIT_FSIZE)
+    python full.py path/of.db disk      the file system of the path is small
 
-A process inserts rows, a transaction each of a single row, a hundred rows or many, and prints each one's number
-when it has been answered, until one fails. Many rows are written to the data file before their commit: if there is
-no room, that statement fails and the database goes on. So the process goes on with single rows until the log cannot
-be written either, tries to write once more, prints the errors, and ends as a program does. `check` opens the
-database behind it.
+A process inserts rows, in transactions of a single row, a hundred rows or many, and prints each transaction's
+number when it has been acknowledged, until one fails. Many rows are written to the data file before their
+commit: if there is no room, that statement fails and the database goes on. So the process goes on with single
+rows until the log cannot be written either, tries to write once more, prints the errors, and ends properly.
+`check` then opens the database.
 """
 
 import json
@@ -18,9 +18,9 @@ import sys
 import entasis
 
 TABLE = "CREATE TABLE IF NOT EXISTS t (n BIGINT, i BIGINT, s VARCHAR, PRIMARY KEY (n, i))"
-#: Rows of a transaction, in turns: what goes through the log row by row, and what fills it at once.
+#: Rows per transaction, in turns: numbers that go through the log row by row, and ones that fill it at once.
 ROWS = [1, 100, 30_000]
-#: Bytes of a file under RLIMIT_FSIZE.
+#: Maximum size of a file under RLIMIT_FSIZE, in bytes.
 MOST = 9 << 20
 ADD = "INSERT INTO t SELECT {n}, i, 'a text of row ' || i || ' of transaction {n}' FROM range({rows}) r(i)"
 
@@ -30,7 +30,7 @@ def rows_of(n):
 
 
 def fill(path):
-    """Writes until nothing more can be written. Prints what was answered, and the errors."""
+    """Writes until nothing more can be written. Prints what was acknowledged, and the errors."""
     connection = entasis.connect(path)
     connection.execute(TABLE)
     n = connection.execute("SELECT coalesce(max(n), -1) + 1 FROM t").fetchone()[0]
@@ -60,9 +60,9 @@ def fill(path):
 
 
 def check(path, answered):
-    """Complaints about the database behind a process that was answered the transactions below a number.
+    """What is wrong with the database after a process had the transactions below a number acknowledged.
 
-    The one that failed may be there, whole: its error says that it is not known.
+    The transaction that failed may be there as a whole: its error says that this is not known.
     """
     connection = entasis.connect(path)
     complaints = []

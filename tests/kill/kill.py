@@ -2,34 +2,37 @@
 
     make kill N=200                  200 kills
     make kill N=20 SEED=7 SYNCHRONOUS=off
-    make kill N=20 LARGE_GB=2        beside a table of 2 GB that is changed, too
+    make kill N=20 LARGE_GB=2        with a table of 2 GB that is changed, too
 
 Each round: a process opens the file and writes from four threads as fast as it can, each with a connection of
-its own. When a commit has answered, its thread sends its number through a pipe. At a random moment, which may
-be while the file is being opened, the process gets SIGKILL. Then this program opens the file and checks:
+its own. After each acknowledged commit, the thread sends its number through a pipe. At a random moment, which
+may be while the file is being opened, the process gets SIGKILL. Then this program opens the file and checks:
 
-- all that was acknowledged is there (`synchronous` = full);
-- nothing else is, but for at most one transaction of each thread, which was under way, and is whole;
-- indexes find what the tables hold; `PRAGMA integrity_check` says ok, if there is such a statement.
+- everything acknowledged is there (`synchronous` = full);
+- nothing else is, except at most one transaction of each thread, which was in progress, and is there as a
+  whole;
+- indexes agree with the tables; `PRAGMA integrity_check` reports ok, if there is such a statement.
 
-That can be said so exactly because a thread's transactions are numbered, and what number *n* of a thread does is
-a function of both (`plan`). The state after a thread's first *m* transactions is computed beside (`Model`); *m*
-itself is read from the tables, as each transaction leaves its number in one. With `synchronous` = normal or off,
-*m* may be less than what was acknowledged, but the state must be that after *m* transactions all the same.
+Such exact checks are possible because a thread's transactions are numbered, and the statements of number *n*
+of a thread are a function of both (`plan`). The state after a thread's first *m* transactions is computed
+separately (`Model`); *m* itself is read from the tables, as each transaction leaves its number in one. With
+`synchronous` = normal or off, *m* may be less than what was acknowledged, but the state must be that after
+*m* transactions all the same.
 
 | n | transaction |
 |---|---|
 | most | a row into a table with key and index, by itself; an update by key; several rows by one statement |
-| one in 5 | BEGIN, rows into three tables, an update of one, deletion of what is old, COMMIT |
-| one in 40 | DDL with rows: tables, columns, indexes, views made, renamed, dropped |
-| one in 100 | some thousand rows at once, in the place of those before |
-| one in 250 | a CHECKPOINT behind it |
+| one in 5 | BEGIN, rows into three tables, an update of one, deletion of old rows, COMMIT |
+| one in 40 | DDL with rows: tables, columns, indexes, views created, renamed, dropped |
+| one in 100 | a few thousand rows at once, replacing the previous ones |
+| one in 250 | a CHECKPOINT after it |
 
-With `--large-gb` there is a large table beside these, which a fifth thread changes: it moves amounts between two
-columns of a few thousand neighbours at a time, so that each row's sum stays. Checkpoints come by themselves.
+With `--large-gb` there is also a large table, which a fifth thread changes: it moves amounts between two
+columns of a few thousand neighbouring rows at a time, so that each row's sum is constant. Checkpoints are
+automatic.
 
-If a check fails, the differences are printed, the file stays where it is, and the exit code is 1. The same seed
-makes the same transactions and the same delays, but not the same interleaving.
+If a check fails, the differences are printed, the file is kept, and the exit code is 1. The same seed gives
+the same transactions and the same delays, but not the same interleaving.
 """
 
 import argparse
@@ -44,11 +47,11 @@ import time
 from pathlib import Path
 
 WRITERS = 4
-#: Rows of so many numbers ago are deleted.
+#: Rows with numbers this far back are deleted.
 KEPT = 300
-#: Bytes of a row of the large table in the file, about, and the sum of its amounts.
+#: Approximate bytes of a row of the large table in the file, and the sum of its amounts.
 LARGE_ROW, LARGE_SUM = 69, 1_000_000
-#: Rows of it that one statement fills, and changes.
+#: Numbers of its rows that one statement inserts, and changes.
 LARGE_FILL, LARGE_MOVED = 1_000_000, 5_000
 LARGE = "CREATE TABLE large (k BIGINT PRIMARY KEY, a BIGINT, b BIGINT, s VARCHAR)"
 FILL = f"""INSERT INTO large SELECT i, i % 1000, {LARGE_SUM} - i % 1000, md5(i::VARCHAR) || md5((-i)::VARCHAR)
@@ -78,17 +81,17 @@ def text(writer, n):
 
 
 def unique(writer, n):
-    """No two are the same: multiplication by an odd number, and so many bits."""
+    """Unique numbers: multiplication by an odd number, modulo a power of two."""
     return key(writer, n) * 1_103_515_245 % (1 << 40)
 
 
 def size(n):
-    """How many rows a statement with several has."""
+    """The number of rows of a statement with several."""
     return 2 + n % 7
 
 
 def loaded(n):
-    """How many rows a bulk load has: now and then some row groups."""
+    """The number of rows of a bulk load: now and then several row groups."""
     return 150_000 if n % 1000 == 550 else 3000
 
 
@@ -126,7 +129,7 @@ def plan(w, n):
 
 
 def ddl(w, n):
-    """A table's life: made, widened, indexed, filled, emptied, viewed, renamed, dropped."""
+    """The life of a table: created, widened, indexed, filled, emptied, used by a view, renamed, dropped."""
     match n // 40 % 8:
         case 0:
             rows = ", ".join(f"({a}, 'b {a}')" for a in range(n, n + 3))
@@ -148,13 +151,13 @@ def ddl(w, n):
 
 
 class Model:
-    """What there is of a writer after its first transactions: `plan` once more, with dictionaries for tables."""
+    """The expected data of a writer after its first transactions: `plan` on dictionaries, not tables."""
 
     def __init__(self, writer):
         self.writer, self.n = writer, 0
         self.one, self.linked, self.parts = {}, {}, []
         self.counter, self.bulk = (0, 0), (None, 0)
-        #: The name of the table of DDL, and its rows.
+        #: The name of the table that DDL changes, and its rows.
         self.made, self.view = None, False
 
     def advance(self, to):
@@ -187,7 +190,7 @@ class Model:
         match n // 40 % 8:
             case 0:
                 self.made = (f"d{w}", [(a, f"b {a}") for a in range(n, n + 3)])
-            # The first DDL of a writer is step 0, so there is a table at all others.
+            # The first DDL of a writer is step 0, so the table exists in all others.
             case 1:
                 self.made = (f"d{w}", [(*row, n) for row in self.made[1]])
             case 3:
@@ -206,7 +209,7 @@ class Model:
 
 
 def write(path, synchronous, done):
-    """Writes from where each writer was, until it is killed. What it commits it says on stdout."""
+    """Continues each writer until the process is killed. Prints commits on stdout."""
     import entasis
 
     database = entasis.connect(path)
@@ -246,7 +249,7 @@ def write(path, synchronous, done):
 
 
 def attempt(entasis, connection, statements):
-    """Runs a transaction. False if another one was in the way, which DDL may be."""
+    """Runs a transaction. False if it had a conflict, which DDL may cause."""
     try:
         if len(statements) > 1:
             connection.execute("BEGIN")
@@ -261,11 +264,11 @@ def attempt(entasis, connection, statements):
         return False
 
 
-# ---- who kills and checks -----------------------------------------------------------------------------------
+# ---- killing and checking ---------------------------------------------------------------------------------
 
 
 class Listener(threading.Thread):
-    """What the process says, until its end."""
+    """Collects the output of the process, until its end."""
 
     def __init__(self, pipe):
         super().__init__()
@@ -277,7 +280,7 @@ class Listener(threading.Thread):
             if line == "ready\n":
                 self.is_ready.set()
             elif line.startswith("failed") or not line.endswith("\n"):
-                # A line without an end: the process was killed before it was whole, so it was not said.
+                # A line without an end: the process was killed while writing it, so it does not count.
                 self.failures += [line.strip()] if line.startswith("failed") else []
             else:
                 writer, n = map(int, line.split())
@@ -286,13 +289,13 @@ class Listener(threading.Thread):
 
 
 def strike(path, args, models, dice):
-    """Starts the process, kills it, and returns what it had said."""
+    """Starts the process, kills it, and returns its output."""
     done = ",".join(str(model.n) for model in models)
     command = [sys.executable, __file__, "write", str(path), args.synchronous, done]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     listener = Listener(process.stdout)
     listener.start()
-    if dice.random() < 0.1:  # Perhaps while it opens the file.
+    if dice.random() < 0.1:  # Possibly while it opens the file.
         time.sleep(dice.uniform(0, 0.4))
     else:
         listener.is_ready.wait()
@@ -308,7 +311,7 @@ def query(connection, sql, parameters=None):
 
 
 def compare(what, found, expected):
-    """A complaint, if rows are not those that are expected, in any order."""
+    """An error message, if rows differ from the expected ones, in any order."""
     found, expected = sorted(found), sorted(expected)
     if found == expected:
         return []
@@ -317,8 +320,8 @@ def compare(what, found, expected):
 
 
 def check(connection, models, acknowledged, is_full):
-    """Compares the database with the models, which it takes as far as it is. Complaints, and how many
-    transactions under way came to be."""
+    """Compares the database with the models, which are advanced to the same state. Returns error messages,
+    and the number of transactions in progress that were committed."""
     problems, in_doubt = [], 0
     last = {w: 0 for w in range(WRITERS)}
     for table in ["counter", "one", "parts"]:
@@ -351,7 +354,7 @@ def check(connection, models, acknowledged, is_full):
 
 
 def check_indexes(connection, model):
-    """Some rows, by the indexes of their tables."""
+    """Looks up some rows by the indexes of their tables."""
     problems, rows = [], list(model.one.values())
     for row in rows[:: max(1, len(rows) // 20)]:
         alike = [other for other in rows if other[3] == row[3]]
@@ -363,7 +366,7 @@ def check_indexes(connection, model):
 
 
 def ask_for_integrity(connection):
-    """What `PRAGMA integrity_check` complains of; None if there is no such statement."""
+    """The violations found by `PRAGMA integrity_check`; None if there is no such statement."""
     import entasis
 
     try:
@@ -374,7 +377,7 @@ def ask_for_integrity(connection):
 
 
 def check_large(connection, rows):
-    """The rows of the large table: each is there, with its text and the sum of its amounts."""
+    """Checks that each row of the large table is there, with its text and the sum of its amounts."""
     expected = [(rows, 0, rows - 1, rows * LARGE_SUM, 0)]
     wrong = f"a + b <> {LARGE_SUM} OR s <> md5(k::VARCHAR) || md5((-k)::VARCHAR)"
     found = query(
@@ -385,7 +388,7 @@ def check_large(connection, rows):
 
 
 def check_objects(connection, model):
-    """The table of a writer's DDL, and its view."""
+    """Checks the table that a writer's DDL changes, and its view."""
     w, problems = model.writer, []
     tables, made = set(connection.tables()), model.made[0] if model.made else None
     for name, is_expected in [(f"d{w}", made == f"d{w}"), (f"e{w}", made == f"e{w}"), (f"v{w}", model.view)]:

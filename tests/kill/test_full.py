@@ -1,4 +1,4 @@
-"""Disks that are full, by a limit of the process and by a small file system where one can be mounted."""
+"""Full disks: by a limit of the process, and by a small file system if one can be mounted."""
 
 import json
 import os
@@ -14,9 +14,9 @@ SMALL = "9m"
 
 
 def filled(path, limit, prefix=()):
-    """Runs the process; how many transactions were answered, and what it said at the end."""
+    """Runs the process. Returns the number of acknowledged transactions, and the last output."""
     command = [*prefix, sys.executable, str(Path(full.__file__)), str(path), limit]
-    # Another namespace has another working directory, so a relative path says nothing there.
+    # Another namespace has another working directory, so a relative path is wrong there.
     env = {**os.environ, "PYTHONPATH": str(Path(full.entasis.__file__).resolve().parents[1])}
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
     assert run.returncode == 0, run.stderr
@@ -35,7 +35,7 @@ def test_a_file_that_may_not_grow(tmp_path):
     answered, end = filled(path, "file")
     assert "large" in end["refused"], end
     judge(path, answered, end)
-    # The next process may write as much as it likes, and goes on.
+    # The next process has no limit, and goes on.
     connection = full.entasis.connect(str(path))
     n = connection.execute("SELECT max(n) + 1 FROM t").fetchone()[0]
     connection.execute(full.ADD.format(n=n, rows=full.rows_of(n)))
@@ -44,7 +44,7 @@ def test_a_file_that_may_not_grow(tmp_path):
 
 
 def test_a_disk_without_room(tmp_path):
-    """The file system is in memory, and is mounted in a namespace of a process that keeps it until the end."""
+    """The file system is in memory, mounted in a namespace of a process that keeps it until the end."""
     mount = tmp_path / "disk"
     mount.mkdir()
     script = f"mount -t tmpfs -o size={SMALL} tmpfs {mount} && echo mounted && exec sleep 600"
@@ -62,7 +62,7 @@ def test_a_disk_without_room(tmp_path):
         path = mount / "full.db"
         answered, end = filled(path, "disk", inside)
         assert "space" in end["refused"], end
-        # A part is copied to where there is room; then there is room where it was, too.
+        # The database is copied to a place with room; then there is room in its own place, too.
         copy = tmp_path / "copy"
         subprocess.run([*inside, "cp", "-r", str(mount), str(copy)], check=True)
         judge(copy / "full.db", answered, end)

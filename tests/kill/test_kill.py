@@ -1,4 +1,4 @@
-"""The checks of `kill.py` find what they are to find; and a few kills."""
+"""Tests that the checks of `kill.py` find errors, and runs a few kills."""
 
 import kill
 
@@ -6,7 +6,7 @@ import entasis
 
 
 def written(transactions):
-    """A database in memory behind so many transactions of each writer."""
+    """A database in memory after this many transactions of each writer."""
     connection = entasis.connect()
     for sql in kill.SETUP:
         connection.execute(sql)

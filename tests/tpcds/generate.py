@@ -4,8 +4,8 @@
 
     DIRECTORY/tables/store_sales.parquet …  queries/q01.sql …  answers/q01.parquet …
 
-What is there already stays. It needs the packages of requirements.txt, in an environment of their own: the
-comparisons with DuckDB use a newer one.
+Existing files are kept. It needs the packages of requirements.txt, in an environment of their own: the
+comparisons with DuckDB use a newer version.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""All 99 queries of TPC-DS at a small scale give what DuckDB gives.
+"""All 99 queries of TPC-DS at a small scale have the same results as in DuckDB.
 
-The data, the queries and the answers are made before (`make tpcds-data`), in the directory that ENTASIS_TPCDS
-names.
+The data, the queries and the answers are generated before (`make tpcds-data`), in the directory given by
+ENTASIS_TPCDS.
 """
 
 import os

@@ -1,7 +1,7 @@
 //! Vectors to arrays.
 //!
-//! Each array is written once, in the order of the rows, with the selection and the dictionary looked through
-//! on the way. NULL positions are never read as values: what stands there need not point anywhere.
+//! Each array is written once, in the order of the rows; the selection and the dictionary are resolved on the
+//! way. Values at NULL positions are never read: they may be invalid.
 
 use crate::arrow_error;
 use crate::types::to_arrow_type;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// [`crate::schema_to_arrow`].
 ///
 /// # Errors
-/// As for [`vector_to_array`]; internal, if schema and columns do not fit together.
+/// Those of [`vector_to_array`]; internal, if schema and columns do not match.
 pub fn chunk_to_batch(chunk: &Chunk, schema: &SchemaRef, types: &[DataType]) -> Result<RecordBatch> {
     let arrays = types
         .iter()
@@ -40,7 +40,7 @@ pub fn chunk_to_batch(chunk: &Chunk, schema: &SchemaRef, types: &[DataType]) -> 
     })
 }
 
-/// The values at `positions` (`None`: the first `rows`) of a vector that holds `ty`, `rows` of them, as an
+/// The values of `rows` rows of a vector that holds `ty`, at `positions` (`None`: the first ones), as an
 /// array of type [`to_arrow_type`].
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub fn vector_to_array(
 /// An array of `ty` that holds `values`. For parameters and literals, not for data.
 ///
 /// # Errors
-/// As for [`vector_to_array`]; internal, if a value is not of `ty`.
+/// Those of [`vector_to_array`]; internal, if a value is not of `ty`.
 pub fn values_to_array(values: &[Value], ty: DataType) -> Result<ArrayRef> {
     let vector = vector_of(values, ty)?;
     let array = vector_to_array(&vector, None, values.len(), ty)?;
@@ -136,8 +136,8 @@ pub fn values_to_array(values: &[Value], ty: DataType) -> Result<ArrayRef> {
     Ok(array)
 }
 
-/// A flat vector of `ty` that holds `values`. UUIDs are turned into their ordered form, which a vector by
-/// itself cannot do: it does not know its type.
+/// A flat vector of `ty` that holds `values`. UUIDs are converted to their ordered form, which a vector
+/// cannot do by itself, because it does not know its type.
 ///
 /// # Errors
 /// Internal, if a value is not of `ty`.
@@ -160,7 +160,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The values, mapped; arbitrary ones where NULL.
+    /// The values, mapped by `f`; arbitrary ones where NULL.
     fn map<T: Native, U: Clone>(&self, f: impl Fn(T) -> U) -> Vec<U> {
         match (self.vector.encoding(), self.positions) {
             (Encoding::Constant, _) => vec![f(self.vector.values::<T>()[0]); self.rows],
@@ -173,7 +173,7 @@ impl Rows<'_> {
                 let dictionary = self.vector.dictionary().expect("a dictionary vector has one");
                 let values = &dictionary.values().values::<T>()[..dictionary.len()];
                 let codes = self.vector.codes();
-                // The code of a NULL may name nothing.
+                // The code of a NULL may be invalid.
                 let value = |code: u32| f(values.get(code as usize).copied().unwrap_or_default());
                 match at {
                     None => codes[..self.rows].iter().map(|&code| value(code)).collect(),
@@ -244,7 +244,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Bytes of all strings together.
+    /// Total number of bytes of all strings.
     fn string_bytes(&self) -> Result<usize> {
         let mut bytes = 0;
         self.strings(|view| bytes += view.map_or(0, StringView::len));

@@ -1,13 +1,13 @@
 //! Arrays to vectors.
 //!
-//! Arrays of the type that [`to_arrow_type`] names, decimals of 64 bits, and strings of every layout, are
-//! taken directly: fixed widths by one copy of the slice, long strings by a copy to the vector's own heap,
-//! or, where the array has views of them, in the array's buffers, which the heap then shares. Every other
-//! array (other units, widths, encodings) is converted by Arrow first, the wanted rows only.
+//! Arrays of the type in [`to_arrow_type`], decimals of 64 bits, and strings of every layout are read
+//! directly: fixed widths by one copy of the slice; long strings by a copy to the vector's own heap, or, if
+//! the array has views of them, by sharing the array's buffers with the heap. Every other array (other units,
+//! widths, encodings) is converted by Arrow first, only for the requested rows.
 //!
-//! A dictionary array stays one: its values become a [`Dictionary`] once, and an [`Importer`] that sees the
-//! same values again, as it does batch after batch of one file, uses the same dictionary, so that results
-//! cached per code survive.
+//! A dictionary array remains one: its values are converted to a [`Dictionary`] once, and an [`Importer`]
+//! that gets the same values again, as in batch after batch of one file, uses the same dictionary, so that
+//! results cached per code remain valid.
 
 use crate::arrow_error;
 use crate::types::to_arrow_type;
@@ -32,13 +32,13 @@ use entasis_vector::{
 };
 use std::sync::Arc;
 
-/// Buffers of an array of views, up to which they are shared: each costs a little with every chunk.
+/// The most buffers of an array of views that are shared: each adds a little cost to every chunk.
 const SHARED_BUFFERS: usize = 16;
 
 /// Copies rows `offset .. offset + rows` of `array` to `out`, which becomes a vector of `ty`, row r at
 /// position r.
 ///
-/// A dictionary array becomes a dictionary vector where that is less work than writing its rows out; see
+/// A dictionary array becomes a dictionary vector if that is less work than decoding its rows; see
 /// [`Importer`] for arrays that share their dictionary.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ pub fn array_to_vector(
     Importer::default().import(array, offset, rows, ty, out)
 }
 
-/// Copies the arrays of one column, one after the other, and remembers the dictionary that they share.
+/// Copies the arrays of one column in order, and remembers the dictionary that they share.
 #[derive(Debug, Default)]
 pub struct Importer {
     dictionary: Option<(ArrayRef, DataType, Arc<Dictionary>)>,
@@ -63,7 +63,7 @@ impl Importer {
     /// See [`array_to_vector`].
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`array_to_vector`].
     pub fn import(
         &mut self,
         array: &dyn Array,
@@ -113,7 +113,7 @@ impl Importer {
         )
     }
 
-    /// `values` as a dictionary: the last one, or a new one unless it has many more values than there are
+    /// `values` as a dictionary: the previous one, or a new one unless it has many more values than there are
     /// rows.
     fn dictionary_of(
         &mut self,
@@ -148,7 +148,7 @@ fn copy_codes<K: ArrowDictionaryKeyType>(
     let codes = &mut out.begin_codes(dictionary, rows.max(CHUNK_ROWS))[..rows];
     let last = dictionary.len() as u32 - 1;
     for (code, key) in codes.iter_mut().zip(&keys.values()[offset..offset + rows]) {
-        // The key of a NULL may name nothing; it must still be a code.
+        // The key of a NULL may be invalid, but it must still be a code.
         *code = (key.as_usize() as u32).min(last);
     }
     copy_validity(keys, offset, rows, out);
@@ -252,8 +252,8 @@ where
     out.begin_flat::<A::Native>(rows.max(CHUNK_ROWS))[..rows].copy_from_slice(source);
 }
 
-/// Decimals, narrowed to 64 bits where the type is narrow. Arrow does not promise that values have at most
-/// the digits of their type; kernels rely on it, so it is checked here.
+/// Decimals, narrowed to 64 bits if the type is narrow. Arrow does not guarantee that values have at most the
+/// digits of their type; kernels rely on it, so it is checked here.
 fn copy_decimals<A: ArrowPrimitiveType>(
     array: &dyn Array,
     offset: usize,

@@ -1,11 +1,11 @@
 //! Vectors to Arrow arrays and back.
 //!
-//! Arrow is how rows enter and leave Entasis (files, Python, function libraries), never how they flow inside.
-//! This crate maps the types ([`types`]), copies vectors out ([`export`]) and arrays in ([`import`]). Both
-//! directions copy: a chunk's memory is written again for the next chunk, and an array's belongs to the
-//! program that made it.
+//! Entasis exchanges rows with the outside as Arrow (files, Python, function libraries), but does not use it
+//! internally. This crate maps the types ([`types`]), copies vectors out ([`export`]) and arrays in
+//! ([`import`]). Both directions copy: a chunk's memory is reused for the next chunk, and an array's belongs
+//! to the program that made it.
 //!
-//! It knows no plan, no table and no file.
+//! It does not depend on plans, tables or files.
 
 pub mod export;
 pub mod import;
@@ -19,7 +19,7 @@ pub use types::{from_arrow_type, schema_from_arrow, schema_to_arrow, to_arrow_ty
 
 use entasis_vector::{Error, ErrorKind};
 
-/// An error of the Arrow library as one of ours: the data are wrong, unless Arrow says otherwise.
+/// Converts an error of the Arrow library: an input error, unless Arrow indicates something else.
 pub fn arrow_error(error: arrow_schema::ArrowError) -> Error {
     use arrow_schema::ArrowError;
     match error {

@@ -1,4 +1,4 @@
-//! Every type, through Arrow and back, against the values that a vector gives one by one.
+//! Tests every type through Arrow and back, against the single values of a vector.
 
 use crate::export::vector_of;
 use crate::{Importer, array_to_vector, to_arrow_type, values_to_array, vector_to_array};
@@ -42,7 +42,7 @@ fn samples(ty: DataType) -> Vec<Value> {
     }
 }
 
-/// 200 rows that repeat the samples, every fifth NULL.
+/// 200 rows that repeat the samples; if `nulls`, every fifth is NULL.
 fn rows(ty: DataType, nulls: bool) -> Vec<Value> {
     let samples = samples(ty);
     (0..200)
@@ -147,7 +147,7 @@ fn strings_of_views_stay_where_they_are() {
     assert!(shared(&views, &mut out));
     drop(views);
     assert!(values.iter().enumerate().all(|(i, value)| out.value(i, DataType::Varchar) == *value));
-    // Many buffers are not.
+    // Many buffers are not shared.
     let mut builder = StringViewBuilder::new().with_fixed_block_size(40);
     texts.as_string::<i32>().iter().for_each(|text| builder.append_option(text));
     let many: ArrayRef = Arc::new(builder.finish());

@@ -1,8 +1,8 @@
-//! Which Arrow type stands for which SQL type.
+//! The mapping of SQL types to Arrow types.
 //!
-//! Out: each SQL type has exactly one Arrow type, the one that most programs read. In: every Arrow type that
-//! holds such values is taken, whatever its width, unit or encoding; what cannot be held without loss of
-//! meaning is refused.
+//! Out: each SQL type has exactly one Arrow type, the one that most programs read. In: every Arrow type with
+//! such values is accepted, whatever its width, unit or encoding; types that cannot be converted without loss
+//! of meaning are refused.
 //!
 //! A UUID is `FixedSizeBinary(16)`; fields carry the canonical extension name `arrow.uuid`, too.
 
@@ -13,10 +13,10 @@ use entasis_vector::{DataType, Error, Field, Result, Schema};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The time zone of every `TIMESTAMPTZ` that leaves.
+/// The time zone of every exported `TIMESTAMPTZ`.
 pub const UTC: &str = "UTC";
 
-/// The Arrow type of the arrays that vectors of `ty` become.
+/// The Arrow type of arrays converted from vectors of `ty`.
 pub fn to_arrow_type(ty: DataType) -> ArrowType {
     match ty {
         DataType::Null => ArrowType::Null,
@@ -43,7 +43,7 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
     }
 }
 
-/// The SQL type that holds the values of an Arrow type.
+/// The SQL type for the values of an Arrow type.
 ///
 /// # Errors
 /// Not supported, for nested types and for decimals of more than 38 digits.
@@ -82,7 +82,7 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
     })
 }
 
-/// Arrow admits scales below zero and above the precision; both become more digits.
+/// Arrow allows negative scales and scales above the precision; both need more digits.
 fn decimal(precision: u8, scale: i8) -> Result<DataType> {
     let digits = i16::from(precision) - i16::from(scale.min(0));
     let scale = scale.max(0) as u8;
@@ -93,7 +93,7 @@ fn decimal(precision: u8, scale: i8) -> Result<DataType> {
     }
 }
 
-/// The Arrow schema of batches that have the columns of `schema`.
+/// The Arrow schema of batches with the columns of `schema`.
 pub fn schema_to_arrow(schema: &Schema) -> ArrowSchema {
     let fields: Vec<ArrowField> = schema
         .iter()
@@ -111,10 +111,10 @@ pub fn schema_to_arrow(schema: &Schema) -> ArrowSchema {
     ArrowSchema::new(fields)
 }
 
-/// The columns of batches that have an Arrow schema.
+/// The columns of batches with an Arrow schema.
 ///
 /// # Errors
-/// Not supported, as [`from_arrow_type`] says, with the name of the column.
+/// Those of [`from_arrow_type`], with the name of the column.
 pub fn schema_from_arrow(schema: &ArrowSchema) -> Result<Schema> {
     schema
         .fields()

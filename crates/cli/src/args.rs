@@ -24,7 +24,7 @@ const EXAMPLES: &str = "Examples:
 
 The exit code is 1 if a statement fails; the statements after it do not run.";
 
-/// What the user asks for.
+/// The parsed command line.
 #[derive(Debug, Parser)]
 #[command(name = "entasis", version, about = "SQL on files and tables, in your process.", long_about = ABOUT)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -33,31 +33,31 @@ pub struct Args {
     #[command(subcommand)]
     pub task: Option<Task>,
 
-    /// The database file, made if there is none; without it, tables live in memory
+    /// The database file, created if it does not exist; without it, tables are kept in memory
     pub database: Option<PathBuf>,
 
-    /// Only read the database, which must be there; another process may write to it meanwhile
+    /// Open the database read-only; it must exist, and another process may write to it meanwhile
     #[arg(long, alias = "read-only", requires = "database")]
     pub readonly: bool,
 
-    /// Run these statements and end; may be given more than once
+    /// Run these statements and exit; may be given more than once
     #[arg(short, long = "command", value_name = "SQL")]
     pub commands: Vec<String>,
 
-    /// Run the statements in this file and end, before those of -c; - is standard input
+    /// Run the statements in this file and exit, before those of -c; - is standard input
     #[arg(short, long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// How results are written
+    /// Output format of results
     #[arg(short, long, value_enum, default_value = "table")]
     pub mode: Mode,
 
-    /// Threads that a statement may use [default: one a core]
+    /// Threads that a statement may use [default: one per core]
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
 
     /// Memory that tables, statements and results may use together, such as 2GB [default: 80% of the
-    /// machine's]
+    /// machine's memory]
     #[arg(long, value_name = "SIZE")]
     pub memory_limit: Option<String>,
 }

@@ -1,18 +1,18 @@
-//! What Tab offers, from the text before the cursor and the names that the database knows.
+//! Completion by Tab, from the text before the cursor and the names in the database.
 //!
 //! | the cursor is | offered |
 //! |---|---|
-//! | in a line that starts with a dot | dot commands and what they take |
+//! | in a line that starts with a dot | dot commands and their arguments |
 //! | in a string | files |
-//! | behind `name.` | columns of the table or alias |
-//! | behind `FROM`, `JOIN`, `INTO` … | tables |
+//! | after `name.` | columns of the table or alias |
+//! | after `FROM`, `JOIN`, `INTO` … | tables |
 //! | anywhere else | columns of the tables in the statement, functions, keywords, tables |
 
 use crate::lex::{Kind, Token, tokens};
 use crate::render::Mode;
 use std::path::{MAIN_SEPARATOR, Path};
 
-/// The dot commands with what they take and what they do; `.help` prints this.
+/// The dot commands with their arguments and descriptions; `.help` prints this.
 pub const COMMANDS: [(&str, &str, &str); 7] = [
     ("help", "", "This list"),
     ("tables", "", "Tables and views"),
@@ -23,10 +23,10 @@ pub const COMMANDS: [(&str, &str, &str); 7] = [
     ("quit", "", "Leave; so does Ctrl-D"),
 ];
 
-/// Words that a table follows.
+/// Words that are followed by a table.
 const BEFORE_TABLES: [&str; 8] = ["FROM", "JOIN", "INTO", "TABLE", "DESCRIBE", "SUMMARIZE", "UPDATE", "VIEW"];
 
-/// Where names come from.
+/// The source of names.
 pub trait Names {
     /// Keywords, in upper case.
     fn keywords(&self) -> Vec<String>;
@@ -38,7 +38,7 @@ pub trait Names {
     fn columns(&self, relation: &str) -> Vec<String>;
 }
 
-/// The byte at which the word under the cursor starts, and what may stand in its place, best first.
+/// The byte at which the word under the cursor starts, and the candidates that can replace it, best first.
 pub fn complete(text: &str, cursor: usize, names: &dyn Names) -> (usize, Vec<String>) {
     let before = &text[..cursor];
     if before.trim_start().starts_with('.') {
@@ -90,7 +90,7 @@ fn anywhere(text: &str, cursor: usize, prefix: &str, names: &dyn Names) -> Vec<S
     candidates
 }
 
-/// Those of `candidates` that start with `prefix`, whatever their case and quotes, sorted.
+/// Those of `candidates` that start with `prefix`, ignoring case and quotes, sorted.
 fn matching(prefix: &str, candidates: impl Iterator<Item = String>) -> Vec<String> {
     let plain = |s: &str| s.trim_start_matches('"').to_lowercase();
     let prefix = plain(prefix);
@@ -104,7 +104,7 @@ fn matching(prefix: &str, candidates: impl Iterator<Item = String>) -> Vec<Strin
 struct Relations(Vec<(String, Option<String>)>);
 
 impl Relations {
-    /// Columns of the relation that `qualifier` calls, by its alias or its name.
+    /// Columns of the relation to which `qualifier` refers, by its alias or its name.
     fn columns_of(&self, qualifier: &str, names: &dyn Names) -> Vec<String> {
         let is = |name: &str| name.eq_ignore_ascii_case(qualifier);
         let relation = self.0.iter().find(|(relation, alias)| alias.as_deref().map_or(is(relation), is));
@@ -139,7 +139,7 @@ fn relations(text: &str, cursor: usize, names: &dyn Names) -> Relations {
     Relations(relations)
 }
 
-/// A name as SQL must write it.
+/// A name as it must be written in SQL.
 fn quoted(name: &str, names: &dyn Names) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -174,7 +174,7 @@ fn command(before: &str, names: &dyn Names) -> (usize, Vec<String>) {
     }
 }
 
-/// Files and directories whose path starts with `path`, which stands at byte `start`.
+/// Files and directories whose path starts with `path`, which begins at byte `start`.
 fn files(path: &str, start: usize) -> (usize, Vec<String>) {
     let (directory, prefix) = match path.rfind(['/', MAIN_SEPARATOR]) {
         Some(at) => (&path[..=at], &path[at + 1..]),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// TPC-H scale factor: a tenth is 866,602 rows, about 100 MB of text.
 const SCALE: f64 = 0.1;
 
-/// What each TPC-H query asks, in order.
+/// The question that each TPC-H query answers, in order.
 const ASKS: [&str; 22] = [
     "pricing summary of shipped lines",
     "cheapest supplier of a part in a region",
@@ -36,7 +36,7 @@ const ASKS: [&str; 22] = [
     "countries worth a sales call",
 ];
 
-/// The files of the flight data that the questions need, built into the program.
+/// The files of the flight data that the questions need, embedded in the program.
 const FILES: [(&str, &[u8]); 3] = [
     ("flights.parquet", include_bytes!("../../../data/flights/flights.parquet")),
     ("airlines.csv", include_bytes!("../../../data/flights/airlines.csv")),
@@ -77,7 +77,7 @@ ORDER BY minutes_late",
 /// Runs the demo.
 ///
 /// # Errors
-/// Those of the output, and of writing the flight data where it is not found.
+/// Those of the output, and of writing the flight data if they are not found.
 pub fn run(session: &mut Session) -> io::Result<Outcome> {
     if tpch(session)? == Outcome::Failed {
         return Ok(Outcome::Failed);
@@ -156,9 +156,9 @@ fn tpch(session: &mut Session) -> io::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A directory with the flight data: `data/flights` here, if this is a clone of the project, or a copy of
-/// what is built into the program in the directory for temporary files, which stays there for the user to go
-/// on with.
+/// A directory with the flight data: `data/flights` in the working directory, if this is a clone of the
+/// project. Otherwise a copy of the embedded data in the directory for temporary files, which is kept for the
+/// user to explore further.
 fn flights() -> io::Result<PathBuf> {
     let here = Path::new("data/flights");
     if FILES.iter().all(|(name, _)| here.join(name).is_file()) {

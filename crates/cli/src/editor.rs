@@ -1,4 +1,4 @@
-//! The line editor's view of SQL: what Tab offers, how text is coloured, when Enter runs it.
+//! SQL in the line editor: completion by Tab, colours, and whether Enter runs the text.
 
 use crate::complete::{self, Names};
 use crate::lex::{Kind, tokens};
@@ -14,20 +14,20 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What the line editor asks.
+/// Implements the callbacks of the line editor.
 pub struct Editor {
     names: Live,
     colours: Highlight,
 }
 
 impl Editor {
-    /// Editing for statements on `connection`.
+    /// An editor for statements on `connection`.
     pub fn new(connection: Arc<Connection>, style: Style) -> Editor {
         Editor { names: Live(connection), colours: Highlight::new(style) }
     }
 }
 
-/// The names that a connection knows at this moment.
+/// The names that a connection currently knows.
 struct Live(Arc<Connection>);
 
 impl Names for Live {
@@ -53,12 +53,12 @@ pub struct Highlight {
 }
 
 impl Highlight {
-    /// Colours as `style` has them.
+    /// A highlighter with the colours of `style`.
     pub fn new(style: Style) -> Highlight {
         Highlight { keywords: entasis::keywords().into_iter().collect(), style }
     }
 
-    /// `sql` with colours; the same width.
+    /// `sql` with colours; its width is unchanged.
     pub fn sql(&self, sql: &str) -> String {
         let paint = |kind, text: &str| match kind {
             Kind::Comment => self.style.dim(text),

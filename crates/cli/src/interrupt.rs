@@ -1,14 +1,14 @@
-//! Ctrl-C: the first one cancels the running statement, a second one, if the first had no effect, ends the
+//! Ctrl-C: the first one cancels the running statement; a second one, if the first had no effect, ends the
 //! shell.
 //!
-//! While a line is edited, the terminal hands Ctrl-C to the line editor and none of this happens.
+//! While a line is edited, the terminal passes Ctrl-C to the line editor, and none of this applies.
 
 use entasis::CancelFlag;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Exit code of a program that Ctrl-C ended.
+/// Exit code of a program ended by Ctrl-C.
 const ENDED: i32 = 130;
 
 /// Connects Ctrl-C to a connection.
@@ -23,7 +23,7 @@ impl Interrupts {
     pub fn new(cancel: CancelFlag) -> Interrupts {
         let running = Arc::new(AtomicBool::new(false));
         let (flag, is_running) = (cancel.clone(), running.clone());
-        // Without a handler Ctrl-C ends the program, which is what it would do without this module.
+        // Without a handler Ctrl-C ends the program, as it would without this module.
         let _ = ctrlc::set_handler(move || {
             if !is_running.load(Ordering::SeqCst) || flag.is_raised() {
                 std::process::exit(ENDED);
@@ -33,7 +33,7 @@ impl Interrupts {
         Interrupts { cancel, running }
     }
 
-    /// Runs `run`, which Ctrl-C then cancels.
+    /// Calls `run`, which Ctrl-C can cancel.
     pub fn guard<T>(&self, run: impl FnOnce() -> T) -> T {
         self.cancel.clear();
         self.running.store(true, Ordering::SeqCst);
@@ -42,7 +42,7 @@ impl Interrupts {
         result
     }
 
-    /// `out`, as long as nobody presses Ctrl-C.
+    /// `out`, until the user presses Ctrl-C.
     pub fn output<'a>(&'a self, out: &'a mut dyn Write) -> Output<'a> {
         Output { out, cancel: &self.cancel }
     }
@@ -54,7 +54,7 @@ pub struct Output<'a> {
     cancel: &'a CancelFlag,
 }
 
-/// What [`Output`] fails with. Not `ErrorKind::Interrupted`, upon which writers try again.
+/// The error of a cancelled [`Output`]. Not `ErrorKind::Interrupted`, on which writers retry.
 #[derive(Debug)]
 pub struct Cancelled;
 
@@ -66,7 +66,7 @@ impl std::fmt::Display for Cancelled {
 
 impl std::error::Error for Cancelled {}
 
-/// True if `error` is a cancelled [`Output`]'s.
+/// True if `error` comes from a cancelled [`Output`].
 pub fn is_cancelled(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Cancelled>())
 }

@@ -1,11 +1,12 @@
-//! A light lexer of SQL text: enough to colour it, to find where statements end and what is being typed.
+//! A light lexer of SQL text: enough to colour it, and to find the end of statements and the word being
+//! typed.
 //!
-//! It never fails. A string, quoted name or comment that does not end is a token that runs to the end of the
-//! text and says so. The parser of the database has the last word on everything else.
+//! It never fails. A string, quoted name or comment that is not closed is a token that extends to the end of
+//! the text and is marked as open. For everything else the parser of the database is authoritative.
 
 use std::ops::Range;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Blanks and line ends.
@@ -24,7 +25,7 @@ pub enum Kind {
     Symbol,
 }
 
-/// A token: what it is and where it stands.
+/// A token: its kind and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// What it is.
@@ -36,7 +37,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// The token's text, out of the text that was lexed.
+    /// The token's text; `source` is the text that was lexed.
     pub fn text<'a>(&self, source: &'a str) -> &'a str {
         &source[self.range.clone()]
     }
@@ -58,7 +59,7 @@ pub fn tokens(source: &str) -> Vec<Token> {
     tokens
 }
 
-/// The first token of a text that is not empty: kind, length in bytes, whether its end is missing.
+/// The first token of a text that is not empty: kind, length in bytes, whether it is not closed.
 fn first(rest: &str) -> (Kind, usize, bool) {
     let c = rest.chars().next().expect("the text is not empty");
     match c {
@@ -91,7 +92,7 @@ fn number(rest: &str) -> usize {
     .unwrap_or(rest.len())
 }
 
-/// A doubled quote stands for one and does not end the token.
+/// A doubled quote stands for a single one and does not end the token.
 fn quoted(rest: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
     let mut chars = rest.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {

@@ -1,17 +1,17 @@
-//! The shell `entasis`: SQL from a prompt, an argument, a file or a pipe; answers as tables, CSV, JSON or
+//! The shell `entasis`: SQL from a prompt, an argument, a file or a pipe; results as tables, CSV, JSON or
 //! Markdown.
 //!
 //! | module | subject |
 //! |---|---|
 //! | `args`, `main` | the command line |
-//! | `session` | runs pieces of script and dot commands, shows answers |
+//! | `session` | runs pieces of script and dot commands, shows results |
 //! | `shell`, `editor`, `complete` | the prompt: history, colours, completion |
 //! | `lex`, `script` | SQL text: tokens, statements |
-//! | `render` | one file a mode |
+//! | `render` | one file for each output format |
 //! | `report`, `style`, `progress`, `interrupt` | errors, colours, progress bars, Ctrl-C |
 //! | `demo` | `entasis demo` |
 //!
-//! It knows only the public interface of the crate `entasis`.
+//! It uses only the public interface of the crate `entasis`.
 
 mod args;
 mod complete;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(Outcome::Failed) => ExitCode::FAILURE,
         Ok(_) => ExitCode::SUCCESS,
-        // Whoever reads our output has enough of it.
+        // The reader of our output has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("entasis: {error}");

@@ -1,7 +1,7 @@
-//! A progress bar with the time left, for statements that run longer than two seconds, and for the opening of
-//! a file.
+//! A progress bar with the time left, for statements that run longer than two seconds, and for opening a
+//! file.
 //!
-//! What is shown runs on the calling thread; another one looks at its progress ten times a second and draws.
+//! The work runs on the calling thread; another thread checks its progress ten times a second and draws.
 
 use entasis::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 /// Statements shorter than this get no bar.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time between two looks at the progress.
+/// Time between two checks of the progress.
 const LOOK: Duration = Duration::from_millis(100);
-/// Steps of a bar.
+/// Number of steps of a bar.
 const STEPS: u64 = 1000;
 
-/// Runs `run`, with a bar behind `title` that follows `progress` if `show`.
+/// Calls `run`; if `show`, with a bar titled `title` that follows `progress`.
 pub fn with_bar<T>(title: &str, progress: &Progress, show: bool, run: impl FnOnce() -> T) -> T {
     if !show {
         return run();
@@ -47,7 +47,7 @@ fn watch(title: &str, progress: &Progress, end: &Receiver<()>) {
     }
 }
 
-/// A bar of [`STEPS`] steps with `title` before it and a message behind it.
+/// A bar of [`STEPS`] steps with `title` before it and a message after it.
 fn bar(title: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix} {bar:40.cyan/dim} {percent:>3} %  {msg}")
         .expect("the template is well formed")
@@ -55,7 +55,7 @@ fn bar(title: &str) -> ProgressBar {
     ProgressBar::new(STEPS).with_style(style).with_prefix(title.to_owned())
 }
 
-/// A bar that its owner moves.
+/// A bar that its owner advances.
 pub struct Steps {
     bar: ProgressBar,
     start: Instant,
@@ -66,7 +66,7 @@ impl Steps {
     pub fn new(title: &str) -> Steps {
         Steps { bar: bar(title), start: Instant::now() }
     }
-    /// Moves it to `share`, 0 to 1, of which `what` is in work.
+    /// Sets the bar to `share`, 0 to 1; `what` is in progress.
     pub fn set(&self, share: f64, what: &str) {
         self.bar.set_position((share * STEPS as f64) as u64);
         self.bar.set_message(format!("{what}  {}", left(self.start.elapsed(), share)));
@@ -79,8 +79,7 @@ impl Drop for Steps {
     }
 }
 
-/// The time left in words, if what is done went as fast as what is to come. Empty while that is anyone's
-/// guess.
+/// The time left in words, assuming a constant speed. Empty while that is too uncertain.
 fn left(elapsed: Duration, share: f64) -> String {
     if share < 0.01 {
         return String::new();

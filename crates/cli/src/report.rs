@@ -1,4 +1,4 @@
-//! Errors as the shell prints them: what happened, the line of SQL with a caret under the place, what to do.
+//! Errors as the shell prints them: the message, the line of SQL with a caret at the position, the hint.
 //!
 //! ```text
 //! Error: there is no column named "carier" in 'flights.parquet'
@@ -12,11 +12,11 @@ use entasis_vector::Error;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar;
 
-/// Characters of the line of SQL that are shown at most.
+/// The most characters shown of the line of SQL.
 const SHOWN: usize = 100;
 
-/// Writes `error`, which came of running `sql`. `first_line` is the line on which `sql` starts in its script,
-/// or 1.
+/// Writes `error`, which was caused by running `sql`. `first_line` is the line on which `sql` starts in its
+/// script, or 1.
 ///
 /// # Errors
 /// Those of `out`.
@@ -42,8 +42,8 @@ pub fn error(
     }
 }
 
-/// The part of `line` around its character `column` (from 0), and the display width of what stands before it
-/// there.
+/// The part of `line` around its character `column` (counted from 0), and the display width of the text
+/// before that character.
 fn excerpt(line: &str, column: usize) -> (String, usize) {
     let chars: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let column = column.min(chars.len());

@@ -1,8 +1,8 @@
-//! Cuts text into the pieces that the shell runs one after another: statements and dot commands.
+//! Splits text into the pieces that the shell runs in order: statements and dot commands.
 //!
-//! A statement ends with a semicolon or with the text. A dot command is a line of its own that starts with a
-//! dot where a statement could start. Each piece knows the line on which it starts, so that an error in a
-//! file can say where.
+//! A statement ends with a semicolon or at the end of the text. A dot command is a line of its own that
+//! starts with a dot where a statement could start. Each piece has the number of the line on which it starts,
+//! for error messages.
 
 use crate::lex::{Kind, tokens};
 
@@ -20,7 +20,7 @@ pub enum Piece<'a> {
     Command(&'a str),
 }
 
-/// The pieces of `source`, in order. Blanks and comments alone are none.
+/// The pieces of `source`, in order. Text of only blanks and comments is not a piece.
 pub fn pieces(source: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = 0;
@@ -30,7 +30,7 @@ pub fn pieces(source: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Takes the piece that starts at or after byte `from`; returns where the next one may start.
+/// Reads the piece that starts at or after byte `from`; returns where the next one may start.
 fn next<'a>(source: &'a str, from: usize, pieces: &mut Vec<Piece<'a>>) -> usize {
     let mut start = None;
     for token in tokens(&source[from..]) {
@@ -62,8 +62,8 @@ fn statement(source: &str, start: usize, end: usize) -> Piece<'_> {
     Piece::Statement { sql: source[start..end].trim_end(), line }
 }
 
-/// True if Enter should run what has been typed: a dot command, nothing at all, or statements of which the
-/// last has its semicolon. The words that people type to leave or to be helped need none.
+/// True if Enter should run the typed text: a dot command, nothing at all, or statements of which the last
+/// ends with a semicolon. Words that people type to leave or to get help need none.
 pub fn is_complete(source: &str) -> bool {
     let trimmed = source.trim();
     if trimmed.is_empty() || trimmed.starts_with('.') || is_plain_command(trimmed) {
@@ -76,7 +76,7 @@ pub fn is_complete(source: &str) -> bool {
     }
 }
 
-/// True for words of other shells that this one takes as `.quit` and `.help`.
+/// True for words of other shells that this one accepts for `.quit` and `.help`.
 pub fn is_plain_command(word: &str) -> bool {
     matches!(word, "quit" | "exit" | "help" | "\\q")
 }

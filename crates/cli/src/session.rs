@@ -1,5 +1,5 @@
-//! A session: pieces of script in, answers out. What is the same for the prompt, `-c`, `-f` and a script on
-//! stdin.
+//! A session: runs pieces of script and writes results. It is the same for the prompt, `-c`, `-f` and a
+//! script on stdin.
 
 use crate::complete::COMMANDS;
 use crate::interrupt::{self, Interrupts};
@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What came of a piece.
+/// The outcome of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It ran.
@@ -26,7 +26,7 @@ pub enum Outcome {
     Quit,
 }
 
-/// A connection and how its answers are shown.
+/// A connection and how its results are shown.
 pub struct Session {
     connection: Arc<Connection>,
     interrupts: Interrupts,
@@ -35,13 +35,13 @@ pub struct Session {
     timer: bool,
     /// Standard output is a terminal.
     terminal: bool,
-    /// Files that `.read` is inside of.
+    /// Nesting depth of `.read`.
     depth: usize,
 }
 
-/// `.read` inside of `.read` inside of …, at most.
+/// Maximum nesting depth of `.read`.
 const DEPTH: usize = 16;
-/// The width that is assumed of a terminal that does not tell.
+/// The width that is assumed for a terminal that does not report one.
 const WIDTH: usize = 100;
 
 impl Session {
@@ -66,17 +66,17 @@ impl Session {
         &self.connection
     }
 
-    /// Where answers go.
+    /// The output of results.
     pub fn out(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
-    /// How answers are coloured.
+    /// The colours of results.
     pub fn style(&self) -> Style {
         Style::new(self.terminal)
     }
 
-    /// Runs all of `source`, up to the first piece that fails or leaves.
+    /// Runs all of `source`, up to the first piece that fails or quits.
     ///
     /// # Errors
     /// Those of the output.
@@ -93,7 +93,7 @@ impl Session {
         Ok(Outcome::Done)
     }
 
-    /// Runs one statement, which starts on line `line` of its script, and writes its answer.
+    /// Runs one statement, which starts on line `line` of its script, and writes its result.
     ///
     /// # Errors
     /// Those of the output.
@@ -133,7 +133,7 @@ impl Session {
         Ok(Outcome::Failed)
     }
 
-    /// Runs a dot command, given without its dot.
+    /// Runs a dot command, passed without its dot.
     ///
     /// # Errors
     /// Those of the output.
@@ -244,7 +244,7 @@ fn quoted_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// How the answer of one statement is shown.
+/// How the result of one statement is shown.
 struct View<'a> {
     sql: &'a str,
     mode: Mode,
@@ -308,7 +308,7 @@ pub fn count(n: u64, one: &str, many: &str) -> String {
     format!("{text} {}", if n == 1 { one } else { many })
 }
 
-/// A time as people say it: `0.4 ms`, `12 ms`, `3.2 s`.
+/// A duration in readable form: `0.4 ms`, `12 ms`, `3.2 s`.
 pub fn duration(time: Duration) -> String {
     match time.as_secs_f64() {
         s if s < 0.01 => format!("{:.1} ms", s * 1e3),

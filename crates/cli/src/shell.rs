@@ -1,4 +1,4 @@
-//! The prompt: edit, run, show, until the user leaves.
+//! The prompt: reads, runs and shows statements until the user leaves.
 
 use crate::editor::Editor;
 use crate::script;
@@ -30,7 +30,7 @@ pub fn run(session: &mut Session, database: &str) -> io::Result<()> {
     editor.set_helper(Some(Editor::new(session.connection().clone(), style)));
     let history = history_file();
     if let Some(path) = &history {
-        // Without a history file there is simply no history yet.
+        // If there is no history file, there is no history yet.
         let _ = editor.load_history(path);
     }
 
@@ -69,7 +69,7 @@ fn history_file() -> Option<PathBuf> {
     Some(directory.join("history"))
 }
 
-/// The directory for the user's data, by the customs of the system.
+/// The directory for the user's data, by the conventions of the system.
 fn data_directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     if cfg!(windows) {

@@ -1,9 +1,9 @@
-//! Colours, in one place. Off when the output is not a terminal or `NO_COLOR` is set.
+//! Colours, all in one place. Off when the output is not a terminal or `NO_COLOR` is set.
 
 use std::fmt::Display;
 
-/// Whether and how text is coloured. Copied around; every function gives its text back plain if colours are
-/// off.
+/// Whether and how text is coloured. Cheap to copy; if colours are off, every function returns its text
+/// unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     coloured: bool,
@@ -13,7 +13,7 @@ impl Style {
     /// No colours.
     pub const PLAIN: Style = Style { coloured: false };
 
-    /// Colours if `terminal` and the user has not asked for none.
+    /// Colours, if `terminal` and the user has not disabled them.
     pub fn new(terminal: bool) -> Style {
         Style { coloured: terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) }
     }
@@ -33,7 +33,7 @@ impl Style {
     pub fn error(self, text: impl Display) -> String {
         self.paint("1;31", text)
     }
-    /// Advice.
+    /// Hints.
     pub fn hint(self, text: impl Display) -> String {
         self.paint("1;33", text)
     }

@@ -1,4 +1,4 @@
-//! The binary from outside: what it prints and how it exits.
+//! Tests the binary from outside: its output and exit codes.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,8 +1,8 @@
 //! Arrow in and out.
 //!
-//! `arrow_relation` makes a table of record batches that are in memory, without a copy; statements read it by
+//! `arrow_relation` makes a table of record batches in memory, without copying them; statements read it by
 //! its name. `TableLoad` copies batches into a table of the database, all of them or none. Any result can be
-//! taken as record batches.
+//! read as record batches.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use entasis::append::TableLoad;
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     load.commit()?;
     connection.execute("UPDATE kept SET name = 'nobody' WHERE name IS NULL")?;
 
-    // … and given back.
+    // … and returned.
     for batch in rows.record_batches()? {
         println!(
             "{} rows of {:?}",

@@ -1,7 +1,7 @@
-//! Opens a database, makes a table, asks a question.
+//! Opens a database, creates a table, runs a query.
 //!
-//! Everything goes through a connection: `execute` runs any statement and gives its rows, `query_with` fills
-//! in parameters. Rows know their columns' names and types, which a value needs to be printed.
+//! Everything goes through a connection: `execute` runs any statement and returns its rows, `query_with` adds
+//! parameters. The result has the names and types of its columns, which are needed to print a value.
 
 use entasis::{Argument, Arguments, Config, Database, Result};
 

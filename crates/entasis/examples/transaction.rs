@@ -1,8 +1,8 @@
-//! A transaction that is tried again when another one was faster.
+//! A transaction that is retried after a conflict.
 //!
-//! Transactions see the database as it was when they began. If two change the same row, the one that commits
+//! Transactions see the database as of when they began. If two change the same row, the one that commits
 //! first wins, and the other gets an error of the kind `Conflict` (SQLSTATE 40001), with all of its changes
-//! undone. Nothing else than a conflict is worth another try.
+//! undone. Only conflicts are worth a retry.
 
 use entasis::{Config, Connection, Database, ErrorKind, Result, Value};
 use std::thread;
@@ -16,7 +16,7 @@ fn transfer(connection: &Connection, from: i64, to: i64, amount: i64) -> Result<
     Ok(())
 }
 
-/// Runs `body` until it does not meet a conflict.
+/// Runs `body` again until it does not conflict.
 fn retrying(connection: &Connection, body: impl Fn(&Connection) -> Result<()>) -> Result<()> {
     loop {
         match body(connection) {

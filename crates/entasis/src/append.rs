@@ -15,10 +15,10 @@ use std::sync::Arc;
 /// A load in progress. Dropped without a commit, it leaves nothing behind.
 pub struct TableLoad<'a> {
     connection: PhantomData<&'a Connection>,
-    /// In the database that was the current one when it began.
+    /// The session, whose home is the current database at the time the load began.
     session: Session,
     table: Arc<Table>,
-    /// True if the table is made by this load and not in the catalog yet.
+    /// True if this load creates the table, which is not in the catalog yet.
     create: bool,
     appender: Appender,
     memory: Reservation,
@@ -28,8 +28,8 @@ pub struct TableLoad<'a> {
 }
 
 impl<'a> TableLoad<'a> {
-    /// A load into a new table `name` with the columns of `schema`. The table is in the catalog once it is
-    /// committed.
+    /// Begins a load into a new table `name` with the columns of `schema`. The table enters the catalog at
+    /// the commit.
     ///
     /// # Errors
     /// Not supported, for a type that Entasis does not have.
@@ -60,7 +60,7 @@ impl<'a> TableLoad<'a> {
         }
     }
 
-    /// Takes the rows of a batch, whose columns are the table's.
+    /// Appends the rows of a batch, whose columns must be the table's.
     ///
     /// # Errors
     /// Input, if a value does not fit the column's type; constraint, for a NULL in a NOT NULL column;
@@ -81,10 +81,10 @@ impl<'a> TableLoad<'a> {
         self.memory.resize(self.appender.bytes())
     }
 
-    /// Makes the rows visible and returns how many they are.
+    /// Makes the rows visible and returns their number.
     ///
     /// # Errors
-    /// Input, if a table that is to be created exists by now; I/O, if it may not be in the file.
+    /// Input, if a table to be created exists by now; I/O, if the rows cannot be written to the file.
     pub fn commit(self) -> Result<u64> {
         let TableLoad { session, table, create, appender, memory, rows, .. } = self;
         let shared = &session.shared;

@@ -3,7 +3,7 @@
 use entasis_sql::Parsed;
 use entasis_vector::{DataType, Result, Value};
 
-/// What is given for one parameter.
+/// The argument for one parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Argument {
     /// A value.
@@ -12,12 +12,12 @@ pub enum Argument {
     List(Vec<(Value, DataType)>),
 }
 
-/// What is given for all parameters, in their order.
+/// The arguments for all parameters, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
-    /// A value each.
+    /// One value for each parameter.
     Values(Vec<(Value, DataType)>),
-    /// Some of them lists.
+    /// Arguments of which some are lists.
     Lists(Vec<Argument>),
 }
 
@@ -76,17 +76,17 @@ impl From<&[u8]> for Argument {
     }
 }
 
-/// NULL, if there is no value.
+/// `None` becomes NULL.
 impl<T: Into<Argument>> From<Option<T>> for Argument {
     fn from(value: Option<T>) -> Argument {
         value.map_or(Argument::Value(Value::Null, DataType::Null), Into::into)
     }
 }
 
-/// A statement that takes a place for each value of the lists that it is given, and these values.
+/// The statement with one parameter for each value of the lists among its arguments, and these values.
 ///
 /// # Errors
-/// Input, if a list stands where only one value can.
+/// Input, if a list is given where only a single value is possible.
 pub(crate) fn spread(parsed: &Parsed, arguments: &[Argument]) -> Result<(Parsed, Vec<(Value, DataType)>)> {
     entasis_sql::check_arguments(parsed.parameters(), arguments.len())?;
     let length = |argument: &Argument| match argument {

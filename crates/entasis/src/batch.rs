@@ -1,8 +1,8 @@
 //! One statement with many sets of arguments, all or nothing.
 //!
-//! Outside a transaction the batch is one by itself: it sees one moment, others see all of it or none, and if
-//! another transaction was first, it is run again. Within one, a batch that fails undoes itself, and the
-//! transaction goes on.
+//! Outside a transaction the batch is a transaction of its own: it sees one moment, others see all of it or
+//! none, and if it conflicts with another transaction, it is run again. Within a transaction, a batch that
+//! fails is undone, and the transaction goes on.
 
 use crate::arguments::{self, Arguments};
 use crate::connection::{Connection, Done, TRIES, guarded};
@@ -15,11 +15,11 @@ use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::PoisonError;
 
 impl Connection {
-    /// Runs one statement once for each set of arguments, in one transaction. Returns the rows that were
-    /// changed in all.
+    /// Runs one statement once for each set of arguments, in one transaction. Returns the total number of
+    /// changed rows.
     ///
     /// # Errors
-    /// As [`Connection::query`]; nothing of the batch is done then.
+    /// Those of [`Connection::query`]; nothing of the batch is done then.
     pub fn execute_many(&self, sql: &str, sets: &[Arguments]) -> Result<u64> {
         self.session.cancel.clear();
         let Ok(prepared) = self.session.remembered.prepare(sql)? else {
@@ -45,7 +45,7 @@ impl Connection {
         })
     }
 
-    /// A batch as a transaction of its own: once more if another one was first.
+    /// Runs a batch as a transaction of its own, again if it conflicts with another one.
     fn batch_by_itself(&self, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
         let Home { session, .. } = home::of(&self.session, &prepared.parsed, None)?;
         let mut tries = 0..TRIES;
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// Runs it for all sets of arguments in the transaction, whose home is the session's.
+    /// Runs the statement for all sets of arguments in the transaction, whose home is the session's.
     fn batch(
         &self,
         session: &Session,
@@ -123,7 +123,7 @@ mod tests {
         connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)").unwrap();
         let sets =
             |keys: &[i128]| keys.iter().map(|&key| Arguments::Values(vec![int(key)])).collect::<Vec<_>>();
-        // By key, and the long way.
+        // By key, and with a plan.
         for sql in ["INSERT INTO t VALUES (?)", "INSERT INTO t SELECT ?"] {
             assert!(connection.execute_many(sql, &sets(&[1, 2, 1])).is_err());
             assert_eq!(count(&connection), Value::Integer(0));

@@ -1,10 +1,11 @@
 //! How names become relations: the front end's view of this connection.
 //!
-//! A name is looked for among the relations that the host program registered, then the tables, then (by the
-//! front end) the views, and last the program's variables. A name that is a path is a file.
+//! A name is looked up first among the relations that the host program registered, then among the tables,
+//! then (by the front end) among the views, and last among the program's variables. A name that is a path is
+//! a file.
 //!
-//! What is in another database than the statement's home is called `database.schema.object` here. It can be
-//! read, and nothing else: there is no definition of it.
+//! An object of another database than the statement's home is called `database.schema.object` here. It can
+//! only be read: it cannot be redefined.
 
 use crate::place::{INFORMATION_SCHEMA, Place, Places};
 use crate::relations::{self, TableRelation};
@@ -22,17 +23,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The names that a statement sees: those of its work, and those of its connection.
 pub(crate) struct Names<'a> {
-    /// What its connection knows, and the home.
+    /// The session, with its home.
     session: &'a Session,
     /// Objects of the home by their names.
     names: CatalogVersion,
-    /// Where those without a schema are looked for, in the current database.
+    /// The schemas of the current database in which names without a schema are looked up.
     path: SearchPath,
     /// True if the home is the current database.
     is_here: bool,
-    /// The time, and the time zone.
+    /// The current time and the time zone.
     clocks: entasis_sql::Session,
-    /// What is seen of tables.
+    /// The work that pins tables and records what was seen of them.
     work: Mutex<&'a mut Work>,
 }
 
@@ -53,14 +54,14 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a name stands for.
+    /// The entry that a name refers to.
     fn entry(&self, name: &str) -> Option<&Entry> {
         let entry = self.names.get(name)?;
         self.work.lock().unwrap_or_else(PoisonError::into_inner).sees(entry);
         Some(entry)
     }
 
-    /// What the statement sees of a database, for those who look around; of all, if none is named.
+    /// What the statement sees of a database, for relations that list it; of all databases, if none is named.
     fn seen(&self, database: Option<&str>) -> Vec<relations::Seen> {
         let is_meant = |other: &Attached| database.is_none_or(|name| *other.name == *name);
         let registered = self.session.registered.read().expect("no panic while locked");
@@ -79,7 +80,7 @@ impl<'a> Names<'a> {
         seen.collect()
     }
 
-    /// The name of a table, and what it sees of it and of its indexes.
+    /// The name of a table, with the snapshots of the table and of its indexes.
     fn snapshot(&self, name: &str) -> Option<(&str, TableSnapshot, Vec<Index>)> {
         let Entry::Table(entry) = self.entry(name)? else { return None };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +98,7 @@ impl<'a> Names<'a> {
         Some((&entry.name, work.snapshot(&entry.table), indexes))
     }
 
-    /// The other database that a name is of, and its name there.
+    /// The other database to which a name belongs, and its name there.
     fn elsewhere<'n>(&self, name: &'n str) -> Option<(Attached, &'n str)> {
         let (database, rest) = name.split_once('.').filter(|(_, rest)| rest.contains('.'))?;
         let other = self.session.database_called(database)?;
@@ -105,14 +106,14 @@ impl<'a> Names<'a> {
         is_other.then(|| (other, rest.strip_prefix("main.").unwrap_or(rest)))
     }
 
-    /// What the names of a statement mean; within what is declared of a table, which names objects of its own
-    /// database only, that is the current one.
+    /// How the names of a statement are resolved. If `declared`, they are in a table's declaration, which
+    /// names only objects of its own database, the current one.
     fn places(&self, declared: bool) -> Places {
         let places = Places::of(self.session);
         if declared && !self.is_here { places.within(&self.session.database) } else { places }
     }
 
-    /// The table of a name as a text has it, and its indexes, wherever it is.
+    /// The table of a name as it is written, and its indexes, in whichever database it is.
     fn written_table(&self, written: &str) -> Option<TableSnapshot> {
         let parts: Vec<String> = written.split('.').map(str::to_lowercase).collect();
         let name = match entasis_sql::Catalog::place(self, &parts, false) {
@@ -133,18 +134,18 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The names that are seen of a database.
+    /// The names that are visible in a database.
     fn names_of(&self, database: &Attached) -> CatalogVersion {
         self.work.lock().unwrap_or_else(PoisonError::into_inner).names_of(database)
     }
 
-    /// Where something would be that is not there.
+    /// The place that a missing object would have.
     fn missing(&self, places: &Places, schema: &str, name: &str) -> Place {
         let database = places.current().name.clone();
         Place { database, schema: schema.to_owned(), name: name.to_owned() }
     }
 
-    /// Does something with what is seen of another database.
+    /// Calls `look` with what is seen of another database.
     fn other<R>(&self, attached: &Attached, look: impl FnOnce(&mut Other) -> R) -> R {
         look(self.work.lock().unwrap_or_else(PoisonError::into_inner).other(attached))
     }
@@ -168,7 +169,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// A table with its row ids.
+    /// A table, with its row ids as a column.
     pub(crate) fn with_row_ids(&self, name: &str) -> Option<TableRelation> {
         let (name, snapshot, indexes) = self.snapshot(name)?;
         Some(TableRelation::with_row_ids(name, snapshot, indexes, self.session.own().shared.costs()))
@@ -186,7 +187,7 @@ impl entasis_sql::Catalog for Names<'_> {
         {
             return Some(relation.clone());
         }
-        // The host program knows it by its own name alone.
+        // The host program knows the relation only by its unqualified name.
         let mut name = name;
         if let Some((attached, own)) = self.elsewhere(name) {
             if let Some(relation) = self.table_elsewhere(name, &attached, own) {
@@ -276,7 +277,7 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {
-        // What the host program has registered comes first.
+        // Relations that the host program registered come first.
         if !self.is_here || self.session.is_registered(name) {
             return None;
         }
@@ -316,7 +317,8 @@ impl entasis_sql::Catalog for Names<'_> {
         let found = places.find(parts, &mut |database| self.names_of(database));
         let place = match (found, parts) {
             (Some(place), _) => place,
-            // What is nowhere is not to be found in the home, if that is not where it was looked for.
+            // An unknown name must not be found in the home if that is not the database in which it was
+            // looked up.
             (None, [name]) if !is_here => self.missing(&places, MAIN, name),
             (None, [schema, name]) if !is_here && schema != INFORMATION_SCHEMA => {
                 self.missing(&places, schema, name)
@@ -382,13 +384,13 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 }
 
-/// A sequence, and what a connection took of it last.
+/// A sequence, and the value that a connection took from it last.
 #[derive(Debug)]
 struct TakenBy {
     sequence: Arc<Sequence>,
-    /// Why nothing can be taken of it.
+    /// Why no value can be taken from it.
     refused: Option<Error>,
-    /// What it is called among those of all databases.
+    /// Its key among the sequences of all databases.
     key: String,
     taken: Arc<Mutex<HashMap<String, i64>>>,
 }

@@ -1,26 +1,26 @@
-//! What a database is opened with.
+//! The options with which a database is opened.
 
 use entasis_engine::exec::Progress;
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
-/// How a database is opened, and its limits, each of which may be changed later with `SET`.
+/// How a database is opened, and its limits; `SET` changes each limit later.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Workers of a statement, the calling thread included. By default as many as the machine has cores.
+    /// Number of workers of a statement, including the calling thread. Defaults to the number of cores.
     pub threads: usize,
-    /// Bytes that tables, statements and results may use together. By default 80 % of the machine's memory.
+    /// Bytes that tables, statements and results may use together. Defaults to 80 % of the machine's memory.
     pub memory_limit: usize,
-    /// The database is only read: its file must be there, and another process may write to it meanwhile. By
-    /// default it is written to, by this process alone.
+    /// Opens the database read-only: its file must exist, and another process may write to it meanwhile. By
+    /// default this process alone opens it, for writing.
     pub read_only: bool,
-    /// How far opening its file is, for a progress bar: the share that has been read.
+    /// Progress of opening the file, for a progress bar: the share that has been read.
     pub opening: Option<Arc<Progress>>,
-    /// Called when the database has had nothing to do for more than a second: for an allocator that keeps
-    /// what was freed until somebody allocates.
+    /// Called when the database has been idle for more than a second. For an allocator that keeps freed
+    /// memory until the next allocation.
     pub when_idle: Option<fn()>,
-    /// Called when a statement has failed because the memory limit is reached: for an allocator that keeps
-    /// what it freed, so that the process holds no more than the limit says.
+    /// Called when a statement has failed because the memory limit was reached. For an allocator that keeps
+    /// freed memory, so that the process holds no more than the limit.
     pub when_short: Option<fn()>,
 }
 
@@ -41,7 +41,7 @@ impl Config {
     /// Sets an option by its SQL name, as `connect(database, threads=2)` in Python does.
     ///
     /// # Errors
-    /// Input, if there is no such option or the value is none for it.
+    /// Input, if there is no such option or the value is not valid for it.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         match name {
             "threads" => self.threads = parse_threads(value)?,
@@ -56,7 +56,7 @@ impl Config {
     }
 }
 
-/// True or false.
+/// A truth value.
 fn parse_flag(text: &str) -> Result<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "on" | "1" => Ok(true),
@@ -99,7 +99,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<usize> {
     Ok((number * factor) as usize)
 }
 
-/// Bytes as people write them: `1.5 GB`.
+/// Bytes in readable form: `1.5 GB`.
 pub(crate) fn format_bytes(bytes: usize) -> String {
     match bytes {
         usize::MAX => "unlimited".into(),
@@ -109,7 +109,7 @@ pub(crate) fn format_bytes(bytes: usize) -> String {
     }
 }
 
-/// The machine's memory in bytes, where the system tells.
+/// The machine's memory in bytes, if the system reports it.
 fn machine_memory() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;

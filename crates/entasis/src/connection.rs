@@ -1,10 +1,10 @@
 //! A connection: text in, rows out.
 //!
-//! One statement runs at a time on a connection; several connections run at once. A connection holds what it
-//! knows, whatever it does (its session), and the transaction that is open.
+//! One statement runs at a time on a connection; several connections run at once. A connection consists of
+//! its session, which exists whatever runs, and the open transaction, if there is one.
 //!
-//! Outside a transaction a statement is one by itself. Within one, a statement that fails undoes itself, and
-//! the transaction goes on.
+//! Outside a transaction each statement is a transaction of its own. Within one, a statement that fails is
+//! undone, and the transaction goes on.
 
 use crate::arguments::{self, Arguments};
 use crate::catalog::Names;
@@ -30,33 +30,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a statement by itself, or a batch, is run again that is in conflict with others.
+/// How often a statement by itself, or a batch, is tried when it conflicts with others.
 pub(crate) const TRIES: usize = 10;
-/// How long a statement waits for its turn that nobody could interrupt.
+/// How long a statement that cannot be interrupted may wait for its turn.
 const AT_ONCE: Duration = Duration::from_millis(2);
-/// Bytes of a statement that is parsed in no time.
+/// Statements of up to this many bytes are parsed in negligible time.
 const AT_ONCE_BYTES: usize = 16 << 10;
-/// A statement that took longer may have freed much memory.
+/// A statement that took longer than this may have freed much memory.
 const LONG: Duration = Duration::from_millis(50);
 
 /// A session on a database, in which one statement runs at a time.
 pub struct Connection {
-    /// What it knows. Its home is the database that the connection was made for.
+    /// The session. Its home is the database for which the connection was made.
     pub(crate) session: Session,
-    /// The transaction that is open.
+    /// The open transaction, if there is one.
     pub(crate) transaction: Mutex<Option<Work>>,
 }
 
-/// What became of a statement.
+/// The outcome of a statement.
 pub(crate) enum Done {
-    /// It was run.
+    /// It has run.
     Rows(Rows),
-    /// It begins or ends a transaction, or something in one.
+    /// It begins or ends a transaction or a savepoint, which the connection does.
     Control(Box<Statement>),
 }
 
 impl Database {
-    /// A new connection, with settings of its own.
+    /// Makes a new connection, with settings of its own.
     pub fn connect(&self) -> Connection {
         Connection::new(self.shared.clone())
     }
@@ -67,26 +67,26 @@ impl Connection {
         Connection { session: Session::new(shared), transaction: Mutex::default() }
     }
 
-    /// Where its clocks are.
+    /// The time zone of the connection.
     pub fn time_zone(&self) -> TimeZone {
         self.session.time_zone()
     }
 
-    /// Its number, by which errors of other connections name it.
+    /// The connection's number, which errors of other connections mention.
     pub fn id(&self) -> u64 {
         self.session.id
     }
 
-    /// The database.
+    /// The database for which the connection was made.
     pub fn database(&self) -> Database {
         Database { shared: self.session.shared.clone() }
     }
 
-    /// Runs the statements in `sql`, one after the other, and returns the rows of the last. Stops at the
-    /// first error; what earlier statements did stays.
+    /// Runs the statements in `sql` in order and returns the rows of the last. Stops at the first error; what
+    /// earlier statements did is kept.
     ///
     /// # Errors
-    /// Whatever a statement raises, with its place in `sql` where that is known.
+    /// Those of the statements, with the position in `sql` where it is known.
     pub fn execute(&self, sql: &str) -> Result<Rows> {
         self.query(sql, &[])
     }
@@ -94,7 +94,7 @@ impl Connection {
     /// As [`Connection::execute`], with values for the parameters `?` or `$1` of the statements.
     ///
     /// # Errors
-    /// As there; input, if there are more or fewer values than parameters.
+    /// Those of [`Connection::execute`]; input, if the number of values is not the number of parameters.
     pub fn query(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Rows> {
         self.session.cancel.clear();
         match self.session.remembered.prepare(sql)? {
@@ -110,10 +110,10 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::query`], for one statement whose arguments may be lists.
+    /// As [`Connection::query`], for a single statement whose arguments may be lists.
     ///
     /// # Errors
-    /// As there; input, if a list stands where only one value can.
+    /// Those of [`Connection::query`]; input, if a list is given where only a single value is possible.
     pub fn query_with(&self, sql: &str, arguments: &Arguments) -> Result<Rows> {
         let arguments = match arguments {
             Arguments::Values(values) => return self.query(sql, values),
@@ -141,19 +141,19 @@ impl Connection {
         })
     }
 
-    /// Runs a statement that is done in no time: that names rows by their key, or a query that took a few
-    /// milliseconds when it was run before. `None`, and nothing is done, for every other:
-    /// [`Connection::query`] runs that. So callers need no way to interrupt it.
+    /// Runs a statement if it takes negligible time: one that names rows by their key, or a query that took a
+    /// few milliseconds when it last ran. The caller needs no way to interrupt it. For every other statement,
+    /// does nothing and returns `None`; [`Connection::query`] runs those.
     ///
     /// # Errors
-    /// As [`Connection::query`].
+    /// Those of [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
         if sql.len() > AT_ONCE_BYTES {
             return Ok(None);
         }
         let Ok(prepared) = self.session.remembered.prepare(sql)? else { return Ok(None) };
         entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
-        // Who has to wait for long may have to be interrupted.
+        // A statement that waits for long must be interruptible, so this one gives up early.
         let name = WriterName { connection: self.session.id, statement: None };
         let waiter = Waiter { name, limit: Some(AT_ONCE), is_interrupted: None };
         let rows = match self.run_keyed(&prepared, parameters, &waiter) {
@@ -164,8 +164,7 @@ impl Connection {
             None if prepared.is_short() => {
                 self.session.cancel.clear();
                 match self.run(&prepared.parsed, Some(&prepared), parameters) {
-                    // It may be a variable of the program by now, which is looked for only where there is
-                    // time.
+                    // By now the name may be a variable of the program, which only the slower way looks up.
                     Err(error) if error.sqlstate() == sqlstate::NO_TABLE => Ok(None),
                     rows => rows.map(Some),
                 }
@@ -174,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// Runs a statement that names rows by their key. `None`, and nothing is done, if it is another.
+    /// Runs a statement that names rows by their key. For any other, does nothing and returns `None`.
     fn run_keyed(
         &self,
         prepared: &Prepared,
@@ -207,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
+    /// Runs one statement, on a stack of suitable size: by itself, or in the open transaction.
     fn run(
         &self,
         parsed: &Parsed,
@@ -242,7 +241,7 @@ impl Connection {
         })
     }
 
-    /// Does `work` for a statement, with a stack that suits it, and then what is due after statements.
+    /// Calls `work` for a statement, on a stack of suitable size, and then does what is due after statements.
     pub(crate) fn settled<T: Send>(
         &self,
         parsed: &Parsed,
@@ -262,7 +261,7 @@ impl Connection {
         })
     }
 
-    /// Runs a statement outside any transaction, which is one by itself: once more if another one was first.
+    /// Runs a statement outside a transaction as one of its own, again if it conflicts with another.
     fn run_by_itself(
         &self,
         parsed: &Parsed,
@@ -271,8 +270,8 @@ impl Connection {
     ) -> Result<Done> {
         let Home { session, targets } = home::of(&self.session, parsed, None)?;
         session.waiting(Some(parsed.sql()), |waiter| {
-            // What it was in conflict about: it waits for its turn there, too, so that it does not go on like
-            // that.
+            // The tables on which it had conflicts. The next try waits for the turns of these too, so that
+            // conflicts do not repeat for ever.
             let mut others: Vec<Arc<TableEntry>> = Vec::new();
             let mut tries = 0..TRIES;
             loop {
@@ -291,7 +290,8 @@ impl Connection {
         })
     }
 
-    /// Before a statement of a transaction: its home becomes the transaction's. The session there.
+    /// Makes the home of a transaction's next statement the home of the transaction. Returns the session with
+    /// that home.
     ///
     /// # Errors
     /// Input, if the transaction writes to another database.
@@ -307,8 +307,9 @@ impl Connection {
         home.map_or_else(|| self.session.clone(), |home| self.session.at(&home))
     }
 
-    /// Binds a statement and runs it on `work`, whose home is the session's, unless it begins or ends
-    /// something. Whatever this thread does for it looks for interrupts and asks for memory as the statement.
+    /// Binds a statement and runs it on `work`, whose home is the session's, unless it begins or ends a
+    /// transaction or savepoint. Interrupts and the memory of everything that this thread does for it are the
+    /// statement's.
     pub(crate) fn step(
         &self,
         session: &Session,
@@ -358,7 +359,7 @@ impl Connection {
         })
     }
 
-    /// Begins and ends transactions.
+    /// Begins and ends transactions and savepoints.
     fn control(&self, open: &mut Option<Work>, done: Done) -> Result<Rows> {
         let statement = match done {
             Done::Rows(rows) => return Ok(rows),
@@ -382,10 +383,10 @@ impl Connection {
         Ok(Rows::empty())
     }
 
-    /// Publishes what was done, but for what temporary tables do not keep.
+    /// Publishes what was done, without the rows of temporary tables that are dropped at the commit.
     ///
     /// # Errors
-    /// As [`Work::commit`].
+    /// Those of [`Work::commit`].
     pub(crate) fn commit(&self, mut work: Work, waiter: &Waiter<'_>) -> Result<()> {
         define::at_commit(&self.session_of(&work), &mut work)?;
         work.commit(waiter)
@@ -396,7 +397,7 @@ impl Connection {
         self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// What a statement would do that is run now.
+    /// What a statement would do if it ran now.
     pub(crate) fn bound(&self, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
         let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
@@ -412,10 +413,10 @@ impl Connection {
         }
     }
 
-    /// The plan of a query as the front end gives it, before optimization.
+    /// The plan of a query as the front end produces it, before optimization.
     ///
     /// # Errors
-    /// As [`Connection::execute`]; input, if `sql` is not one query.
+    /// Those of [`Connection::execute`]; input, if `sql` is not a single query.
     pub fn plan(&self, sql: &str) -> Result<Plan> {
         match &entasis_sql::parse(sql)?[..] {
             [parsed] => match self.bound(parsed, &[])? {
@@ -426,18 +427,18 @@ impl Connection {
         }
     }
 
-    /// The plan of a query as the engine runs it.
+    /// The plan of a query as the engine runs it, after optimization.
     ///
     /// # Errors
-    /// As [`Connection::plan`].
+    /// Those of [`Connection::plan`].
     pub fn optimized(&self, sql: &str) -> Result<Plan> {
         optimizer::optimize(self.plan(sql)?, &self.settings())
     }
 
-    /// The names and types of the columns that a query gives, without running it.
+    /// The names and types of the columns of a query's result, without running it.
     ///
     /// # Errors
-    /// As [`Connection::plan`].
+    /// Those of [`Connection::plan`].
     pub fn describe(&self, sql: &str) -> Result<Schema> {
         Ok(self.plan(sql)?.schema())
     }
@@ -461,7 +462,7 @@ impl Connection {
         self.session.cancel.clone()
     }
 
-    /// How far the running statement is.
+    /// The progress of the running statement.
     pub fn progress(&self) -> Arc<Progress> {
         self.session.progress()
     }
@@ -485,17 +486,17 @@ impl Connection {
         self.session.register(name, relation);
     }
 
-    /// Undoes [`Connection::register`]. True if there was one.
+    /// Undoes [`Connection::register`]. True if there was such a relation.
     pub fn unregister(&self, name: &str) -> bool {
         self.session.unregister(name)
     }
 
-    /// Sets who is asked for names that are not in the catalog.
+    /// Sets the function that looks up names that are not in the catalog.
     pub fn set_replacement(&self, replacement: Option<Replacement>) {
         *self.session.replacement.write().expect("no panic while locked") = replacement;
     }
 
-    /// The settings of this connection now.
+    /// The current settings of this connection.
     pub fn settings(&self) -> Settings {
         self.session.settings()
     }
@@ -503,18 +504,18 @@ impl Connection {
     /// Changes a setting, as `SET name = value` does.
     ///
     /// # Errors
-    /// Input, if there is no such setting or the value is none for it.
+    /// Input, if there is no such setting or the value is not valid for it.
     pub fn set(&self, name: &str, value: &str) -> Result<()> {
         settings::set(&self.session, name, value)
     }
 
-    /// What a statement that starts now carries.
+    /// The context with which a statement that starts now would run.
     pub fn context(&self) -> QueryContext {
         self.session.context()
     }
 }
 
-/// Binds a statement. All that it names, tables and what is declared of them, is seen as of one moment.
+/// Binds a statement. All tables and declarations that it names are seen as of one moment.
 fn bind_at_one_moment(
     session: &Session,
     work: &mut Work,
@@ -523,14 +524,14 @@ fn bind_at_one_moment(
 ) -> Result<Statement> {
     loop {
         let statement = entasis_sql::bind(parsed, &Names::new(session, work), parameters);
-        // What could not be bound may have been seen at several moments, too.
+        // A statement that could not be bound may have seen several moments, too.
         if work.sees_one_moment() {
             return statement;
         }
     }
 }
 
-/// What is temporary ends with its connection.
+/// Temporary objects are dropped with their connection.
 impl Drop for Connection {
     fn drop(&mut self) {
         *self.transaction.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
@@ -543,7 +544,7 @@ impl Drop for Connection {
     }
 }
 
-/// A panic below is an error of the statement.
+/// Turns a panic in `run` into an error of the statement.
 pub(crate) fn guarded<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<String>().map(String::as_str);
@@ -558,7 +559,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_not_run_at_once() {
-        // Parsing it takes its time, in which nobody could interrupt it.
+        // Parsing it takes a while, in which it could not be interrupted.
         let connection = Database::in_memory(Config::default()).unwrap().connect();
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)").unwrap();
         connection.execute("INSERT INTO t VALUES (1, 10)").unwrap();

@@ -1,6 +1,6 @@
 //! The databases that a session sees, as statements name them: `USE`, `SHOW TABLES`, `SHOW ALL TABLES`.
 //!
-//! Which one is the current one, and which schema of it, is no part of transactions.
+//! The current database and its current schema are not transactional.
 
 use crate::rows::Rows;
 use crate::search_path::{MAIN, SearchPath};
@@ -13,7 +13,7 @@ use entasis_vector::{DataType, Error, Result, Value};
 /// The database of this name.
 ///
 /// # Errors
-/// Input, if the session sees none.
+/// Input, if the session does not see such a database.
 pub(crate) fn called(session: &Session, name: &str) -> Result<Attached> {
     session.database_called(name).ok_or_else(|| {
         Error::input(format!("there is no database {name}")).with_hint("SHOW DATABASES lists those there are")
@@ -58,7 +58,7 @@ pub(crate) fn make_current(session: &Session, work: &mut Work, name: &[String]) 
     Ok(Rows::empty())
 }
 
-/// `SHOW TABLES [FROM name]`: those of the current database, of another, or of a schema.
+/// `SHOW TABLES [FROM name]`: the tables of the current database, of another one, or of a schema.
 pub(crate) fn show_tables(session: &Session, work: &mut Work, of: Option<&[String]>) -> Result<Rows> {
     let names = match of {
         None => {
@@ -83,7 +83,7 @@ pub(crate) fn show_tables(session: &Session, work: &mut Work, of: Option<&[Strin
     Rows::from_values(&[("name", DataType::Varchar)], &rows)
 }
 
-/// `SHOW ALL TABLES`: those of all databases, with their places.
+/// `SHOW ALL TABLES`: the tables of all databases, with their places.
 pub(crate) fn show_all_tables(session: &Session, work: &mut Work) -> Result<Rows> {
     let mut rows = Vec::new();
     for database in session.databases() {

@@ -1,11 +1,11 @@
 //! Which database a statement works on: its home (docs/decisions/0026).
 //!
-//! 1. A statement that writes to something, or makes it: the database of that, which its text tells
-//!    ([`entasis_sql::Subject`]), together with the names that there are.
-//! 2. One about a whole database: that one.
-//! 3. One that only reads: that of the transaction that is open; else the current one.
+//! 1. A statement that writes to an object, or creates one: the database of that object, which the
+//!    statement's text tells ([`entasis_sql::Subject`]) together with the existing names.
+//! 2. A statement about a whole database: that database.
+//! 3. A statement that only reads: the home of the open transaction; without one, the current database.
 //!
-//! To what runs the statement its home is the only database; all that is in others can be read.
+//! The code that runs the statement treats its home as the only database; objects of others can only be read.
 
 use crate::place::Places;
 use crate::session::{Attached, Session};
@@ -14,18 +14,18 @@ use entasis_sql::{Parsed, Subject, What, WrittenName};
 use entasis_storage::CatalogVersion;
 use entasis_vector::{Error, Result};
 
-/// Where a statement works.
+/// The home of a statement.
 pub(crate) struct Home {
-    /// The session there.
+    /// The session with that home.
     pub(crate) session: Session,
-    /// The tables whose rows it changes, and what is declared of them.
+    /// The tables whose rows or declarations the statement changes.
     pub(crate) targets: Vec<WrittenName>,
 }
 
-/// The home of a statement, by itself or in the transaction that is open.
+/// The home of a statement, by itself or in the open transaction.
 ///
 /// # Errors
-/// Input, if it would write to several databases, or to one that is not to be written to.
+/// Input, if it would write to several databases, or to a read-only one.
 pub(crate) fn of(session: &Session, parsed: &Parsed, open: Option<&Work>) -> Result<Home> {
     if !session.sees_others() {
         return Ok(Home { session: session.clone(), targets: parsed.targets() });
@@ -63,14 +63,14 @@ pub(crate) fn of(session: &Session, parsed: &Parsed, open: Option<&Work>) -> Res
     Ok(Home { session: session.at(home), targets })
 }
 
-/// The error of writing to a database that is not to be written to.
+/// The error of writing to a read-only database.
 pub(crate) fn read_only(database: &Attached) -> Error {
     let name = &database.name;
     Error::input(format!("the database {name} is attached READ_ONLY"))
         .with_hint(format!("DETACH {name}, and ATTACH it without READ_ONLY"))
 }
 
-/// The database of what a statement is about, and the object's name there, if it is known.
+/// The database of the subject of a statement, and the object's name there, if it is known.
 fn database_of<'a>(
     subject: &Subject,
     places: &'a Places,
@@ -80,7 +80,7 @@ fn database_of<'a>(
     let parts = subject.parts.as_slice();
     let found = match (subject.what, parts) {
         (What::Database, [name]) => return (places.database(name).unwrap_or(current), None),
-        // A table comes before a database of its name.
+        // A table takes precedence over a database of the same name.
         (What::TableOrDatabase, [name]) => {
             return match places.find(parts, names) {
                 Some(place) => (places.database(&place.database).unwrap_or(current), None),
@@ -88,7 +88,7 @@ fn database_of<'a>(
             };
         }
         (What::Schema, [database, _]) => return (places.database(database).unwrap_or(current), None),
-        // What is new and has no schema goes to the current database.
+        // A new object without a schema goes to the current database.
         (What::Schema | What::Database | What::New, [] | [_]) => None,
         _ => places.find(parts, names),
     };
@@ -107,7 +107,7 @@ mod tests {
     use crate::{Config, Connection, Database, ErrorKind, Value};
     use std::sync::Arc;
 
-    /// A connection to a database of its own that sees another one, which others use as well.
+    /// A connection to a database of its own that also sees another one, which other connections use.
     fn beside(other: &Database) -> Connection {
         let connection = Database::in_memory(Config::default()).unwrap().connect();
         let shared = other.shared.clone();
@@ -128,7 +128,7 @@ mod tests {
         theirs.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER)").unwrap();
         theirs.execute("INSERT INTO t VALUES (1, 0), (2, 0)").unwrap();
         let (one, two) = (beside(&other), beside(&other));
-        // It sees one moment from the first time that it names the database.
+        // It sees the moment at which it first named the database.
         one.execute("BEGIN").unwrap();
         assert_eq!(value(&one, "SELECT sum(v) FROM b.t"), Value::Integer(0));
         theirs.execute("UPDATE t SET v = 1 WHERE k = 2").unwrap();
@@ -138,13 +138,13 @@ mod tests {
         assert_eq!(value(&two, "SELECT sum(v) FROM b.t"), Value::Integer(1));
         one.execute("COMMIT").unwrap();
         assert_eq!(value(&two, "SELECT sum(v) FROM b.t"), Value::Integer(11));
-        // Two transactions that change one row.
+        // Two transactions that change the same row.
         one.execute("BEGIN; UPDATE b.t SET v = 100 WHERE k = 1").unwrap();
         two.execute("USE b; BEGIN; UPDATE t SET v = 200 WHERE k = 1").unwrap();
         two.execute("COMMIT").unwrap();
         assert_eq!(one.execute("COMMIT").unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(value(&theirs, "SELECT v FROM t WHERE k = 1"), Value::Integer(200));
-        // What is declared changes for all.
+        // Changes of declarations are visible to all.
         one.execute("BEGIN; INSERT INTO b.t VALUES (3, 3)").unwrap();
         theirs.execute("ALTER TABLE t ADD COLUMN w INTEGER").unwrap();
         assert_eq!(one.execute("COMMIT").unwrap_err().kind(), ErrorKind::Conflict);

@@ -3,24 +3,24 @@
 use entasis_engine::exec::CancelFlag;
 use entasis_vector::{Error, Result};
 
-/// How many rows are worked on between two looks at whether that is to go on.
+/// Number of rows between two checks for an interrupt.
 const LOOK_EVERY: usize = 1024;
 
 /// See the module.
 pub(crate) struct Interrupt {
-    /// Raised from another thread.
+    /// Raised by another thread.
     cancel: CancelFlag,
-    /// How often it was to be looked at.
+    /// Number of calls that may check.
     asked: usize,
 }
 
 impl Interrupt {
-    /// What is interrupted by this flag.
+    /// An interrupt that is raised through this flag.
     pub(crate) fn by(cancel: CancelFlag) -> Interrupt {
         Interrupt { cancel, asked: 0 }
     }
 
-    /// Looks whether it was interrupted.
+    /// Checks for an interrupt.
     ///
     /// # Errors
     /// Interrupted.
@@ -28,10 +28,10 @@ impl Interrupt {
         if self.cancel.is_raised() { Err(Error::interrupted()) } else { Ok(()) }
     }
 
-    /// The same for each row: it is not looked every time.
+    /// As [`Interrupt::look`], but cheap enough for each row: only some calls check.
     ///
     /// # Errors
-    /// As there.
+    /// Interrupted.
     #[inline]
     pub(crate) fn look_now_and_then(&mut self) -> Result<()> {
         self.asked += 1;

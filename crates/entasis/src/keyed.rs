@@ -1,17 +1,17 @@
-//! Keyed statements: a row that is named by a unique layout key is read or changed, or a row is added, by a
-//! short program, run inline on the calling thread, without binding, plan and pipelines (design.md, section
+//! Keyed statements: a row named by a unique layout key is read or changed, or a row is added, by a short
+//! program that runs inline on the calling thread, without binding, plan and pipelines (design.md, section
 //! 4).
 //!
-//! The program ([`crate::program`]) is compiled for one state of the catalog and anew for the next. Outside a
-//! transaction it works on the newest version of the table in place; within one, on the transaction's. If the
-//! table has indexes that the row is in, it writes to all of them at once, which takes a transaction of its
-//! own ([`indexed`]).
+//! The program ([`crate::program`]) is compiled for one state of the catalog, and again after each change of
+//! it. Outside a transaction it works on the newest version of the table in place; within one, on the
+//! transaction's version. If the row is in indexes of the table, the program writes to all of them at once,
+//! in a transaction of its own ([`indexed`]).
 //!
-//! The table is one of the current database, which is the session's home.
+//! The table must be in the current database, which is the session's home.
 //!
-//! What it does not do: checks, foreign keys, and values that must be converted; on tables with indexes, sums,
-//! `ON CONFLICT` and `RETURNING`. Then the answer is `None`, and the statement goes the long way. Nothing has
-//! been changed in that case.
+//! Checks, foreign keys and values that must be converted are not supported; on tables with indexes, neither
+//! are sums, `ON CONFLICT` and `RETURNING`. In these cases the answer is `None`, nothing has been changed,
+//! and the statement runs with a plan.
 
 mod indexed;
 #[cfg(test)]
@@ -28,12 +28,12 @@ use entasis_storage::{Datum, RowId, TableWriter, Waiter};
 use entasis_vector::{DataType, Result, Schema, Value};
 use std::sync::Arc;
 
-/// Runs a statement, in the transaction that is open or by itself, if it is keyed and its values fit; else
-/// `None`.
+/// Runs a statement, in the open transaction or by itself, if it is keyed and its values need no conversion;
+/// otherwise returns `None`.
 ///
 /// # Errors
 /// Constraint, if one is violated; resource, if the memory limit is reached; interrupted; conflict, if the
-/// time is up. Nothing is changed then.
+/// wait for a lock timed out. Nothing is changed then.
 pub(crate) fn run(
     session: &Session,
     open: &mut Option<Work>,
@@ -42,15 +42,15 @@ pub(crate) fn run(
     waiter: &Waiter<'_>,
 ) -> Result<Option<Rows>> {
     let catalog = &session.shared.catalog;
-    // A transaction that works on another database sees what it has seen of this one.
+    // A transaction whose home is another database has a version of its own of this database.
     if open.as_ref().is_some_and(|work| *work.database() != *session.database) {
         return Ok(None);
     }
-    // A transaction that has changed names sees others than the rest.
+    // A transaction that has changed names sees names of its own.
     if open.as_ref().is_some_and(|work| !catalog.at_rest(|newest| work.has_names(newest))) {
         return Ok(None);
     }
-    // What is temporary is in the connection's own database, and comes first.
+    // Temporary objects are in the connection's own database, and take precedence.
     if session.is_away() && session.own().newest_names().temporary().next().is_some() {
         return Ok(None);
     }
@@ -100,7 +100,7 @@ impl Program {
                 row(schema, &datums).map(Some)
             });
         }
-        // What takes rows away needs no memory.
+        // Removing rows needs no memory.
         if !matches!(self.action, Action::Delete) {
             shared.may_write()?;
         }
@@ -111,7 +111,8 @@ impl Program {
             shared.can_commit()?;
         }
         let mut writer = self.entry.table.write_as(waiter)?;
-        // Whoever changes a table's definition has its turn to write, so now it stays as it is.
+        // A change of a table's definition needs the turn to write, which is held now, so the definition is
+        // fixed.
         if shared.catalog.changes() != changes {
             return Ok(None);
         }
@@ -143,7 +144,7 @@ impl Program {
         let written = self.write_with_indexes(work, key, parameters);
         match &written {
             Ok(Some(_)) => work.wrote(self.bytes(parameters)),
-            // Nothing was written, so the transaction may still write to another database.
+            // Nothing was written, so the transaction may still choose another database as its home.
             _ => work.forget_use(used),
         }
         written
@@ -212,7 +213,7 @@ impl Program {
         self.changed(writer, changed).map(Some)
     }
 
-    /// The answer of a change, which has written a row or none.
+    /// The result of a change, which has written one row or none.
     fn changed(&self, writer: &TableWriter<'_>, changed: Option<RowId>) -> Result<Rows> {
         let count = u64::from(changed.is_some());
         let Some(Returning { columns, schema }) = &self.returning else {
@@ -240,7 +241,7 @@ impl Program {
         Ok(Some(row))
     }
 
-    /// Refuses a key that a row has already, other than `own`.
+    /// Refuses a key that a row other than `own` has already.
     fn refuse_taken(&self, writer: &TableWriter<'_>, key: &[Datum<'_>], own: Option<RowId>) -> Result<()> {
         match writer.find(key) {
             Some(row) if Some(row) != own => {
@@ -256,8 +257,8 @@ impl Program {
     }
 }
 
-/// Columns and what they are set to; `None`, if a value must be converted, or does not fit. `row`: the one that
-/// is changed, if there is one.
+/// Columns with their new values; `None` if a value needs conversion, or is out of range. `row` is the row
+/// that is changed, if there is one.
 fn new_values<'a>(
     set: &'a [(usize, NewValue)],
     writer: &TableWriter<'_>,
@@ -272,7 +273,7 @@ fn new_values<'a>(
     set.iter().map(|(column, value)| Some((*column, value.datum(parameters, old, excluded)?))).collect()
 }
 
-/// A result of one row, or none.
+/// A result of at most one row.
 fn row(schema: &Arc<Schema>, datums: &[Datum<'_>]) -> Result<Rows> {
     if datums.is_empty() {
         return Rows::of_schema(Schema::clone(schema), &[]);

@@ -11,32 +11,31 @@
 //! # Ok::<(), entasis::Error>(())
 //! ```
 //!
-//! The programs in `examples/` go on from here: `query` (parameters, printing rows), `transaction` (one that
-//! is tried again after a conflict), `arrow` (record batches in and out), `keyed` (rows read and changed by
-//! their key).
+//! The programs in `examples/` show more: `query` (parameters, printing rows), `transaction` (retrying after
+//! a conflict), `arrow` (record batches in and out), `keyed` (reading and changing rows by key).
 //!
-//! This crate wires the others: [`Connection`] hands text to the front end (`entasis-sql`), the bound plan to
-//! the engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds what touches the world:
-//! files ([`files`]), Arrow objects of the host program, settings, memory limits.
+//! This crate connects the others: [`Connection`] passes text to the front end (`entasis-sql`), the bound
+//! plan to the engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds everything that
+//! touches the outside: files ([`files`]), Arrow objects of the host program, settings, memory limits.
 //!
-//! # Floors
-//! A module names only those on floors below its own.
+//! # Layers
+//! A module uses only those in layers below its own.
 //!
 //! ```text
 //! batch  append  preparing  tpch   many sets of arguments; Arrow batches; statements by name
 //! connection                       text in, rows out: transactions, and how statements run in them
 //! command                          statements about the whole database
 //! statement                        what each kind of statement does
-//! define                           statements that change what there is
+//! define                           statements that create, alter and drop objects
 //! change  template                 statements that change rows; plans of queries that are run often
 //! catalog                          how names become relations
 //! home                             which database a statement works on
 //! settings  keyed  databases       SET and SHOW; rows named by their key, inline; USE and SHOW TABLES
 //! summarize                        SUMMARIZE
 //! work  execute  resting           names and rows of one moment, and what was done to them; running plans
-//! place                            where an object is that is named
-//! session                          what a connection knows, however statements run in it
-//! constraints  prepared  database  what rows must satisfy; statements that are kept; what a program opens
+//! place                            where a named object is
+//! session                          the state of a connection besides its transaction
+//! constraints  prepared  database  what rows must satisfy; prepared statements; what a program opens
 //! shared  program  relations       what connections share, and upkeep; keyed statements; what FROM may name
 //! config  files  rows  arguments  search_path  interrupt
 //! ```

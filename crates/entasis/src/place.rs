@@ -1,20 +1,20 @@
-//! Where an object is that a statement names: in which of the databases that a session sees, and in which
-//! schema of it (docs/decisions/0026).
+//! Where a named object is: in which of the databases that a session sees, and in which schema
+//! (docs/decisions/0026).
 //!
 //! | written | means |
 //! |---|---|
 //! | `t` | a temporary object; else what the search path of the current database finds |
-//! | `x.t` | `t` in the schema `x` of the current database, if there is one; else in `main` of database `x` |
+//! | `x.t` | `t` in the schema `x` of the current database, if it exists; else in the database `x` |
 //! | `x.y.t` | `t` in the schema `y` of the database `x` |
 //!
-//! Temporary objects are in the database that the connection was made for. Names arrive in lower case.
+//! Temporary objects are in the database for which the connection was made. Names arrive in lower case.
 
 use crate::search_path::{MAIN, SearchPath};
 use crate::session::{Attached, Session};
 use entasis_storage::{CatalogVersion, TEMPORARY};
 use std::sync::Arc;
 
-/// The schema that tells what there is.
+/// The schema of the views that describe the catalog.
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Where an object is.
@@ -28,20 +28,21 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
-/// What names mean to a session.
+/// How a session resolves names.
 pub(crate) struct Places {
     /// The databases that it sees, its own first.
     databases: Vec<Attached>,
-    /// Which of them is the current one.
+    /// The index of the current one.
     current: usize,
-    /// The schemas of that one in which names are looked for.
+    /// The search path of the current database.
     path: SearchPath,
-    /// The newest names of its own database, if that is not the home: nothing temporary is made there then.
+    /// The newest names of the session's own database, if that is not the home; no temporary
+    /// objects are created there in that case.
     own: Option<CatalogVersion>,
 }
 
 impl Places {
-    /// Those of a session.
+    /// Name resolution for a session.
     pub(crate) fn of(session: &Session) -> Places {
         let (databases, current) = (session.databases(), session.current());
         let is_it = |other: &Attached| current.database.as_ref() == Some(&other.name);
@@ -51,7 +52,7 @@ impl Places {
         Places { databases, current: at, path: current.path, own }
     }
 
-    /// The same with another current database, whose objects are looked for in `main`.
+    /// The same, with another current database, whose objects are looked up in `main`.
     pub(crate) fn within(self, database: &str) -> Places {
         let at = self.databases.iter().position(|other| *other.name == *database);
         Places { current: at.unwrap_or(self.current), path: SearchPath::default(), ..self }
@@ -67,9 +68,9 @@ impl Places {
         self.databases.iter().find(|other| *other.name == *name)
     }
 
-    /// Where an object is whose name has these parts; `names` has the names of a database. `None`, if that
-    /// cannot be told: there is no schema or database of the name that it begins with, or nothing is found of
-    /// a name that has one part, or it is of `information_schema`, which is everywhere.
+    /// The place of the object whose name has these parts; `names` returns the names of a database. `None` if
+    /// it cannot be determined: the schema or database that the name begins with does not exist, a name of
+    /// one part is not found, or the name is in `information_schema`, which every database has.
     pub(crate) fn find(
         &self,
         parts: &[String],
@@ -87,7 +88,7 @@ impl Places {
         match parts {
             [name] => {
                 let own = &self.databases[0];
-                // PERF: all tables of a database are pinned by the first look at it.
+                // PERF: the first look at a database pins all of its tables.
                 let own_names = self.own.clone().unwrap_or_else(|| names(own));
                 if own_names.get(&format!("{TEMPORARY}{name}")).is_some() {
                     return Some(at(own, temporary, name));
@@ -109,7 +110,7 @@ impl Places {
 }
 
 impl Place {
-    /// What the catalog of its database knows it by.
+    /// The key under which the catalog of its database has the object.
     pub(crate) fn own_name(&self) -> String {
         match self.schema.as_str() {
             MAIN => self.name.clone(),
@@ -117,7 +118,7 @@ impl Place {
         }
     }
 
-    /// What it is called where another database is the home: three parts in any case.
+    /// Its name when another database is the home: always three parts.
     pub(crate) fn full_name(&self) -> String {
         format!("{}.{}.{}", self.database, self.schema, self.name)
     }

@@ -1,12 +1,12 @@
-//! Statements that a connection remembers by their texts, and what it learnt of them.
+//! Statements that a connection remembers by their texts, and what it keeps of them.
 //!
-//! | of a statement | is kept | for |
+//! | statement | what is kept | valid for |
 //! |---|---|---|
-//! | that names rows by their key | its program ([`crate::program`]) | one state of the catalog |
-//! | that is a query, from its second run on | its bound plan, a template ([`crate::template`]) | one state of the catalog and the types of its parameters |
+//! | names rows by their key | its program ([`crate::program`]) | one state of the catalog |
+//! | a query that has run before | its template ([`crate::template`]) | that, and its parameters' types |
 //! | any other | its syntax tree | ever |
 //!
-//! The same is kept of statements that have names (`PREPARE`).
+//! The same is kept for named statements (`PREPARE`).
 
 use crate::program::Program;
 use entasis_engine::template::Template;
@@ -16,44 +16,44 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Statements that a connection remembers.
+/// Number of statements that a connection remembers.
 const REMEMBERED: usize = 256;
 /// The longest text that is remembered, in bytes.
 const LONGEST: usize = 16 << 10;
-/// Who waits no longer need not be able to interrupt.
+/// A statement that takes less than this need not be interruptible.
 const SHORT: Duration = Duration::from_millis(10);
 
 /// A statement by its text, parsed once.
 pub(crate) struct Prepared {
-    /// Its syntax tree.
+    /// The syntax tree.
     pub(crate) parsed: Parsed,
-    /// What it says, if it only names rows by values of their columns.
+    /// The statement in keyed form, if it only names rows by values of their columns.
     keyed: Option<Keyed>,
-    /// The program for a state of the catalog; `None` if there is none for it.
+    /// The program for a state of the catalog; the inner `None` if the statement has none in that state.
     program: Mutex<Option<(State, Option<Arc<Program>>)>>,
-    /// What is known of it as a query.
+    /// What is kept for it as a query.
     pub(crate) template: Mutex<Known>,
 }
 
-/// What a program is made for.
+/// The state for which a program is compiled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
-    /// How often names have got another meaning to the session.
+    /// The session's count of changes of what names mean.
     pub(crate) meanings: u64,
-    /// How often the catalog of the current database has changed.
+    /// The count of changes of the current database's catalog.
     pub(crate) changes: u64,
 }
 
-/// What is known of a query.
+/// What is kept for a query.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// How often it was run, or tried.
+    /// Number of runs, including failed ones.
     pub(crate) runs: u64,
-    /// What the template was made for: a state of the catalog, and types of parameters.
+    /// The state of the catalog and the types of parameters for which the template was made.
     pub(crate) made_for: Option<(u64, Vec<DataType>)>,
     /// `None` if the query must be bound for each run.
     pub(crate) template: Option<Arc<Template>>,
-    /// Of the last run with a template.
+    /// Duration of the last run with a template.
     pub(crate) took: Option<Duration>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Known {
 pub(crate) struct Remembered(Mutex<HashMap<String, Arc<Prepared>>>);
 
 impl Remembered {
-    /// The statement of this text, if it is a single one; else all.
+    /// The statement of this text, if it is a single one; otherwise all statements of the text.
     ///
     /// # Errors
     /// Those of parsing.
@@ -86,7 +86,7 @@ impl Remembered {
         Ok(Ok(prepared))
     }
 
-    /// Forgets all, as names have got another meaning.
+    /// Forgets all statements, because the meaning of names has changed.
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -97,17 +97,17 @@ impl Prepared {
         Prepared { keyed: parsed.keyed(), parsed, program: Mutex::default(), template: Mutex::default() }
     }
 
-    /// True if it names rows by values of their columns, which may be a key.
+    /// True if the statement names rows by values of their columns, which may be a key.
     pub(crate) fn is_keyed(&self) -> bool {
         self.keyed.is_some()
     }
 
-    /// The table whose rows it names so, as it is written.
+    /// The table whose rows the statement names by values, as it is written.
     pub(crate) fn table(&self) -> Option<&str> {
         self.keyed.as_ref().map(|keyed| keyed.table.name.as_str())
     }
 
-    /// The program for a state of the catalog, which `compile` makes if it is not known.
+    /// The program for a state of the catalog; `compile` makes it if there is none yet.
     pub(crate) fn program(
         &self,
         state: State,
@@ -125,7 +125,7 @@ impl Prepared {
         program
     }
 
-    /// Keeps how long the last run took.
+    /// Records the duration of the last run.
     pub(crate) fn took(&self, time: Duration) {
         let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         if known.template.is_some() {
@@ -133,7 +133,7 @@ impl Prepared {
         }
     }
 
-    /// True if a run is likely to be over before anybody could interrupt it.
+    /// True if a run is likely to end before anybody could interrupt it.
     pub(crate) fn is_short(&self) -> bool {
         let known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         known.took.is_some_and(|took| took < SHORT)
@@ -142,12 +142,12 @@ impl Prepared {
 
 // ---- by name ----------------------------------------------------------------------------------------------
 
-/// A statement that has a name.
+/// A named statement.
 #[derive(Clone)]
 pub(crate) struct Named {
-    /// What it runs.
+    /// The statement to run.
     pub(crate) prepared: Arc<Prepared>,
-    /// Gives the arguments, its parameters, the types that were declared.
+    /// Converts the arguments, its parameters, to the declared types.
     pub(crate) casts: Option<Arc<Prepared>>,
 }
 
@@ -156,12 +156,12 @@ pub(crate) struct Named {
 pub(crate) struct ByName(Mutex<HashMap<String, Named>>);
 
 impl ByName {
-    /// The statements, which nobody else reads or changes meanwhile.
+    /// The statements, locked.
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<String, Named>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what was learnt of all, as names in them have got another meaning.
+    /// Forgets everything learnt about all statements, because the meaning of names has changed.
     pub(crate) fn start_afresh(&self) {
         for named in self.lock().values_mut() {
             named.prepared = Arc::new(Prepared::new(named.prepared.parsed.clone()));

@@ -1,7 +1,7 @@
 //! `PREPARE`, `EXECUTE` and `DEALLOCATE`: statements that a connection keeps under a name, until it ends.
 //!
 //! The same is kept as for a statement that is remembered by its text ([`crate::prepared`]), so an `EXECUTE`
-//! costs as much as the statement with parameters, and a query of one row for its arguments. The names are
+//! costs as much as the statement with parameters, plus a query of one row for its arguments. The names are
 //! not transactional.
 
 use crate::connection::Connection;
@@ -13,7 +13,7 @@ use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
 
 impl Connection {
-    /// Does what such a statement says.
+    /// Runs one of these statements.
     pub(crate) fn prepare_or_execute(
         &self,
         what: &Preparing,
@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// The one row that a query gives, with types.
+    /// The only row of a query's result, with types.
     fn arguments(
         &self,
         query: &Prepared,
@@ -73,7 +73,7 @@ impl Connection {
         Ok(row.into_iter().zip(types).collect())
     }
 
-    /// Refuses a statement that names what is not there. What else may be wrong depends on its arguments.
+    /// Refuses a statement that names objects that do not exist. Other errors depend on its arguments.
     fn check_names(&self, statement: &Parsed) -> Result<()> {
         let nothing = vec![(Value::Null, DataType::Null); statement.parameters()];
         let is_of_names = |error: &Error| {

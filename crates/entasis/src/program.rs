@@ -1,9 +1,9 @@
 //! The program of a keyed statement, which identifies a row by its unique layout key or adds one: what it
 //! does, not how.
 //!
-//! It is compiled for one state of the catalog. It computes sums of integers and nothing else (no checks,
-//! defaults, conversions), and looks at no other table than indexes of its own (no foreign keys). How it is
-//! run: `keyed`.
+//! It is compiled for one state of the catalog. It computes only sums of integers (no checks, defaults,
+//! conversions), and reads no other table than its own indexes (no foreign keys). For how it runs, see
+//! `keyed`.
 
 use crate::search_path::SearchPath;
 use entasis_engine::relation::{ColumnDefault, OnCommit};
@@ -17,29 +17,29 @@ use std::sync::Arc;
 pub(crate) struct Program {
     /// The table.
     pub(crate) entry: Arc<TableEntry>,
-    /// By column of the layout key.
+    /// The value of each column of the layout key.
     pub(crate) key: Vec<Source>,
-    /// What is done.
+    /// What the program does to the row.
     pub(crate) action: Action,
-    /// The keys with indexes that the row is to be found in, before or after.
+    /// The keys whose indexes contain the row, before the statement or after it.
     pub(crate) indexed: Vec<IndexedKey>,
-    /// What a change gives back of its row.
+    /// What a change returns of its row.
     pub(crate) returning: Option<Returning>,
 }
 
-/// The columns that `RETURNING` gives back.
+/// The columns of `RETURNING`.
 pub(crate) struct Returning {
-    /// Which.
+    /// The columns.
     pub(crate) columns: Vec<usize>,
-    /// The columns of the result.
+    /// The schema of the result.
     pub(crate) schema: Arc<Schema>,
 }
 
 /// A key of a table that has an index.
 pub(crate) struct IndexedKey {
-    /// Which of the table's keys.
+    /// Its number among the table's keys.
     pub(crate) number: usize,
-    /// The columns of the table that a row of the index consists of.
+    /// The columns of the table that make up a row of the index.
     pub(crate) columns: Vec<usize>,
 }
 
@@ -51,37 +51,38 @@ pub(crate) struct Source {
     ty: DataType,
 }
 
-/// What a program does.
+/// What a program does to its row.
 pub(crate) enum Action {
     /// Reads columns of a row.
     Read {
-        /// Which.
+        /// The columns.
         columns: Vec<usize>,
-        /// The columns of the result.
+        /// The schema of the result.
         schema: Arc<Schema>,
     },
-    /// By column of the table, NULL where there is none; and what is set in the row that has the key already,
-    /// if that is not refused.
+    /// Adds a row, with a value for each column of the table; NULL for columns without one. The second part,
+    /// if there is one, is set in an existing row with the same key; otherwise such a row is an error.
     Insert(Vec<Option<Source>>, Option<Vec<(usize, NewValue)>>),
-    /// Columns and their new values; whether the key changes.
+    /// Changes columns to new values; the flag says whether the key changes.
     Update(Vec<(usize, NewValue)>, bool),
     /// Removes a row.
     Delete,
 }
 
-/// What a column is set to.
+/// The new value of a column.
 pub(crate) enum NewValue {
     /// A constant or a parameter.
     Given(Source),
-    /// The row's value of a column plus an integer, or minus one.
+    /// The row's value of a column plus or minus an integer.
     Sum {
         /// The column.
         column: usize,
-        /// What is added.
+        /// The integer.
         by: Source,
         /// True if it is subtracted.
         is_negative: bool,
-        /// The types that the sum must fit: that of the column that is read, and of the one that is set.
+        /// The types whose range the sum must be in: those of the column that is read and of the one that is
+        /// set.
         types: [DataType; 2],
     },
     /// The value of a column in the row that was to be inserted.
@@ -89,8 +90,8 @@ pub(crate) enum NewValue {
 }
 
 impl NewValue {
-    /// The value; `None` if it must be converted, or does not fit. `old` reads the row as it is, `excluded` is
-    /// the one that was to be inserted.
+    /// The value; `None` if it needs conversion, or is out of range. `old` reads the present row, `excluded`
+    /// is the row that was to be inserted.
     pub(crate) fn datum<'a>(
         &'a self,
         parameters: &'a [(Value, DataType)],
@@ -115,13 +116,13 @@ impl NewValue {
         }
     }
 
-    /// True if it is computed from the row as it is.
+    /// True if it is computed from the present row.
     fn is_computed(&self) -> bool {
         matches!(self, NewValue::Sum { .. })
     }
 }
 
-/// The program for a keyed statement, if these names have one for it.
+/// The program for a keyed statement; `None` if it has none with these names.
 pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) -> Option<Program> {
     let entry = names.table(&path.find(names, &keyed.table))?.clone();
     let (schema, options) = (entry.table.schema().clone(), entry.table.options());
@@ -154,7 +155,7 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
                 let read = find(name)?;
                 let types = [schema[read].ty, schema[column].ty];
                 let by = Source { scalar: by.clone(), ty: DataType::Int64 };
-                // A constant that does not fit would be NULL, or text.
+                // A constant that is not a BIGINT would become NULL, or text.
                 let is_integer = match &by.scalar {
                     Scalar::Constant(value) => matches!(value, Value::Integer(_)) && by.datum(&[]).is_some(),
                     Scalar::Parameter(_) => true,
@@ -205,7 +206,7 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
         KeyedAction::Read(names) => {
             let named = names.iter().map(find).collect::<Option<Vec<_>>>()?;
             let columns = if names.is_empty() { (0..schema.len()).collect() } else { named };
-            // As the statement writes them.
+            // The name as the statement writes it.
             let field = |(at, &column): (usize, &usize)| match names.get(at) {
                 Some(name) => Field { name: name.as_str().into(), ..schema[column].clone() },
                 None => schema[column].clone(),
@@ -270,7 +271,7 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
             Action::Update(set, _) => !set.iter().any(|(_, value)| value.is_computed()),
             Action::Read { .. } | Action::Delete => true,
         };
-    // Rows of indexes are made before the row of the table is written, from what the statement says.
+    // Rows of indexes are made before the row of the table is written, from the values in the statement.
     (indexed.is_empty() || is_plain).then_some(Program { entry, key, action, indexed, returning })
 }
 
@@ -288,8 +289,8 @@ fn indexed(entry: &TableEntry, action: &Action) -> Vec<IndexedKey> {
     keys.filter(is_touched).collect()
 }
 
-/// A value as a column of type `to` has it, if no conversion is needed; `from`: the type that it was given
-/// with.
+/// A value in the representation of a column of type `to`, if no conversion is needed; `from` is the type
+/// with which it was given.
 fn fit<'a>(value: &'a Value, from: Option<DataType>, to: DataType) -> Option<Datum<'a>> {
     let fits = match value {
         Value::Null => true,
@@ -308,7 +309,7 @@ fn fit<'a>(value: &'a Value, from: Option<DataType>, to: DataType) -> Option<Dat
 }
 
 impl Source {
-    /// The value, if it fits as it is.
+    /// The value; `None` if it needs conversion.
     pub(crate) fn datum<'a>(&'a self, parameters: &'a [(Value, DataType)]) -> Option<Datum<'a>> {
         match &self.scalar {
             Scalar::Constant(value) => fit(value, None, self.ty),
@@ -321,7 +322,7 @@ impl Source {
 }
 
 impl Program {
-    /// Bytes of memory that a row may take which it writes, about.
+    /// Approximate bytes of memory of a row that it writes.
     pub(crate) fn bytes(&self, parameters: &[(Value, DataType)]) -> usize {
         let text = |value: &Value| match value {
             Value::Text(text) => text.len(),

@@ -1,12 +1,12 @@
-//! `SET upkeep`: whether tables come to rest by themselves, or after every statement of a connection.
+//! `SET upkeep`: whether upkeep of tables runs in the background, or after every statement of a connection.
 //!
-//! The background thread (`crate::shared`) encodes what was written about a second after the last write, so
-//! a test that writes and reads at once never sees a table at rest. With `always`, the connection does after
+//! The background thread (`crate::shared`) encodes what was written about a second after the last write, so a
+//! test that writes and reads immediately never sees an idle table. With `always`, the connection does after
 //! each of its statements what the thread would do later: as many rounds for every table and its indexes as
-//! it takes until nothing is warm or left to do. Results must be the same.
+//! it takes until nothing is hot or left to do. Results must be the same.
 //!
-//! What others hold is left to them: a table that somebody writes to for long, and rows that must not move
-//! while others read them.
+//! What others hold is left to them: a table with a long-running writer, and rows that must not move while
+//! others read them.
 
 use crate::session::Session;
 use entasis_storage::Table;
@@ -15,15 +15,15 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// What a round may take.
+/// The longest that a round may take.
 const BUDGET: Duration = Duration::from_secs(60);
-/// Rounds after which a table is left alone: somebody else goes on writing to it.
+/// Rounds after which a table is left alone, because another connection goes on writing to it.
 const ROUNDS: usize = 100;
 
-/// What the setting may be: whether a connection's tables are put in order after every statement.
+/// The values of the setting, and whether each does upkeep after every statement.
 pub(crate) const NAMES: [(bool, &str); 2] = [(false, "auto"), (true, "always")];
 
-/// The end of a statement: lets all tables rest, if the connection says so.
+/// Called at the end of a statement: does upkeep of all tables, if the connection's setting says so.
 pub(crate) fn after_statement(session: &Session) {
     // PERF: a keyed statement takes half a microsecond.
     if !session.rests.load(Ordering::Relaxed) {
@@ -46,7 +46,7 @@ fn rest(table: &Arc<Table>) {
             break;
         }
         if !did.is_done {
-            // The background thread is at it.
+            // The background thread is at work on it.
             thread::sleep(Duration::from_millis(1));
         }
     }

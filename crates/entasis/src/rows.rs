@@ -1,4 +1,4 @@
-//! Results: rows in memory, read as chunks, as values or as Arrow.
+//! Results: rows in memory, read as chunks, as values, or as Arrow batches.
 
 use arrow_array::RecordBatch;
 use entasis_engine::exec::operator::Tasks;
@@ -8,31 +8,31 @@ use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Error, Field, Result, Schema, 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Chunks that make one Arrow batch.
+/// Number of chunks in an Arrow batch.
 const BATCH_CHUNKS: usize = 64;
 
 /// The result of a statement. Its memory counts against the database's limit until it is dropped.
 pub struct Rows {
     schema: Arc<Schema>,
     set: OnceLock<ResultSet>,
-    /// The only row, of a statement that named it by its key: chunks are made of it when they are asked for.
+    /// The only row, of a statement that named it by its key; chunks are made from it when they are read.
     row: Option<Vec<Value>>,
     changed: Option<u64>,
     note: Option<&'static str>,
-    /// Settings and workers of the database; none for single rows.
+    /// Settings and workers of the database; `None` for single rows.
     context: Option<QueryContext>,
 }
 
 impl Rows {
-    /// No rows of no columns: what a statement without a result gives.
+    /// No rows and no columns: the result of a statement that returns none.
     pub(crate) fn empty() -> Rows {
         let set = ResultSet { types: vec![], chunks: vec![], rows: 0, memory: vec![] };
         Rows { schema: Arc::default(), set: set.into(), row: None, changed: None, note: None, context: None }
     }
 
-    /// `context`: whose workers turn the rows into Arrow.
+    /// Rows of `set`; the workers of `context` convert them to Arrow.
     pub(crate) fn new(schema: Schema, set: ResultSet, context: QueryContext) -> Rows {
-        // What interrupts a later statement does not concern these rows.
+        // Interrupting a later statement does not affect these rows.
         let context = QueryContext { cancel: CancelFlag::default(), ..context };
         Rows {
             schema: schema.into(),
@@ -49,17 +49,17 @@ impl Rows {
         Rows { changed: Some(count), ..Rows::empty() }
     }
 
-    /// With something to say.
+    /// The same rows, with a note for the user.
     pub(crate) fn with_note(self, note: Option<&'static str>) -> Rows {
         Rows { note, ..self }
     }
 
-    /// With a count of the rows that the statement changed.
+    /// The same rows, with a count of the rows that the statement changed.
     pub(crate) fn with_changed(self, count: u64) -> Rows {
         Rows { changed: Some(count), ..self }
     }
 
-    /// The columns from `first` of the rows at `places` (chunk, row in it): what `RETURNING` gives of a
+    /// The columns from `first` on of the rows at `places` (chunk, row in it): what `RETURNING` returns for a
     /// statement that changed `count` rows.
     pub(crate) fn part(
         &self,
@@ -77,12 +77,12 @@ impl Rows {
         Ok(Rows::of_schema(schema, &rows)?.with_changed(count))
     }
 
-    /// Rows from single values, all of the columns' types; for statements about the database.
+    /// Rows from single values of the columns' types, for statements about the database.
     pub(crate) fn from_values(columns: &[(&str, DataType)], rows: &[Vec<Value>]) -> Result<Rows> {
         Rows::of_schema(columns.iter().map(|(name, ty)| Field::new(*name, *ty)).collect(), rows)
     }
 
-    /// Rows from single values, all of the columns' types.
+    /// Rows from single values of the columns' types.
     pub(crate) fn of_schema(schema: Schema, rows: &[Vec<Value>]) -> Result<Rows> {
         let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
         let chunks = chunks_of(&types, rows)?;
@@ -112,23 +112,22 @@ impl Rows {
         if self.row.is_some() { 1 } else { self.set().rows as u64 }
     }
 
-    /// What the database says beside the result: that it does not do all that it was asked to. The shell
-    /// prints it, Python warns.
+    /// A note besides the result, such as that an option has no effect. The shell prints it, Python warns.
     pub fn note(&self) -> Option<&'static str> {
         self.note
     }
 
-    /// Rows inserted or copied, for statements that do.
+    /// Number of rows inserted, changed or copied, for statements that do this.
     pub fn changed(&self) -> Option<u64> {
         self.changed
     }
 
-    /// The rows: dense chunks of flat vectors.
+    /// The rows, as dense chunks of flat vectors.
     pub fn chunks(&self) -> &[Chunk] {
         &self.set().chunks
     }
 
-    /// The row, if the statement named the only one by its key; else [`Rows::chunks`] has them.
+    /// The row, if the statement named it by its key; other results are in [`Rows::chunks`].
     pub fn single_row(&self) -> Option<&[Value]> {
         self.row.as_deref()
     }
@@ -142,7 +141,7 @@ impl Rows {
         })
     }
 
-    /// The rows, one after the other, as values.
+    /// The rows in order, as values.
     pub fn row_values(&self) -> impl Iterator<Item = Vec<Value>> + '_ {
         let chunks = if self.row.is_some() { &[] } else { self.chunks() };
         let of_chunks = chunks.iter().flat_map(move |chunk| {
@@ -162,10 +161,10 @@ impl Rows {
         Arc::new(entasis_arrow::schema_to_arrow(&self.schema))
     }
 
-    /// The rows as Arrow batches of up to 131,072, made by all workers.
+    /// The rows as Arrow batches of up to 131,072 rows, converted by all workers.
     ///
     /// # Errors
-    /// Input, if a value has no place in Arrow.
+    /// Input, if a value cannot be represented in Arrow.
     pub fn record_batches(&self) -> Result<Vec<RecordBatch>> {
         let schema = self.arrow_schema();
         let types: Vec<DataType> = self.schema.iter().map(|field| field.ty).collect();
@@ -188,7 +187,7 @@ impl Rows {
     }
 }
 
-/// Rows of single values as chunks.
+/// Chunks made from rows of single values.
 fn chunks_of(types: &[DataType], rows: &[Vec<Value>]) -> Result<Vec<Chunk>> {
     let mut chunks = vec![];
     for part in rows.chunks(CHUNK_ROWS) {

@@ -1,13 +1,13 @@
-//! What a connection knows, whatever it does: its settings, the names that are its own, what it remembers of
-//! statements, and the flag that cancels the one that runs.
+//! The state of a connection besides its transaction: its settings, the names of its own, the statements that
+//! it remembers, and the flag that cancels the running statement.
 //!
-//! All that runs for a statement sees so much of its connection. The transaction that is open, and how
-//! statements are run in it, is the connection's ([`crate::connection`]).
+//! Code that runs a statement sees this part of its connection. The open transaction, and how statements run
+//! in it, belong to the connection ([`crate::connection`]).
 //!
-//! A session has two parts (docs/decisions/0026): what it knows, and its *home*, the one database that a
-//! statement works on. It sees several: the one that the connection was made for, and those that are
-//! attached, one of which is the current one, where names without a database are looked for. What a statement
-//! takes of memory, workers and costs is that of the connection's own database.
+//! A session has two parts (docs/decisions/0026): its state, and its *home*, the one database that a
+//! statement works on. It sees several databases: the one for which the connection was made, and those that
+//! are attached. One of them is the current one, in which names without a database are looked up. Memory,
+//! workers and costs of a statement are those of the connection's own database.
 
 use crate::files::csv::Rejects;
 use crate::prepared::{ByName, Remembered};
@@ -23,98 +23,98 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Asked for names that the catalog does not have: variables of the host program.
+/// Looks up names that the catalog does not have: variables of the host program.
 pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
 
-/// Bytes of a statement's text that others are shown who wait for it.
+/// Bytes of a statement's text that are shown to those who wait for it.
 const SHOWN: usize = 200;
 
 /// A database that a session sees.
 #[derive(Clone)]
 pub(crate) struct Attached {
-    /// What it is called, in lower case.
+    /// Its name, in lower case.
     pub(crate) name: Arc<str>,
     /// The database.
     pub(crate) shared: Arc<Shared>,
-    /// The session's number there, by which errors of other connections name it.
+    /// The session's number in that database, which errors of other connections mention.
     pub(crate) owner: u64,
-    /// It is not to be written to.
+    /// True if it must not be written to.
     pub(crate) is_read_only: bool,
 }
 
 impl Attached {
-    /// The database that a connection is made for, which is called as its file is, without the extension.
+    /// The database for which a connection is made; it is named after its file, without the extension.
     fn own(shared: Arc<Shared>) -> Attached {
         let stem = shared.path.as_deref().and_then(|path| path.file_stem());
         let name = stem.map_or("memory".to_owned(), |stem| stem.to_string_lossy().to_lowercase());
         Attached { name: name.into(), owner: shared.next_connection(), shared, is_read_only: false }
     }
 
-    /// The newest names in it, with the session's temporary ones.
+    /// The newest names in it, including the session's temporary ones.
     pub(crate) fn newest_names(&self) -> CatalogVersion {
         self.shared.catalog.version().seen_by(self.owner)
     }
 }
 
-/// Where names are looked for that have no database, or no schema.
+/// Where names without a database or schema are looked up.
 #[derive(Clone, Default)]
 pub(crate) struct Current {
     /// The name of the database; `None` for the connection's own.
     pub(crate) database: Option<Arc<str>>,
-    /// Schemas of it.
+    /// The schemas of that database in which they are looked up.
     pub(crate) path: SearchPath,
 }
 
-/// What a session knows, and one of the databases that it sees: its home, which statements work on. Cheap to
+/// The state of a session together with its home, the one of its databases that statements work on. Cheap to
 /// clone.
 #[derive(Clone)]
 pub(crate) struct Session {
     known: Arc<SessionState>,
     /// The home.
     pub(crate) shared: Arc<Shared>,
-    /// Its number there.
+    /// The session's number in its home.
     pub(crate) id: u64,
-    /// What the home is called.
+    /// The name of the home.
     pub(crate) database: Arc<str>,
 }
 
-/// What a session knows, whatever the home.
+/// The state of a session, whatever its home.
 pub(crate) struct SessionState {
-    /// The database that the connection was made for, which has its temporary objects.
+    /// The database for which the connection was made, which has its temporary objects.
     own: Attached,
-    /// The others that it sees.
+    /// The other databases that it sees.
     attached: RwLock<Vec<Attached>>,
-    /// Where it looks for names.
+    /// Where it looks up names.
     current: Mutex<Current>,
     /// True if the current database is not its own.
     is_away: AtomicBool,
-    /// How often names have got another meaning.
+    /// Number of changes of what names mean.
     meanings: AtomicU64,
-    /// Milliseconds that a statement waits for another writer; 0 for as long as it takes.
+    /// Milliseconds that a statement waits for another writer; 0: without limit.
     pub(crate) lock_timeout: AtomicU64,
-    /// Of the engine, for its statements.
+    /// Settings of the engine for its statements.
     pub(crate) settings: Mutex<Settings>,
-    /// How tables that are created without saying so are encoded.
+    /// How new tables are encoded unless their statement says otherwise.
     pub(crate) compression: Mutex<Compression>,
-    /// Where its clocks are.
+    /// The time zone.
     time_zone: Mutex<TimeZone>,
-    /// True if all tables are put in order after each of its statements.
+    /// True if upkeep of all tables is done after each of its statements.
     pub(crate) rests: AtomicBool,
     /// Relations of the host program, by their names in lower case.
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
-    /// Who is asked for names that are nowhere else.
+    /// Looks up names that are found nowhere else.
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// Statements by their texts.
     pub(crate) remembered: Remembered,
     /// Statements by the names that `PREPARE` gave them.
     pub(crate) named: ByName,
-    /// By sequence, the value that was taken last.
+    /// The value taken last from each sequence.
     pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
-    /// Rows of files that its statements have left out.
+    /// Rejected rows of files that its statements read.
     pub(crate) rejects: Arc<Rejects>,
-    /// Cancels its statement.
+    /// Cancels the running statement.
     pub(crate) cancel: CancelFlag,
-    /// How far its statement is.
+    /// Progress of the running statement.
     progress: Arc<Progress>,
 }
 
@@ -153,7 +153,7 @@ impl SessionState {
 }
 
 impl Session {
-    /// A new one, with the settings that a connection begins with.
+    /// A new session, with the settings of a new connection.
     pub(crate) fn new(shared: Arc<Shared>) -> Session {
         Session::with(SessionState::new(Attached::own(shared)))
     }
@@ -163,9 +163,8 @@ impl Session {
         Session { known: Arc::new(known), shared, id: owner, database: name }
     }
 
-    /// One on its home with its settings of the engine, and nothing else of its own: names mean what they
-    /// mean to a new connection, and clocks are where they begin. It is cancelled with this one, and is as
-    /// far as it.
+    /// A session on the same home that shares only the engine's settings: names mean what they mean to a new
+    /// connection, and the time zone is the default one. It shares this one's cancel flag and progress.
     pub(crate) fn plain(&self) -> Session {
         Session::with(SessionState {
             settings: Mutex::new(self.settings()),
@@ -180,7 +179,7 @@ impl Session {
 
     // ---- databases ----------------------------------------------------------------------------------------
 
-    /// The database that the connection was made for.
+    /// The database for which the connection was made.
     pub(crate) fn own(&self) -> &Attached {
         &self.known.own
     }
@@ -190,7 +189,7 @@ impl Session {
         self.attached.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True if it sees others.
+    /// True if it sees other databases than its own.
     pub(crate) fn sees_others(&self) -> bool {
         !self.attached.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -201,7 +200,7 @@ impl Session {
         std::iter::once(&self.own).chain(&*attached).cloned().collect()
     }
 
-    /// The database of this name, if it sees one.
+    /// The database of this name, if the session sees one.
     pub(crate) fn database_called(&self, name: &str) -> Option<Attached> {
         if *self.own.name == *name {
             return Some(self.own.clone());
@@ -210,14 +209,14 @@ impl Session {
         attached.iter().find(|other| *other.name == *name).cloned()
     }
 
-    /// Sees other ones from now on.
+    /// Replaces the other databases that it sees.
     pub(crate) fn set_attached(&self, attached: Vec<Attached>) {
         *self.attached.write().unwrap_or_else(PoisonError::into_inner) = attached;
         self.forget_plans();
     }
 
-    /// Sees what other processes have committed to databases that are only read: whatever begins, begins with
-    /// this.
+    /// Reads what other processes have committed to read-only databases; everything that begins afterwards
+    /// sees it.
     ///
     /// # Errors
     /// Those of their files.
@@ -233,20 +232,20 @@ impl Session {
         Session { known: self.known.clone(), shared, id: owner, database: name }
     }
 
-    /// The same session, whose home is the current database.
+    /// The same session, with the current database as its home.
     pub(crate) fn here(&self) -> Session {
         let away = if self.is_away() { self.current().database } else { None };
-        // It cannot go while it is the current one.
+        // The current database cannot be detached.
         let there = away.and_then(|name| self.database_called(&name));
         self.at(there.as_ref().unwrap_or(&self.own))
     }
 
-    /// True if the current database is not the one that the connection was made for.
+    /// True if the current database is not the one for which the connection was made.
     pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Relaxed)
     }
 
-    /// True if its home is not to be written to.
+    /// True if its home must not be written to.
     pub(crate) fn is_read_only(&self) -> bool {
         self.database_called(&self.database).is_some_and(|home| home.is_read_only)
     }
@@ -259,12 +258,12 @@ impl Session {
         }
     }
 
-    /// Where names are looked for.
+    /// Where names are looked up.
     pub(crate) fn current(&self) -> Current {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks for them elsewhere from now on.
+    /// Changes where names are looked up.
     pub(crate) fn set_current(&self, database: &Attached, path: SearchPath) {
         let is_away = database.name != self.own.name;
         let current = Current { database: is_away.then(|| database.name.clone()), path };
@@ -275,51 +274,51 @@ impl Session {
 
     // ---- settings -----------------------------------------------------------------------------------------
 
-    /// Where its clocks are.
+    /// The time zone.
     pub(crate) fn time_zone(&self) -> TimeZone {
         *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How tables that are created without saying so are encoded.
+    /// How new tables are encoded unless their statement says otherwise.
     pub(crate) fn compression(&self) -> Compression {
         *self.compression.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts its clocks elsewhere. Plans that it remembers are for where they were.
+    /// Sets the time zone. Remembered plans depend on the previous one, so they are forgotten.
     pub(crate) fn set_time_zone(&self, zone: TimeZone) {
         *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner) = zone;
         self.forget_plans();
     }
 
-    /// Where it looks for names without a schema, in the current database.
+    /// The search path in the current database.
     pub(crate) fn search_path(&self) -> SearchPath {
         self.current().path
     }
 
-    /// Looks for them elsewhere from now on.
+    /// Sets the search path.
     pub(crate) fn set_search_path(&self, path: SearchPath) {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).path = path;
         self.forget_plans();
     }
 
-    /// Forgets what it learnt of statements, as names in them have got another meaning.
+    /// Forgets what it learnt about statements, because the meaning of names has changed.
     fn forget_plans(&self) {
         self.meanings.fetch_add(1, Ordering::Relaxed);
         self.remembered.clear();
         self.named.start_afresh();
     }
 
-    /// How often names have got another meaning so far.
+    /// Number of changes of what names mean.
     pub(crate) fn meanings(&self) -> u64 {
         self.meanings.load(Ordering::Relaxed)
     }
 
-    /// The newest names of its home, its temporary ones among them.
+    /// The newest names of its home, including its temporary ones.
     pub(crate) fn newest_names(&self) -> CatalogVersion {
         self.shared.catalog.version().seen_by(self.id)
     }
 
-    /// Calls `work` with what a statement of this connection waits for its turn by.
+    /// Calls `work` with the waiter for the turns of a statement of this connection.
     pub(crate) fn waiting<R>(&self, statement: Option<&str>, work: impl FnOnce(&Waiter<'_>) -> R) -> R {
         let is_interrupted = || self.cancel.is_raised();
         let limit = match self.lock_timeout.load(Ordering::Relaxed) {
@@ -337,7 +336,7 @@ impl Session {
         !registered.is_empty() && registered.contains_key(&name.to_lowercase())
     }
 
-    /// The names of tables and views among some, and of registered relations.
+    /// Those of the given names that are tables and views, and the names of registered relations.
     pub(crate) fn names_of(&self, names: &CatalogVersion) -> Vec<String> {
         let shown = names.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)));
         let mut names: Vec<String> = shown.map(|entry| entry.name().to_owned()).collect();
@@ -352,23 +351,23 @@ impl Session {
         self.forget_plans();
     }
 
-    /// Undoes [`Session::register`]. True if there was one.
+    /// Undoes [`Session::register`]. True if there was such a relation.
     pub(crate) fn unregister(&self, name: &str) -> bool {
         self.forget_plans();
         self.registered.write().expect("no panic while locked").remove(&name.to_lowercase()).is_some()
     }
 
-    /// The settings of the engine now.
+    /// The current settings of the engine.
     pub(crate) fn settings(&self) -> Settings {
         self.settings.lock().expect("no panic while locked").clone()
     }
 
-    /// How far the running statement is.
+    /// The progress of the running statement.
     pub(crate) fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
     }
 
-    /// What a statement that starts now carries.
+    /// The context with which a statement that starts now would run.
     pub(crate) fn context(&self) -> QueryContext {
         self.progress.set(0.0);
         QueryContext {

@@ -1,4 +1,4 @@
-//! `SET` and `SHOW`: settings by name, each with one line that says what it does.
+//! `SET` and `SHOW`: settings by name, each with a one-line description.
 
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::resting;
@@ -17,7 +17,7 @@ use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-/// A setting: its name, what it does, how it is read and written.
+/// A setting: its name, its description, how it is read and written.
 struct Setting {
     name: &'static str,
     description: &'static str,
@@ -251,7 +251,7 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Settings for tests, which users are not shown.
+/// Settings for tests, which are hidden from users.
 const TEST_SETTINGS: &[Setting] = &[
     engine_setting!("chunk_size", "rows of a chunk, 1 to 2048", chunk_rows, parse_chunk_rows),
     engine_setting!("hash_collisions", "give all rows the same hash", hash_collisions, parse_bool),
@@ -264,8 +264,7 @@ const TEST_SETTINGS: &[Setting] = &[
     engine_setting!("optimizer", "reorder and simplify plans", optimize, parse_bool),
 ];
 
-/// The value of this name, of those that `setting` may have. `on` and `off` without quotes come as truth
-/// values.
+/// The value of `setting` with this name. Unquoted `on` and `off` arrive as truth values.
 fn one_of<T: Copy, const N: usize>(setting: &str, names: [(T, &str); N], text: &str) -> Result<T> {
     let text = text.trim();
     let of =
@@ -292,7 +291,7 @@ fn parse_chunk_rows(text: &str) -> Result<usize> {
     }
 }
 
-/// A time: `100ms`, `2s`, `1min`, or a number of milliseconds, as PostgreSQL has it.
+/// A duration: `100ms`, `2s`, `1min`, or a number of milliseconds, as in PostgreSQL.
 fn parse_milliseconds(text: &str) -> Result<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -304,7 +303,7 @@ fn parse_milliseconds(text: &str) -> Result<u64> {
         _ => None,
     };
     let time = factor.and_then(|factor| Some(text[..digits].parse::<f64>().ok()? * factor));
-    // A little time is not none, which would be for ever.
+    // Rounded up, because 0 would mean no limit.
     time.map(|time| time.ceil() as u64).ok_or_else(|| {
         Error::input(format!("'{text}' is not a time"))
             .with_hint("write it as '100ms', '2s' or '1min'; 0 is no limit")
@@ -333,7 +332,7 @@ pub(crate) fn set(session: &Session, name: &str, value: &str) -> Result<()> {
     (find(name)?.set)(session, value).map_err(|error| error.with_context(format!("SET {name}")))
 }
 
-/// `RESET name`: the value that a new connection has.
+/// `RESET name`: sets the value of a new connection.
 pub(crate) fn reset(session: &Session, name: &str) -> Result<()> {
     let setting = find(name)?;
     let fresh = Session::new(session.shared.clone());

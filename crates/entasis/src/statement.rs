@@ -1,8 +1,8 @@
 //! What each kind of statement does, once it is bound.
 //!
-//! A statement works on a [`Work`], of its own or of its transaction, and becomes visible in one step at the
-//! end of that; a file has its name only when it is complete. So an error in the middle leaves everything as
-//! it was.
+//! A statement works on a [`Work`], its own or that of its transaction, which becomes visible in one step at
+//! its end; a file gets its name only when it is complete. So an error in the middle leaves everything as it
+//! was.
 
 use crate::execute::{execute, query};
 use crate::rows::Rows;
@@ -15,7 +15,7 @@ use entasis_sql::{Change, Insert, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
 
-/// Runs a bound statement on `work`. Those that begin and end transactions are the connection's.
+/// Runs a bound statement on `work`. The connection runs those that begin and end transactions.
 pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::Query(plan) => query(session, plan),
@@ -71,8 +71,8 @@ fn text(text: &str) -> Value {
 
 // ---- EXPLAIN ----------------------------------------------------------------------------------------------
 
-/// `EXPLAIN`: one row a line. `VERBOSE` shows the plan after each rule of the optimizer that changed it, and
-/// at the end the programs into which its expressions are compiled.
+/// `EXPLAIN`: one row per line. `VERBOSE` shows the plan after each rule of the optimizer that changed it,
+/// and at the end the programs into which its expressions are compiled.
 fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool) -> Result<Rows> {
     let plan = match statement {
         Statement::Query(plan)

@@ -1,7 +1,7 @@
 //! `SUMMARIZE`: one row of statistics for each column of a query.
 //!
-//! One aggregation over the query computes everything; its single row is then laid out column by column. The
-//! standard deviation is the sample's, from the sums of x and x².
+//! One aggregation over the query computes everything; its only row is then laid out column by column. The
+//! standard deviation is that of the sample, from the sums of x and x².
 
 use crate::execute::query;
 use crate::rows::Rows;
@@ -10,7 +10,7 @@ use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Node, Ou
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{DataType, Result, Value};
 
-/// Figures of one column, in the order of the aggregates that compute them.
+/// Number of figures for each column, in the order of the aggregates that compute them.
 const FIGURES: usize = 6;
 
 pub(crate) fn summarize(session: &Session, plan: Plan) -> Result<Rows> {
@@ -95,7 +95,7 @@ const HEADER: [(&str, DataType); 9] = [
     ("null_percentage", DataType::Float64),
 ];
 
-/// The sample's standard deviation; NULL below two values.
+/// The sample's standard deviation; NULL for fewer than two values.
 fn deviation(mean: &Value, mean_square: &Value, count: &Value) -> Value {
     match (mean, mean_square, count) {
         (Value::Float(mean), Value::Float(square), Value::Integer(count)) if *count > 1 => {

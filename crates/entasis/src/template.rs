@@ -17,7 +17,7 @@ impl Prepared {
     /// The plan of this run, from the template; `None` if the statement must be bound.
     ///
     /// # Errors
-    /// None that binding would not raise.
+    /// Only those that binding would raise.
     pub(crate) fn plan(
         &self,
         session: &Session,
@@ -29,7 +29,7 @@ impl Prepared {
         if !self.parsed.is_query() || has_null {
             return Ok(None);
         }
-        // The state of the catalog that has these names, if they are the newest.
+        // The state of the catalog in which these names are the newest.
         let state = |work: &Work| catalog.at_rest(|newest| work.has_names(newest).then(|| catalog.changes()));
         let Some(changes) = state(work) else { return Ok(None) };
         let Some(template) = self.template(session, work, changes, parameters) else { return Ok(None) };
@@ -62,7 +62,7 @@ impl Prepared {
             .made_for
             .as_ref()
             .is_some_and(|(state, made)| *state == changes && made.iter().copied().eq(types.clone()));
-        // Most texts are run once.
+        // Most statements run only once.
         if !is_made && known.runs > 1 {
             let types: Vec<DataType> = types.collect();
             let bound = entasis_sql::bind_template(&self.parsed, &Names::new(session, work), &types);

@@ -1,8 +1,8 @@
 //! The TPC-H benchmark: its tables, generated in memory, and its 22 queries.
 //!
-//! Behind the feature `tpch`, for the demo, the tests and the benchmarks. The generator is the crate
-//! `tpchgen-arrow`; its batches are appended like any other Arrow data, part by part, so that a progress bar
-//! has something to show.
+//! Enabled by the feature `tpch`, for the demo, the tests and the benchmarks. The generator is the crate
+//! `tpchgen-arrow`; its batches are appended like any other Arrow data, part by part, so that there is
+//! progress to show.
 
 use crate::append::TableLoad;
 use crate::{Connection, Result};
@@ -22,7 +22,7 @@ pub const QUERIES: [(&str, &str); 22] = queries!(
     "18", "19", "20", "21", "22",
 );
 
-/// Tables, smallest first, with their rows at scale factor 1.
+/// Tables, smallest first, with their number of rows at scale factor 1.
 pub const TABLES: [(&str, f64); 8] = [
     ("region", 5.0),
     ("nation", 25.0),
@@ -37,7 +37,7 @@ pub const TABLES: [(&str, f64); 8] = [
 /// The batches of `table` at `scale`, part `part` of `parts` (from 1).
 ///
 /// # Panics
-/// If `table` is none of [`TABLES`].
+/// If `table` is not one of [`TABLES`].
 pub fn batches(
     table: &str,
     scale: f64,
@@ -59,18 +59,18 @@ pub fn batches(
     }
 }
 
-/// Creates the eight tables and fills them at `scale` (1.0 is about 1 GB of text). `progress` hears the share
-/// done, 0 to 1, and the table in work.
+/// Creates the eight tables and fills them at `scale` (1.0 is about 1 GB of text). Calls `progress` with the
+/// share done, 0 to 1, and the table being filled.
 ///
 /// # Errors
 /// Input, if one of the tables exists; resource, if memory runs out; interrupted, if the connection is
-/// cancelled. The table in work is then not there.
+/// cancelled. The table being filled does not exist then.
 pub fn load(connection: &Connection, scale: f64, progress: &mut dyn FnMut(f64, &str)) -> Result<()> {
     let total: f64 = TABLES.iter().map(|(_, rows)| rows * scale).sum();
     let mut done = 0.0;
     for (table, rows_at_one) in TABLES {
         progress(done / total, table);
-        // Region and nation do not scale and come whole from every part.
+        // Region and nation do not scale; every part contains all of their rows.
         let parts =
             if rows_at_one < 100.0 { 1 } else { (rows_at_one * scale / 500_000.0).ceil().max(1.0) as i32 };
         let mut load: Option<TableLoad> = None;

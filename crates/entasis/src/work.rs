@@ -3,24 +3,23 @@
 //!
 //! | | a [`Work`] begins with | and ends with |
 //! |---|---|---|
-//! | a statement by itself that writes rows of a table | the table's turn, so that nobody can be first | [`Work::commit`], which cannot conflict |
-//! | any other statement by itself | tables as they are when they are first named | [`Work::commit`] |
-//! | a transaction | all tables of one moment | [`Work::commit`]; the first to commit wins |
+//! | a statement by itself that writes rows | the table's turn | [`Work::commit`], without conflict |
+//! | any other statement by itself | tables as of when each is first named | [`Work::commit`] |
+//! | a transaction | all tables as of one moment | [`Work::commit`]; the first to commit wins |
 //!
-//! Dropped without a commit, it leaves nothing behind. A statement within a transaction that fails goes back
-//! to a [`Mark`], so the transaction goes on without it.
+//! If it is dropped without a commit, it leaves nothing behind. A statement that fails within a transaction
+//! rolls back to a [`Mark`], and the transaction goes on without it.
 //!
-//! **One moment.** Tables are seen as of one moment: those of a transaction as of its beginning, those of a
-//! statement by itself as of a moment while it was bound ([`Work::sees_one_moment`]). A commit publishes all
-//! of its tables and names at one moment ([`entasis_storage::Catalog::publish`]), so nobody sees a part of
-//! it.
+//! **One moment.** Tables are seen as of one moment: a transaction sees those of its beginning, a statement
+//! by itself those of a moment during its binding ([`Work::sees_one_moment`]). A commit publishes all of its
+//! tables and names at one moment ([`entasis_storage::Catalog::publish`]), so nobody sees a part of it.
 //!
-//! **Several databases.** A work writes to one database, its *home*, and sees others as they were when it
-//! named them first (docs/decisions/0026). The home of a transaction is settled by the first statement in it
-//! that writes: until then [`Work::move_to`] makes another one of those that it sees its home.
+//! **Several databases.** A work writes to one database, its *home*, and sees others as of when it first
+//! named them (docs/decisions/0026). The first statement of a transaction that writes settles its home: until
+//! then [`Work::move_to`] makes another of the databases that it sees its home.
 //!
-//! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the
-//! commit by a transaction (`docs/design/locks.md`).
+//! **Locks.** Turns are acquired before any other lock: by a statement at its beginning, by a transaction at
+//! its commit (`docs/design/locks.md`).
 
 use crate::constraints::catch_up::CatchUp;
 use crate::constraints::claims::Claims;
@@ -40,11 +39,11 @@ use std::sync::Arc;
 pub(crate) struct Work {
     /// The home.
     shared: Arc<Shared>,
-    /// What it is called.
+    /// The name of the home.
     database: Arc<str>,
-    /// The connection there, whose temporary objects it sees.
+    /// The connection's number in the home, whose temporary objects it sees.
     owner: u64,
-    /// The names that it began with.
+    /// The names at its beginning.
     base: CatalogVersion,
     /// The names as it sees and changes them.
     pub(crate) names: CatalogVersion,
@@ -53,27 +52,27 @@ pub(crate) struct Work {
     pub(crate) began: i64,
     /// True if it is a transaction of several statements.
     is_transaction: bool,
-    /// What the names that the statement has looked up stood for.
+    /// The entries of all names that the statement has looked up.
     seen: Vec<Entry>,
-    /// Tables with names that it wrote rows of, or relies on.
+    /// Named tables whose rows it wrote, or on which it relies.
     used: Vec<Arc<TableEntry>>,
-    /// What it found in tables that it relies on.
+    /// Claims about tables on which it relies.
     claims: Claims,
-    /// Tables that must be as they were seen.
+    /// Number of claimed tables that must be unchanged at the commit.
     fixed: usize,
     /// Indexes that were built from what it sees of their tables.
     built: Vec<CatchUp>,
     savepoints: Vec<(String, Mark)>,
     /// What it sees of other databases.
     others: Vec<Other>,
-    /// What it takes of the memory budget.
+    /// Its reservation of memory.
     memory: Reservation,
-    /// Bytes of single rows that were written since that was found out.
+    /// Bytes of single rows written since the budget was last charged.
     uncharged: usize,
     cancel: CancelFlag,
 }
 
-/// What is seen of another database: all of it as of the moment at which it was named first.
+/// What is seen of another database: all of it as of the moment at which it was first named.
 pub(crate) struct Other {
     database: Arc<str>,
     pub(crate) names: CatalogVersion,
@@ -81,13 +80,13 @@ pub(crate) struct Other {
 }
 
 impl Other {
-    /// What is seen of a table.
+    /// The snapshot of a table.
     pub(crate) fn snapshot(&mut self, table: &Arc<Table>) -> TableSnapshot {
         self.rows.snapshot(table)
     }
 }
 
-/// A place to come back to.
+/// A point to which the work can roll back.
 #[derive(Clone)]
 pub(crate) struct Mark {
     names: CatalogVersion,
@@ -100,7 +99,7 @@ pub(crate) struct Mark {
 }
 
 impl Work {
-    /// For a transaction.
+    /// The work of a transaction.
     pub(crate) fn transaction(session: &Session) -> Work {
         session.shared.catalog.at_rest(|names| {
             let names = names.clone().seen_by(session.id);
@@ -110,10 +109,10 @@ impl Work {
         })
     }
 
-    /// For a statement by itself, which changes `targets` and `others`, and waits for its turn to do so.
+    /// The work of a statement by itself that changes `targets` and `others`: waits for the turns of these.
     ///
     /// # Errors
-    /// Interrupted; conflict, if the time is up.
+    /// Interrupted; conflict, if the wait timed out.
     pub(crate) fn statement(
         session: &Session,
         targets: &[WrittenName],
@@ -128,7 +127,7 @@ impl Work {
             let written: Vec<Arc<TableEntry>> = found.chain(others).collect();
             let tables: Vec<Arc<Table>> = written.iter().flat_map(|entry| all_tables(entry)).collect();
             let rows = Transaction::alone_as(&tables, waiter)?;
-            // Now that nobody else can: are they still the tables of these names?
+            // With the turns in hand, nobody else can change this: do the names still refer to these tables?
             let names = session.newest_names();
             let is_still =
                 |entry: &Arc<TableEntry>| names.table(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry));
@@ -138,7 +137,7 @@ impl Work {
         }
     }
 
-    /// For a statement by itself that changes no table that there is.
+    /// The work of a statement by itself that changes no existing table.
     pub(crate) fn reading(session: &Session) -> Work {
         Work::new(session, session.newest_names(), Transaction::alone(&[]))
     }
@@ -171,12 +170,12 @@ impl Work {
 
     // ---- several databases --------------------------------------------------------------------------------
 
-    /// What its home is called.
+    /// The name of its home.
     pub(crate) fn database(&self) -> &str {
         &self.database
     }
 
-    /// What it sees of another database than its home.
+    /// What it sees of a database other than its home.
     pub(crate) fn other(&mut self, attached: &Attached) -> &mut Other {
         let found = self.others.iter().position(|other| other.database == attached.name);
         let at = found.unwrap_or_else(|| {
@@ -191,7 +190,7 @@ impl Work {
         &mut self.others[at]
     }
 
-    /// The names that it sees of a database, its home or another.
+    /// The names that it sees in a database, its home or another.
     pub(crate) fn names_of(&mut self, database: &Attached) -> CatalogVersion {
         match database.name == self.database {
             true => self.names.clone(),
@@ -199,7 +198,7 @@ impl Work {
         }
     }
 
-    /// The names that it has seen of a database; `None`, if it has seen nothing of it.
+    /// The names that it has seen in a database; `None` if it has seen nothing of it.
     pub(crate) fn names_seen_of(&self, database: &str) -> Option<CatalogVersion> {
         match *self.database == *database {
             true => Some(self.names.clone()),
@@ -209,7 +208,7 @@ impl Work {
         }
     }
 
-    /// True if it has seen something of a database, or that is its home.
+    /// True if it has seen something of a database, or if that is its home.
     pub(crate) fn has_seen(&self, database: &str) -> bool {
         self.names_seen_of(database).is_some()
     }
@@ -219,10 +218,11 @@ impl Work {
         !self.used.is_empty() || !self.base.is(&self.names)
     }
 
-    /// Before a statement of a transaction: makes the session's home its own. What it has seen of both stays.
+    /// Makes the session's home its own, before a statement of a transaction. What it has seen of both
+    /// databases is kept.
     ///
     /// # Errors
-    /// Input, if it has written to another one already.
+    /// Input, if it has written to another database already.
     pub(crate) fn move_to(&mut self, session: &Session) -> Result<()> {
         if self.database == session.database {
             return Ok(());
@@ -250,7 +250,7 @@ impl Work {
             names: std::mem::replace(&mut self.names, names),
             rows: std::mem::replace(&mut self.rows, rows),
         });
-        // Nothing was written, so the savepoints are places without anything written there as well.
+        // Nothing was written, so the savepoints are points without written rows in the new home as well.
         self.rows.release(1);
         self.claims = Claims::default();
         let mut savepoints = std::mem::take(&mut self.savepoints);
@@ -261,20 +261,20 @@ impl Work {
         Ok(())
     }
 
-    /// True if it is one of several statements.
+    /// True if it belongs to a transaction of several statements.
     pub(crate) fn is_transaction(&self) -> bool {
         self.is_transaction
     }
 
-    /// Sees all tables at one moment, as a transaction does. Nothing has been seen or done yet but in a
-    /// transaction.
+    /// Pins all tables as of one moment, as a transaction does. Unless it is a transaction, nothing may have
+    /// been seen or done before.
     pub(crate) fn see_all(&mut self, session: &Session) {
         if !self.is_transaction {
             *self = Work::transaction(session);
         }
     }
 
-    /// Does some work with the temporary objects of another session in the place of its own.
+    /// Calls `work` with the temporary objects of another session in place of its own.
     pub(crate) fn seen_by<R>(&mut self, session: &Session, work: impl FnOnce(&mut Work) -> R) -> R {
         self.names = self.names.clone().seen_by(session.id);
         let result = work(self);
@@ -282,15 +282,15 @@ impl Work {
         result
     }
 
-    /// A name was looked up, and stood for this.
+    /// Records that a name was looked up and referred to this entry.
     pub(crate) fn sees(&mut self, entry: &Entry) {
         if !self.is_transaction {
             self.seen.push(entry.clone());
         }
     }
 
-    /// True if all that was seen, names and rows, was so at one moment. If not, what there is now is seen
-    /// from now on, and the statement must be bound again.
+    /// True if everything seen, names and rows, existed at one moment. If not, it pins the present state, and
+    /// the statement must be bound again.
     pub(crate) fn sees_one_moment(&mut self) -> bool {
         if self.is_transaction {
             return true;
@@ -309,23 +309,23 @@ impl Work {
         })
     }
 
-    /// True if it sees these names.
+    /// True if these are the names that it sees.
     pub(crate) fn has_names(&self, names: &CatalogVersion) -> bool {
         self.names.is(names)
     }
 
-    /// Sees a table and its indexes at one moment, if it has not seen them yet.
+    /// Pins a table and its indexes as of one moment, unless it has seen them already.
     pub(crate) fn pin(&mut self, entry: &TableEntry) {
         let tables: Vec<Arc<Table>> = all_tables(entry).collect();
         self.rows.pin(&tables);
     }
 
-    /// What it sees of a table.
+    /// The snapshot of a table.
     pub(crate) fn snapshot(&mut self, table: &Arc<Table>) -> TableSnapshot {
         self.rows.snapshot(table)
     }
 
-    /// Writes rows of a table, or of an index of it.
+    /// A writer for rows of a table, or of one of its indexes.
     pub(crate) fn write(&mut self, entry: &Arc<TableEntry>, table: &Arc<Table>) -> TableWriter<'_> {
         self.uses(entry);
         self.rows.write(table)
@@ -342,7 +342,7 @@ impl Work {
         self.rows.append(table, rows)
     }
 
-    /// Removes all rows of a table and of its indexes. Returns how many they were.
+    /// Removes all rows of a table and of its indexes. Returns their number.
     pub(crate) fn clear(&mut self, entry: &Arc<TableEntry>) -> u64 {
         self.uses(entry);
         for index in entry.indexes.iter().flatten() {
@@ -351,14 +351,16 @@ impl Work {
         self.rows.clear(&entry.table)
     }
 
-    /// The outcome relies on the rows of a table as they are seen, so a commit fails if they have changed.
+    /// Records that the outcome relies on the rows of a table as they are seen, so that the commit fails if
+    /// they have changed.
     pub(crate) fn relies_on(&mut self, entry: &Arc<TableEntry>) {
         self.fixed += 1;
         self.claim(entry, |_| ());
     }
 
-    /// Indexes were built from what is seen of their table, and catch up with it at the commit. That comes
-    /// with the table's turn in hand, so that no statement has to be run again because there is an index now.
+    /// Records that indexes were built from what is seen of their table. They catch up with the table at the
+    /// commit, which then holds the table's turn, so that no statement has to run again because of a new
+    /// index.
     pub(crate) fn built(&mut self, old: &Arc<TableEntry>, entry: &Arc<TableEntry>, new: Vec<usize>) {
         self.uses(old);
         if new.is_empty() {
@@ -369,8 +371,8 @@ impl Work {
         self.built.push(CatchUp { entry: entry.clone(), new, seen });
     }
 
-    /// The outcome relies on what `add` claims of a table, which is judged once more if the table has changed
-    /// until the commit.
+    /// Records that the outcome relies on what `add` claims about a table. The commit checks it again if the
+    /// table has changed since.
     pub(crate) fn claim(&mut self, entry: &Arc<TableEntry>, add: impl FnOnce(&mut Claims)) {
         self.uses(entry);
         all_tables(entry).for_each(|table| self.rows.depend_on(&table));
@@ -383,7 +385,7 @@ impl Work {
         }
     }
 
-    /// Marks the place.
+    /// Marks the current point.
     pub(crate) fn mark(&mut self) -> Mark {
         Mark {
             names: self.names.clone(),
@@ -395,7 +397,7 @@ impl Work {
         }
     }
 
-    /// Undoes what was done since a mark, which can be gone back to again.
+    /// Undoes what was done since a mark, which remains valid.
     pub(crate) fn roll_back(&mut self, to: &Mark) {
         self.names = to.names.clone();
         self.used.truncate(to.used);
@@ -405,7 +407,7 @@ impl Work {
         self.rows.roll_back_to(to.number);
     }
 
-    /// Forgets a mark and those behind it.
+    /// Forgets a mark and all later ones.
     pub(crate) fn forget(&mut self, mark: &Mark) {
         self.rows.release(mark.number);
     }
@@ -439,7 +441,8 @@ impl Work {
         found.ok_or_else(|| Error::input(format!("there is no savepoint {name}")))
     }
 
-    /// Before a single row is written: charges the memory budget, if much was written since that was done.
+    /// Charges the memory budget, if much was written since it was last charged. Called before a single row
+    /// is written.
     ///
     /// # Errors
     /// Resource, if the memory limit does not allow it.
@@ -451,12 +454,12 @@ impl Work {
         Ok(())
     }
 
-    /// Says that a single row of so many bytes was written.
+    /// Records that a single row of this many bytes was written.
     pub(crate) fn wrote(&mut self, bytes: usize) {
         self.uncharged += bytes;
     }
 
-    /// In the middle of a change of many rows, some of which have been written: looks whether it is to go on.
+    /// Checks in the middle of a change of many rows, some of which are written, whether it may continue.
     ///
     /// # Errors
     /// Interrupted; resource, if the memory limit does not allow it.
@@ -465,15 +468,15 @@ impl Work {
         self.charge()
     }
 
-    /// What interrupts it.
+    /// The interrupt of the statement.
     pub(crate) fn interrupt(&self) -> Interrupt {
         Interrupt::by(self.cancel.clone())
     }
 
-    /// Charges the memory budget with what tables have become larger by, and with tables that are new.
+    /// Charges the memory budget with the growth of tables and with new tables.
     ///
     /// # Errors
-    /// Resource, if the limit does not allow it; what was done last must be undone then.
+    /// Resource, if the limit does not allow it; the last change must be undone then.
     pub(crate) fn charge(&mut self) -> Result<()> {
         if self.used.is_empty() && self.base.is(&self.names) {
             return Ok(());
@@ -481,13 +484,13 @@ impl Work {
         self.refuse_if_read_only()?;
         let bytes = self.new_tables_bytes() + self.rows.growth();
         self.memory.resize(bytes).or_else(|_| {
-            // Some of what tables are charged with may be gone.
+            // Some of the bytes that tables are charged with may have been freed.
             self.shared.charge_tables()?;
             self.memory.resize(bytes)
         })
     }
 
-    /// Refuses what it has changed, if that outlives its connection and the database is only read.
+    /// Refuses its changes if they outlive the connection and the database is read-only.
     ///
     /// # Errors
     /// Input.
@@ -508,7 +511,7 @@ impl Work {
         entries.try_for_each(|entry| self.shared.refuse_change(entry.name()))
     }
 
-    /// Refuses a statement that is to change what outlives its connection, if the database is only read.
+    /// Refuses a statement that changes objects that outlive the connection, if the database is read-only.
     ///
     /// # Errors
     /// Input.
@@ -522,7 +525,7 @@ impl Work {
         found.try_for_each(|entry| self.shared.refuse_change(&entry.name))
     }
 
-    /// Bytes of the tables that it has made.
+    /// Bytes of the tables that it has created.
     fn new_tables_bytes(&self) -> usize {
         let (old, new) = changed_tables(&self.base, &self.names);
         new.values().filter(|table| !old.contains_key(&Arc::as_ptr(table))).map(|table| table.bytes()).sum()
@@ -533,7 +536,7 @@ impl Work {
         &self.used
     }
 
-    /// Forgets those behind the first few, to which nothing was written.
+    /// Forgets all used tables but the first few. Nothing may have been written to the others.
     pub(crate) fn forget_use(&mut self, first: usize) {
         self.used.truncate(first);
     }
@@ -541,8 +544,8 @@ impl Work {
     /// Publishes everything, or nothing.
     ///
     /// # Errors
-    /// Conflict, if another transaction was first, or the time is up; interrupted; resource, if the memory
-    /// limit does not allow it; I/O, if it may not be in the file.
+    /// Conflict, if another transaction was first, or the wait timed out; interrupted; resource, if the
+    /// memory limit does not allow it; I/O, if the changes cannot be written to the file.
     pub(crate) fn commit(mut self, waiter: &Waiter<'_>) -> Result<()> {
         self.charge()?;
         let mut interrupt = self.interrupt();
@@ -554,7 +557,7 @@ impl Work {
             shared.can_commit()?;
         }
         shared.catalog.judge(&base, &names, &used)?;
-        // While others go on writing.
+        // Catches up while others go on writing.
         for built in built.iter_mut().filter(|built| !rows.is_changed(&built.entry.table)) {
             for _ in 0..CATCH_UPS {
                 let newest = built.entry.table.snapshot();
@@ -581,7 +584,7 @@ impl Work {
             let (old, new) = changed_tables(&base, &names);
             shared.left(old.into_values().filter(|table| !new.contains_key(&Arc::as_ptr(table))));
         }
-        // What it takes was reserved, and is the tables' from now on.
+        // The memory that it takes was reserved, and is now charged to the tables.
         drop(memory);
         let _ = shared.charge_tables();
         shared.wake_upkeep();
@@ -589,14 +592,14 @@ impl Work {
     }
 }
 
-/// Has the work on rows look whether the statement is cancelled.
+/// Makes the work on rows check whether the statement is cancelled.
 fn interrupt_by(rows: &mut Transaction, cancel: &CancelFlag) {
     let cancel = cancel.clone();
     rows.interrupted_by(Arc::new(move || cancel.is_raised()));
 }
 
-/// The tables of names that stand for something else in two versions, by their addresses, with their indexes:
-/// before and now. One that has got another entry or another name is in both.
+/// The tables, by address and with their indexes, of names that have different entries in two versions:
+/// before and now. A table whose entry or name has changed is in both.
 fn changed_tables(base: &CatalogVersion, now: &CatalogVersion) -> (Addressed, Addressed) {
     let (mut old, mut new) = (Addressed::new(), Addressed::new());
     if base.is(now) {
@@ -617,9 +620,9 @@ fn changed_tables(base: &CatalogVersion, now: &CatalogVersion) -> (Addressed, Ad
 /// Tables by their addresses.
 type Addressed = HashMap<*const Table, Arc<Table>>;
 
-/// How often an index catches up with its table before it does so with the writers' turn in hand.
+/// How often an index catches up with its table before it does so while holding the writers' turn.
 const CATCH_UPS: usize = 3;
-/// Lets indexes catch up. If they cannot be unique any more, another transaction was first.
+/// Lets an index catch up. If it cannot be unique any more, another transaction was first.
 fn catch_up(built: &mut CatchUp, newest: TableSnapshot, interrupt: &mut Interrupt) -> Result<usize> {
     built.catch_up(newest, interrupt).map_err(|error| match error.kind() {
         ErrorKind::Constraint => moved(&format!("what this one relied on: {}", error.message())),
@@ -627,7 +630,7 @@ fn catch_up(built: &mut CatchUp, newest: TableSnapshot, interrupt: &mut Interrup
     })
 }
 
-/// What a transaction relied on is not what it was.
+/// The error of a transaction on whose premises another one has acted.
 fn moved(what: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("another transaction has changed {what}"))
         .with_hint("roll back and try the transaction again")

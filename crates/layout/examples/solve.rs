@@ -1,6 +1,6 @@
-//! How long the solver takes: `cargo run --release -p entasis-layout --example solve [blocks]`.
+//! Measures the solver: `cargo run --release -p entasis-layout --example solve [blocks]`.
 //!
-//! 10^9 rows are 10^6 blocks of 1024. The paper takes 10 seconds for as many rows on 64 cores, in chunks.
+//! 10^9 rows are 10^6 blocks of 1024. The paper needs 10 seconds for as many rows on 64 cores, in chunks.
 
 use entasis_layout::cost::{Access, Engine, Model, Paper, Terms};
 use entasis_layout::partitioning::Partitioning;

@@ -1,12 +1,12 @@
 //! A partitioning of the blocks of a column: which of them end a partition (section 4.1 of *Optimal Column
 //! Layout for Hybrid Workloads*).
 //!
-//! The paper writes it as bits p_0 … p_{N-1}, of which the last is set. Here it is the list of the blocks
-//! whose bit is set, ascending, which is shorter and says the partitions directly.
+//! The paper writes it as bits p_0 … p_{N-1}, of which the last is set. Here it is the ascending list of the
+//! blocks whose bit is set, which is shorter and gives the partitions directly.
 
 use std::ops::RangeInclusive;
 
-/// Neighbouring blocks 0 … N-1 cut into partitions. There is at least one block.
+/// Blocks 0 … N-1, cut into partitions. There is at least one block.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Partitioning {
     ends: Vec<usize>,
@@ -14,7 +14,7 @@ pub struct Partitioning {
 
 impl Partitioning {
     /// The partitioning whose partitions end with these blocks. `None` unless they ascend strictly and there
-    /// is one.
+    /// is at least one.
     pub fn of_ends(ends: Vec<usize>) -> Option<Partitioning> {
         let ascends = ends.windows(2).all(|pair| pair[0] < pair[1]);
         (ascends && !ends.is_empty()).then_some(Partitioning { ends })
@@ -26,10 +26,10 @@ impl Partitioning {
         Partitioning::of_ends((0..bits.len()).filter(|&block| bits[block] || block == last).collect())
     }
 
-    /// Partitions of `width` blocks each, but for the last, which may be narrower.
+    /// Partitions of `width` blocks each, except the last, which may be narrower.
     ///
     /// # Panics
-    /// If there is no block, or if they have no width.
+    /// If `blocks` or `width` is 0.
     pub fn equal(blocks: usize, width: usize) -> Partitioning {
         assert!(blocks > 0 && width > 0, "{blocks} blocks in partitions of {width}");
         let mut ends: Vec<usize> = (1..).map(|i| i * width - 1).take_while(|&end| end + 1 < blocks).collect();

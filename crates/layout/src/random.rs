@@ -1,12 +1,12 @@
-//! Random numbers that a seed repeats, for counters that sample, for workloads and for tests: SplitMix64,
-//! which passes the usual tests and is five lines long. Not for secrets.
+//! Reproducible random numbers from a seed, for counters that sample, for workloads and for tests:
+//! SplitMix64, which passes the usual tests and is five lines long. Not for secrets.
 
 /// A generator.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator that a seed stands for.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -25,7 +25,8 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number below `end`, which is not 0. The bias of a division is below 2^-32 for ends below 2^32.
+    /// A number below `end`, which must not be 0. The bias of the division is below 2^-32 for ends below
+    /// 2^32.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }

@@ -1,33 +1,33 @@
 //! One partitioning for several workloads. Section 7.5 of *Optimal Column Layout for Hybrid Workloads* shows
-//! what happens when the workload is not the one that was planned for, and leaves the cure to others.
+//! what happens if the workload is not the expected one, and leaves the remedy to others.
 //!
-//! **Regret** of a partitioning in a workload: what it costs there more than the best one for that workload.
-//! Wanted is the partitioning whose worst regret among some workloads is the least:
-//! [`Scenarios::least_regret`].
+//! The **regret** of a partitioning in a workload is how much more it costs there than the best one for that
+//! workload. [`Scenarios::least_regret`] seeks the partitioning whose worst regret among some workloads is
+//! the least.
 //!
-//! **How.** Costs are linear in the terms. So for weights of the workloads, the best partitioning for the
-//! mean is one exact solution; its mean regret is no more than the least worst regret of any partitioning,
-//! for any weights: a *lower bound*. Weights are moved towards the workloads of the greatest regret, by a
-//! factor that grows exponentially in it (multiplicative weights), round by round; the partitioning with the
-//! least worst regret of all that came up is taken, and the best bound is reported with it. The bound is that
-//! of mixtures of partitionings, which nobody can have, so a gap may stay however many rounds there are. With
-//! the limits of [`crate::solver::solve`], all of them.
+//! **Method.** Costs are linear in the terms. So for given weights of the workloads, the best partitioning
+//! for the weighted mean is one exact solution; its mean regret is no more than the least worst regret of any
+//! partitioning, for any weights: a *lower bound*. Weights are moved towards the workloads with the greatest
+//! regret, by a factor that is exponential in it (multiplicative weights), round by round; the partitioning
+//! with the least worst regret of all rounds is returned, together with the best bound. The bound is that of
+//! mixtures of partitionings, which cannot be used, so a gap may remain however many rounds there are. All
+//! limits of [`crate::solver::solve`] are supported.
 //!
-//! **Workloads.** [`neighbours`] makes them of one: its distribution rotated over the blocks, and operations
-//! of one kind become another kind (the paper's two kinds of uncertainty). If the distribution of drifts is
-//! known instead, the mean of the terms is all that is needed: one solution.
+//! **Workloads.** [`neighbours`] derives them from one: its distribution is rotated over the blocks, and
+//! operations of one kind become another kind (the paper's two kinds of uncertainty). If instead the
+//! distribution of drifts is known, the mean of the terms is all that is needed: one solution.
 
 use crate::cost::Terms;
 use crate::frequency::{Frequency, Kind};
 use crate::partitioning::Partitioning;
 use crate::solver::{Limits, Prices, Unsolvable, solve};
 
-/// Weights add up to about so many.
+/// The approximate sum of the weights.
 const WEIGHTS: f64 = 1024.0;
-/// Bits that prices leave for weights; so there may be 1024 workloads.
+/// Number of bits that prices leave for weights; so there may be 1024 workloads.
 const ROOM: u32 = 11;
 
-/// Workloads, one of which will come. See the module.
+/// Several workloads, one of which will occur. See the module.
 #[derive(Debug, Clone)]
 pub struct Scenarios {
     terms: Vec<Terms>,
@@ -44,7 +44,7 @@ pub struct Robust {
     pub partitioning: Partitioning,
     /// Its worst regret.
     pub regret: f64,
-    /// No partitioning has a lesser one.
+    /// A lower bound on the worst regret of any partitioning.
     pub bound: f64,
 }
 
@@ -52,7 +52,7 @@ impl Scenarios {
     /// Workloads by their terms over the same blocks. Regret is in the unit of the terms.
     ///
     /// # Errors
-    /// None, or more than 1024; what [`solve`] says.
+    /// If there are none, or more than 1024; those of [`solve`].
     pub fn new(terms: Vec<Terms>, limits: &Limits) -> Result<Scenarios, Unsolvable> {
         let blocks = terms.first().ok_or(Unsolvable::Empty)?.blocks();
         if let Some(other) = terms.iter().find(|terms| terms.blocks() != blocks) {
@@ -74,10 +74,10 @@ impl Scenarios {
         Ok(Scenarios { terms, prices, best, limits: limits.clone() })
     }
 
-    /// The same with regrets as shares of what each workload costs at best, all that is fixed included.
+    /// The same, with regrets relative to the least cost of each workload, including fixed costs.
     ///
     /// # Errors
-    /// As [`Scenarios::new`].
+    /// Those of [`Scenarios::new`].
     pub fn relative(mut terms: Vec<Terms>, limits: &Limits) -> Result<Scenarios, Unsolvable> {
         for terms in &mut terms {
             let best = solve(&Prices::of(terms)?, limits)?;
@@ -102,16 +102,16 @@ impl Scenarios {
             .collect()
     }
 
-    /// The greatest of them.
+    /// The worst regret of a partitioning.
     pub fn regret(&self, partitioning: &Partitioning) -> f64 {
         self.regrets(partitioning).into_iter().fold(0.0, f64::max)
     }
 
-    /// The partitioning whose worst regret is the least of those that come up in so many rounds, each of
-    /// which is a solution.
+    /// The partitioning with the least worst regret of those found in this many rounds, each of which solves
+    /// for one partitioning.
     ///
     /// # Errors
-    /// As [`Scenarios::new`].
+    /// Those of [`Scenarios::new`].
     pub fn least_regret(&self, rounds: usize) -> Result<Robust, Unsolvable> {
         let scenarios = self.terms.len();
         let mut found: Option<Robust> = None;
@@ -122,7 +122,7 @@ impl Scenarios {
             }
         };
         self.best().for_each(&mut consider);
-        // No regret is more than the worst of the best partitionings.
+        // No regret exceeds the worst one of the best partitionings.
         let worst = self.best().map(|best| self.regret(best)).fold(0.0, f64::max);
         let step = (8.0 * (scenarios as f64).ln().max(0.1) / rounds.max(1) as f64).sqrt();
         let (mut weights, mut bound) = (vec![1.0f64; scenarios], 0.0f64);
@@ -147,8 +147,8 @@ impl Scenarios {
     }
 }
 
-/// The same number of operations, of which a share of those of one kind are of another kind, where those
-/// already are; or where the former were, if there are none.
+/// The same number of operations, with a share of those of one kind changed to another kind, distributed as
+/// the latter are; or as the former were, if there are none.
 pub fn shifted(frequency: &Frequency, from: Kind, to: Kind, share: f64) -> Frequency {
     let mut shifted = frequency.clone();
     let (lost, there) =
@@ -163,8 +163,8 @@ pub fn shifted(frequency: &Frequency, from: Kind, to: Kind, share: f64) -> Frequ
     shifted
 }
 
-/// A workload and its neighbours: each share of point queries that become inserts (a negative one, of inserts
-/// that become point queries), at each rotation, a share of the blocks.
+/// A workload and its neighbours: for each of `shifts`, that share of point queries becomes inserts (if
+/// negative, of inserts becomes point queries), at each of `rotations`, a share of the blocks.
 pub fn neighbours(frequency: &Frequency, shifts: &[f64], rotations: &[f64]) -> Vec<Frequency> {
     let blocks = frequency.blocks();
     let mut all = vec![frequency.clone()];
@@ -189,7 +189,7 @@ mod tests {
     use crate::cost::{Access, Model, Paper};
     use crate::random::Random;
 
-    /// The twin: the worst regret of each partitioning, by the terms.
+    /// The twin: the worst regret of each partitioning, computed from the terms.
     fn enumerated(terms: &[Terms]) -> f64 {
         let blocks = terms[0].blocks();
         let all: Vec<Partitioning> = (0..1u32 << (blocks - 1))
@@ -230,7 +230,7 @@ mod tests {
         assert!(exact * 2 > rounds && excess / f64::from(rounds) < 1.2, "{exact} of {rounds}, {excess}");
     }
 
-    /// As in figure 16: point queries go to the later part of the keys and inserts to the earlier one.
+    /// As in figure 16: point queries concern the later part of the keys and inserts the earlier one.
     fn figure_16(blocks: usize) -> Frequency {
         let mut frequency = Frequency::new(blocks);
         for block in 0..blocks {

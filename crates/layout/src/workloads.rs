@@ -1,5 +1,5 @@
 //! The six workloads of the HAP benchmark (section 7.1 of *Optimal Column Layout for Hybrid Workloads*), as
-//! operations that a seed repeats and as the histograms that these come to.
+//! reproducible operations from a seed and as their histograms.
 //!
 //! | workload | queries | where |
 //! |---|---|---|
@@ -10,11 +10,11 @@
 //! | update-only, skewed | Q4, Q5 | the newest keys |
 //! | update-only, uniform | Q4, Q5 | anywhere |
 //!
-//! Each has one operation in a hundred that changes a key (Q6), from anywhere to anywhere.
+//! In each workload one operation in a hundred changes a key (Q6), from anywhere to anywhere.
 //!
-//! **What the text leaves open** and what is taken: the two queries are half each of what is left; "skewed
-//! accesses to more recent data" are those of which 80 % fall on the last 20 % of the keys, and 80 % of these
-//! on the last 20 % of them ([`newest`]); ranges hold 1 % of the keys.
+//! **Ambiguities of the text** and how they are resolved: the two queries are half each of the remaining
+//! operations; "skewed accesses to more recent data" are those of which 80 % fall on the last 20 % of the
+//! keys, and 80 % of these on the last 20 % of them ([`newest`]); ranges contain 1 % of the keys.
 
 use crate::frequency::distribution::{newest, uniform};
 use crate::frequency::{Frequency, Kind, Operation};
@@ -22,12 +22,12 @@ use crate::random::Random;
 
 /// The share of updates of the key.
 const UPDATES: f64 = 0.01;
-/// The share of operations on that share of the places, if they are skewed.
+/// If skewed, the share of operations that falls on that share of the places.
 const SKEW: (f64, f64) = (0.8, 0.2);
-/// The share of all rows that a range holds.
+/// The share of all rows that a range contains.
 const RANGE: f64 = 0.01;
 
-/// One of the six. See the module.
+/// One of the six workloads. See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the module's table says what each is")]
 pub enum Workload {
@@ -39,7 +39,7 @@ pub enum Workload {
     UpdateUniform,
 }
 
-/// What one operation does, without where.
+/// The kind of an operation, without its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Query {
     Point,
@@ -59,7 +59,7 @@ impl Workload {
         Workload::UpdateUniform,
     ];
 
-    /// A name for tables.
+    /// A name for output tables.
     pub fn name(self) -> &'static str {
         match self {
             Workload::HybridPoint => "hybrid, point, skewed",
@@ -84,7 +84,7 @@ impl Workload {
         !matches!(self, Workload::ReadUniform | Workload::UpdateUniform)
     }
 
-    /// Operations without end, on keys 0..`keys`.
+    /// An endless sequence of operations, on keys 0..`keys`.
     pub fn operations(self, keys: u64, seed: u64) -> impl Iterator<Item = Operation<u64>> {
         let mut random = Random::new(seed);
         // The inverse of `newest`.
@@ -107,7 +107,7 @@ impl Workload {
         })
     }
 
-    /// The histograms of `count` operations, as they are expected.
+    /// The expected histograms of `count` operations.
     pub fn frequency(self, blocks: usize, count: f64) -> Frequency {
         let mut frequency = Frequency::new(blocks);
         let skewed = newest(SKEW.0, SKEW.1);
@@ -136,7 +136,7 @@ mod tests {
     const BLOCKS: usize = 25;
     const COUNT: usize = 200_000;
 
-    /// Operations one by one come to the histograms that are computed.
+    /// Single operations approximate the computed histograms.
     #[test]
     fn operations_come_to_the_histograms() {
         let keys: Vec<u64> = (0..50_000).collect();
@@ -149,7 +149,7 @@ mod tests {
             let computed = workload.frequency(BLOCKS, COUNT as f64);
             for kind in Kind::ALL {
                 for (counted, computed) in counted.of(kind).iter().zip(computed.of(kind)) {
-                    // Five standard errors, and what the rounding of places to keys brings.
+                    // Five standard errors, plus the error of rounding places to keys.
                     let error = 5.0 * computed.max(1.0).sqrt() + computed / 100.0;
                     assert!((counted - computed).abs() <= error, "{}: {kind:?}", workload.name());
                 }
@@ -164,7 +164,7 @@ mod tests {
         assert_ne!(first(1), first(2));
     }
 
-    /// What section 7.2 says of the layouts that are chosen: reads want partitions, updates want few.
+    /// What section 7.2 says about the chosen layouts: reads favour many partitions, updates few.
     #[test]
     fn the_papers_model_balances_reads_and_updates() {
         let model = Paper { access: Access::OF_THE_PAPER };

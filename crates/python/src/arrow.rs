@@ -1,7 +1,7 @@
 //! The Arrow PyCapsule interface: data of other libraries in, results out, without copying buffers.
 //!
-//! A capsule is a named pointer to a C struct of Arrow's stream or data interface. Whoever takes what is
-//! inside marks the struct as released, and the capsule's destructor then has nothing to do.
+//! A capsule is a named pointer to a C struct of Arrow's stream or data interface. A consumer that takes the
+//! contents marks the struct as released, and the capsule's destructor then has nothing to do.
 #![allow(unsafe_code)]
 
 use crate::errors::{DataError, ProgrammingError};
@@ -25,7 +25,7 @@ const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 
-/// A table of another library: its columns and their values, which stay where they are.
+/// A table of another library: its columns and their values, which are not copied.
 pub struct Table {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
@@ -38,10 +38,10 @@ impl Table {
     }
 }
 
-/// The stream of an object that has one; nothing has been read of it.
+/// The stream of an object that has one; nothing has been read from it.
 ///
 /// # Errors
-/// What the object's library raises.
+/// Those of the object's library.
 pub fn open(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
     let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
@@ -53,7 +53,7 @@ pub fn open(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
 /// The table of an object that has a stream.
 ///
 /// # Errors
-/// What the object's library raises.
+/// Those of the object's library.
 pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     let reader = open(object)?;
     let schema = reader.schema();
@@ -64,7 +64,7 @@ pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Table> {
 /// The table of an object that has one array of structs.
 ///
 /// # Errors
-/// What the object's library raises; a type error, for other arrays.
+/// Those of the object's library; a type error, for other arrays.
 pub fn array(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
         object.call_method0("__arrow_c_array__")?.extract()?;
@@ -90,7 +90,7 @@ fn failed(error: &ArrowError) -> PyErr {
     ProgrammingError::new_err(format!("reading Arrow data: {error}"))
 }
 
-/// A capsule with a stream of `batches`, which all have `schema`.
+/// A capsule with a stream of `batches`, all of which have `schema`.
 ///
 /// # Errors
 /// If Python has no memory left.
@@ -105,8 +105,8 @@ pub fn capsule(
 
 // ---- data frames ------------------------------------------------------------------------------------------
 
-/// A result for libraries of data frames, which have no type for an INTERVAL's months and days: those are
-/// durations here, a month as 30 days.
+/// A result for data frame libraries. These have no type for an INTERVAL's months and days, so intervals are
+/// durations here, with a month as 30 days.
 #[pyclass(frozen)]
 pub struct FrameStream {
     schema: SchemaRef,
@@ -114,7 +114,7 @@ pub struct FrameStream {
 }
 
 impl FrameStream {
-    /// The stream of these batches.
+    /// A stream of these batches.
     ///
     /// # Errors
     /// Data, if an interval is too long for a duration.
@@ -160,7 +160,7 @@ impl FrameStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A request that cannot be fulfilled may be ignored.
+        // A schema request that cannot be fulfilled may be ignored.
         drop(requested_schema);
         capsule(py, self.schema.clone(), self.batches.clone())
     }

@@ -10,8 +10,8 @@ use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Opens a database: a file, or `:memory:`. Options are `threads` and `memory_limit`, as SQL's `SET` has
-/// them, and `read_only=True`, which opens a file that another process may be writing to.
+/// Opens a database: a file, or `:memory:`. Options are `threads` and `memory_limit`, as in SQL's `SET`, and
+/// `read_only=True`, which opens a file that another process may be writing to.
 #[pyfunction]
 #[pyo3(signature = (database=None, **config))]
 pub fn connect(
@@ -36,7 +36,7 @@ pub fn connect(
     Ok(Connection { session: Arc::new(Session::new(database.connect())) })
 }
 
-/// A connection to a database. Threads may share it; their statements run one after the other.
+/// A connection to a database. Threads may share it; their statements run one at a time.
 #[pyclass(frozen, module = "entasis")]
 pub struct Connection {
     session: Arc<Session>,
@@ -54,13 +54,13 @@ impl Connection {
 
 #[pymethods]
 impl Connection {
-    /// A new cursor.
+    /// Returns a new cursor.
     fn cursor(slf: &Bound<'_, Self>) -> PyResult<Cursor> {
         slf.get().session.connection()?;
         Ok(Cursor::new(slf.clone().into_any().unbind(), slf.get().session.clone()))
     }
 
-    /// Runs SQL on a new cursor and returns it.
+    /// Runs SQL on a new cursor and returns the cursor.
     #[pyo3(signature = (operation, parameters=None))]
     fn execute(
         slf: &Bound<'_, Self>,
@@ -72,7 +72,8 @@ impl Connection {
         Ok(cursor)
     }
 
-    /// Runs one statement once for each set of parameters, all or nothing, on a new cursor, and returns that.
+    /// Runs one statement once for each set of parameters, all or nothing, on a new cursor, and returns the
+    /// cursor.
     fn executemany(
         slf: &Bound<'_, Self>,
         operation: &str,
@@ -90,7 +91,7 @@ impl Connection {
         self.session.run(py, |connection| connection.query_with(query, &arguments)).map(Relation::new)
     }
 
-    /// Makes a pandas, polars or Arrow object a table called `name`. Its data are not copied.
+    /// Makes a pandas, polars or Arrow object available as a table called `name`. Its data are not copied.
     fn register(slf: PyRef<'_, Self>, name: &str, table: &Bound<'_, PyAny>) -> PyResult<()> {
         let relation = tables::relation(table, name)?;
         slf.session.connection()?.register(name, relation);
@@ -107,28 +108,28 @@ impl Connection {
         Ok(self.session.connection()?.tables())
     }
 
-    /// Cancels the running statement, from another thread.
+    /// Cancels the running statement; called from another thread.
     fn interrupt(&self) {
         self.session.interrupt();
     }
 
-    /// Another connection to the same database, with settings and transactions of its own.
+    /// Returns another connection to the same database, with settings and transactions of its own.
     fn duplicate(&self) -> PyResult<Connection> {
         let connection = self.session.connection()?.database().connect();
         Ok(Connection { session: Arc::new(Session::new(connection)) })
     }
 
-    /// Begins a transaction. Outside of one, each statement is permanent when it has run.
+    /// Begins a transaction. Outside a transaction, each statement is committed when it has run.
     fn begin(&self, py: Python<'_>) -> PyResult<()> {
         self.session.run(py, |connection| connection.execute("BEGIN")).map(drop)
     }
 
-    /// Makes permanent what the transaction did, if one is open.
+    /// Commits the open transaction, if there is one.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, "COMMIT")
     }
 
-    /// Undoes what the transaction did, if one is open.
+    /// Rolls back the open transaction, if there is one.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, "ROLLBACK")
     }
@@ -139,7 +140,7 @@ impl Connection {
         Ok(self.session.connection()?.in_transaction())
     }
 
-    /// Ends the connection. Results that have been fetched stay good.
+    /// Closes the connection. Results that have been fetched remain valid.
     fn close(&self, py: Python<'_>) {
         self.session.close(py);
     }

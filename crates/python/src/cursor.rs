@@ -1,4 +1,4 @@
-//! Results: a `Cursor` runs statements and hands out rows; a `Relation` is one result, whole.
+//! Results: a `Cursor` runs statements and returns their rows; a `Relation` is a whole result.
 
 use crate::arrow::{self, FrameStream};
 use crate::errors::{InterfaceError, NotSupportedError, ProgrammingError, raised};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A result and how much of it has been fetched.
 struct Fetch {
     rows: Arc<Rows>,
-    /// The chunk and the row in it that come next.
+    /// The next row: its chunk, and its index there.
     next: (usize, usize),
 }
 
@@ -60,7 +60,8 @@ impl Fetch {
     }
 }
 
-/// `description` of DB-API: name, type and five unknowns a column; `None` for statements without a result.
+/// DB-API's `description`: name, type and five unknowns for each column; `None` for statements without a
+/// result.
 fn description<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Option<Bound<'py, PyList>>> {
     if rows.schema().is_empty() {
         return Ok(None);
@@ -102,7 +103,7 @@ fn frame_stream(py: Python<'_>, rows: &Rows) -> PyResult<FrameStream> {
     FrameStream::new(&rows.arrow_schema(), batches)
 }
 
-/// Runs statements and hands out the rows of the last one.
+/// Runs statements and returns the rows of the last one.
 #[pyclass(frozen, module = "entasis")]
 pub struct Cursor {
     /// The connection, as Python sees it.
@@ -120,7 +121,7 @@ struct State {
 }
 
 impl Cursor {
-    /// A cursor of `owner`.
+    /// A new cursor of `owner`.
     pub fn new(owner: Py<PyAny>, session: Arc<Session>) -> Cursor {
         let state = State { rowcount: -1, ..State::default() };
         Cursor { owner, session, state: Mutex::new(state), size: AtomicUsize::new(1) }
@@ -158,7 +159,7 @@ impl Cursor {
         state.fetch = Some(Fetch::new(rows));
     }
 
-    /// As the method below, for the connection's shortcut.
+    /// As the method below; also for the connection's shortcut.
     pub fn run(
         &self,
         py: Python<'_>,
@@ -179,7 +180,7 @@ impl Cursor {
         }
     }
 
-    /// As the method below, for the connection's shortcut.
+    /// As the method below; also for the connection's shortcut.
     pub fn run_many(&self, py: Python<'_>, operation: &str, sets: &Bound<'_, PyAny>) -> PyResult<()> {
         drop(self.open()?);
         let sets = self.session.many_arguments(operation, sets)?;
@@ -197,7 +198,7 @@ fn no_result() -> PyErr {
 
 #[pymethods]
 impl Cursor {
-    /// Runs SQL, with values for its parameters `?` or `$1`, or a dict of them for `$name`, and returns the
+    /// Runs SQL, with values for its parameters `?` or `$1`, or a dict of values for `$name`, and returns the
     /// cursor itself.
     #[pyo3(signature = (operation, parameters=None))]
     fn execute<'py>(
@@ -219,35 +220,36 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// The next row as a tuple, or None.
+    /// Fetches the next row as a tuple, or None if there are no more.
     fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.fetching(|fetch| fetch.one(py))
     }
 
-    /// The next `size` rows, by default `arraysize`.
+    /// Fetches the next `size` rows; the default is `arraysize`.
     #[pyo3(signature = (size=None))]
     fn fetchmany<'py>(&self, py: Python<'py>, size: Option<usize>) -> PyResult<Bound<'py, PyList>> {
         let size = size.unwrap_or_else(|| self.arraysize());
         self.fetching(|fetch| fetch.many(py, size))
     }
 
-    /// All rows that are left.
+    /// Fetches all remaining rows.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.fetching(|fetch| fetch.many(py, usize::MAX))
     }
 
-    /// The whole result as a pyarrow table.
+    /// Returns the whole result as a pyarrow table.
     fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         to_arrow(slf)
     }
 
-    /// The whole result as a pandas data frame. Decimals are floats; `exact=True`: `decimal.Decimal`.
+    /// Returns the whole result as a pandas data frame. Decimals become floats, or `decimal.Decimal` with
+    /// `exact=True`.
     #[pyo3(signature = (*, exact=false))]
     fn df<'py>(&self, py: Python<'py>, exact: bool) -> PyResult<Bound<'py, PyAny>> {
         to_pandas(py, &*self.rows()?, exact)
     }
 
-    /// The whole result as a polars data frame.
+    /// Returns the whole result as a polars data frame.
     fn pl<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_polars(py, &*self.rows()?)
     }
@@ -258,12 +260,13 @@ impl Cursor {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A request that cannot be fulfilled may be ignored, and other schemas than the result's cannot.
+        // A schema request that cannot be fulfilled may be ignored, and only the result's own schema could
+        // be.
         drop(requested_schema);
         capsule(py, &*self.rows()?)
     }
 
-    /// Name, type and more of each column, as DB-API has it.
+    /// DB-API's description of the columns: name, type and more of each.
     #[getter]
     fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         match &self.state().fetch {
@@ -272,13 +275,13 @@ impl Cursor {
         }
     }
 
-    /// Rows of the result, or rows that were changed; -1 if neither.
+    /// Number of rows of the result, or of rows that were changed; -1 if neither is known.
     #[getter]
     fn rowcount(&self) -> i64 {
         self.state().rowcount
     }
 
-    /// Rows that `fetchmany` fetches by default.
+    /// Number of rows that `fetchmany` fetches by default.
     #[getter]
     fn arraysize(&self) -> usize {
         self.size.load(Ordering::Relaxed)
@@ -306,7 +309,7 @@ impl Cursor {
         let _ = (size, column);
     }
 
-    /// Frees the result; the cursor cannot be used any more.
+    /// Frees the result; the cursor cannot be used afterwards.
     fn close(&self) {
         *self.state() = State { rowcount: -1, closed: true, ..State::default() };
     }
@@ -329,7 +332,7 @@ impl Cursor {
     }
 }
 
-/// The result of a query, whole: a table of its own, which other queries may name.
+/// The whole result of a query: a table that other queries can name.
 #[pyclass(frozen, module = "entasis")]
 pub struct Relation {
     rows: Arc<Rows>,
@@ -337,7 +340,7 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// The relation of `rows`.
+    /// A relation of `rows`.
     pub fn new(rows: Rows) -> Relation {
         let fetch = Fetch::new(rows);
         Relation { rows: fetch.rows.clone(), fetch: Mutex::new(fetch) }
@@ -362,46 +365,47 @@ impl Relation {
         self.rows.schema().iter().map(|field| field.ty.to_string()).collect()
     }
 
-    /// Rows and columns.
+    /// Number of rows and of columns.
     #[getter]
     fn shape(&self) -> (u64, usize) {
         (self.rows.rows(), self.rows.schema().len())
     }
 
-    /// As a cursor's.
+    /// DB-API's description of the columns, as for a cursor.
     #[getter]
     fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         description(py, &self.rows)
     }
 
-    /// The next row as a tuple, or None.
+    /// Fetches the next row as a tuple, or None if there are no more.
     fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.fetch().one(py)
     }
 
-    /// The next `size` rows.
+    /// Fetches the next `size` rows.
     #[pyo3(signature = (size=1))]
     fn fetchmany<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
         self.fetch().many(py, size)
     }
 
-    /// All rows that are left.
+    /// Fetches all remaining rows.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.fetch().many(py, usize::MAX)
     }
 
-    /// As a pyarrow table.
+    /// Returns the result as a pyarrow table.
     fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         to_arrow(slf)
     }
 
-    /// As a pandas data frame. Decimals are floats; `exact=True`: `decimal.Decimal`.
+    /// Returns the result as a pandas data frame. Decimals become floats, or `decimal.Decimal` with
+    /// `exact=True`.
     #[pyo3(signature = (*, exact=false))]
     fn df<'py>(&self, py: Python<'py>, exact: bool) -> PyResult<Bound<'py, PyAny>> {
         to_pandas(py, &self.rows, exact)
     }
 
-    /// As a polars data frame.
+    /// Returns the result as a polars data frame.
     fn pl<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_polars(py, &self.rows)
     }

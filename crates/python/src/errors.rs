@@ -1,5 +1,5 @@
-//! The exceptions of DB-API 2.0, and which of ours becomes which. All have the attribute `sqlstate`, which is
-//! `None` for what went wrong before the database was asked.
+//! The exceptions of DB-API 2.0, and which one is raised for each kind of error. All have the attribute
+//! `sqlstate`, which is `None` for errors outside the database.
 
 use entasis_vector::{Error as Failure, ErrorKind};
 use pyo3::create_exception;
@@ -28,7 +28,7 @@ create_exception!(entasis, InternalError, DatabaseError, "A defect of Entasis.")
 create_exception!(entasis, ProgrammingError, DatabaseError, "The statement or its data are wrong.");
 create_exception!(entasis, NotSupportedError, DatabaseError, "Entasis does not do this yet.");
 
-/// The attribute of exceptions for PostgreSQL's code of what went wrong.
+/// The attribute of exceptions that contains the SQLSTATE, with PostgreSQL's codes.
 const SQLSTATE: &str = "sqlstate";
 
 /// Adds the exceptions to the module.

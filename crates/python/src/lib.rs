@@ -8,12 +8,13 @@
 //! | `scan` | names that the catalog does not have: variables of the caller |
 //! | `tables` | which objects are tables |
 //! | `arrow` | the Arrow PyCapsule interface, in and out |
-//! | `readers` | objects that give their rows once |
-//! | `values` | single values, in and out |
+//! | `readers` | objects whose rows can be read only once |
+//! | `values` | conversion of single values, in and out |
 //! | `show` | a result as text |
 //! | `errors` | the exceptions |
 //!
-//! What needs no Rust is Python: `python/entasis/__init__.py`, and data frames in `_frames.py`.
+//! Parts that need no Rust are written in Python: `python/entasis/__init__.py`, and data frames in
+//! `_frames.py`.
 
 mod arrow;
 mod connection;

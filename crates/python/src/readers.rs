@@ -1,9 +1,9 @@
-//! Readers: objects that give their rows once, as pyarrow's `RecordBatchReader` does.
+//! Readers: objects whose rows can be read only once, such as pyarrow's `RecordBatchReader`.
 //!
-//! A reader is asked for its columns when a statement names it, and for its rows when the statement scans it;
-//! what only looks at the columns, as `DESCRIBE` does, takes no rows. The rows are kept until the statement
-//! ends, which may scan them often. After that they are gone, and to name the reader again is an error rather
-//! than a table without rows.
+//! The columns of a reader are read when a statement names it, and its rows when the statement scans it;
+//! statements that need only the columns, such as `DESCRIBE`, take no rows. The rows are kept until the end
+//! of the statement, which may scan them several times. After that they are gone, and naming the reader again
+//! is an error, instead of yielding a table without rows.
 
 use crate::arrow;
 use crate::errors::ProgrammingError;
@@ -17,14 +17,14 @@ use pyo3::sync::PyOnceLock;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of each reader: a `weakref.WeakKeyDictionary` of [`Known`].
+/// The state of each reader: a `weakref.WeakKeyDictionary` of [`Known`].
 static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// True for an object that gives its rows once: a stream that is an iterator, other than results of Entasis;
-/// and that can be remembered.
+/// True for an object whose rows can be read only once: a stream that is an iterator, other than results of
+/// Entasis, and that supports weak references.
 ///
 /// # Errors
-/// What the object raises.
+/// Those of the object.
 pub fn is_reader(object: &Bound<'_, PyAny>, library: &str) -> PyResult<bool> {
     if library == "entasis" || !object.hasattr("__arrow_c_stream__")? || !object.hasattr("__next__")? {
         return Ok(false);
@@ -40,11 +40,11 @@ pub struct Reader {
     rows: Mutex<Rows>,
 }
 
-/// How far a reader is.
+/// The state of a reader's rows.
 enum Rows {
-    /// Nobody has read it.
+    /// They have not been read.
     Unread(ArrowArrayStreamReader),
-    /// A statement that is running has.
+    /// A running statement has read them.
     Read(Arc<dyn Relation>),
     /// They are gone.
     Gone,
@@ -53,10 +53,10 @@ enum Rows {
 #[pyclass(frozen)]
 struct Known(Arc<Reader>);
 
-/// The relation of a reader that has its rows still, called `name` if nobody has named it yet.
+/// The relation of a reader that still has its rows, called `name` unless it was named before.
 ///
 /// # Errors
-/// Programming, if the rows are gone; what the reader raises.
+/// Programming, if the rows are gone; those of the reader.
 pub fn reader(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<Reader>> {
     let py = object.py();
     let make = || py.import("weakref")?.call_method0("WeakKeyDictionary").map(Bound::unbind);
@@ -87,7 +87,7 @@ impl Reader {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rows, which are read if nobody has done so.
+    /// The rows, which are read now unless they have been.
     fn read(&self) -> Result<Arc<dyn Relation>> {
         let mut rows = self.rows();
         let stream = match std::mem::replace(&mut *rows, Rows::Gone) {
@@ -106,17 +106,17 @@ impl Reader {
         Ok(relation)
     }
 
-    /// The rows, for whoever keeps them: they are gone for everybody else.
+    /// The rows, for a caller that keeps them: for all others they are gone.
     ///
     /// # Errors
-    /// What the reader raises.
+    /// Those of the reader.
     pub fn take(&self) -> Result<Arc<dyn Relation>> {
         let rows = self.read();
         *self.rows() = Rows::Gone;
         rows
     }
 
-    /// The end of a statement that named it.
+    /// Called at the end of a statement that named the reader.
     pub fn forget(&self) {
         let mut rows = self.rows();
         if matches!(*rows, Rows::Read(_)) {

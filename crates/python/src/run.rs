@@ -1,9 +1,9 @@
 //! Runs statements without the GIL, and turns Ctrl-C into cancellation.
 //!
-//! Python delivers signals only to its main thread, and only when that looks. So the statement runs on a
-//! thread of its own, while the calling one waits without the GIL and looks for signals fifty times a second.
-//! A signal whose handler raises (`KeyboardInterrupt`) cancels the statement; the exception goes on once the
-//! statement has stopped.
+//! Python delivers signals only to its main thread, and only when that checks for them. So the statement runs
+//! on a thread of its own, while the calling thread waits without the GIL and checks for signals fifty times
+//! a second. A signal whose handler raises (`KeyboardInterrupt`) cancels the statement; the exception
+//! propagates once the statement has stopped.
 
 use crate::errors::raised;
 use crate::scan::Scope;
@@ -18,17 +18,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Time between two looks for signals.
+/// Time between two checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
 /// Stack of a statement's thread. Deeply nested SQL recurses; only what is used takes memory.
 const STACK: usize = 64 << 20;
 
-/// A connection with what its users in Python share.
+/// A connection with the state that its users in Python share.
 pub struct Session {
-    /// `None` once it was closed.
+    /// `None` after it was closed.
     connection: Mutex<Option<Arc<Connection>>>,
     scope: Arc<Scope>,
-    /// One statement at a time.
+    /// Held by the running statement: only one runs at a time.
     turn: Mutex<()>,
 }
 
@@ -50,11 +50,11 @@ impl Session {
         connection.ok_or_else(|| crate::errors::ProgrammingError::new_err("the connection is closed"))
     }
 
-    /// No more statements. The database ends with its last connection, whose file may be opened again when
-    /// this returns, unless a statement is still running.
+    /// Closes the connection: no more statements can run. The database is closed with its last connection, so
+    /// its file may be opened again when this returns, unless a statement is still running.
     pub fn close(&self, py: Python<'_>) {
         let gone = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The last one writes a checkpoint.
+        // Dropping the last connection writes a checkpoint.
         py.detach(|| drop(gone));
     }
 
@@ -64,10 +64,10 @@ impl Session {
         connection.iter().for_each(|connection| connection.cancel_flag().raise());
     }
 
-    /// What is given for the parameters of a statement: a sequence in their order, or a dict by their names.
+    /// The arguments for the parameters of a statement: given as a sequence in order, or as a dict by name.
     ///
     /// # Errors
-    /// If it is neither, or names what is no parameter, or leaves one out; those of parsing.
+    /// If it is neither, or contains a name that is not a parameter, or lacks one; those of parsing.
     pub fn arguments(&self, sql: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arguments> {
         match given.filter(|given| !given.is_none()) {
             None => Ok(Arguments::Values(Vec::new())),
@@ -75,23 +75,23 @@ impl Session {
         }
     }
 
-    /// The same for several runs.
+    /// The arguments of several runs.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Session::arguments`].
     pub fn many_arguments(&self, sql: &str, sets: &Bound<'_, PyAny>) -> PyResult<Vec<Arguments>> {
         let mut names = None;
         sets.try_iter()?.map(|given| self.arguments_of_one(sql, &given?, &mut names)).collect()
     }
 
-    /// The arguments of one run; `names` are those of the parameters, once they have been asked for.
+    /// The arguments of one run; `names` are the names of the parameters, once they are known.
     fn arguments_of_one(
         &self,
         sql: &str,
         given: &Bound<'_, PyAny>,
         names: &mut Option<Vec<String>>,
     ) -> PyResult<Arguments> {
-        // PERF: to see that something is no mapping takes longer than this.
+        // PERF: checking that something is not a mapping takes longer than this.
         if given.is_instance_of::<PyTuple>() || given.is_instance_of::<PyList>() {
             return values::in_order(given);
         }
@@ -107,8 +107,8 @@ impl Session {
         self.connection()?.parameter_names(sql).map_err(|error| raised(&error))
     }
 
-    /// Runs a statement on this very thread, if it is done before a signal could matter. `None`, if it is
-    /// not, or another one is running.
+    /// Runs a statement on this thread, if it ends before a signal could matter. `None` if it does not, or if
+    /// another statement is running.
     ///
     /// # Errors
     /// Those of the statement.
@@ -130,8 +130,8 @@ impl Session {
     /// Runs `work` on the connection.
     ///
     /// # Errors
-    /// Those of `work`; what a signal handler raised meanwhile; what went wrong with a variable of the
-    /// caller.
+    /// Those of `work`; the exception that a signal handler raised meanwhile; errors of the caller's
+    /// variables.
     pub fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -147,7 +147,7 @@ impl Session {
                 let result = catch_unwind(AssertUnwindSafe(|| work(&connection)));
                 let result =
                     result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
-                // Whoever asked may be gone only if it panicked itself.
+                // The receiver is gone only if it panicked.
                 let _ = answer.send((result, self.scope.leave()));
             };
             thread::scope(|scope| {

@@ -1,11 +1,11 @@
 //! Names that the catalog does not have: variables of the caller that hold tables.
 //!
-//! A statement's names are looked up in the frame that called, its locals and then its globals, and outward
-//! from there. What can be a table: anything with the Arrow PyCapsule interface (pyarrow, polars, results of
-//! Entasis), pandas data frames, lazy polars frames. Other variables are passed over.
+//! A statement's names are looked up in the calling frame, its locals and then its globals, and then in the
+//! frames outside. An object is a table if it has the Arrow PyCapsule interface (pyarrow, polars, results of
+//! Entasis), or is a pandas data frame or a lazy polars frame. Other variables are ignored.
 //!
-//! A statement sees each object once, however often it names it and under whatever names: a reader has its
-//! rows once, and a lazy frame is collected once.
+//! A statement reads each object once, however often and under whatever names it refers to it: a reader has
+//! its rows only once, and a lazy frame is collected once.
 
 use crate::readers::Reader;
 use crate::tables::{self, Found};
@@ -13,17 +13,17 @@ use entasis_engine::relation::Relation;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the running statement looks for variables.
+/// Where the running statement looks up variables.
 #[derive(Default)]
 pub struct Scope(Mutex<Search>);
 
 #[derive(Default)]
 struct Search {
-    /// The frame that called; `None` between statements.
+    /// The calling frame; `None` between statements.
     frame: Option<Py<PyAny>>,
-    /// What went wrong with a variable that was found.
+    /// The error of a variable that was found.
     error: Option<PyErr>,
-    /// Objects that the statement has named, and what they are to it.
+    /// Objects that the statement has named, and their relations.
     found: Vec<(Py<PyAny>, Arc<dyn Relation>)>,
     /// The readers among them.
     readers: Vec<Arc<Reader>>,
@@ -34,12 +34,12 @@ impl Scope {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A statement starts that `frame` called.
+    /// Starts a statement called by `frame`.
     pub fn enter(&self, frame: Option<Py<PyAny>>) {
         *self.search() = Search { frame, ..Search::default() };
     }
 
-    /// The statement has ended. Returns what went wrong with its variables.
+    /// Ends the statement. Returns the error of its variables, if there is one.
     pub fn leave(&self) -> Option<PyErr> {
         let search = std::mem::take(&mut *self.search());
         search.readers.iter().for_each(|reader| reader.forget());
@@ -76,7 +76,7 @@ impl Scope {
         Ok(None)
     }
 
-    /// What an object is to the statement, if it is a table.
+    /// The relation of an object, if it is a table.
     fn relation(&self, object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Arc<dyn Relation>>> {
         if let Some((_, relation)) = self.search().found.iter().find(|(known, _)| known.is(object)) {
             return Ok(Some(relation.clone()));
@@ -93,7 +93,7 @@ impl Scope {
     }
 }
 
-/// The variable `name`, and those that differ from it only in case, since SQL names have none.
+/// The variable `name`, and those that differ from it only in case, since SQL names are case-insensitive.
 fn named<'py>(variables: &Bound<'py, PyAny>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let mut found = Vec::new();
     if variables.contains(name)? {

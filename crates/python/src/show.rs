@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const ROWS: usize = 20;
 /// With more columns than this, those in the middle are left out.
 const COLUMNS: usize = 12;
-/// Width of a cell at most.
+/// Maximum width of a cell.
 const WIDTH: usize = 32;
 
 /// The box, and a line with the number of rows.

@@ -1,4 +1,5 @@
-//! Which objects of Python are tables: data frames, Arrow data, and readers, which give their rows once.
+//! Recognizes objects of Python that are tables: data frames, Arrow data, and readers, whose rows can be read
+//! only once.
 
 use crate::arrow::{Table, array, stream};
 use crate::errors::{NotSupportedError, raised};
@@ -9,18 +10,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::sync::Arc;
 
-/// What an object is to a statement that names it.
+/// The kind of table that an object is.
 pub enum Found {
-    /// A table, whole.
+    /// A whole table.
     Table(Table),
-    /// Rows that can be read once.
+    /// Rows that can be read only once.
     Reader(Arc<Reader>),
 }
 
-/// What `object` is; `None` if it is no table. A reader is called `name` from now on.
+/// The table that `object` is; `None` if it is not one. A reader is called `name` from now on.
 ///
 /// # Errors
-/// What the object's library raises; type errors, for Arrow data that are not a table.
+/// Those of the object's library; type errors, for Arrow data that are not a table.
 pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
     let class = object.get_type();
     let library = class.module().map(|m| m.to_string()).unwrap_or_default();
@@ -28,7 +29,7 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
     let class = class.name()?.to_string();
     let table = match (library, class.as_str()) {
         _ if object.is_instance_of::<PyType>() => None,
-        // The capsule of a pandas frame would show its index as a column.
+        // The capsule of a pandas frame would include its index as a column.
         ("pandas", "DataFrame") => {
             Some(stream(&frames(object.py(), "pandas")?.call_method1("from_pandas", (object,))?)?)
         }
@@ -45,10 +46,10 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
     Ok(table.map(Found::Table))
 }
 
-/// `object` as a relation called `name`, which keeps its rows.
+/// The relation of `object`, called `name`, which keeps its rows.
 ///
 /// # Errors
-/// As [`find`]; a type error, if the object is no table.
+/// Those of [`find`]; a type error, if the object is not a table.
 pub fn relation(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<dyn Relation>> {
     match find(object, name)? {
         Some(Found::Table(table)) => Ok(table.relation(name)),
@@ -63,7 +64,7 @@ pub fn relation(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<dyn Relat
     }
 }
 
-/// The Python half of reading and making data frames, which needs pyarrow.
+/// The Python part of converting data frames, which needs pyarrow.
 fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModule>> {
     if py.import("pyarrow").is_err() {
         return Err(NotSupportedError::new_err(format!(
@@ -73,7 +74,7 @@ fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModule>>
     py.import("entasis._frames")
 }
 
-/// A polars frame, whose columns of Python objects need a type first.
+/// A polars frame, whose columns of Python objects must be converted to a type first.
 fn polars(frame: &Bound<'_, PyAny>) -> PyResult<Table> {
     stream(&frame.py().import("entasis._frames")?.call_method1("from_polars", (frame,))?)
 }

@@ -1,14 +1,14 @@
-//! Single values: parameters in, cells out.
+//! Conversion of single values: parameters in, cells out.
 //!
 //! | SQL | Python |
 //! |---|---|
 //! | BOOLEAN, integers, REAL and DOUBLE, VARCHAR, BLOB | `bool`, `int`, `float`, `str`, `bytes` |
 //! | DECIMAL, UUID | `decimal.Decimal`, `uuid.UUID`; DECIMAL(38,0) is an `int` |
 //! | DATE, TIME, TIMESTAMP | `datetime.date`, `time`, `datetime` |
-//! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; in: any with a time zone |
+//! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; as a parameter, one with any time zone |
 //! | INTERVAL | `datetime.timedelta`, a month as 30 days |
 //!
-//! Dates that Python does not have (before the year 1, after 9999) come out as text.
+//! Dates that Python cannot represent (before the year 1, after 9999) are returned as text.
 
 use crate::errors::{DataError, InterfaceError, raised};
 use entasis::{Argument, Arguments};
@@ -26,7 +26,7 @@ use pyo3::types::{
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-/// Digits of a DECIMAL at most.
+/// The most digits of a DECIMAL.
 const DIGITS: usize = 38;
 
 /// A value with its type, as a parameter of a statement.
@@ -35,7 +35,7 @@ type Parameter = (Value, DataType);
 /// The arguments of one execution, in the order of the parameters.
 ///
 /// # Errors
-/// If they are no sequence, or hold what SQL has no type for.
+/// If they are not a sequence, or contain a value for which SQL has no type.
 pub fn in_order(given: &Bound<'_, PyAny>) -> PyResult<Arguments> {
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
         return Err(no_sequence());
@@ -64,11 +64,11 @@ fn no_sequence() -> PyErr {
     )
 }
 
-/// The arguments of one execution by the names of the parameters, which are in lower case. Case does not
-/// matter.
+/// The arguments of one execution by the names of the parameters, which are in lower case. The case of the
+/// given names does not matter.
 ///
 /// # Errors
-/// If one is missing, or names no parameter, or holds what SQL has no type for.
+/// If one is missing, is not the name of a parameter, or contains a value for which SQL has no type.
 pub fn named(given: &Bound<'_, PyMapping>, names: &[String]) -> PyResult<Arguments> {
     let mut arguments: Vec<Option<Argument>> = vec![None; names.len()];
     for item in given.items()?.try_iter()? {
@@ -111,7 +111,7 @@ fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
         let values = value.try_iter()?.map(|value| from_python(&value?));
         return values.collect::<PyResult<_>>().map(Argument::List);
     }
-    // Arrays of numpy and columns of data frames; also numpy's scalars, which are lists for no dimension.
+    // Arrays of numpy and columns of data frames; also numpy's scalars, for which `tolist` returns no list.
     if value.hasattr("dtype")? {
         for method in ["tolist", "to_list"] {
             if value.hasattr(method)? {
@@ -125,7 +125,7 @@ fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
     from_python(value).map(|(value, ty)| Argument::Value(value, ty))
 }
 
-/// A value of one of Python's plain types, which most are.
+/// A value of one of Python's built-in types, as most are.
 fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<Parameter>> {
     if value.is_none() {
         return Ok(Some((Value::Null, DataType::Null)));
@@ -185,7 +185,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
         let bits: u128 = value.getattr("int")?.extract()?;
         return Ok((Value::Integer(bits as i128), DataType::Uuid));
     }
-    // Scalars of numpy.
+    // A scalar of numpy.
     if value.hasattr("dtype")? && value.hasattr("item")? {
         let plain = value.call_method0("item")?;
         if !plain.hasattr("dtype")? {
@@ -254,10 +254,10 @@ fn decimal(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     Ok((Value::Integer(unscaled), DataType::Decimal { precision, scale: scale as u8 }))
 }
 
-/// One cell.
+/// Converts one cell.
 ///
 /// # Errors
-/// What Python raises on the way.
+/// Those of Python.
 pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
@@ -272,7 +272,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
             PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, true)?.into_any()
         }
         Value::Integer(v) => match ty {
-            // HUGEINT, and what a sum of BIGINTs is.
+            // HUGEINT, and the type of a sum of BIGINTs.
             DataType::Decimal { precision: 38, scale: 0 } => v.into_pyobject(py)?.into_any(),
             DataType::Decimal { .. } => {
                 DECIMAL.import(py, "decimal", "Decimal")?.call1((value.display(ty).to_string(),))?
@@ -309,7 +309,7 @@ fn text<'py>(py: Python<'py>, value: &Value, ty: DataType) -> Bound<'py, PyAny> 
     PyString::new(py, &value.display(ty).to_string()).into_any()
 }
 
-/// Year, month and day, if Python has the year.
+/// Year, month and day, if Python can represent the year.
 fn civil(days: i64) -> Option<(i32, u8, u8)> {
     let (year, month, day) = civil_from_days(days);
     (1..=9999).contains(&year).then_some((year as i32, month as u8, day as u8))

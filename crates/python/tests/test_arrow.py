@@ -108,7 +108,7 @@ def test_nested_types_are_refused_by_name(con):
         for query in ["SELECT * FROM nested", "SELECT k FROM nested WHERE xs IS NULL", "SELECT count(xs) FROM nested"]:
             with pytest.raises(entasis.NotSupportedError, match=r"nested: nested types \(column xs\)"):
                 con.sql(query)
-        # What nobody reads does not matter.
+        # Columns that are not read have no effect.
         assert con.sql("SELECT k FROM nested ORDER BY k").fetchall() == [(1,), (2,)]
         assert con.sql("SELECT count(*) FROM nested").fetchone() == (2,)
 

@@ -36,7 +36,7 @@ def test_a_query_that_is_run_again_sees_the_newest_rows(table):
     table.execute("DELETE FROM t WHERE k = 10")
     assert table.execute(query, (10, 19)).fetchone() == (9, 1350)
     assert table.execute(query, (0, 4)).fetchone() == (5, 100)
-    # Values of other types, and such as no row can have.
+    # Values of other types, and values that no row can have.
     assert table.execute(query, (10.5, 19)).fetchone() == (9, 1350)
     assert table.execute(query, (2**40, 2**41)).fetchone() == (0, None)
     assert table.execute(query, (None, 19)).fetchone() == (0, None)
@@ -138,7 +138,7 @@ def test_a_layout_that_is_not_all_there_says_so(con):
 def test_a_batch_is_all_or_nothing(table):
     other = table.duplicate()
     for statement, sets in [
-        # By key, and the long way.
+        # By key, and with a plan.
         ("INSERT INTO t VALUES (?, 0, '')", [(2000,), (2001,), (5,)]),
         ("INSERT INTO t SELECT ?, 0, ''", [(2000,), (2001,), (5,)]),
         ("UPDATE t SET k = ? WHERE k = ?", [(3000, 1), (2, 3)]),
@@ -176,7 +176,7 @@ def test_batches_beside_other_writers_are_run_again(table):
     def add(connection):
         done = 0
         while done < 20:
-            # A batch is run again by itself some times, and then raises.
+            # A batch is retried automatically a few times, and then raises.
             try:
                 connection.executemany("UPDATE t SET a = a + 1 WHERE k = ?", [(k,) for k in range(5)])
                 done += 1

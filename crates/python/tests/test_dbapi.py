@@ -119,7 +119,7 @@ def test_the_number_of_parameters_is_judged_wherever_a_statement_runs(con):
         ("SELECT ?; SELECT 1", (1, 2)),
         ("EXPLAIN SELECT ?", (1, 2)),
     ]:
-        # A statement that is remembered is judged, too.
+        # A remembered statement is checked, too.
         for _ in range(3):
             with pytest.raises(entasis.ProgrammingError, match="parameter"):
                 con.execute(statement, wrong)
@@ -272,7 +272,7 @@ def test_database_files_keep_tables(tmp_path):
         with pytest.raises(entasis.ProgrammingError, match="cannot be opened read-only as well"):
             entasis.connect(tmp_path / "my.db", read_only=True)
         cursor = connection.execute("SELECT a FROM t ORDER BY a")
-    # What was closed has let go of the file, though its names are still there, and keeps what it fetched.
+    # A closed connection has released the file, though its variables still exist, and keeps what it fetched.
     with entasis.connect(tmp_path / "my.db") as other:
         assert other.execute("SELECT count(*) FROM t").fetchone() == (2,)
     assert cursor.fetchall() == [(1,), (2,)]

@@ -23,7 +23,7 @@ def after(seconds, action):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_stops_a_statement(con):
     sent = []
-    # A shell that runs the tests in the background has it ignored.
+    # It is ignored if a shell runs the tests in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def press():

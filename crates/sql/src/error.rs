@@ -1,5 +1,5 @@
-//! DataFusion's errors in our words: who is at fault, SQL's names of types, and no word of how the binder
-//! works.
+//! DataFusion's errors in our words: with the right kind and SQL's names of types, and without internals of
+//! the binder.
 
 use crate::hidden::{EXACT, NEAREST, visible};
 use arrow_schema::DataType as ArrowType;
@@ -7,12 +7,12 @@ use datafusion_common::{DataFusionError, SchemaError};
 use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::{Error, ErrorKind};
 
-/// One of our errors, to pass through the binder.
+/// Wraps one of our errors to pass through the binder.
 pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// An error of the binder or the library as one of ours.
+/// Converts an error of the binder or the library to one of ours.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
     let position = position_of(&error);
     let error = translate(error);
@@ -58,8 +58,8 @@ fn translate(error: DataFusionError) -> Error {
     }
 }
 
-/// "there is no function sum(VARCHAR)", of the library's list of all the ways in which the arguments do not
-/// fit.
+/// "there is no function sum(VARCHAR)", from the library's list of signatures that the arguments do not
+/// match.
 fn no_signature(message: &str) -> Option<Error> {
     if !message.contains("failed to match any signature") {
         return None;
@@ -100,13 +100,13 @@ fn schema_error(error: SchemaError) -> Error {
     }
 }
 
-/// Says that a bare name could be the column of several tables.
+/// The error for an unqualified name that matches columns of several tables.
 pub(crate) fn ambiguous_name(name: &str) -> Error {
     Error::input(format!("the column {name} is in more than one table"))
         .with_hint("write the table in front: table.column")
 }
 
-/// Where the binder says that the error is.
+/// The position of the error that the binder reports.
 fn position_of(error: &DataFusionError) -> Option<Position> {
     match error {
         DataFusionError::Diagnostic(diagnostic, inner) => {
@@ -127,10 +127,10 @@ fn position_of(error: &DataFusionError) -> Option<Position> {
     }
 }
 
-/// Takes the binder's jargon out of a message.
+/// Removes the binder's jargon from a message.
 fn clean(message: &str) -> String {
     let mut text = message.split("\n\nbacktrace:").next().unwrap_or(message);
-    // What a function says of its arguments is within what the binder says of it.
+    // The function's own message about its arguments is within the binder's message.
     text = text.split("user-defined coercion failed with: ").last().unwrap_or(text);
     for prefix in [
         "External error: ",
@@ -151,11 +151,11 @@ fn clean(message: &str) -> String {
     readable(&reworded(text).unwrap_or_else(|| sql_types(text)))
 }
 
-/// Messages that speak of more than what is wrong.
+/// Replaces messages that contain more than the cause.
 fn reworded(message: &str) -> Option<String> {
     if let Some((before, _)) = message.split_once("\" must appear in the GROUP BY clause") {
         let (_, column) = before.rsplit_once('"')?;
-        // What a change finds its rows by stands beside its values.
+        // The columns by which a change finds its rows are next to its values.
         if column.contains("entasis:") {
             return Some(
                 "an aggregate cannot stand in the values of a change, but in a subquery with a FROM of its own".into(),
@@ -184,7 +184,7 @@ fn reworded(message: &str) -> Option<String> {
     Some(format!("{columns} columns are given {names} names"))
 }
 
-/// A text of the binder's without what only it needs.
+/// A text of the binder without hidden parts.
 pub(crate) fn readable(text: &str) -> String {
     visible(&text.replace(EXACT, "").replace(NEAREST, ""))
 }
@@ -225,7 +225,7 @@ fn sql_types(text: &str) -> String {
     out
 }
 
-/// SQL's name of an Arrow type.
+/// The SQL name of an Arrow type.
 pub(crate) fn type_name(ty: &ArrowType) -> String {
     match entasis_arrow::from_arrow_type(ty) {
         Ok(ty) => ty.to_string(),

@@ -1,15 +1,15 @@
-//! Hidden parts of names: what the binder needs to tell columns and tables apart, and users never see.
+//! Hidden parts of names: what the binder needs to distinguish columns and tables, and users never see.
 //!
-//! A hidden part is a number between two marks. Names that stand for something else as a whole (a path, a set
-//! operation, a function of ours) begin with a mark.
+//! A hidden part is a number between two marks. Names that as a whole stand for something else (a path, a set
+//! operation, one of our functions) begin with a mark.
 //!
-//! What the parser or the binder has no word for travels through them under such a name, which one module
-//! gives it and another one knows again. Here are the names that modules of different floors share; others
-//! stand where they are given and read.
+//! Constructs that the parser or the binder cannot represent pass through them under such a name, which one
+//! module assigns and another recognizes. The names here are shared by modules of different layers; others
+//! are defined in the modules that use them.
 
 use entasis_engine::plan::SetKind;
 
-/// Begins and ends a hidden part. No user writes it.
+/// Begins and ends a hidden part. Users cannot write it.
 pub(crate) const MARK: char = '\u{1}';
 
 /// A hidden part.
@@ -30,11 +30,11 @@ pub(crate) const DESCRIBE: &str = "\u{1}describe";
 pub(crate) const NOTHING: &str = "\u{1}nothing";
 /// The type of a column that has none: those of `CREATE TABLE t (a, b) AS query`.
 pub(crate) const NO_TYPE: &str = "\u{1}no type";
-/// The function that stands for `USING SAMPLE`.
+/// The function that represents `USING SAMPLE`.
 pub(crate) const SAMPLE: &str = "\u{1}sample";
-/// Begins the name of a window that excludes something: then what, a mark, and the name that it had.
+/// Begins the name of a window with an exclusion: then the kind of exclusion, a mark, and the original name.
 pub(crate) const EXCLUDE: &str = "\u{1}exclude:";
-/// The column between those of a query of a `WITH` and those of its key.
+/// Separates the columns of a query of a `WITH` from those of its key.
 pub(crate) const KEY: &str = "\u{1}key";
 
 // ---- through the binder -----------------------------------------------------------------------------------
@@ -43,16 +43,16 @@ pub(crate) const KEY: &str = "\u{1}key";
 pub(crate) const EXACT: &str = "\u{1}exact";
 /// The name of [`Kind::Sets`](crate::functions::native::Kind::Sets).
 pub(crate) const SETS: &str = "\u{1}sets";
-/// The function around the inequality of an `ASOF JOIN`.
+/// The function that wraps the inequality of an `ASOF JOIN`.
 pub(crate) const NEAREST: &str = "\u{1}asof";
 
-/// The table alias under which a set operation travels through the binder.
+/// The table alias under which a set operation passes through the binder.
 pub(crate) fn set_marker(kind: SetKind, all: bool) -> String {
-    // Lower case, as the rewriter folds every name.
+    // In lower case, because the rewriter folds every name.
     format!("{MARK}{kind:?} {all}").to_lowercase()
 }
 
-/// The set operation behind a table alias, and whether it is `ALL`.
+/// The set operation of a table alias, and whether it is `ALL`.
 pub(crate) fn marked_set(alias: &str) -> Option<(SetKind, bool)> {
     [SetKind::Intersect, SetKind::Except]
         .into_iter()
@@ -60,28 +60,28 @@ pub(crate) fn marked_set(alias: &str) -> Option<(SetKind, bool)> {
         .find(|(kind, all)| set_marker(*kind, *all) == alias)
 }
 
-/// What begins the hidden part that is the number of a recursion's key.
+/// Begins the hidden part that contains the number of a recursion's key.
 const NUMBER: char = 'k';
-/// The hidden part that tells all rows so far of a recursion from those of the last round.
+/// The hidden part that distinguishes all rows so far of a recursion from those of the last iteration.
 const ALL: &str = "\u{1}all\u{1}";
 
-/// The name of a query whose key has this number.
+/// The name of a query with the number of its key.
 pub(crate) fn numbered(name: &str, number: usize) -> String {
     format!("{name}{MARK}{NUMBER}{number:x}{MARK}")
 }
 
-/// The number of the key of the query of that name.
+/// The number of the key in the name of a query.
 pub(crate) fn number_in(name: &str) -> Option<usize> {
     let mut hidden = name.split(MARK).skip(1).step_by(2);
     hidden.find_map(|part| usize::from_str_radix(part.strip_prefix(NUMBER)?, 16).ok())
 }
 
-/// The name of all rows so far of the query of this name.
+/// The name for all rows so far of the query of this name.
 pub(crate) fn all_of(name: &str) -> String {
     format!("{name}{ALL}")
 }
 
-/// The query whose rows so far these are.
+/// The query whose rows so far have this name.
 pub(crate) fn query_of_all(name: &str) -> Option<&str> {
     name.strip_suffix(ALL)
 }

@@ -1,38 +1,38 @@
 //! The SQL front end: text in, bound plans out.
 //!
-//! This is the one crate that names DataFusion. Of it come the parser (`sqlparser`), the binder, type
-//! coercion and the function library; subqueries, set operations and everything after the bound plan are
-//! ours.
+//! This is the only crate that depends on DataFusion. DataFusion provides the parser (`sqlparser`), the
+//! binder, type coercion and the function library; subqueries, set operations and everything after the bound
+//! plan are ours.
 //!
 //! ```text
 //! text ──parse──▶ Parsed ──bind──▶ Statement (entasis_engine::plan::Plan inside)
 //! ```
 //!
-//! 1. [`parse`] cuts a script into statements, refuses what is nested too deeply, and reads the forms that
-//!    the parser does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
-//! 2. [`bind`] rewrites the syntax tree where DataFusion's meaning is not ours (`rewrite`), binds names
+//! 1. [`parse`] splits a script into statements, refuses statements that are nested too deeply, and parses
+//!    the forms that the parser does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
+//! 2. [`bind`] rewrites the syntax tree where our semantics differ from DataFusion's (`rewrite`), binds names
 //!    against a [`Catalog`] and coerces types (`binding`), and lowers the result to the engine's plan
-//!    (`lower`), where subqueries become joins; last, the session's time zone is put into it.
+//!    (`lower`), where subqueries become joins; finally the session's time zone is applied.
 //!
-//! # Floors
-//! A module names only those on floors below its own; the head of each folder draws what is in it.
+//! # Layers
+//! A module uses only those in layers below its own; the head of each folder shows its own layers.
 //!
 //! ```text
 //! statements             what each kind of statement becomes
-//! rewrite  lower         trees as the binder takes them; its plans as the engine's
-//! binding  clauses       what DataFusion's binder asks, and types; what is refused by name
+//! rewrite  lower         trees for the binder; the binder's plans to the engine's
+//! binding  clauses       what DataFusion's binder requests, and types; unsupported clauses
 //! functions              the function library
 //! environment            what a statement is bound against: catalog, session, parameters
-//! syntax  error          text to trees, and what a tree says; DataFusion's errors in our words
+//! syntax  error          text to trees, and their parts; DataFusion's errors in our words
 //! expressions  hidden  names
 //! ```
 //!
-//! The one recursion of the language, queries within a query that are planned while the binder asks for them
-//! (views, `DESCRIBE` in `FROM`), goes up by functions that `statements` hands down
+//! Queries within a query that are planned while the binder requests them (views, `DESCRIBE` in `FROM`) are
+//! the only recursion across layers. It uses functions that `statements` passes down
 //! (`binding::context::Steps`).
 //!
-//! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
-//! [`entasis_engine::relation::Relation`]s that the catalog hands out.
+//! This crate knows nothing about storage, files, or execution. Tables, files and table functions are
+//! [`entasis_engine::relation::Relation`]s that the catalog returns.
 
 mod binding;
 mod clauses;
@@ -72,17 +72,17 @@ pub fn functions() -> Vec<String> {
     functions::Library::get().names()
 }
 
-/// What `docs/functions.md` reads.
+/// The content of `docs/functions.md`.
 pub fn functions_page() -> String {
     functions::catalog::page::page()
 }
 
-/// The examples on that page: a query, and the text that it gives.
+/// The examples on that page: a query, and its result as text.
 pub fn function_examples() -> Vec<(String, String)> {
     functions::catalog::page::examples()
 }
 
-/// The words of the language, in upper case and sorted, for completion.
+/// The keywords of the language, in upper case and sorted, for completion.
 pub fn keywords() -> Vec<String> {
     let mut words: Vec<String> = syntax::keywords::KEYWORDS.iter().map(|word| word.to_string()).collect();
     words.sort();

@@ -1,6 +1,6 @@
-//! Advice on misspelt names.
+//! Suggestions for misspelt names.
 
-/// The candidate that `name` was probably meant to be: at most a third of its letters are wrong.
+/// The candidate that `name` was probably meant to be; at most a third of its letters may be wrong.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let limit = (name.chars().count() / 3).max(1);

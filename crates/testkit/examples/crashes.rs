@@ -1,4 +1,4 @@
-//! Stops a machine at each operation of random transactions, and opens what is there again: `make crash`.
+//! Stops a machine at each operation of random transactions, and reopens what is on its disk: `make crash`.
 //!
 //! ```sh
 //! cargo run --release -p entasis-testkit --example crashes -- 300000 [first seed]
@@ -8,7 +8,7 @@ use entasis_storage::wal::Synchronous;
 use entasis_testkit::crashes::run;
 use std::time::Instant;
 
-/// Crashes of one seed.
+/// Number of crashes per seed.
 const CRASHES: u64 = 2000;
 
 fn main() {

@@ -8,7 +8,7 @@ use entasis_testkit::histories::run::{NAMES, Options, run};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Between two lines of progress.
+/// Time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {

@@ -4,9 +4,8 @@
 //! cargo run -p entasis-testkit --example workloads -- --seed 1 --seeds 10 --queries 100 --dialect common
 //! ```
 //!
-//! A statement is one line that ends with a semicolon. A line before it says what it is: `-- setup`,
-//! `-- query`, or `-- ordered query`, if its rows come in a defined order. A workload begins with
-//! `-- seed N`.
+//! Each statement is one line that ends with a semicolon. The line before it gives its kind: `-- setup`, `--
+//! query`, or `-- ordered query`, if the order of its rows is defined. A workload begins with `-- seed N`.
 
 use entasis_testkit::generator::{Dialect, Shape, workload};
 use std::io::{BufWriter, Write, stdout};
@@ -27,7 +26,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Who reads may have seen enough.
+    // The reader may have closed the pipe.
     match print(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,

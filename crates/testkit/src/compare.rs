@@ -1,14 +1,14 @@
-//! When two results are the same.
+//! Decides whether two results are the same.
 //!
-//! Exact values must be equal. Floats may differ in the last digits, because sums run in another order under
-//! other settings: 1e-9 relative, or 1e-6 for `REAL`, whose sums start from fewer digits. Without an order
-//! the rows are compared as multisets: both sides are sorted, exact columns first, so that floats that almost
-//! agree stay side by side.
+//! Exact values must be equal. Floats may differ in the last digits, because sums are computed in another
+//! order under other settings: 1e-9 relative, or 1e-6 for `REAL`, whose sums have fewer digits. If no order
+//! is defined, the rows are compared as multisets: both sides are sorted, by exact columns first, so that
+//! floats that almost agree are compared with each other.
 
 use entasis_vector::{DataType, Value};
 use std::cmp::Ordering;
 
-/// A result to compare: types and rows.
+/// A result for comparison: types and rows.
 #[derive(Debug, Clone)]
 pub struct Rows {
     /// Types of the columns.
@@ -28,8 +28,8 @@ pub fn same_value(a: &Value, b: &Value, ty: DataType) -> bool {
     }
 }
 
-/// Says how `found` differs from `expected`; `None` if it does not. `ordered`: the rows must also come in the
-/// order of `expected`.
+/// Describes how `found` differs from `expected`; `None` if it does not. If `ordered`, the rows must also be
+/// in the order of `expected`.
 pub fn difference(expected: &Rows, found: &Rows, ordered: bool) -> Option<String> {
     if expected.types != found.types {
         return Some(format!("types {:?}, expected {:?}", found.types, expected.types));

@@ -1,4 +1,4 @@
-//! The settings under which the same tests run again: `tests/configs/*.conf`.
+//! The settings under which the same tests are repeated: `tests/configs/*.conf`.
 //!
 //! ```text
 //! # What this configuration looks for, in a sentence.
@@ -7,11 +7,11 @@
 //! only slt/joins slt/queries: what else reads no join
 //! skip slt/plan/explain.slt: plans name the number of chunks
 //! ```
-//! `reopen`: the database has a file, and is closed and opened again after every statement
-//! ([`crate::text_test`]). `only`: text tests outside these directories are left out, since they would repeat
+//! `reopen`: the database is in a file, and is closed and reopened before every statement
+//! ([`crate::text_test`]). `only`: text tests outside these directories are skipped, since they would repeat
 //! what other configurations show.
 //!
-//! A configuration must not change a result, only the way to it. So every exception is a line with its
+//! A configuration must not change a result, only how it is computed. So every exception is a line with its
 //! reason.
 
 use std::path::{Path, PathBuf};
@@ -25,11 +25,11 @@ pub struct Configuration {
     pub purpose: String,
     /// `SET` statements, run on each new connection.
     pub settings: Vec<String>,
-    /// True if the database is in a file that is opened again and again.
+    /// True if the database is in a file and is reopened again and again.
     pub reopens: bool,
-    /// Directories below `tests/`; text tests elsewhere are left out. Empty if all are run.
+    /// Directories below `tests/`; text tests elsewhere are skipped. Empty if all are run.
     pub only: Vec<String>,
-    /// Paths below `tests/` that are left out, with reasons.
+    /// Paths below `tests/` that are skipped, with reasons.
     pub skips: Vec<(String, String)>,
 }
 
@@ -37,7 +37,7 @@ impl Configuration {
     /// Reads the configuration `name`.
     ///
     /// # Panics
-    /// If there is no such file or a line makes no sense: the test fails and says why.
+    /// If there is no such file or a line is invalid: the test fails with the reason.
     pub fn load(name: &str) -> Configuration {
         let path = tests_directory().join("configs").join(format!("{name}.conf"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -104,8 +104,8 @@ pub fn names() -> Vec<String> {
         .collect()
 }
 
-/// The directory `tests/` of the repository, seen from a package, where Cargo runs tests. A path that is
-/// compiled in would be that of another clone with the same target directory.
+/// The directory `tests/` of the repository, relative to a package, where Cargo runs tests. A compiled-in
+/// path would be that of another clone with the same target directory.
 pub fn tests_directory() -> PathBuf {
     PathBuf::from("../../tests")
 }

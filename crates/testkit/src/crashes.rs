@@ -1,13 +1,13 @@
-//! Crashes: random transactions on a disk that shows, before each of its operations, what would be on it if
-//! the machine stopped there ([`FaultyDisk::at_each`]). Each of these disks is opened again, and has to hold
-//! exactly one of the states that there were: none before the last commit that had been answered, and none
-//! behind the one that was under way.
+//! Crashes: random transactions on a disk that produces, before each of its operations, a copy as it would be
+//! if the machine stopped there ([`FaultyDisk::at_each`]). Each of these copies is reopened, and has to
+//! contain exactly one of the committed states: none before the last acknowledged commit, and none after the
+//! one in progress.
 //!
 //! ```text
-//! writer ──▶ statements ──▶ database ──▶ disk ──▶ at each operation: a copy, torn ──▶ checkers: open, compare
-//!   └────────▶ states: what all tables hold, after each commit ───────────────────────────▲
+//! writer ──▶ statements ──▶ database ──▶ disk ──▶ at each operation: a copy, torn ──▶ checkers: reopen
+//!   └────────▶ states: contents of all tables after each commit ──────────────────────────▲
 //! ```
-//! The state of a database is a text: all objects with what is declared of them, and the rows of tables and
+//! The state of a database is a text: all objects with their declarations, and the rows of tables and
 //! indexes.
 
 use crate::random::Random;
@@ -24,37 +24,37 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Bytes of a segment of the log: few, so that segments are recycled, and crashes are cheap.
+/// Size of a segment of the log: small, so that segments are recycled, and crashes are cheap.
 const SEGMENT_BYTES: u32 = 8192;
-/// Disks that wait for a checker at most.
+/// The most disks that wait for a checker.
 const WAITING: usize = 16;
-/// Of so many crashes, one is checked for its integrity as well.
+/// One in so many crashes also gets an integrity check.
 const CHECKED: u64 = 8;
-/// Tables that there are at most, beside those that statements make for a moment.
+/// The most tables, besides those that statements create briefly.
 const TABLES: usize = 5;
 
-/// What was found.
+/// The result of a run.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Found {
-    /// Crashes that were opened again.
+    /// Crashes whose disks were reopened.
     pub crashes: u64,
-    /// Commits that were answered.
+    /// Acknowledged commits.
     pub commits: u64,
-    /// Of the crashes, those that found the state behind the last answer: of a commit that was under way.
+    /// Crashes that found the state after the last acknowledgement: of a commit in progress.
     pub ahead: u64,
 }
 
 /// A disk as it was when the machine stopped.
 struct Crash {
     disk: FaultyDisk,
-    /// Commits that had been answered.
+    /// Number of commits acknowledged before.
     answered: usize,
-    /// Which operation was about to be done.
+    /// The operation that was about to be done.
     operation: u64,
 }
 
-/// Runs transactions of a seed until there were so many crashes, and checks each with `checkers` threads.
-/// Commits are answered as `synchronous` says; only under `full` must all that was answered be there.
+/// Runs transactions of a seed until there were this many crashes, and checks each with `checkers` threads.
+/// Commits are acknowledged as `synchronous` says; only under `full` must everything acknowledged be there.
 ///
 /// # Errors
 /// What is wrong, with the seed and the number of the operation.
@@ -73,7 +73,7 @@ pub fn run(
     let operations = seen.clone();
     disk.at_each(move |disk| {
         let operation = operations.fetch_add(1, Ordering::Relaxed) + 1;
-        // Nobody is left to check them when one was wrong.
+        // If one was wrong, no checker is left to receive them.
         let _ = send.send(Crash { disk, answered: counter.load(Ordering::SeqCst), operation });
     });
     let receive = Mutex::new(receive);
@@ -85,7 +85,7 @@ pub fn run(
         let written = write(&database, (seed, synchronous), states, answered, &|| {
             seen.load(Ordering::Relaxed) < crashes
         });
-        // The last crashes are those of closing it.
+        // The last crashes happen while it is closed.
         drop(database);
         disk.at_each(|_| ());
         let mut result = written.map_err(|error| format!("seed {seed}: {error}"));
@@ -113,7 +113,7 @@ fn open(disk: &FaultyDisk) -> Result<Database> {
 
 // ---- what is checked --------------------------------------------------------------------------------------
 
-/// What was found on a disk.
+/// The contents of a disk.
 struct Opened {
     state: String,
     answered: usize,
@@ -126,7 +126,7 @@ fn check_all(
     ahead: &AtomicU64,
 ) -> std::result::Result<(), String> {
     let result = check_each(crashes, states, ahead);
-    // The disk waits until somebody takes its crashes.
+    // The disk waits until its crashes are received.
     while crashes.lock().is_ok_and(|crashes| crashes.recv().is_ok()) {}
     result
 }
@@ -136,7 +136,7 @@ fn check_each(
     states: &Mutex<Vec<String>>,
     ahead: &AtomicU64,
 ) -> std::result::Result<(), String> {
-    // Those that have a commit that its writer has not been told of.
+    // Disks with a commit that was not acknowledged to its writer.
     let mut later: Vec<Opened> = Vec::new();
     loop {
         let next = crashes.lock().map_err(|_| "another check has failed")?.recv();
@@ -160,7 +160,7 @@ fn check_each(
     }
 }
 
-/// True if a disk had what had been answered, false if it had the commit that was under way as well.
+/// True if a disk has what was acknowledged, false if it also has the commit in progress.
 fn compare(opened: &Opened, states: &[String]) -> Option<bool> {
     if states[opened.answered] == opened.state {
         return Some(true);
@@ -185,11 +185,11 @@ fn wrong(opened: &Opened, states: &Mutex<Vec<String>>) -> String {
     )
 }
 
-/// Opens it again, and writes to it.
+/// Reopens the disk, and writes to it.
 fn opened(crash: Crash) -> std::result::Result<Opened, String> {
     let database = open(&crash.disk).map_err(|error| format!("it cannot be opened: {error}"))?;
     let state = state(&database);
-    // It is written to as before: identities that were given out are not given out again.
+    // It is writable as before: identity values are not used twice.
     let identity = "INSERT INTO identified (v) VALUES (0)";
     if state.contains("table identified\n") {
         database.connect().execute(identity).map_err(|error| format!("{identity}: {error}"))?;
@@ -206,11 +206,11 @@ fn opened(crash: Crash) -> std::result::Result<Opened, String> {
     Ok(Opened { state, answered: crash.answered, operation: crash.operation })
 }
 
-/// All that a database holds, as a text. Its trees are checked on the way.
+/// The entire contents of a database, as a text. Also checks its trees.
 fn state(database: &Database) -> String {
     let mut text = String::new();
     for entry in database.names().entries() {
-        // A text takes whatever is written to it.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{} {}", entry.kind(), entry.name());
         match entry {
             Entry::Table(entry) => {
@@ -230,7 +230,7 @@ fn state(database: &Database) -> String {
     text
 }
 
-/// The columns of a table, and its rows in some order that depends on these only.
+/// The columns of a table, and its rows in an order that depends only on their values.
 fn rows_of(table: &Arc<Table>, text: &mut String) {
     let snapshot = table.snapshot();
     snapshot.check();
@@ -247,7 +247,7 @@ fn rows_of(table: &Arc<Table>, text: &mut String) {
 
 // ---- what is written --------------------------------------------------------------------------------------
 
-/// Commits transactions as long as `goes_on` says.
+/// Commits transactions while `goes_on` returns true.
 fn write(
     database: &Database,
     (seed, synchronous): (u64, Synchronous),
@@ -265,27 +265,27 @@ fn write(
         let statements = if is_one { vec![script.statement()] } else { script.transaction() };
         let done = statements.iter().try_for_each(|sql| connection.execute(sql).map(drop));
         if done.is_err() && !is_one {
-            // A constraint, or a name that is taken or gone: all of it is undone.
+            // A constraint, or a name that is taken or gone: the whole transaction is rolled back.
             let _ = connection.execute("ROLLBACK");
         }
         let now = state(database);
-        // No statement is as if it had not been: what counts is that it was answered.
+        // Every transaction counts, even one without effect: what matters is that it was acknowledged.
         states.lock().map_err(|_| Error::internal("a check has failed"))?.push(now);
         answered.fetch_add(1, Ordering::SeqCst);
     }
     Ok(())
 }
 
-/// Makes up statements.
+/// Generates statements.
 struct Script<'a> {
     random: &'a mut Random,
-    /// The names of tables that should be there; all have the columns k and v.
+    /// The names of tables that should exist; all have the columns k and v.
     tables: Vec<String>,
     made: usize,
 }
 
 impl Script<'_> {
-    /// A transaction of several, with savepoints.
+    /// A transaction of several statements, with savepoints.
     fn transaction(&mut self) -> Vec<String> {
         let mut all = vec!["BEGIN".to_owned()];
         for _ in 0..1 + self.random.below(4) {

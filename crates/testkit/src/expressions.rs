@@ -2,12 +2,12 @@
 //!
 //! **Strategy.** A [`Case`] is a chunk of a few dozen rows with one to three columns of every type it needs,
 //! in every encoding, under selections that skip and repeat positions, and some expressions over them. Half
-//! of the cases are *tame*: values stay small and errors are rare, so that results are compared. The others
-//! hold the extremes of their types, so that errors are.
+//! of the cases are *tame*: values are small and errors are rare, so that results are compared. The others
+//! contain the extremes of their types, so that errors are compared.
 //!
-//! **Invariants.** Positions that are not selected, and positions that are NULL, hold extremes in all cases:
-//! a kernel that raises an error for one of them, or lets it into a result, is found out. Column ranges hold
-//! for the rows and for nothing else.
+//! **Invariants.** Positions that are not selected, and positions that are NULL, contain extremes in all
+//! cases: this detects a kernel that raises an error for one of them, or lets it affect a result. Column
+//! ranges hold only for the rows.
 
 use crate::random::Random;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, Function};
@@ -18,10 +18,10 @@ use entasis_vector::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// A chunk, what its rows are, and expressions over it.
+/// A chunk, its rows as values, and expressions over it.
 #[derive(Debug)]
 pub struct Case {
-    /// What is known of the columns.
+    /// The metadata of the columns.
     pub columns: Vec<ColumnMeta>,
     /// The rows, as values.
     pub rows: Vec<Vec<Value>>,
@@ -29,7 +29,7 @@ pub struct Case {
     pub chunk: Chunk,
     /// Expressions of any type.
     pub exprs: Vec<Expr>,
-    /// BOOLEAN expressions, to be filtered by together.
+    /// BOOLEAN expressions, to be used together as a filter.
     pub predicates: Vec<Expr>,
 }
 
@@ -38,7 +38,7 @@ const FINE: DataType = DataType::Decimal { precision: 18, scale: 4 };
 const WIDE: DataType = DataType::Decimal { precision: 30, scale: 3 };
 const PRODUCT: DataType = DataType::Decimal { precision: 38, scale: 6 };
 
-/// Types of columns and expressions: all that values have, with the decimals above, and text more often.
+/// Types of columns and expressions: all types of values, with the decimals above, and text more often.
 pub static TYPES: LazyLock<Vec<DataType>> = LazyLock::new(|| {
     let types = DataType::ALL.into_iter().flat_map(|ty| match ty {
         DataType::Null | DataType::Decimal { .. } => vec![],
@@ -82,14 +82,14 @@ pub fn case(seed: u64) -> Case {
     Case { columns, rows, chunk, exprs, predicates }
 }
 
-/// Writes expressions over given columns.
+/// Generates expressions over given columns.
 #[derive(Debug)]
 pub struct Expressions {
-    /// Where choices come from.
+    /// The source of random choices.
     pub random: Random,
-    /// Literals are small and errors rare.
+    /// True if literals are small and errors rare.
     pub tame: bool,
-    /// What may be read.
+    /// The columns that may be read.
     pub columns: Vec<ColumnMeta>,
 }
 
@@ -132,7 +132,7 @@ impl Expressions {
         (self.columns.clone(), values, chunk)
     }
 
-    /// One column whose rows stand `at` these positions.
+    /// One column whose rows are `at` these positions.
     fn column(
         &mut self,
         id: ColumnId,
@@ -143,7 +143,7 @@ impl Expressions {
         let nulls = *self.random.pick(&[0, 0, 20, 60]);
         let constant = self.random.chance(12);
         let domain: Vec<Value> = (0..5).map(|_| self.value(ty)).collect();
-        // What stands at each position; what is not a row may be anything.
+        // The values at each position; those that are not rows may be anything.
         let mut slots: Vec<Value> = (0..positions).map(|_| self.extreme(ty)).collect();
         for &position in at {
             slots[position] =
@@ -165,7 +165,7 @@ impl Expressions {
         let vector = if constant {
             Vector::constant(physical, &stored(&slots[0])).expect("values are of the column's type")
         } else if self.random.chance(40) {
-            // Codes of NULL positions are arbitrary, so they refer to any entry.
+            // Codes at NULL positions are arbitrary, so they refer to any entry.
             let mut entries: Vec<Value> = slots.iter().filter(|v| !v.is_null()).map(&stored).collect();
             entries.extend(domain.iter().map(&stored));
             let count = entries.len();
@@ -189,7 +189,7 @@ impl Expressions {
             debug_assert_eq!(vector.encoding(), Encoding::Dictionary);
             vector
         } else {
-            // Below the NULLs lie extremes.
+            // The values under the NULLs are extremes.
             let below: Vec<Value> = slots
                 .iter()
                 .map(|v| if v.is_null() { self.extreme_for(ty, narrow) } else { v.clone() })
@@ -323,7 +323,7 @@ impl Expressions {
         Box::new(self.expression(ty, depth))
     }
 
-    /// An expression of type `ty`, `depth` levels deep at most.
+    /// An expression of type `ty`, at most `depth` levels deep.
     pub fn expression(&mut self, ty: DataType, depth: usize) -> Expr {
         if depth == 0 || self.random.chance(20) {
             return self.leaf(ty);
@@ -416,7 +416,7 @@ impl Expressions {
         Expr::Case { branches, otherwise, ty }
     }
 
-    /// A conversion to `ty` that the reference has an opinion on.
+    /// A conversion to `ty` that the reference supports.
     fn cast(&mut self, ty: DataType, depth: usize) -> Option<Expr> {
         let from = match ty {
             _ if ty.is_numeric() && self.random.chance(15) => DataType::Varchar,
@@ -488,7 +488,7 @@ impl Expressions {
             1 => self.call(Function::Abs, &[ty], ty, depth),
             2 => self.arithmetic(&[BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight], ty, ty, ty, depth),
             3 => {
-                // Divisors are mostly constants other than zero.
+                // Divisors are mostly nonzero constants.
                 let divisor = Expr::literal(Value::Integer(self.random.between(1, 7).into()), ty);
                 let op = *self.random.pick(&[Divide, Modulo]);
                 Expr::Arithmetic { op, left: self.boxed(ty, depth), right: Box::new(divisor), ty }
@@ -558,7 +558,7 @@ impl Expressions {
         self.call(Function::Truncate(part), &[ty], ty, depth)
     }
 
-    /// A BOOLEAN expression, `depth` levels deep at most and one more.
+    /// A BOOLEAN expression, at most `depth` + 1 levels deep.
     pub fn boolean(&mut self, depth: usize) -> Expr {
         let below = depth.saturating_sub(1);
         let choice = if depth == 0 { self.random.below(7) } else { self.random.below(11) };

@@ -1,6 +1,7 @@
-//! Golden files: what a test should print, kept under `tests/` and read by people in reviews.
+//! Golden files: the expected output of tests, kept under `tests/` and reviewed by people.
 //!
-//! `ENTASIS_BLESS=1` writes them anew from what the tests print now; the change then shows in the diff.
+//! `ENTASIS_BLESS=1` rewrites them with the present output of the tests; the change is then visible in the
+//! diff.
 
 use crate::configuration::tests_directory;
 

@@ -1,21 +1,22 @@
-//! Testkit: what the tests of Entasis stand on. Development only; nothing that is shipped depends on it.
+//! Testkit: the foundations of Entasis' tests. Only for development; nothing that is shipped depends on it.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | [`reference`] | the reference engine: a slow and obvious interpreter of plans |
 //! | [`random`] | seeded numbers |
 //! | [`generator`] | random tables and queries, as SQL text |
 //! | [`expressions`] | random expressions over random chunks |
 //! | [`plans`] | random plans over stored tables |
-//! | [`compare`] | when two results are the same |
-//! | [`configuration`] | the settings under which tests run again |
+//! | [`compare`] | compares results |
+//! | [`configuration`] | the settings under which tests are repeated |
 //! | [`text_test`] | the runner of `tests/slt` |
-//! | [`crashes`] | databases on a disk that stops anywhere, opened again |
-//! | [`golden`] | files that hold what a test should print |
+//! | [`crashes`] | databases on a disk that stops at any operation, reopened |
+//! | [`golden`] | files with the expected output of tests |
 //! | [`scratch`] | directories for the files of a test |
-//! | [`histories`] | what concurrent transactions did and saw, and the checker of it |
+//! | [`histories`] | records what concurrent transactions did and saw, and checks it |
 //!
-//! The tests themselves are in `tests/suite`. `docs/design/testing.md` says which kind of test is for what.
+//! The tests themselves are in `tests/suite`. `docs/design/testing.md` describes the purpose of each kind of
+//! test.
 
 pub mod compare;
 pub mod configuration;

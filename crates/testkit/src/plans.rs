@@ -1,12 +1,11 @@
 //! Random plans over stored tables, for optimizer and engine without a front end.
 //!
-//! **Strategy.** Nodes of every kind are put on top of each other at random, among them what the front end
-//! rarely or never writes: mark and single joins, null-aware anti joins with residuals, keys for which NULL
-//! equals NULL, `VALUES` without rows or columns, `DISTINCT` over nothing. Expressions come from
-//! [`Expressions`], tame.
+//! **Strategy.** Nodes of every kind are combined at random, among them what the front end rarely or never
+//! produces: mark and single joins, null-aware anti joins with residuals, keys for which NULL equals NULL,
+//! `VALUES` without rows or columns, `DISTINCT` over nothing. Expressions come from [`Expressions`], tame.
 //!
-//! **Invariants.** A limit stands only over a sort by all columns. Aggregates that depend on which row comes
-//! first do not occur. Expressions may fail; whoever compares must allow for filters that were moved (see
+//! **Invariants.** A limit only occurs over a sort by all columns. There are no aggregates that depend on
+//! which row comes first. Expressions may fail; comparisons must allow for filters that were moved (see
 //! `tests/suite/plans`).
 
 use crate::expressions::{Expressions, TYPES};
@@ -24,7 +23,7 @@ use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
 
-/// The plan of `seed`, over tables that are made for it.
+/// The plan of `seed`, over tables that are created for it.
 pub fn plan(seed: u64) -> Plan {
     let mut random = Random::new(seed);
     let tables = (0..3).map(|t| table(&mut random, t)).collect();
@@ -72,7 +71,7 @@ impl Relation for StoredTable {
 }
 
 fn table(random: &mut Random, number: usize) -> Arc<dyn Relation> {
-    // Every table has one integer and one text, so that joins find keys.
+    // Every table has one integer and one text column, so that joins find keys.
     let mut types = vec![DataType::Int32, DataType::Varchar];
     types.extend((0..random.between(1, 4)).map(|_| *random.pick(&TYPES)));
     let schema: Schema = types.iter().enumerate().map(|(i, ty)| Field::new(format!("c{i}"), *ty)).collect();
@@ -183,7 +182,7 @@ impl Plans {
         Node::Values(Values { columns, rows })
     }
 
-    /// Makes the columns of `nodes` the ones that expressions read.
+    /// Makes the columns of `nodes` those that expressions read.
     fn read(&mut self, nodes: &[&Node]) {
         let ids: Vec<ColumnId> = nodes.iter().flat_map(|node| node.columns()).collect();
         self.expressions.columns = ids.iter().map(|id| ColumnMeta::new(*id, self.columns.ty(*id))).collect();
@@ -312,8 +311,8 @@ impl Plans {
         call
     }
 
-    /// Window functions over the partitions of a column or two, ordered by all columns: peers are rows that
-    /// are equal.
+    /// Window functions over the partitions of one or two columns, ordered by all columns: peers are equal
+    /// rows.
     fn window(&mut self, depth: usize) -> Node {
         let input = Box::new(self.node(depth));
         let columns = input.columns();
@@ -404,7 +403,7 @@ impl Plans {
         Frame { units, start, end, exclude: *self.random().pick(&excludes) }
     }
 
-    /// A sort by all columns, often with a limit upon it or in it.
+    /// A sort by all columns, often with a limit over it or in it.
     fn sort_and_limit(&mut self, depth: usize) -> Node {
         let input = Box::new(self.node(depth));
         let mut keys = Vec::new();

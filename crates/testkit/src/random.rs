@@ -1,13 +1,13 @@
-//! Seeded numbers: xorshift64*, so that a seed is all that a failing run needs to be run again.
+//! Reproducible random numbers: xorshift64*, so that a failing run can be repeated from its seed.
 
-/// A sequence of numbers that a seed determines.
+/// A sequence of numbers that is determined by a seed.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
     /// The sequence of `seed`.
     pub fn new(seed: u64) -> Random {
-        // Neighbouring seeds must not give neighbouring sequences (the finalizer of splitmix64).
+        // Neighbouring seeds must not give similar sequences (this is the finalizer of splitmix64).
         let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -31,12 +31,12 @@ impl Random {
         low + self.below((high - low + 1) as usize) as i64
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent` %.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `items`, which are not empty.
+    /// One of `items`, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

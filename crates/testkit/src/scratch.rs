@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A directory of its own, which is gone with this.
+/// A temporary directory, which is removed when this is dropped.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -11,7 +11,7 @@ impl Scratch {
     /// An empty directory.
     ///
     /// # Panics
-    /// If none can be made.
+    /// If none can be created.
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Scratch {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -26,7 +26,7 @@ impl Scratch {
         &self.0
     }
 
-    /// A file in it, which need not be there.
+    /// The path of a file in it, which need not exist.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -34,7 +34,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // One that stays behind is no failure of what was tested.
+        // A directory that remains is not a failure of the tested code.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

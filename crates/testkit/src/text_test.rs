@@ -1,17 +1,17 @@
 //! The runner of SQL text tests (`tests/slt/**/*.slt`, and `tests/anomalies/*.slt` for sessions that
-//! interleave; the format of sqllogictest).
+//! interleave), in the format of sqllogictest.
 //!
-//! A file gets a database of its own with the settings of a [`Configuration`], and every record of it is run,
-//! so that one run shows all failures. On top of the format:
+//! Each file gets a database of its own with the settings of a [`Configuration`], and every record in it is
+//! run, so that one run shows all failures. There are the following additions to the format:
 //!
-//! - `__TEST_DIR__` in a statement is a temporary directory of the file's own, gone after the run.
+//! - `__TEST_DIR__` in a statement is a temporary directory of the file, removed after the run.
 //! - NULL prints as `NULL`, an empty text as `(empty)`; several blanks count as one.
-//! - column types are checked: `I` integers, `R` floats and decimals, `B` booleans, `T` text, `D` dates,
+//! - Column types are checked: `I` integers, `R` floats and decimals, `B` booleans, `T` text, `D` dates,
 //!   times and intervals, `?` anything.
-//! - Where a configuration says `reopen`, the database is in a file, and before each statement it is closed
-//!   and opened again, as long as the file's one connection has nothing of its own: no transaction, no
-//!   setting, no temporary object, no prepared statement.
-//! - `statement error <regex>` is matched against the error as a user reads it.
+//! - With `reopen` in the configuration, the database is in a file, and before each statement it is closed
+//!   and reopened, while the file's only connection has no state of its own: no transaction, no setting, no
+//!   temporary object, no prepared statement.
+//! - `statement error <regex>` is matched against the error as a user sees it.
 
 use crate::configuration::{Configuration, files_below, tests_directory};
 use entasis::{Connection, Database};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Runs all files under `configuration`. `ENTASIS_SLT=text` runs only files whose path holds that text.
+/// Runs all files under `configuration`. With `ENTASIS_SLT=text`, only files whose path contains that text.
 ///
 /// # Errors
 /// All failures, each with file, line and configuration.
@@ -81,13 +81,13 @@ pub fn run_file(file: &Path, name: &str, configuration: &Configuration) -> Vec<S
     failures
 }
 
-/// Where the connections of a file come from.
+/// The source of the connections of a file.
 struct Place {
     settings: Vec<String>,
-    /// The database's file, if it is to be opened again and again.
+    /// The database's file, if it is to be reopened again and again.
     path: Option<PathBuf>,
     database: Mutex<Option<Database>>,
-    /// Connections so far.
+    /// Number of connections so far.
     connections: AtomicUsize,
 }
 
@@ -119,16 +119,16 @@ impl Place {
 }
 
 struct Session {
-    /// `None` only while the database is opened again.
+    /// `None` only while the database is reopened.
     connection: Option<Connection>,
     place: Arc<Place>,
     directory: String,
-    /// True once it has what would be lost with its connection.
+    /// True once it has state that would be lost with its connection.
     has_own: bool,
 }
 
 impl Session {
-    /// Closes the database and opens it again, if the configuration says so and nothing is lost by it.
+    /// Closes the database and reopens it, if the configuration says so and no state is lost.
     fn reopen(&mut self, sql: &str) -> entasis::Result<()> {
         let Some(path) = &self.place.path else { return Ok(()) };
         if self.place.connections.load(Ordering::Relaxed) > 1 || self.has_own {
@@ -176,7 +176,7 @@ impl DB for Session {
     }
 }
 
-/// The letters that stand for types in test files.
+/// The letters for types in test files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Integer,
@@ -190,7 +190,7 @@ enum Kind {
 impl Kind {
     fn of(ty: DataType) -> Kind {
         match ty {
-            // What a sum of BIGINTs is.
+            // The type of a sum of BIGINTs.
             DataType::Decimal { precision: 38, scale: 0 } => Kind::Integer,
             _ if ty.is_integer() => Kind::Integer,
             _ if ty.is_float() || ty.is_decimal() => Kind::Real,
@@ -244,7 +244,7 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // A directory that stays behind is no failure of what was tested.
+        // A directory that remains is not a failure of the tested code.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,6 +1,6 @@
 //! JSON: numbers and booleans as such, everything else as strings, NULL as `null`. Numbers keep all their
-//! digits, which readers that know only doubles may round. JSON has no word for NaN and the infinities; they
-//! are strings.
+//! digits, which readers that only have doubles may round. JSON has no notation for NaN and the infinities;
+//! they are strings.
 
 use super::Answer;
 use entasis_vector::Value;

@@ -1,4 +1,4 @@
-//! One line a cell, names aligned, an empty line between rows: for few rows with many columns.
+//! One line for each cell, names aligned, an empty line between rows: for few rows with many columns.
 
 use super::Answer;
 use std::io::{self, Write};

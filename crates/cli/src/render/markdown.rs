@@ -1,4 +1,5 @@
-//! A Markdown table, numbers aligned right. Bars are escaped, line ends become `<br>`, NULL is an empty cell.
+//! A Markdown table, with numbers right-aligned. Bars are escaped, line ends become `<br>`, NULL is an empty
+//! cell.
 
 use super::Answer;
 use std::io::{self, Write};

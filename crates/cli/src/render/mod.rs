@@ -1,6 +1,6 @@
-//! Results as text: one small file a mode.
+//! Results as text: one small file for each output format (mode).
 //!
-//! Every mode gets an [`Answer`], the schema and chunks of a result, and writes it. Only [`table`] looks at
+//! Every mode gets an [`Answer`], the schema and chunks of a result, and writes it. Only [`table`] depends on
 //! the terminal: it shortens what does not fit. All others write everything, for programs to read.
 
 mod csv;
@@ -14,7 +14,7 @@ use entasis::TimeZone;
 use entasis_vector::{Chunk, DataType, Schema, Value};
 use std::io::{self, Write};
 
-/// How results are written.
+/// The output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
     /// A box with types and a footer, shortened to the terminal
@@ -23,11 +23,11 @@ pub enum Mode {
     Csv,
     /// One JSON array of objects
     Json,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// A Markdown table
     Markdown,
-    /// One "name = value" line a cell
+    /// One "name = value" line per cell
     Line,
 }
 
@@ -36,16 +36,16 @@ impl Mode {
     pub const NAMES: [&str; 6] = ["table", "csv", "json", "jsonl", "markdown", "line"];
 }
 
-/// What the table mode may use.
+/// What the table mode knows about the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    /// Columns of the terminal; `None`: no limit, and all rows are shown.
+    /// Width of the terminal in characters; `None`: no limit, and all rows are shown.
     pub width: Option<usize>,
     /// Colours.
     pub style: Style,
 }
 
-/// A result to be written.
+/// A result to write.
 pub struct Answer<'a> {
     schema: &'a Schema,
     chunks: &'a [Chunk],
@@ -56,7 +56,7 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// The result with these columns and rows.
+    /// A result with these columns and rows.
     pub fn new(schema: &'a Schema, chunks: &'a [Chunk]) -> Answer<'a> {
         let mut rows = 0;
         let starts = chunks
@@ -69,7 +69,7 @@ impl<'a> Answer<'a> {
             .collect();
         Answer { schema, chunks, starts, rows, zone: TimeZone::UTC }
     }
-    /// The same result with instants as clocks in `zone` show them.
+    /// The same result, with instants shown in `zone`.
     pub fn in_zone(self, zone: TimeZone) -> Answer<'a> {
         Answer { zone, ..self }
     }
@@ -131,7 +131,7 @@ pub mod testing {
     use entasis_vector::{Field, Selection, Vector};
     use std::sync::Arc;
 
-    /// A schema and chunks that hold `rows`, two rows a chunk.
+    /// A schema and chunks that hold `rows`, two rows per chunk.
     pub fn result(columns: &[(&str, DataType)], rows: &[Vec<Value>]) -> (Schema, Vec<Chunk>) {
         let schema: Schema = columns.iter().map(|&(name, ty)| Field::new(name, ty)).collect();
         let chunks = rows
@@ -167,7 +167,7 @@ pub mod testing {
         )
     }
 
-    /// What `mode` writes without a terminal.
+    /// The output of `mode` without a terminal.
     pub fn written(mode: Mode, result: &(Schema, Vec<Chunk>)) -> String {
         let mut out = Vec::new();
         let screen = Screen { width: None, style: Style::PLAIN };

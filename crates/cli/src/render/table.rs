@@ -1,17 +1,17 @@
-//! A box for people to read, as wide as the terminal at most.
+//! A box for people to read, at most as wide as the terminal.
 //!
 //! ```text
 //! ┌─────────┬────────┐
 //! │ carrier │      n │   names
 //! │ varchar │ bigint │   types
 //! ├─────────┼────────┤
-//! │ UA      │  58665 │   numbers to the right
+//! │ UA      │  58665 │   numbers right-aligned
 //! │    ·    │    ·   │   rows left out, if there are more than 40
 //! │ OO      │     32 │
 //! └─────────┴────────┘
 //! ```
-//! What does not fit is shortened in this order: cells of the widest columns, down to a readable width; then
-//! columns in the middle, which give way to one column of `…`. Without a terminal nothing is left out.
+//! What does not fit is shortened in this order: first cells of the widest columns, down to a readable width;
+//! then columns in the middle are replaced by one column of `…`. Without a terminal nothing is left out.
 
 use super::{Answer, Screen};
 use crate::style::Style;
@@ -20,15 +20,15 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// With more rows than this, only the first and last ones are shown.
 const ROWS_SHOWN: usize = 40;
-/// A column is not made narrower than this to fit the others.
+/// No column is narrowed below this width to make the others fit.
 const NARROW: usize = 14;
-/// Characters of a cell that are looked at on a terminal, however long it is.
+/// The most characters of a cell that are considered on a terminal, however long it is.
 const LONGEST: usize = 500;
 
 /// A line of the body.
 enum Line {
     Row(usize),
-    /// Rows were left out here.
+    /// Marks rows that were left out.
     Gap,
 }
 
@@ -63,7 +63,7 @@ fn body(rows: usize, shorten: bool) -> Vec<Line> {
     (0..half).map(Line::Row).chain([Line::Gap]).chain((rows - half..rows).map(Line::Row)).collect()
 }
 
-/// A column as it is shown.
+/// A column as it is displayed.
 struct Column {
     name: String,
     ty: String,
@@ -71,7 +71,8 @@ struct Column {
     /// Cells may be cut to make room.
     flexible: bool,
     width: usize,
-    /// One a line of the body; `None` is NULL. Empty for the column that stands for those left out.
+    /// One cell for each line of the body; `None` is NULL. Empty for the column that represents those left
+    /// out.
     cells: Vec<Option<String>>,
 }
 
@@ -117,7 +118,7 @@ impl Column {
     }
 }
 
-/// Narrows the columns, then drops some in the middle, until they fit `limit`.
+/// Narrows the columns, then drops some in the middle, until they fit into `limit`.
 fn fit(mut columns: Vec<Column>, limit: Option<usize>) -> Vec<Column> {
     let Some(limit) = limit else { return columns };
     let total = |columns: &[Column]| 1 + columns.iter().map(|c| c.width + 3).sum::<usize>();
@@ -126,7 +127,8 @@ fn fit(mut columns: Vec<Column>, limit: Option<usize>) -> Vec<Column> {
         if excess == 0 {
             return columns;
         }
-        // The widest column gives way down to the second widest, then both, and so on. Only strings are cut.
+        // The widest column shrinks to the width of the second widest, then both shrink, and so on. Only
+        // strings are cut.
         let widths = || columns.iter().filter(|c| c.flexible).map(|c| c.width).filter(|&w| w > NARROW);
         let Some(widest) = widths().max() else { break };
         let next = widths().filter(|&w| w < widest).max().unwrap_or(NARROW);
@@ -136,7 +138,8 @@ fn fit(mut columns: Vec<Column>, limit: Option<usize>) -> Vec<Column> {
             column.width -= each;
         }
     }
-    // Left and right of the stand-in for the columns left out; the longer side loses its neighbour.
+    // Columns left and right of the one that represents those left out; the longer side loses the column next
+    // to it.
     let mut right = columns.split_off(columns.len().div_ceil(2));
     let mut left = columns;
     let mut removed = 0;
@@ -179,7 +182,7 @@ fn visible(text: &str, limit: usize) -> String {
     line
 }
 
-/// As much of `text` as fits `width` columns with a `…` at its end.
+/// As much of `text` as fits into `width` columns, with a `…` at its end.
 fn cut(text: &str, width: usize) -> String {
     let mut line = String::new();
     let mut used = 0;

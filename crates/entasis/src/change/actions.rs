@@ -1,23 +1,24 @@
 //! Actions of foreign keys when keys that rows refer to are removed or changed: `ON DELETE`, `ON UPDATE`.
 //!
-//! 1. A statement changes the rows of its table. For each foreign key that refers to the table, the keys that
-//!    are gone afterwards are noted ([`Actions::note`]): those of deleted rows, and the old keys of updated
+//! 1. A statement changes the rows of its table. For each foreign key that refers to the table, it notes the
+//!    keys that are gone afterwards ([`Actions::note`]): those of deleted rows, and the old keys of updated
 //!    rows. `RESTRICT` is checked here.
-//! 2. One after the other, each foreign key performs its action, for all rows that refer to these keys at
-//!    once ([`Actions::finish`]). The action is an ordinary statement over the referring table
-//!    ([`entasis_sql::follow`]); if there are few keys, it only looks at rows that a key or an index of that
-//!    table gives. Keys that are gone afterwards are noted as in step 1, so that actions cascade through
-//!    other tables, and the same one, until none is left.
-//! 3. Then foreign keys are checked: rows that were made to refer to others find these, and no row refers to
-//!    a key that is gone and has not come back (`NO ACTION`). The result is claimed for the commit
-//!    ([`crate::constraints::claims`]): a transaction that adds rows that refer to such keys meanwhile
+//! 2. Each foreign key in turn performs its action, for all rows that refer to these keys at once
+//!    ([`Actions::finish`]). The action is an ordinary statement over the referring table
+//!    ([`entasis_sql::follow`]); if there are few keys, it only reads rows found by a key or an index of that
+//!    table. Keys that are gone afterwards are noted as in step 1, so that actions cascade through other
+//!    tables, and the same one, until none is left.
+//! 3. Then foreign keys are checked: each new reference has its row, and no row refers to a key that is gone
+//!    and has not come back (`NO ACTION`). The result is claimed for the commit
+//!    ([`crate::constraints::claims`]): a concurrent transaction that adds rows that refer to such keys
 //!    conflicts with this one.
 //!
 //! Any failure undoes the whole statement.
 //!
-//! **Termination.** Actions see rows as they are when the action runs. Deletions come to an end because rows
-//! do. Updates might go around a cycle of foreign keys for ever, if keys are permuted; so it is an error if a
-//! row would have to follow a key to which the statement itself has changed rows ([`Actions::refuse_again`]).
+//! **Termination.** Actions see rows as they are when the action runs. Deletions end because there are
+//! finitely many rows. Updates might go around a cycle of foreign keys for ever, if keys are permuted; so it
+//! is an error if a row would have to follow a key to which the statement itself may have changed rows
+//! ([`Actions::refuse_again`]).
 //!
 //! `TRUNCATE` does none of this: it is refused if other rows refer to the table
 //! ([`foreign::refuse_truncate`]).
@@ -39,31 +40,31 @@ use entasis_vector::{DataType, Error, ErrorKind, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What is due in a statement.
+/// The actions and checks due in a statement.
 #[derive(Default)]
 pub(crate) struct Actions {
     due: VecDeque<Due>,
-    /// What is to be judged when no action is due any more.
+    /// Claims to check when no action is due any more.
     open: Vec<Claim>,
-    /// What was judged, or made so by actions.
+    /// Claims that were checked, or that actions made true.
     settled: Vec<Claim>,
 }
 
-/// An action that is due.
+/// A due action.
 struct Due {
     parent: Arc<TableEntry>,
     child: Arc<TableEntry>,
     key: ForeignKey,
-    /// The keys that went, in order and without NULLs.
+    /// The removed keys, in order and without NULLs.
     went: Vec<Values>,
     event: Event,
 }
 
-/// Why keys went.
+/// Why keys were removed.
 enum Event {
     /// Their rows were deleted.
     Deleted,
-    /// Their rows were updated, and have these keys now.
+    /// Their rows were updated, and now have these keys.
     Updated(Vec<Values>),
 }
 
@@ -85,7 +86,7 @@ impl Due {
         })
     }
 
-    /// For error messages.
+    /// The action's name in error messages.
     fn name(&self) -> String {
         let event = match self.event {
             Event::Deleted => "DELETE",
@@ -96,11 +97,11 @@ impl Due {
 }
 
 impl Actions {
-    /// Notes what rows of a table have come to refer to, and which of its keys went. `changes` are by
-    /// [`foreign::columns`].
+    /// Notes which keys the rows of a table newly refer to, and which of the table's own keys were removed.
+    /// `changes` has one entry for each item of [`foreign::columns`].
     ///
     /// # Errors
-    /// Constraint, if a row refers to a key that went, by a foreign key with `RESTRICT`.
+    /// Constraint, if a row refers to a removed key, by a foreign key with `RESTRICT`.
     pub(super) fn note(
         &mut self,
         work: &mut Work,
@@ -124,7 +125,7 @@ impl Actions {
         Ok(())
     }
 
-    /// Keys went: what is to be done about it.
+    /// Notes what follows from removed keys.
     fn went(&mut self, work: &mut Work, due: Due) -> Result<()> {
         if due.went.is_empty() {
             return Ok(());
@@ -135,7 +136,7 @@ impl Actions {
         match due.action() {
             ReferentialAction::NoAction => self.open.push(claim),
             ReferentialAction::Restrict => {
-                // All of the table at one moment, as it may yet be written to.
+                // The whole table is pinned as of one moment, as it may be written to later.
                 work.pin(&due.child);
                 foreign::restrict(work, &due.parent, &due.child, &due.key, &due.went)?;
                 self.settled.push(claim);
@@ -148,10 +149,10 @@ impl Actions {
         Ok(())
     }
 
-    /// Does what is due, and what comes to be due by that; then judges what came of it.
+    /// Runs the due actions, and those that become due by them; then checks the open claims.
     ///
     /// # Errors
-    /// Constraint, if one is violated; those of what is done; interrupted.
+    /// Constraint, if one is violated; those of the actions; interrupted.
     pub(super) fn finish(mut self, session: &Session, work: &mut Work) -> Result<()> {
         while let Some(due) = self.due.pop_front() {
             self.follow(session, work, &due).map_err(|error| error.with_context(due.name()))?;
@@ -161,7 +162,7 @@ impl Actions {
         Ok(())
     }
 
-    /// Lets the rows follow that refer to keys which went.
+    /// Runs the action on the rows that refer to removed keys.
     fn follow(&mut self, session: &Session, work: &mut Work, due: &Due) -> Result<()> {
         work.interrupt().look()?;
         let Due { parent, child, key, went, .. } = due;
@@ -192,8 +193,8 @@ impl Actions {
         super::change_rows(session, work, change, self).map(drop)
     }
 
-    /// Refuses to update rows that the statement itself may have let refer to the keys which they are to
-    /// follow: which of them have, and which have not, is not known.
+    /// Refuses to update rows that refer to keys to which the statement itself may have changed rows: which
+    /// rows it changed is not known.
     fn refuse_again(&self, due: &Due) -> Result<()> {
         let Event::Updated(_) = due.event else { return Ok(()) };
         for claim in &self.open {
@@ -219,7 +220,7 @@ impl Actions {
     }
 }
 
-/// The keys of updated rows that have another key now, in order and without NULLs, and those that they have.
+/// The old keys of updated rows whose key has changed, in order and without NULLs, and their new keys.
 fn replaced_keys(change: &KeyChange) -> (Vec<Values>, Vec<Values>) {
     let is_gone = |(old, new): &(&Values, &Values)| {
         !old.iter().any(entasis_vector::Value::is_null) && order(old, new).is_ne()

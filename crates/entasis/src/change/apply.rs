@@ -1,7 +1,7 @@
 //! Changes rows of a table and of its indexes.
 //!
 //! A row whose layout key changes moves, and others with it, which invalidates row ids. So all such rows are
-//! deleted first, and inserted again afterwards.
+//! first deleted, and then inserted again.
 
 use super::actions::Actions;
 use super::rows::{Fate, RowChange, RowsToChange};
@@ -15,8 +15,8 @@ use entasis_storage::{Datum, RowId, TableEntry, TableWriter};
 use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
 
-/// Changes `rows`, whose new values are those of `columns`. Returns how many they are. What foreign keys are
-/// to do then, and to judge at the end of the statement, goes to `actions`.
+/// Changes `rows`, whose new values are those of `columns`. Returns their number. Adds to `actions` what
+/// foreign keys must do now and check at the end of the statement.
 ///
 /// # Errors
 /// Constraint, if one is violated; the statement must be undone then.
@@ -37,7 +37,7 @@ pub(crate) fn apply(
     let is_set = |column: &usize| columns.contains(column);
     let moves = options.layout.is_keyed() && options.layout_key.iter().any(is_set);
     let mut watched = watched(work, entry);
-    // An update that sets none of the columns leaves the key alone.
+    // An update that sets none of a key's columns does not change the key.
     let is_touched: Vec<bool> = watched.iter().map(|key| key.columns.iter().any(is_set)).collect();
 
     let mut added: Vec<Values> = Vec::new();
@@ -98,8 +98,8 @@ pub(crate) fn apply(
     Ok(rows.rows.len() as u64)
 }
 
-/// Brings the indexes to what the table is, and judges keys. What foreign keys are to do and to judge goes to
-/// `actions`.
+/// Updates the indexes to the state of the table, and checks keys. Adds to `actions` what foreign keys must
+/// do and check.
 fn settle(
     work: &mut Work,
     entry: &Arc<TableEntry>,
@@ -117,8 +117,8 @@ fn settle(
     actions.note(work, entry, &watched[keys..])
 }
 
-/// What is to be known of the rows that change: by key of the definition the columns of its index, then what
-/// foreign keys ask for.
+/// The changes to record of the rows: for each key of the definition one of the columns of its index, then
+/// those that foreign keys need.
 fn watched(work: &Work, entry: &TableEntry) -> Vec<KeyChange> {
     let keys = entry.definition.keys.iter().map(|key| index_columns(key, entry.table.options()));
     let columns = keys.chain(foreign::columns(work, entry));

@@ -1,10 +1,10 @@
 //! `UPDATE` and `DELETE` block by block, of rows on which nothing else depends.
 //!
-//! That is so if no index and no foreign key has a changed column, and if rows come in the order of their
-//! places, as a scan gives them, so that none comes twice. [`super::apply`] changes all other rows, one by
-//! one.
+//! This requires that no index and no foreign key has a changed column, and that rows come in the order in
+//! which they are stored, as from a scan, so that none comes twice. [`super::apply`] changes all other rows,
+//! one by one.
 //!
-//! Rows whose layout key changes move: they are deleted, and inserted as new ones.
+//! Rows whose layout key changes move: they are deleted and inserted again.
 
 use super::foreign;
 use super::insert::judge_key;
@@ -17,13 +17,13 @@ use entasis_storage::{AppendedRows, RowId, TableEntry, TableSnapshot};
 use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, Result, Selection, Vector};
 use std::sync::Arc;
 
-/// Chunks that are changed between two looks at whether the statement is to go on.
+/// Chunks that are changed between two checks for an interrupt.
 const CHUNKS: usize = 16;
-/// So many rows that move are many.
+/// The least number of moving rows for which this is worthwhile.
 const MANY: u64 = 4096;
 
-/// Changes the rows that the plan of `change` gave. How many they are; `None`, and nothing is done, if they
-/// must be looked at one by one.
+/// Changes the rows that the plan of `change` returned, and returns their number. If they must be changed one
+/// by one, does nothing and returns `None`.
 ///
 /// # Errors
 /// Constraint, for a NULL in a column that is declared `NOT NULL`.
@@ -47,12 +47,12 @@ pub(crate) fn apply(
         Action::Delete => !has_indexes && !foreign::is_referred_to(work, entry),
         Action::ByRow => false,
     };
-    // Few rows that move do so in place.
+    // Few moving rows are changed in place.
     let is_worth_it = !moves || found.rows() >= MANY;
     if !is_alone || !is_worth_it || change.returning.is_some() || !is_in_order(found.chunks()) {
         return Ok(None);
     }
-    // The row id comes first.
+    // Column 0 is the row id.
     let columns: Vec<(usize, usize)> = change.columns.iter().copied().zip(1..).collect();
     for chunk in found.chunks() {
         for &(column, source) in &columns {
@@ -64,7 +64,7 @@ pub(crate) fn apply(
         delete(work, entry, found.chunks())?;
         work.append(entry, &entry.table, vec![rows])?;
         let interrupt = work.interrupt();
-        // The table itself may be what several keys are looked up in.
+        // The table itself may serve as the index of several keys.
         for number in (0..entry.indexes.len()).filter(|&number| entry.indexes[number].is_none()) {
             judge_key(entry, number, &work.write(entry, &entry.table), None, &interrupt)?;
         }
@@ -86,7 +86,7 @@ pub(crate) fn apply(
     Ok(Some(found.rows()))
 }
 
-/// Removes rows: all at once, so that no row group is tidied before its last row has gone.
+/// Removes rows: all at once, so that no row group is compacted before its last row is removed.
 fn delete(work: &mut Work, entry: &Arc<TableEntry>, chunks: &[Chunk]) -> Result<()> {
     let interrupt = work.interrupt();
     let mut writer = work.write(entry, &entry.table);
@@ -100,8 +100,7 @@ fn delete(work: &mut Work, entry: &Arc<TableEntry>, chunks: &[Chunk]) -> Result<
     Ok(())
 }
 
-/// Rows as they are to be: `columns` of the table have the values of those of the chunks, the others the ones
-/// that they had.
+/// The new rows: `columns` of the table have the values of the chunks, the others keep theirs.
 fn moved_rows(rows: &TableSnapshot, columns: &[(usize, usize)], chunks: &[Chunk]) -> Result<AppendedRows> {
     let mut appender = rows.table().appender();
     let mut to = Chunk::new();
@@ -146,7 +145,7 @@ fn row_ids(chunk: &Chunk) -> impl Iterator<Item = RowId> {
     packed_ids(chunk).iter().map(|&id| RowId::from_u64(id))
 }
 
-/// Those, as they travel.
+/// The same ids as packed integers.
 fn packed_ids(chunk: &Chunk) -> &[u64] {
     let vector = chunk.vector(0);
     assert!(vector.encoding() == Encoding::Flat && chunk.positions(0).is_none(), "results are dense");

@@ -1,7 +1,7 @@
-//! Foreign keys of a changed table: its rows that refer to others.
+//! Foreign keys of a changed table, and those that refer to it.
 //!
-//! New references, and keys that are gone, are checked at the end of the statement, after the actions of
-//! foreign keys ([`super::actions`]), and claimed for the commit ([`Claims`](crate::constraints::claims)).
+//! New references and removed keys are checked at the end of the statement, after the actions of foreign keys
+//! ([`super::actions`]), and claimed for the commit ([`Claims`](crate::constraints::claims)).
 
 use crate::constraints::claims::{Claim, Side, judge_unreferred, without_nulls};
 use crate::constraints::values::Values;
@@ -12,15 +12,15 @@ use entasis_vector::error::sqlstate::FOREIGN_KEY;
 use entasis_vector::{DataType, Error, ErrorKind, Result};
 use std::sync::Arc;
 
-/// The columns that foreign keys ask of a table: of each of its own the columns, then of each that refers to
-/// it the columns that are referred to.
+/// The columns of a table that its foreign keys concern: for each of its own, the referring columns; then for
+/// each foreign key that refers to it, the columns referred to.
 pub(crate) fn columns(work: &Work, entry: &TableEntry) -> impl Iterator<Item = Vec<usize>> {
     let own = entry.definition.foreign_keys.iter().map(|key| key.columns.clone());
     let referring = referring(work, entry).into_iter().map(|(_, key)| key.references);
     own.chain(referring).collect::<Vec<_>>().into_iter()
 }
 
-/// The foreign keys that refer to a table, with the tables that they are of.
+/// The foreign keys that refer to a table, each with the table that declares it.
 pub(crate) fn referring(work: &Work, entry: &TableEntry) -> Vec<(Arc<TableEntry>, ForeignKey)> {
     let mut found = Vec::new();
     let name = entry.name.to_lowercase();
@@ -36,20 +36,20 @@ pub(crate) fn is_referred_to(work: &Work, entry: &TableEntry) -> bool {
     !referring(work, entry).is_empty()
 }
 
-/// Judges a claim now; and when the transaction commits, if the other table has changed by then.
+/// Checks a claim now, and again when the transaction commits if the other table has changed by then.
 pub(crate) fn claim(work: &mut Work, claim: Claim) -> Result<()> {
     claim.judge(&mut |table| work.snapshot(table))?;
     rely(work, claim);
     Ok(())
 }
 
-/// Has a claim judged that is known to hold now when the transaction commits, if the other table has changed
+/// Has a claim that is known to hold now checked when the transaction commits, if the other table has changed
 /// by then.
 pub(crate) fn rely(work: &mut Work, claim: Claim) {
     work.claim(&claim.other().clone(), |claims| claims.push(claim));
 }
 
-/// Judges that no row refers to keys that are gone, whether others have come with these or not.
+/// Checks that no row refers to removed keys, even if new rows have these keys again.
 ///
 /// # Errors
 /// Constraint.
@@ -63,7 +63,7 @@ pub(crate) fn restrict(
     judge_unreferred(&mut |table| work.snapshot(table), parent, child, key, keys)
 }
 
-/// Judges rows that were added in bulk.
+/// Checks rows that were added in bulk.
 pub(crate) fn judge_added(work: &mut Work, entry: &Arc<TableEntry>, added: &[AppendedRows]) -> Result<()> {
     for key in &entry.definition.foreign_keys {
         let types: Vec<DataType> =
@@ -81,7 +81,7 @@ pub(crate) fn judge_added(work: &mut Work, entry: &Arc<TableEntry>, added: &[App
     Ok(())
 }
 
-/// The claim that rows of `child` find what they have come to refer to; `None`, if that is nothing.
+/// The claim that new references of rows of `child` find their rows; `None` if there are no new references.
 pub(crate) fn came_to_refer(
     work: &Work,
     child: &Arc<TableEntry>,
@@ -97,7 +97,7 @@ pub(crate) fn came_to_refer(
     Ok(Some(Claim::Held { parent, child: child.clone(), key: key.clone(), keys, side: Side::Came }))
 }
 
-/// Adds the tables that refer to some, and so on.
+/// Adds the tables that refer to the given ones, transitively.
 pub(crate) fn add_referring(work: &Work, entries: &mut Vec<Arc<TableEntry>>) {
     let mut next = 0;
     while let Some(entry) = entries.get(next).cloned() {
@@ -110,7 +110,7 @@ pub(crate) fn add_referring(work: &Work, entries: &mut Vec<Arc<TableEntry>>) {
     }
 }
 
-/// Refuses to remove all rows of a table that rows of another refer to, which is not among `all`.
+/// Refuses to remove all rows of a table if rows of another one that is not among `all` refer to it.
 pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<TableEntry>]) -> Result<()> {
     for (child, key) in referring(work, entry) {
         if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
@@ -127,7 +127,7 @@ pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<Ta
     Ok(())
 }
 
-/// Claims of a table that has no rows any more that nothing refers to it.
+/// Claims that no row refers to a table whose rows were all removed.
 pub(crate) fn claim_truncated(work: &mut Work, entry: &Arc<TableEntry>) -> Result<()> {
     for (child, key) in referring(work, entry) {
         claim(work, Claim::Whole { parent: entry.clone(), child, key })?;

@@ -1,7 +1,8 @@
-//! `INSERT` without `ON CONFLICT`: all workers encode rows as they come, and these are committed together.
+//! `INSERT` without `ON CONFLICT`: all workers encode rows as they arrive, and all rows are committed
+//! together.
 //!
-//! So are the rows of indexes. What depends on other rows (keys, foreign keys) is checked afterwards, on the
-//! new rows.
+//! The same is done for the rows of indexes. What depends on other rows (keys, foreign keys) is checked
+//! afterwards, on the new rows.
 
 use super::foreign;
 use crate::constraints::keys::duplicate;
@@ -50,11 +51,11 @@ pub(crate) fn insert(session: &Session, work: &mut Work, insert: Insert) -> Resu
     })
 }
 
-/// Adds rows in bulk to a table and its indexes, and judges them. Returns how many they are.
+/// Adds rows in bulk to a table and its indexes, and checks them. Returns their number.
 fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
     let count: u64 = rows.table.iter().map(AppendedRows::rows).sum();
     let refers = !entry.definition.foreign_keys.is_empty();
-    // Few are looked up one by one, and so are needed after they have been added.
+    // If they are few, each is looked up in the table, so they are needed after they have been added.
     let few = count <= work.snapshot(&entry.table).rows() / 16;
     let seen = if few || refers { rows.table.clone() } else { Vec::new() };
     work.append(entry, &entry.table, rows.table)?;
@@ -74,8 +75,8 @@ fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
     Ok(count)
 }
 
-/// Refuses rows with equal keys: among all, or among some that were added. `writer` is that of the key's
-/// index, or of the table if that is laid out by the key.
+/// Refuses rows with equal keys, looking at all rows or only at some added ones. `writer` is that of the
+/// key's index, or of the table if that is laid out by the key.
 pub(super) fn judge_key(
     entry: &TableEntry,
     number: usize,
@@ -99,7 +100,7 @@ pub(super) fn judge_key(
     Ok(())
 }
 
-/// The same for keys whose indexes nobody else knows yet.
+/// The same for keys whose indexes are not published yet.
 fn judge_keys(entry: &TableEntry, keys: impl Iterator<Item = usize>, interrupt: &Interrupt) -> Result<()> {
     for number in keys.filter(|&number| entry.definition.keys[number].kind != KeyKind::Index) {
         let rows = entry.indexes[number].as_ref().unwrap_or(&entry.table).snapshot();
@@ -113,8 +114,8 @@ fn judge_keys(entry: &TableEntry, keys: impl Iterator<Item = usize>, interrupt: 
     Ok(())
 }
 
-/// The error for a row whose key another has; `datum` gives its columns in the table that is laid out by the
-/// key.
+/// The error for a row whose key another row has; `datum` returns columns of the table that is laid out by
+/// the key.
 fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<'a>) -> Error {
     let table = entry.indexes[number].as_ref().unwrap_or(&entry.table);
     let columns = table.options().layout_key.iter();
@@ -122,11 +123,11 @@ fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<
     duplicate(entry, number, &values)
 }
 
-/// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet, and into its indexes.
-/// Returns how many rows were added.
+/// Runs `plan`, whose columns are the table's, into a table that is not published yet, and into its indexes.
+/// Returns the number of rows added.
 ///
 /// # Errors
-/// Constraint, if two rows have one key; those of the plan.
+/// Constraint, if two rows have the same key; those of the plan.
 pub(crate) fn fill(session: &Session, entry: &Arc<TableEntry>, plan: Plan) -> Result<u64> {
     let all: Vec<usize> = (0..entry.indexes.len()).collect();
     let rows = run_into(session, entry, plan, true, &all)?;
@@ -135,11 +136,11 @@ pub(crate) fn fill(session: &Session, entry: &Arc<TableEntry>, plan: Plan) -> Re
     Ok(count)
 }
 
-/// Runs `plan`, which gives the rows of the table, into the indexes of some keys, which nobody else knows
+/// Runs `plan`, which returns the rows of the table, into the indexes of some keys, which are not published
 /// yet.
 ///
 /// # Errors
-/// As [`fill`].
+/// Those of [`fill`].
 pub(crate) fn fill_indexes(
     session: &Session,
     entry: &Arc<TableEntry>,
@@ -166,7 +167,7 @@ fn run_into(
     Ok(filled.take())
 }
 
-/// Adds rows to indexes that nobody else knows yet, and judges their keys.
+/// Adds rows to indexes that are not published yet, and checks their keys.
 fn fill_new(
     session: &Session,
     entry: &TableEntry,
@@ -189,28 +190,28 @@ struct TableSink<'a> {
     with_table: bool,
     /// The keys whose indexes are filled.
     keys: &'a [usize],
-    /// CHECK constraints, each a column behind the table's.
+    /// CHECK constraints; the column of each follows the table's columns.
     checks: &'a [String],
-    /// Takes the columns behind these.
+    /// Takes the columns after these.
     collector: Option<&'a Collector>,
     filled: &'a Filled,
 }
 
-/// Rows to add: the table's, and by key those of its index.
+/// Rows to add: those of the table, and for each key those of its index.
 #[derive(Default)]
 struct Added {
     table: Vec<AppendedRows>,
     indexes: Vec<Vec<AppendedRows>>,
 }
 
-/// What the workers leave behind.
+/// The rows that the workers have encoded.
 #[derive(Default)]
 struct Filled(Arc<Mutex<Parts>>);
 
 #[derive(Default)]
 struct Parts {
     rows: Added,
-    /// What they take of the memory budget, until the tables are charged with them.
+    /// Reservations for the rows, held until the tables are charged with them.
     memory: Vec<Reservation>,
 }
 
@@ -220,17 +221,17 @@ impl Filled {
     }
 }
 
-/// What one worker adds to an index with.
+/// One worker's appender to an index.
 struct IndexAppender {
-    /// The columns of the table that are the index's.
+    /// The columns of the table that make up the index.
     columns: Vec<usize>,
-    /// How many of them must not be NULL in a row of the index.
+    /// How many of the first columns must not be NULL in a row of the index.
     required: usize,
     appender: Appender,
 }
 
 impl IndexAppender {
-    /// By key of a table, for those of `filled` that have an index.
+    /// One entry for each key of a table; `None` unless it is in `filled` and has an index.
     fn of_keys(entry: &TableEntry, filled: &[usize]) -> Vec<Option<IndexAppender>> {
         let keys = entry.definition.keys.iter().enumerate();
         let appender = |(number, key): (usize, &entasis_storage::definition::Key)| {
@@ -241,7 +242,7 @@ impl IndexAppender {
         keys.map(appender).collect()
     }
 
-    /// Takes the rows of a chunk of the table; `own` and `spares` are memory to work in.
+    /// Appends the rows of a chunk of the table; `own` and `spares` are scratch memory.
     fn append(
         &mut self,
         chunk: &Chunk,
@@ -262,7 +263,7 @@ impl IndexAppender {
     }
 }
 
-/// Some columns of a chunk.
+/// Copies some columns of a chunk to another.
 fn project(chunk: &Chunk, columns: impl Iterator<Item = usize>, to: &mut Chunk) {
     to.reset(chunk.len());
     for selection in chunk.groups() {
@@ -293,7 +294,7 @@ impl ResultSink for TableSink<'_> {
 struct TableWorker {
     entry: Arc<TableEntry>,
     checks: Vec<String>,
-    /// Absent if only indexes are filled.
+    /// `None` if only indexes are filled.
     appender: Option<Appender>,
     indexes: Vec<Option<IndexAppender>>,
     spares: Vec<Arc<Buffer>>,

@@ -26,7 +26,7 @@ pub(crate) fn write_index(
     change_index(&mut writer, &entry.definition.keys[number], change, &mut interrupt)
 }
 
-/// Judges a key by the rows that came: no two rows may have one of their keys.
+/// Checks the new rows: no two rows may have the same key.
 pub(crate) fn judge(
     work: &mut Work,
     entry: &Arc<TableEntry>,

@@ -1,13 +1,13 @@
 //! Changing rows: `UPDATE`, `DELETE`, `MERGE`, `INSERT … ON CONFLICT`, and `INSERT` of few rows.
 //!
-//! 1. The statement's plan gives the rows that change and their new values ([`rows`]).
+//! 1. The statement's plan returns the rows that change and their new values ([`rows`]).
 //! 2. Constraints on single rows are checked: NOT NULL, CHECK ([`crate::constraints`]).
 //! 3. The rows of the table are changed, then those of its indexes ([`apply`], or [`bulk`] where nothing else
 //!    depends on them).
 //! 4. Constraints on several rows are checked on the outcome: keys and foreign keys ([`keys`], [`foreign`]).
 //!    So `UPDATE t SET k = k + 1` is no violation, and neither is a key that is removed and added again.
 //!
-//! Any failure undoes the statement, which [`crate::work`] does.
+//! After any failure [`crate::work`] undoes the statement.
 
 mod actions;
 mod apply;
@@ -28,7 +28,7 @@ use entasis_storage::TableEntry;
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
-/// Runs a [`Change`], and what foreign keys do then.
+/// Runs a [`Change`], and the actions of foreign keys.
 pub(crate) fn change(session: &Session, work: &mut Work, change: Change) -> Result<Rows> {
     let mut actions = Actions::default();
     let rows = change_rows(session, work, change, &mut actions)?;
@@ -36,7 +36,7 @@ pub(crate) fn change(session: &Session, work: &mut Work, change: Change) -> Resu
     Ok(rows)
 }
 
-/// Changes the rows of one table. What foreign keys are to do then goes to `actions`.
+/// Changes the rows of one table. Adds to `actions` what foreign keys must do then.
 fn change_rows(session: &Session, work: &mut Work, change: Change, actions: &mut Actions) -> Result<Rows> {
     let entry = target(work, &change.table)?;
     let found = query(session, change.plan.clone())?;

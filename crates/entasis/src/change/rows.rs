@@ -1,4 +1,4 @@
-//! The rows that a statement changes: the result of its plan, with each row of the table once.
+//! The rows that a statement changes: the result of its plan, with each row of the table only once.
 
 use crate::constraints::values::datum;
 use crate::interrupt::Interrupt;
@@ -9,7 +9,7 @@ use entasis_vector::error::sqlstate::CARDINALITY;
 use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// What becomes of a row.
+/// What happens to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Added,
@@ -17,10 +17,10 @@ pub(crate) enum Fate {
     Removed,
 }
 
-/// A row, and where its new values are.
+/// A row, and the place of its new values.
 pub(crate) struct RowChange<'a> {
     pub(crate) fate: Fate,
-    /// Where it stands; means nothing for a row to add.
+    /// Its id; meaningless for a row to add.
     pub(crate) id: RowId,
     chunk: &'a Chunk,
     row: usize,
@@ -28,7 +28,7 @@ pub(crate) struct RowChange<'a> {
     number: usize,
 }
 
-/// The rows of a statement: those to change in the order of their places, each once, then those to add.
+/// The rows of a statement: first those to change, in stored order and each only once, then those to add.
 pub(crate) struct RowsToChange<'a> {
     pub(crate) rows: Vec<RowChange<'a>>,
     /// The column of the result that holds the first of the new values.
@@ -41,21 +41,21 @@ pub(crate) fn first_value(change: &Change) -> usize {
 }
 
 impl RowsToChange<'_> {
-    /// The chunk and the row in it of each.
+    /// The chunk of each row, and its index there.
     pub(crate) fn places(&self) -> Vec<(usize, usize)> {
         self.rows.iter().map(|row| (row.number, row.row)).collect()
     }
 
-    /// A new value: of the statement's column `at`.
+    /// The new value of the statement's column `at`.
     pub(crate) fn datum<'r>(&'r self, row: &'r RowChange<'_>, at: usize) -> Datum<'r> {
         datum(row.chunk, self.first_value + at, row.row)
     }
 }
 
-/// Reads what the plan of `change` gave.
+/// Reads the result of the plan of `change`.
 ///
 /// # Errors
-/// Constraint, if a row is named twice by a statement that must not; interrupted.
+/// Constraint, if a row occurs twice in a statement that does not allow it; interrupted.
 pub(crate) fn rows_to_change<'a>(
     change: &Change,
     entry: &TableEntry,
@@ -84,7 +84,8 @@ pub(crate) fn rows_to_change<'a>(
             rows.push(RowChange { fate, id, chunk, row, number });
         }
     }
-    // Stable, so that the first of several for one row counts, and rows to add keep their order.
+    // The sort is stable, so that the first of several changes to a row counts, and rows to add keep their
+    // order.
     rows.sort_by_key(|row| (row.fate == Fate::Added, (row.fate != Fate::Added).then_some(row.id)));
     let is_repeated = |pair: &[RowChange<'_>]| pair[1].fate != Fate::Added && pair[0].id == pair[1].id;
     if change.repeated == Repeated::Error && rows.windows(2).any(is_repeated) {
@@ -100,8 +101,10 @@ pub(crate) fn rows_to_change<'a>(
     Ok(rows)
 }
 
-/// Of the rows to add that share key `number`, which is one of those that the statement has an answer for,
-/// the first stays.
+/// Keeps the first of rows to add that share key `number`, one of the keys in the statement's `ON CONFLICT`.
+///
+/// # Errors
+/// Constraint, if there are such rows and the statement does not skip them; interrupted.
 fn refuse_equal(
     change: &Change,
     entry: &TableEntry,

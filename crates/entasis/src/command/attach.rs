@@ -11,18 +11,18 @@ use entasis_vector::{DataType, Error, Result, Value};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-/// What no database is called: schemas that each has.
+/// Names that a database must not have, because every database has schemas with these names.
 const TAKEN: [&str; 5] = ["main", "public", "temp", "pg_temp", "information_schema"];
 
-/// What `ATTACH` says besides the file.
+/// The options of `ATTACH`.
 pub(super) struct Wanted<'a> {
-    /// What the database is to be called; else as its file.
+    /// The name for the database; by default that of its file.
     pub(super) name: Option<String>,
-    /// If the name is taken: nothing is done.
+    /// If the name is taken, do nothing.
     pub(super) if_not_exists: bool,
-    /// If the name is taken: that database is detached first.
+    /// If the name is taken, detach that database first.
     pub(super) or_replace: bool,
-    /// What stands in brackets.
+    /// The options in brackets.
     pub(super) options: &'a [(String, Value)],
 }
 
@@ -62,7 +62,7 @@ pub(super) fn attach(session: &Session, work: &Work, path: &str, wanted: Wanted<
             .with_hint("ATTACH 'file' AS another_name"));
     }
     if is_attached {
-        // Its file may be the same one.
+        // Both may have the same file.
         detach(session, work, &name, false)?;
         attached.retain(|other| *other.name != *name);
     }
@@ -84,7 +84,7 @@ pub(super) fn attach(session: &Session, work: &Work, path: &str, wanted: Wanted<
     Ok(Rows::empty().with_note(is_hidden.then_some(note)))
 }
 
-/// Closes one, unless somebody else sees it.
+/// Closes a database, unless other connections see it.
 pub(super) fn detach(session: &Session, work: &Work, name: &str, if_exists: bool) -> Result<Rows> {
     if *name == *session.own().name {
         return Err(Error::input(format!("{name} is the database that the connection was made for")));
@@ -113,7 +113,7 @@ pub(super) fn detach(session: &Session, work: &Work, name: &str, if_exists: bool
     Ok(Rows::empty())
 }
 
-/// Lists the databases that are seen.
+/// Lists the databases that the session sees.
 pub(super) fn show(session: &Session) -> Result<Rows> {
     let row = |name: &str, shared: &Shared, is_read_only: bool, is_current: bool| {
         let path = shared.path.as_deref().map(|path| path.display().to_string());

@@ -1,4 +1,4 @@
-//! `BACKUP TO 'file'`: a copy of what is committed, as a database in another file, while others go on.
+//! `BACKUP TO 'file'`: a copy of the committed state, as a database in another file, while others go on.
 
 use crate::rows::Rows;
 use crate::session::Session;

@@ -3,15 +3,15 @@
 //! | file | |
 //! |---|---|
 //! | `schema.sql` | the statements that declare everything ([`super::script`]) |
-//! | `load.sql` | `COPY … FROM`, table by table, and what can only be declared afterwards |
+//! | `load.sql` | `COPY … FROM`, table by table, and declarations that are only possible afterwards |
 //! | `t.csv`, or `t.parquet` | the rows of each table |
 //!
-//! All of it is of one moment. Rows are in the order of the table's layout key, and rows with equal keys in
-//! that of their values; without a layout key they are in the order in which they are stored. So a database
-//! that was imported is exported to the same files.
+//! Everything is as of one moment. Rows are in the order of the table's layout key, and rows with equal keys
+//! in the order of their values; without a layout key they are in the order in which they are stored. So
+//! exporting an imported database produces the same files.
 //!
-//! `schema.sql` is written last: a directory without it is no export. If something fails, all files that were
-//! written are removed.
+//! `schema.sql` is written last: a directory without it is not a complete export. If something fails, all
+//! files written so far are removed.
 
 use super::script::{Script, columns, object};
 use crate::catalog::Names;
@@ -29,14 +29,14 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file of what is declared.
+/// The file with the declarations.
 pub(super) const SCHEMA: &str = "schema.sql";
-/// The file of what fills the tables.
+/// The file that fills the tables.
 pub(super) const LOAD: &str = "load.sql";
-/// Characters of a table's name that become part of that of its file.
+/// Characters of a table's name that are used in the name of its file.
 const NAME: usize = 100;
 
-/// Exports what is seen now.
+/// Exports the present state.
 pub(super) fn export(
     session: &Session,
     work: &mut Work,
@@ -68,10 +68,10 @@ pub(super) fn export(
     Ok(Rows::changed_rows(count))
 }
 
-/// The rows of a table in their order.
+/// The rows of a table in order.
 fn rows_of(session: &Session, work: &mut Work, table: &TableEntry, format: Format) -> Result<Plan> {
     let schema = table.table.schema();
-    // Parquet has no type for it that others read.
+    // Parquet has no type for it that other programs read.
     let item = |field: &entasis_vector::Field| match (format, field.ty) {
         (Format::Parquet, DataType::Interval) => {
             format!("CAST({0} AS VARCHAR) AS {0}", quoted(&field.name))
@@ -96,7 +96,7 @@ fn rows_of(session: &Session, work: &mut Work, table: &TableEntry, format: Forma
     }
 }
 
-/// A name for the file of a table that no other has.
+/// A name for the file of a table that no other file has.
 fn file_name(table: &str, extension: &str, taken: &mut HashSet<String>) -> String {
     let is_safe = |character: &char| character.is_alphanumeric() || matches!(character, '_' | '-');
     let safe = |character: char| if is_safe(&character) { character } else { '_' };
@@ -106,7 +106,7 @@ fn file_name(table: &str, extension: &str, taken: &mut HashSet<String>) -> Strin
     format!("{}.{extension}", free.unwrap_or(stem))
 }
 
-/// How files are written, and read again.
+/// The options with which files are written and read.
 struct Written {
     format: Format,
     extension: &'static str,
@@ -123,7 +123,7 @@ impl Written {
             Value::Text(text) => Ok(text.to_string()),
             _ => Err(Error::input(format!("option {name} of EXPORT DATABASE takes a text"))),
         };
-        // As the file has them, in this order.
+        // In this order in the script.
         let mut csv = [("delim", ",".to_owned()), ("quote", "\"".to_owned()), ("nullstr", String::new())];
         let mut of_format: Vec<(&str, Format)> = Vec::new();
         let mut copy = Vec::new();
@@ -180,16 +180,16 @@ impl Written {
     }
 }
 
-/// A directory that is as it was before, unless all that was to be written is there.
+/// A directory that is restored to its previous state unless the export is complete.
 struct Target {
     directory: PathBuf,
-    /// True if there was none.
+    /// True if the directory did not exist before.
     is_new: bool,
     files: Vec<PathBuf>,
 }
 
 impl Target {
-    /// An empty directory, which is made if there is none.
+    /// An empty directory, which is created if it does not exist.
     fn new(directory: &Path) -> Result<Target> {
         let shown = directory.display();
         let failed = |error| Error::io(format!("cannot export to '{shown}'"), &error);
@@ -209,7 +209,7 @@ impl Target {
         Ok(Target { directory: directory.to_owned(), is_new, files: Vec::new() })
     }
 
-    /// The path of a file, which is removed unless all are kept.
+    /// The path of a new file, which is removed unless the export is complete.
     fn add(&mut self, name: &str) -> PathBuf {
         let path = self.directory.join(name);
         self.files.push(path.clone());
@@ -229,7 +229,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // Nothing better can be done about a failure here than to leave what cannot be removed.
+        // Nothing better can be done about a failure here than to leave the file.
         self.files.iter().for_each(|file| _ = fs::remove_file(file));
         if self.is_new {
             let _ = fs::remove_dir(&self.directory);

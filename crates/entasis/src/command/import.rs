@@ -1,4 +1,4 @@
-//! `IMPORT DATABASE`: imports what `EXPORT DATABASE` has written, all of it or nothing.
+//! `IMPORT DATABASE`: imports what `EXPORT DATABASE` has written, all or nothing.
 //!
 //! `schema.sql` and then `load.sql` of the directory are run, as statements of one transaction: the open one,
 //! or one of its own. Files that `COPY` names are looked up in the directory. Names have the meaning that
@@ -18,7 +18,7 @@ use std::path::Path;
 /// Bytes of a statement that an error shows.
 const SHOWN: usize = 60;
 
-/// Brings in what was exported to a directory.
+/// Imports an export from a directory.
 pub(super) fn import(session: &Session, work: &mut Work, directory: &Path) -> Result<Rows> {
     work.see_all(session);
     let plain = session.plain();
@@ -39,7 +39,7 @@ pub(super) fn import(session: &Session, work: &mut Work, directory: &Path) -> Re
     Ok(Rows::changed_rows(count))
 }
 
-/// The text of a script.
+/// Reads a script.
 fn read(directory: &Path, name: &str) -> Result<String> {
     let path = directory.join(name);
     fs::read_to_string(&path).map_err(|error| {
@@ -55,7 +55,7 @@ fn read(directory: &Path, name: &str) -> Result<String> {
     })
 }
 
-/// Runs one statement. The rows that it has changed.
+/// Runs one statement. Returns the number of rows that it changed.
 fn run(session: &Session, work: &mut Work, parsed: &Parsed) -> Result<u64> {
     if session.cancel.is_raised() {
         return Err(Error::interrupted());
@@ -80,7 +80,7 @@ fn run(session: &Session, work: &mut Work, parsed: &Parsed) -> Result<u64> {
     })
 }
 
-/// An error with its place in a script instead of that in the statement.
+/// An error with its position in a script instead of the position in the statement.
 fn placed(error: &Error, path: &Path, parsed: Option<&Parsed>) -> Error {
     let place = match (error.position(), parsed) {
         (Some(position), _) => format!("'{}', line {}", path.display(), position.line),

@@ -4,15 +4,15 @@
 //! |---|---|
 //! | the tree of each table and index: counts, ranges, fences, zones | [`TableSnapshot::flaws_of_group`] |
 //! | NOT NULL | the same |
-//! | PRIMARY KEY, UNIQUE | no two neighbouring rows with equal keys in the table or index that is laid out by the key |
-//! | each index has the rows of its table, and no others | sums of hashes of the rows; if they differ, row by row |
+//! | PRIMARY KEY, UNIQUE | neighbouring rows have different keys, in the table or index ordered by the key |
+//! | each index has exactly the rows of its table | sums of hashes of the rows; if they differ, row by row |
 //! | CHECK, FOREIGN KEY | queries for rows that violate them |
 //! | the file: checksums, and the use of each page | [`entasis_storage::file::DataFile::damage`] |
 //!
 //! Keys are not checked by queries, as the optimizer relies on declared keys. If the tree of a table has a
-//! flaw, its rows are not looked at.
+//! flaw, its rows are not checked.
 //!
-//! All tables are seen as of one moment. It blocks nobody, and can be interrupted.
+//! All tables are seen as of one moment. The check blocks no other connection, and can be interrupted.
 
 use super::script::{columns, object};
 use crate::catalog::Names;
@@ -30,10 +30,10 @@ use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Rows that are in a table or an index only, and are told of, at most.
+/// The most rows reported that are only in a table or only in its index.
 const MOST: usize = 10;
 
-/// Checks a table, or all and the file.
+/// Checks one table, or all tables and the file.
 pub(super) fn check(session: &Session, work: &mut Work, table: Option<&str>) -> Result<Rows> {
     work.see_all(session);
     let mut check = Check { interrupt: Interrupt::by(session.cancel.clone()), found: Vec::new() };
@@ -79,10 +79,10 @@ pub(super) fn check(session: &Session, work: &mut Work, table: Option<&str>) -> 
     Rows::from_values(&[("integrity_check", text), ("table_name", text), ("place", text)], &rows)
 }
 
-/// What was found so far.
+/// The violations found so far.
 struct Check {
     interrupt: Interrupt,
-    /// What, of which table, and where.
+    /// What is violated, in which table, and where.
     found: Vec<[Option<String>; 3]>,
 }
 
@@ -112,7 +112,7 @@ impl Check {
         }
         let name = object(&work.names, &entry.name);
         for check in &entry.definition.checks {
-            // Not as a condition, for which an index might be asked.
+            // Not as a condition, which might be answered from an index.
             let sql = format!("SELECT count(CASE WHEN NOT ({}) THEN 1 END) FROM {name}", check.sql);
             self.violations(session, work, entry, &sql, format!("CHECK {}", check.name))?;
         }
@@ -122,7 +122,7 @@ impl Check {
         Ok(())
     }
 
-    /// Looks at the tree of a table, or of the index of one of its keys. True if it is as it should be.
+    /// Checks the tree of a table, or of the index of one of its keys. True if it has no flaw.
     fn tree(&mut self, entry: &TableEntry, key: Option<&Key>, rows: &TableSnapshot) -> Result<bool> {
         let before = self.found.len();
         let mut flaws = rows.flaws();
@@ -140,12 +140,12 @@ impl Check {
         Ok(self.found.len() == before)
     }
 
-    /// No two rows have one key, in what is laid out by it.
+    /// Checks that no two rows have the same key, in the table or index that is laid out by it.
     fn unique(&mut self, entry: &TableEntry, key: &Key, keyed: &TableSnapshot) -> Result<()> {
         for group in 0..keyed.row_groups().len() {
             self.interrupt.look()?;
             let Some(row) = keyed.first_duplicate(group) else { continue };
-            // They are the first columns of an index, and the same ones of the table.
+            // In an index they are the first columns; in the table they are the key's own.
             let places = keyed.table().options().layout_key.clone();
             let values = values(keyed, row, &places);
             let kind = if key.kind == KeyKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
@@ -155,7 +155,7 @@ impl Check {
         Ok(())
     }
 
-    /// The index of a key has the rows of its table, and no others.
+    /// Checks that the index of a key has exactly the rows of its table.
     fn index(
         &mut self,
         entry: &TableEntry,
@@ -165,7 +165,7 @@ impl Check {
     ) -> Result<()> {
         let of_table = index_columns(key, rows.table().options());
         let of_index: Vec<usize> = (0..of_table.len()).collect();
-        // Rows with a NULL are not in a unique index.
+        // Rows with a NULL in the key are not in a unique index.
         let width = if key.kind == KeyKind::Index { 0 } else { key.columns.len() };
         let (mut table_sum, mut index_sum) = (Sum::default(), Sum::default());
         self.each_row(rows, &of_table, width, |_, hash| table_sum.add(hash))?;
@@ -173,13 +173,13 @@ impl Check {
         if table_sum == index_sum {
             return Ok(());
         }
-        // By hash: how many more there are in the table than in the index, and one of them.
+        // By hash: how many more such rows the table has than the index, and one of them.
         let mut difference: HashMap<u64, (i64, RowId)> = HashMap::new();
         self.each_row(rows, &of_table, width, |row, hash| difference.entry(hash).or_insert((0, row)).0 += 1)?;
         self.each_row(index, &of_index, 0, |row, hash| {
             let entry = difference.entry(hash).or_insert((0, row));
             entry.0 -= 1;
-            // Of rows that only the index has, the place there is told.
+            // For rows that only the index has, the place there is reported.
             if entry.0 < 0 {
                 entry.1 = row;
             }
@@ -210,8 +210,8 @@ impl Check {
         Ok(())
     }
 
-    /// Calls `each` with the rows of a version, but for those with a NULL in the first of `columns`, as many
-    /// as `width`, and with hashes of their values.
+    /// Calls `each` with the rows of a snapshot and the hashes of their values, except for rows with a NULL
+    /// in one of the first `width` of `columns`.
     fn each_row(
         &mut self,
         rows: &TableSnapshot,
@@ -265,7 +265,7 @@ impl Check {
         self.violations(session, work, entry, &sql, what)
     }
 
-    /// A query counts the rows that violate something.
+    /// Reports violations if a query counts any.
     fn violations(
         &mut self,
         session: &Session,
@@ -289,7 +289,7 @@ impl Check {
     }
 }
 
-/// The number that a query gives.
+/// The number that a query returns.
 fn count(session: &Session, work: &mut Work, sql: &str) -> Result<i128> {
     let parsed = entasis_sql::parse(sql)?;
     let [parsed] = parsed.as_slice() else { return Err(Error::internal(format!("{sql} is one query"))) };
@@ -302,7 +302,7 @@ fn count(session: &Session, work: &mut Work, sql: &str) -> Result<i128> {
     }
 }
 
-/// How many rows there are, and the sum of their hashes: the same in whatever order they come.
+/// The number of rows, and the sum of their hashes, which does not depend on their order.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
     rows: u64,
@@ -355,7 +355,7 @@ mod tests {
         connection.session.shared.catalog.version().table(name).unwrap().clone()
     }
 
-    /// What is told, without where.
+    /// The violations found, without their places.
     fn found(connection: &Connection) -> Vec<String> {
         let rows = connection.execute("PRAGMA integrity_check").unwrap();
         let mut found: Vec<String> =
@@ -381,7 +381,7 @@ mod tests {
         index.write().insert(&[Datum::Integer(500), Datum::Integer(7)]);
         let left = "index by_n: it has a row that the table does not have: n = 500, id = 7";
         assert_eq!(found(&connection), [lost, left]);
-        // Many are not told one by one.
+        // Many differing rows are not reported one by one.
         index.write().clear();
         let told = found(&connection);
         assert_eq!((told.len(), &*told[0]), (11, "index by_n: 90 more of these"));
@@ -411,7 +411,7 @@ mod tests {
             let row = writer.find(&[Datum::Integer(4)]).unwrap();
             writer.update(row, &[(2, Datum::Null)]);
         }
-        // Its rows are not looked at then.
+        // The rows of that table are not checked then.
         assert_eq!(found(&connection)[0], "FOREIGN KEY child_t_fkey: 1 rows violate it");
         assert_eq!(found(&connection)[1], "NOT NULL: 1 rows have NULL in column n");
     }

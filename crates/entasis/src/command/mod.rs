@@ -1,15 +1,15 @@
-//! Statements about a whole database: out to a directory of text and data files and in again, copied to
-//! another file, checked, cleaned up.
+//! Statements about a whole database: export to a directory of text and data files and import from it, backup
+//! to another file, checks, compaction.
 //!
 //! ```text
 //! export  import   EXPORT DATABASE, IMPORT DATABASE
 //! integrity        PRAGMA integrity_check
 //! backup  vacuum   BACKUP, VACUUM
 //! attach           ATTACH, DETACH, SHOW DATABASES
-//! script           what is declared, as the statements that declare it
+//! script           the declarations, as the statements that create them
 //! ```
-//! Whatever a connection has of its own does not matter to them: they see names as a new connection does
-//! ([`Session::plain`]), and nothing that is temporary.
+//! They are independent of the connection's state: they see names as a new connection does
+//! ([`Session::plain`]), and no temporary objects.
 
 mod attach;
 mod backup;

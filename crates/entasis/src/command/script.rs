@@ -1,13 +1,13 @@
-//! Declarations of objects, as statements that create them again.
+//! Declarations of objects, as statements that create these again.
 //!
 //! 1. Schemas, and sequences with their next value.
 //! 2. Tables, each after those to which its foreign keys refer. If tables refer to each other in a cycle, one
-//!    of these keys is added later, when there are rows.
+//!    of these keys is added later, after the rows.
 //! 3. Indexes.
 //! 4. Views, each after those that it names.
 //!
-//! Otherwise objects are in the order of their names, so that the same objects give the same text. Names and
-//! expressions are those of the catalog; a name is quoted if it would be read as something else.
+//! Apart from that, objects are ordered by name, so that the same objects produce the same text. Names and
+//! expressions are those of the catalog; a name is quoted if it would be parsed as something else.
 
 use entasis_engine::relation::{
     ColumnDefault, Compression, ForeignKey, KeyKind, LayoutName, ReferentialAction,
@@ -25,15 +25,15 @@ pub(super) struct Script {
     pub(super) schema: String,
     /// The tables, in the order in which they can be filled.
     pub(super) tables: Vec<Arc<TableEntry>>,
-    /// Statements for when they are: foreign keys that were left, and sequences that are at their ends.
+    /// Statements to run afterwards: foreign keys that were left out, and sequences that are at their ends.
     pub(super) later: String,
 }
 
 impl Script {
-    /// That of all objects that are not temporary.
+    /// The script of all objects that are not temporary.
     ///
     /// # Errors
-    /// Internal, if the catalog lacks something that one of them needs.
+    /// Internal, if the catalog lacks an object that another one needs.
     pub(super) fn of(names: &CatalogVersion) -> Result<Script> {
         let lasting: Vec<&Entry> = names.entries().filter(|entry| !is_temporary(entry.name())).collect();
         let tables =
@@ -87,7 +87,7 @@ fn line(out: &mut String, statement: &str) {
     out.push_str(";\n");
 }
 
-/// The name of an object of a catalog, as a statement has it.
+/// The name of an object of a catalog, as statements write it.
 pub(super) fn object(names: &CatalogVersion, name: &str) -> String {
     match name.split_once('.') {
         Some((schema, own)) if names.get(&format!("{schema}.")).is_some() => {
@@ -104,7 +104,7 @@ pub(super) fn columns(table: &TableEntry, columns: &[usize]) -> String {
     names.join(", ")
 }
 
-/// What a sequence counts from now on, for a column of a type.
+/// The options of a sequence that counts on from its next value, for a column of a type.
 fn counting(sequence: &Sequence, ty: DataType) -> String {
     let counting = sequence.counting();
     let (lowest, highest) = match ty {
@@ -125,7 +125,7 @@ fn counting(sequence: &Sequence, ty: DataType) -> String {
     if counting.max != max {
         add(format!("MAXVALUE {}", counting.max));
     }
-    // One that is at its end is brought there again by taking its last value.
+    // A sequence that is at its end is brought there again by taking its last value.
     let last = if goes_up { counting.max } else { counting.min };
     add(format!("START WITH {}", sequence.next().unwrap_or(last)));
     if counting.cycle {
@@ -134,13 +134,13 @@ fn counting(sequence: &Sequence, ty: DataType) -> String {
     out.trim_end().to_owned()
 }
 
-/// Tables behind those that they refer to.
+/// Orders tables after those to which they refer.
 struct Order<'a> {
     names: &'a CatalogVersion,
-    /// By name: false while those that it refers to are visited, true behind that.
+    /// By name: false while the tables to which it refers are visited, true after that.
     state: HashMap<String, bool>,
     tables: Vec<Arc<TableEntry>>,
-    /// Foreign keys that close a circle, by table and name.
+    /// Foreign keys that close a cycle, by table and name.
     left: HashSet<(String, String)>,
 }
 
@@ -174,7 +174,7 @@ impl Writer<'_> {
         object(self.names, name)
     }
 
-    /// `CREATE TABLE`, with some of its foreign keys.
+    /// `CREATE TABLE`, with those of its foreign keys that `has` accepts.
     fn table(&self, table: &TableEntry, has: impl Fn(&ForeignKey) -> bool) -> Result<String> {
         let definition = &table.definition;
         let mut parts = Vec::new();
@@ -215,7 +215,7 @@ impl Writer<'_> {
                 }
                 let when = if *always { "ALWAYS" } else { "BY DEFAULT" };
                 out += &format!(" GENERATED {when} AS IDENTITY ({counts})");
-                // It is not NULL anyhow.
+                // It is implicitly NOT NULL.
                 return Ok(out);
             }
         }
@@ -244,7 +244,7 @@ impl Writer<'_> {
         Ok(out)
     }
 
-    /// `CREATE VIEW`, behind those that it names.
+    /// `CREATE VIEW`, after the views that it names.
     fn view<'v>(
         &self,
         view: &'v View,
@@ -262,7 +262,7 @@ impl Writer<'_> {
     }
 }
 
-/// `WITH (…)`, if anything was chosen.
+/// `WITH (…)`, if any option differs from its default.
 fn options(table: &TableEntry) -> String {
     let choice = &table.definition.layout;
     let column = |column: usize| quoted(&table.table.schema()[column].name);
@@ -286,7 +286,7 @@ fn options(table: &TableEntry) -> String {
     if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) }
 }
 
-/// An expression as it can stand behind `DEFAULT`: in brackets, unless it has no blank but within brackets
+/// An expression in a form that can follow `DEFAULT`: in brackets, unless it has no blanks outside brackets
 /// and quotes.
 fn in_brackets(sql: &str) -> String {
     let (mut depth, mut quote, mut has_blank) = (0usize, None, false);

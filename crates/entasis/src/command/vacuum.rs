@@ -1,12 +1,12 @@
-//! `VACUUM`: what upkeep does now and then is done now, and the file is cut to what it needs.
+//! `VACUUM`: does at once what upkeep does over time, and truncates the file to the size that it needs.
 //!
-//! 1. Of each table, and of its indexes: older versions that nobody sees any more are freed; rows that stand
-//!    far apart are laid together, and what was written is encoded again
+//! 1. For each table and its indexes: older versions that nobody sees any more are freed; rows that are far
+//!    apart are moved together, and what was written is encoded again
 //!    ([`Table::upkeep`](entasis_storage::Table::upkeep)).
-//! 2. Of a database in a file: a checkpoint writes what has changed by that, and others move what is left to
-//!    the front of the file.
+//! 2. For a database in a file: a checkpoint writes what has changed by that, and further ones move what
+//!    remains to the front of the file.
 //!
-//! Others go on meanwhile. What they write or still see is left as it is.
+//! Other statements go on meanwhile. What they write or still see is left as it is.
 
 use crate::interrupt::Interrupt;
 use crate::rows::Rows;
@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks at whether it is interrupted.
+/// Time between two checks for an interrupt.
 const STEP: Duration = Duration::from_millis(50);
-/// How long those are waited for who go on writing to a table.
+/// How long to wait for writers of a table.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long somebody else's upkeep is waited for at once.
+/// How long each wait for another thread's upkeep lasts.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Cleans up one table, or all.
@@ -48,7 +48,7 @@ pub(super) fn vacuum(session: &Session, work: &Work, table: Option<&str>) -> Res
     Ok(Rows::empty())
 }
 
-/// Puts a table in order, as far as those let it who use it.
+/// Does the upkeep of a table, as far as concurrent readers and writers allow.
 fn settle(table: &Arc<Table>, interrupt: &Interrupt) -> Result<()> {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -2,14 +2,14 @@
 //!
 //! 1. The index is built from a version of the table, by all workers and without any lock
 //!    ([`crate::define`]).
-//! 2. When the statement or its transaction commits, the table has newer versions. A few slices differ
-//!    between two versions ([`TableSnapshot::difference`]); the index catches up by the rows of these, then
-//!    by those that changed meanwhile, and so on.
-//! 3. The last time it does so while holding the writers' turn; then index and names are published.
+//! 2. When the statement or its transaction commits, the table has newer versions. Two versions differ in a
+//!    few slices ([`TableSnapshot::difference`]); the index catches up by the rows of these, then by those
+//!    that changed meanwhile, and so on.
+//! 3. The last catch-up is done while holding the writers' turn; then index and names are published.
 //!
-//! So writers wait for a moment, and not for the build. A transaction that has written to the table itself
-//! cannot catch up, because its own rows are in no version that others share: it conflicts with whoever
-//! committed first, as usual.
+//! So writers wait only for a moment, and not for the build. A transaction that has written to the table
+//! itself cannot catch up, because its own rows are in no version that others share: it conflicts with any
+//! transaction that committed first, as usual.
 
 use super::keys::{KeyChange, change_index, judge_added};
 use crate::interrupt::Interrupt;
@@ -18,22 +18,21 @@ use entasis_storage::{RowId, TableEntry, TableSnapshot};
 use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
 
-/// Indexes of a table that nobody else knows yet.
+/// Indexes of a table that are not published yet.
 pub(crate) struct CatchUp {
     /// The table with its indexes.
     pub(crate) entry: Arc<TableEntry>,
     /// The keys whose indexes are new.
     pub(crate) new: Vec<usize>,
-    /// The version of the table that they were built from, or have caught up with.
+    /// The version of the table from which they were built, or with which they have caught up.
     pub(crate) seen: TableSnapshot,
 }
 
 impl CatchUp {
-    /// Brings the indexes to what `newest`, a version of the table, is. Returns how many rows were other
-    /// ones.
+    /// Updates the indexes to `newest`, a version of the table. Returns how many rows differed.
     ///
     /// # Errors
-    /// Constraint, if two rows have one key by now; interrupted.
+    /// Constraint, if two rows have the same key by now; interrupted.
     pub(crate) fn catch_up(&mut self, newest: TableSnapshot, interrupt: &mut Interrupt) -> Result<usize> {
         let difference = self.seen.difference(&newest);
         let entry = &self.entry;

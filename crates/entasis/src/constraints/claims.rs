@@ -1,13 +1,13 @@
-//! Claims: what a transaction found to hold for foreign keys, in tables that others may change before it
-//! commits.
+//! Claims: facts about foreign keys that a transaction found to hold in tables that others may change before
+//! it commits.
 //!
 //! A new row must find the row that it refers to; a deleted row must not be referred to any more, unless
-//! another one has its key by now. Both are checked at the end of the statement. The transaction then depends
-//! on the other table: if that has changed when it commits, both are checked again, because the two
-//! transactions together might break what neither breaks alone.
+//! another row has its key by now. Both are checked at the end of the statement. The transaction then depends
+//! on the other table: if that has changed when it commits, both are checked again, because two transactions
+//! together might violate what neither violates alone.
 //!
-//! Deleted keys are searched among the referring rows by a key or index of theirs on these columns, or else
-//! row by row.
+//! Rows that refer to deleted keys are looked up by a key or index of the referring table on these columns,
+//! or else searched row by row.
 
 use super::values::{Values, shown};
 use entasis_storage::definition::ForeignKey;
@@ -18,38 +18,38 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Keys that a transaction keeps to judge them once more. With more, it is in conflict with whoever changes
-/// the other table.
+/// The most keys that a transaction keeps in order to check them again. With more, it conflicts with every
+/// transaction that changes the other table.
 const CLAIMED_KEYS: usize = 100_000;
 
-/// What a transaction found to be so in tables that others may change before it commits.
+/// What a transaction found to hold in tables that others may change before it commits.
 #[derive(Default)]
 pub(crate) struct Claims {
     claims: Vec<Claim>,
-    /// Keys in all.
+    /// Total number of keys.
     keys: usize,
 }
 
-/// What was found of a foreign key of `child` that refers to `parent`.
+/// What was found to hold for a foreign key of `child` that refers to `parent`.
 #[derive(Clone)]
 pub(crate) enum Claim {
     /// Rows of `parent` have `keys`, none of which has a NULL, or no row of `child` refers to them.
     Held { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values>, side: Side },
-    /// All rows of `child` find what they refer to in `parent`, whose rows were all removed.
+    /// Every row of `child` has the row that it refers to in `parent`, whose rows were all removed.
     Whole { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey },
 }
 
-/// What happened to keys that are judged.
+/// What happened to the keys that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Rows of the child have come to refer to them.
+    /// Rows of the child newly refer to them.
     Came,
-    /// They have gone from the parent.
+    /// They were removed from the parent.
     Went,
 }
 
 impl Claims {
-    /// Adds one, unless there are too many already.
+    /// Adds a claim, unless there are too many already.
     pub(crate) fn push(&mut self, claim: Claim) {
         if let Claim::Held { keys, .. } = &claim {
             self.keys += keys.len();
@@ -59,18 +59,18 @@ impl Claims {
         }
     }
 
-    /// Where they end, to go back to.
+    /// The present end, for [`Claims::roll_back`].
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.claims.len(), self.keys)
     }
 
-    /// Forgets those since a mark, as what they were made by is undone.
+    /// Drops the claims since a mark, because what led to them is undone.
     pub(crate) fn roll_back(&mut self, (claims, keys): (usize, usize)) {
         self.claims.truncate(claims);
         self.keys = keys;
     }
 
-    /// Judges them on the newest versions. False if there were too many to keep.
+    /// Checks the claims on the newest versions. False if there were too many to keep.
     ///
     /// # Errors
     /// Constraint, if one does not hold any more.
@@ -82,11 +82,11 @@ impl Claims {
     }
 }
 
-/// What is seen of a table.
+/// Returns the snapshot of a table.
 pub(crate) type See<'a> = dyn FnMut(&Arc<Table>) -> TableSnapshot + 'a;
 
 impl Claim {
-    /// The table that others may change so that it does not hold any more.
+    /// The table that others may change so that the claim no longer holds.
     pub(crate) fn other(&self) -> &Arc<TableEntry> {
         match self {
             Claim::Held { parent, side: Side::Came, .. } => parent,
@@ -94,7 +94,7 @@ impl Claim {
         }
     }
 
-    /// Judges it on what is seen of the tables.
+    /// Checks the claim on what is seen of the tables.
     ///
     /// # Errors
     /// Constraint, if it does not hold.
@@ -120,7 +120,7 @@ impl Claim {
     }
 }
 
-/// Judges that no row refers to keys that are gone, whether others have come with these or not.
+/// Checks that no row refers to removed keys, even if new rows have these keys again.
 ///
 /// # Errors
 /// Constraint.
@@ -154,7 +154,7 @@ fn first_referred<'a>(
     }
 }
 
-/// What a row of the snapshot refers to that is not there.
+/// The key of a row of the snapshot that refers to a row that does not exist.
 fn first_dangling(
     snapshot: &TableSnapshot,
     child: &TableEntry,
@@ -187,7 +187,7 @@ fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Valu
     Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
 }
 
-/// Those without a NULL, each once and in order.
+/// The rows without a NULL, in order and without duplicates.
 pub(crate) fn without_nulls(mut rows: Vec<Values>) -> Vec<Values> {
     rows.retain(|row| !row.iter().any(Value::is_null));
     rows.sort_by(order);
@@ -204,12 +204,12 @@ pub(crate) fn order(a: &Values, b: &Values) -> Ordering {
 /// A lookup of rows by values of some columns.
 struct Lookup {
     snapshot: TableSnapshot,
-    /// By column of the key that is looked up: its place among the columns asked for, and its type.
+    /// For each column of the looked-up key: its index among the given columns, and its type.
     order: Vec<(usize, DataType)>,
 }
 
 impl Lookup {
-    /// A lookup by a key of the table that has just these columns.
+    /// A lookup by a key of the table that has exactly these columns.
     fn of(see: &mut See<'_>, entry: &TableEntry, columns: &[usize]) -> Option<Lookup> {
         let is_it =
             |key: &[usize]| key.len() == columns.len() && key.iter().all(|column| columns.contains(column));
@@ -232,7 +232,7 @@ impl Lookup {
         lookup.ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))
     }
 
-    /// True if a row has these values, which may be integers of another width than its own.
+    /// True if a row has these values, which may be integers of a different width than its own.
     fn has_values(&self, values: &[Value]) -> bool {
         let fits = |&(at, ty): &(usize, DataType)| match &values[at] {
             Value::Integer(value) => ty.physical().holds((*value, *value)),
@@ -247,7 +247,7 @@ impl Lookup {
     }
 }
 
-/// One of `went` that a row of the snapshot refers to.
+/// One of `went` that a row of the snapshot refers to, found by a scan.
 fn find_slowly<'a>(
     snapshot: &TableSnapshot,
     child: &TableEntry,

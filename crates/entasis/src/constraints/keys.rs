@@ -1,4 +1,4 @@
-//! Keys: how their indexes change, and the check that no two rows have the same key.
+//! Keys: how their indexes change, and the check that no two rows have equal keys.
 
 use super::values::{Values, shown};
 use crate::interrupt::Interrupt;
@@ -9,25 +9,25 @@ use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// What a key of the table gains and loses.
+/// The values that a key of the table gains and loses.
 #[derive(Default)]
 pub(crate) struct KeyChange {
-    /// The columns of the table that it is about.
+    /// The columns of the table that are recorded.
     pub(crate) columns: Vec<usize>,
-    /// Values that rows had which are removed.
+    /// Values of removed rows.
     pub(crate) removed: Vec<Values>,
-    /// Values that rows had which are updated. The first of `added` are in their places.
+    /// Old values of updated rows. The first entries of `added` are their new values.
     pub(crate) replaced: Vec<Values>,
     pub(crate) added: Vec<Values>,
 }
 
 impl KeyChange {
-    /// What updated rows had, and what they have now.
+    /// Old and new values of updated rows.
     pub(crate) fn updated(&self) -> impl Iterator<Item = (&Values, &Values)> {
         self.replaced.iter().zip(&self.added)
     }
 
-    /// Values of rows that are new.
+    /// Values of new rows.
     pub(crate) fn new_rows(&self) -> &[Values] {
         &self.added[self.replaced.len()..]
     }
@@ -41,7 +41,7 @@ fn types(entry: &TableEntry, columns: &[usize]) -> Vec<DataType> {
     columns.iter().map(|&column| entry.table.schema()[column].ty).collect()
 }
 
-/// Removes and adds the rows of an index, by what writes to it.
+/// Removes and adds the rows of an index, through a writer of the index.
 ///
 /// # Errors
 /// Interrupted.
@@ -53,7 +53,7 @@ pub(crate) fn change_index(
 ) -> Result<()> {
     let width = key.columns.len();
     let types: Vec<DataType> = writer.schema().iter().map(|field| field.ty).collect();
-    // Those with a NULL are not in a unique index.
+    // Rows with a NULL are not in a unique index.
     let is_in = |row: &&Vec<Value>| key.kind == KeyKind::Index || !row[..width].iter().any(Value::is_null);
     let removed: Vec<&Vec<Value>> = change.removed.iter().chain(&change.replaced).filter(is_in).collect();
     for id in find_rows(writer, removed, &types, width, interrupt)? {
@@ -66,8 +66,8 @@ pub(crate) fn change_index(
     Ok(())
 }
 
-/// Where rows of an index stand, the first `width` columns of which are its layout key. Rows with the same
-/// key are looked for together, because there may be very many that are not meant.
+/// The ids of rows of an index whose first `width` columns are its layout key. Rows with the same key are
+/// looked up together, because very many other rows may have that key too.
 fn find_rows(
     writer: &TableWriter<'_>,
     mut rows: Vec<&Vec<Value>>,
@@ -109,8 +109,8 @@ fn find_rows(
     Ok(found)
 }
 
-/// Judges a key by the rows that came: no two rows may have one of their keys. `writer` writes to the table
-/// that is laid out by the key.
+/// Checks the new rows: no two rows may have the same key. `writer` writes to the table that is laid out by
+/// the key.
 ///
 /// # Errors
 /// Constraint; interrupted.
@@ -144,7 +144,7 @@ pub(crate) fn duplicate(entry: &TableEntry, number: usize, values: &[Value]) -> 
     Error::new(ErrorKind::Constraint, text).with_sqlstate(sqlstate::UNIQUE)
 }
 
-/// The rows of a writer's table with a key.
+/// The rows of a writer's table that have a key.
 fn rows_with(writer: &TableWriter<'_>, key: &[Datum<'_>], limit: usize) -> Vec<RowId> {
     let mut found = Vec::new();
     writer.find_each(key, |row| {

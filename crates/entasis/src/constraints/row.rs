@@ -15,7 +15,7 @@ pub(crate) fn judge_null(entry: &TableEntry, column: usize, value: Datum<'_>) ->
     Err(Error::new(ErrorKind::Constraint, text).with_sqlstate(sqlstate::NOT_NULL))
 }
 
-/// The same for the values that column `source` of a chunk has for it.
+/// The same for the values of a column in a chunk, where it is column `source`.
 pub(crate) fn judge_nulls(entry: &TableEntry, column: usize, chunk: &Chunk, source: usize) -> Result<()> {
     if !entry.table.schema()[column].nullable && chunk.vector(source).validity().is_some() {
         (0..chunk.len()).try_for_each(|row| judge_null(entry, column, datum(chunk, source, row)))?;
@@ -41,8 +41,8 @@ pub(crate) fn judge_checks(
     Ok(())
 }
 
-/// The error of a CHECK; `values` columns of the chunk stand before the checks, the table's own as the last
-/// of them if they are all there.
+/// The error of a CHECK; the chunk has `values` columns before the checks. If these include all columns of
+/// the table, they are the last of them.
 fn violated(entry: &TableEntry, name: &str, chunk: &Chunk, row: usize, values: usize) -> Error {
     let schema = entry.table.schema();
     let condition =

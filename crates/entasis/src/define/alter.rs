@@ -35,7 +35,7 @@ pub(super) fn alter(
     }
 }
 
-/// Gives a table another name, which foreign keys follow; views do not.
+/// Renames a table. Foreign keys follow the new name; views do not.
 fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
     if work.names.get(&to).is_some_and(|_| !to.eq_ignore_ascii_case(&entry.name)) {
         return Err(Error::input(format!("the name \"{to}\" is taken")));
@@ -50,7 +50,7 @@ fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
     references::follow_name(work, &entry.name, &renamed.name)
 }
 
-/// Gives a table other columns or another definition, and has those follow that need it.
+/// Gives a table other columns or another definition, and updates the objects that need it.
 fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mut to: Columns) -> Result<()> {
     for (name, plan) in std::mem::take(&mut to.violations) {
         if query(session, plan)?.rows() > 0 {
@@ -72,24 +72,25 @@ fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mu
     }
 }
 
-/// Puts a table in the place of what it was, whose rows were looked at.
+/// Replaces a table whose rows were read.
 pub(super) fn put(work: &mut Work, old: &Arc<TableEntry>, new: Arc<TableEntry>) -> Result<()> {
     work.relies_on(old);
     put_in_place(work, old, new)
 }
 
-/// Puts a table in the place of what it was.
+/// Replaces a table.
 pub(super) fn put_in_place(work: &mut Work, old: &Arc<TableEntry>, new: Arc<TableEntry>) -> Result<()> {
     refuse_taken_indexes(work, &new)?;
     work.names.add(Entry::Table(new.clone()), IfExists::Replace)?;
     for parent in references::renew_parents(work, &old.definition, &new.definition, &new.name)? {
-        // Its rows were looked at, whether they are all there.
+        // Its rows were checked, so they must still be the same at the commit.
         work.relies_on(&parent);
     }
     Ok(())
 }
 
-/// A table with other columns or another definition: its rows are those of `rows`, or those that it has.
+/// A table with other columns or another definition, and with the rows of `rows`, or else those of the old
+/// table.
 pub(super) fn rebuilt(
     session: &Session,
     work: &mut Work,

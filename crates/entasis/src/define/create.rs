@@ -12,7 +12,7 @@ use entasis_storage::{CatalogVersion, Entry, IfExists, TableEntry};
 use entasis_vector::{DataType, Error, Field, Result};
 use std::sync::Arc;
 
-/// What of a layout is not done as it was asked for.
+/// A note about what the table's layout does not do as requested.
 pub(super) fn layout_note(layout: &LayoutChoice) -> Option<&'static str> {
     let is_casper = layout.layout == Some(LayoutName::Casper);
     is_casper.then_some(
@@ -20,7 +20,7 @@ pub(super) fn layout_note(layout: &LayoutChoice) -> Option<&'static str> {
     )
 }
 
-/// What becomes of an object of the same name.
+/// What to do with an existing object of the same name.
 pub(super) fn taken(if_not_exists: bool, or_replace: bool) -> IfExists {
     match (if_not_exists, or_replace) {
         (true, _) => IfExists::Keep,
@@ -35,7 +35,7 @@ pub(super) fn counting(options: SequenceOptions) -> Counting {
     Counting { start, increment, min, max, cycle }
 }
 
-/// A column of `CREATE TABLE AS`: what the query knows of NULLs is not a constraint of the table.
+/// A column of `CREATE TABLE AS`: it is not NOT NULL just because the query has no NULLs.
 pub(super) fn nullable(mut field: Field) -> Field {
     field.nullable = true;
     if field.ty == DataType::Null {
@@ -44,7 +44,7 @@ pub(super) fn nullable(mut field: Field) -> Field {
     field
 }
 
-/// Gives identity columns the names of their sequences: those that are wanted, or the next that are free.
+/// Names the sequences of identity columns: as requested, or by the next free names.
 pub(super) fn name_sequences(
     names: &CatalogVersion,
     table: &str,
@@ -71,8 +71,7 @@ pub(super) fn name_sequences(
     named
 }
 
-/// Takes a table away that another is to replace, with its sequences. Views that need it must be judged
-/// behind that.
+/// Drops a table that is to be replaced, with its sequences. Views that need it must be checked afterwards.
 pub(super) fn replace(session: &Session, work: &mut Work, name: &str, or_replace: bool) -> Result<Views> {
     let views = Views::of(session, work, name);
     if let (true, Some(old)) = (or_replace, work.names.table(name).cloned()) {
@@ -85,14 +84,14 @@ pub(super) fn replace(session: &Session, work: &mut Work, name: &str, or_replace
     Ok(views)
 }
 
-/// Makes a new table known.
+/// Adds a new table to the catalog.
 pub(super) fn add(work: &mut Work, entry: Arc<TableEntry>) -> Result<()> {
     refuse_taken_indexes(work, &entry)?;
     work.names.add(Entry::Table(entry.clone()), IfExists::Fail)?;
     references::renew_parents(work, &Definition::default(), &entry.definition, &entry.name).map(drop)
 }
 
-/// Refuses another sequence in the place of an identity column's, which counts as its column says.
+/// Refuses to replace the sequence of an identity column, which counts as its column declares.
 pub(super) fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
     let is_its = |table: &&Arc<TableEntry>| {
         table.definition.identities().any(|own| own.eq_ignore_ascii_case(sequence))

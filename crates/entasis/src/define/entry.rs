@@ -1,4 +1,4 @@
-//! Catalog entries of tables: new ones, and changed ones with other declarations.
+//! Catalog entries of tables: new entries, and changed ones with other declarations.
 
 use crate::work::Work;
 use entasis_engine::relation::{Definition, LayoutName};
@@ -16,8 +16,8 @@ pub(super) fn new_entry(name: &str, columns: Schema, definition: Definition) -> 
     Ok(Arc::new(TableEntry { name: name.to_owned(), table, definition: Arc::new(definition), indexes }))
 }
 
-/// A table with other keys: it keeps its rows and those indexes that the new keys have as well. The numbers
-/// of the keys that it has not had before, whose indexes are empty.
+/// A table with other keys: it keeps its rows, and those indexes that the new keys have as well. Also returns
+/// the numbers of its new keys, whose indexes are empty.
 pub(super) fn with_keys(entry: &TableEntry, definition: Definition) -> (Arc<TableEntry>, Vec<usize>) {
     let table = &entry.table;
     let mut new = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn with_keys(entry: &TableEntry, definition: Definition) -> (Arc<Tabl
     (Arc::new(TableEntry { name, table, definition: Arc::new(definition), indexes }), new)
 }
 
-/// How a table is laid out.
+/// The layout of a table.
 pub(super) fn options_of(definition: &Definition, columns: &Schema) -> Result<TableOptions> {
     let options = TableOptions::of(definition, columns);
     if options.layout.is_keyed() {
@@ -51,14 +51,14 @@ pub(super) fn options_of(definition: &Definition, columns: &Schema) -> Result<Ta
     Ok(options)
 }
 
-/// The same table with something else declared of it.
+/// The same table with another definition.
 pub(super) fn redefined(entry: &TableEntry, definition: Definition) -> Arc<TableEntry> {
     let TableEntry { name, table, indexes, .. } = entry;
     let (name, table, indexes) = (name.clone(), table.clone(), indexes.clone());
     Arc::new(TableEntry { name, table, definition: Arc::new(definition), indexes })
 }
 
-/// An index has a name of its own.
+/// Refuses index names that are taken: each index needs a name of its own.
 pub(super) fn refuse_taken_indexes(work: &Work, entry: &TableEntry) -> Result<()> {
     for key in &entry.definition.keys {
         let is_taken = |other: &&Arc<TableEntry>| {

@@ -13,8 +13,8 @@ use entasis_storage::{TableEntry, is_temporary};
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
-/// Puts a table with other keys in the place of what it was. Others go on writing to it while indexes are
-/// built, which catch up at the commit; unless it must be laid out anew.
+/// Replaces a table by one with other keys. Others go on writing to it while indexes are built, which catch
+/// up at the commit, unless the table must be laid out anew.
 fn put_keys(session: &Session, work: &mut Work, old: &Arc<TableEntry>, definition: Definition) -> Result<()> {
     let columns = old.table.schema().clone();
     if options_of(&definition, &columns)? != *old.table.options() {
@@ -46,7 +46,7 @@ pub(super) fn create_index(
         )));
     }
     let mut definition = (*entry.definition).clone();
-    // A row of a table without a layout key has nothing that an index could tell it by.
+    // A row of a table without a layout key has nothing by which an index could identify it.
     if !entry.table.options().layout.is_keyed() {
         definition.layout = LayoutChoice { key: Some(key.columns.clone()), ..definition.layout };
     }

@@ -1,8 +1,8 @@
 //! Data definition: statements that create, change and drop tables, views, sequences and indexes.
 //!
 //! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if these are
-//! stored differently then. Nobody else sees it until the work is committed. A transaction that changes rows
-//! of the old one meanwhile fails, or makes the change fail: the first to commit wins.
+//! stored differently then. Nobody else sees it until the work is committed. A concurrent transaction that
+//! changes rows of the old entry fails, or makes the change fail: the first to commit wins.
 //!
 //! Objects that need a changed one must remain valid, or the statement is refused: foreign keys of other
 //! tables ([`references`]), views ([`views`]), and what needs a dropped object ([`drop`] and [`remove`]).
@@ -42,7 +42,7 @@ use entasis_storage::{Entry, IfExists, Sequence, TableEntry, View, is_temporary}
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
-/// Runs a statement that changes what there is.
+/// Runs a statement of data definition.
 pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::CreateTable { name, columns, mut definition, sequences, if_not_exists, or_replace } => {
@@ -78,7 +78,7 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
         }
         Statement::CreateView { name, sql, columns, becomes_temporary, needs, if_not_exists, or_replace } => {
             let users = Views::of(session, work, &name);
-            // What the connection has registered, and files, are no objects of the catalog.
+            // Relations that the connection registered, and files, are not objects of the catalog.
             let needs = needs.into_iter().filter(|needed| work.names.get(needed).is_some()).collect();
             let view = Arc::new(View { name, sql, schema: columns, needs });
             work.names.add(Entry::View(view.clone()), taken(if_not_exists, or_replace))?;
@@ -129,7 +129,7 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
     }
 }
 
-/// Before a commit: temporary tables lose their rows, or go, as they were declared to.
+/// Before a commit: temporary tables are emptied or dropped, as declared.
 pub(crate) fn at_commit(session: &Session, work: &mut Work) -> Result<()> {
     let of = |work: &Work, what: OnCommit| -> Vec<Arc<TableEntry>> {
         let tables = work

@@ -1,11 +1,12 @@
-//! Foreign keys, seen from the table that they refer to.
+//! Foreign keys, from the point of view of the referenced table.
 //!
 //! A foreign key is stored with the referring table, by the name of the other table and the indexes of its
-//! columns. So a change of the other table must update it: names and indexes follow the table and the columns
-//! that they mean, and a key to which foreign keys refer cannot be dropped, unless these are dropped with it.
+//! columns. So a change of the other table must update the foreign key: names and indexes follow the table
+//! and the columns that they mean. A key to which foreign keys refer cannot be dropped, unless these are
+//! dropped with it.
 //!
-//! Adding or dropping a foreign key changes both tables: open transactions on the table that it refers to do
-//! not know it, and check their rows without it. That table gets a new entry, so that they conflict.
+//! Adding or dropping a foreign key changes both tables: open transactions on the referenced table do not
+//! know the foreign key, and check their rows without it. That table gets a new entry, so that they conflict.
 
 use super::entry::redefined;
 use crate::change::foreign::referring;
@@ -17,7 +18,7 @@ use entasis_vector::error::sqlstate::FOREIGN_KEY;
 use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
-/// A foreign key of one table that another one keeps from being changed.
+/// The error of a change that a foreign key of another table prevents.
 fn referred(entry: &TableEntry, child: &str, key: &ForeignKey, what: &str, hint: String) -> Error {
     let names: Vec<&str> = key.references.iter().map(|&column| &*entry.table.schema()[column].name).collect();
     let text = format!(
@@ -29,7 +30,7 @@ fn referred(entry: &TableEntry, child: &str, key: &ForeignKey, what: &str, hint:
     Error::new(ErrorKind::Constraint, format!("{text}, {what}")).with_hint(hint).with_sqlstate(FOREIGN_KEY)
 }
 
-/// Refuses to drop or replace a table that others refer to, but for those that are dropped with it.
+/// Refuses to drop or replace a table to which others refer, except for tables that are dropped with it.
 pub(super) fn refuse_referred(work: &Work, entry: &TableEntry, together: &[String]) -> Result<()> {
     let stays =
         |child: &TableEntry| child.name != entry.name && !together.contains(&child.name.to_lowercase());
@@ -59,7 +60,7 @@ pub(super) fn drop_referring(work: &mut Work, entry: &TableEntry) -> Result<()> 
     Ok(())
 }
 
-/// Has foreign keys that refer to a table follow its new name, its own among them.
+/// Updates foreign keys that refer to a table, including its own, to its new name.
 pub(super) fn follow_name(work: &mut Work, from: &str, to: &str) -> Result<()> {
     let from = from.to_lowercase();
     let refers = |child: &&Arc<TableEntry>| child.definition.foreign_keys.iter().any(|key| key.table == from);
@@ -75,11 +76,11 @@ pub(super) fn follow_name(work: &mut Work, from: &str, to: &str) -> Result<()> {
     Ok(())
 }
 
-/// Has foreign keys of other tables follow the columns that they refer to, to where these will be. Drops
-/// those whose key is dropped, also of the table's own, if that is asked for.
+/// Updates foreign keys of other tables to the new indexes of the columns that they refer to. Drops those
+/// whose key is dropped, including the table's own, if the statement says so.
 ///
 /// # Errors
-/// Constraint, if a column or key is dropped or gets other values that a foreign key refers to.
+/// Constraint, if a foreign key refers to a column or key that is dropped or gets other values.
 pub(super) fn follow_columns(work: &mut Work, entry: &Arc<TableEntry>, to: &mut Columns) -> Result<()> {
     for (child, key) in referring(work, entry) {
         if child.name == entry.name {
@@ -111,7 +112,7 @@ pub(super) fn follow_columns(work: &mut Work, entry: &Arc<TableEntry>, to: &mut 
     }
     match foreign_keys.iter().find(|key| is_broken(key)) {
         None => Ok(()),
-        // Its columns by the names that they had.
+        // Its columns by their old names.
         Some(key) => Err(match entry.definition.foreign_keys.iter().find(|old| old.name == key.name) {
             Some(old) => kept(entry, &entry.name, old),
             None => {
@@ -121,7 +122,7 @@ pub(super) fn follow_columns(work: &mut Work, entry: &Arc<TableEntry>, to: &mut 
     }
 }
 
-/// A key stays because of a foreign key.
+/// The error of dropping a key that a foreign key needs.
 fn kept(entry: &TableEntry, child: &str, key: &ForeignKey) -> Error {
     let hint = format!(
         "CASCADE drops the foreign key with it; or drop it first: ALTER TABLE {child} DROP CONSTRAINT {}",
@@ -138,8 +139,8 @@ fn edit(work: &mut Work, table: &str, change: impl FnOnce(&mut Vec<ForeignKey>))
     work.names.add(Entry::Table(redefined(&entry, definition)), IfExists::Replace).map(drop)
 }
 
-/// Gives new entries to the tables that a table begins or ceases to refer to, and returns those that it
-/// begins to.
+/// Gives new entries to the tables that a table newly refers to or no longer refers to, and returns those
+/// that it newly refers to.
 pub(super) fn renew_parents(
     work: &mut Work,
     old: &Definition,

@@ -1,11 +1,11 @@
-//! Drops objects: whatever needs one prevents that, or is dropped with it.
+//! Drops objects: an object that needs a dropped one prevents that, or is dropped with it.
 //!
-//! | what needs it | without CASCADE | with CASCADE |
+//! | the object is needed by | without CASCADE | with CASCADE |
 //! |---|---|---|
-//! | a view | an error | is dropped, and what needs it |
-//! | a foreign key that refers to a table | an error | is dropped; its table stays |
-//! | a default or check that calls a sequence | an error | is dropped |
-//! | the identity column that a sequence belongs to | an error | an error: the column is to be dropped |
+//! | a view | an error | the view is dropped, and what needs it |
+//! | a foreign key that refers to the table | an error | the foreign key is dropped; its table stays |
+//! | a default or check that calls the sequence | an error | the default or check is dropped |
+//! | the identity column of the sequence | an error | an error: the column must be dropped |
 //!
 //! Objects that are dropped by the same statement do not prevent each other from being dropped.
 
@@ -18,7 +18,7 @@ use entasis_sql::called_sequences;
 use entasis_storage::{Entry, IfExists, Sequence, TableEntry, dependencies};
 use entasis_vector::{Error, Result};
 
-/// Drops an object, unless it is gone already. Those of `together`, in lower case, do not keep it.
+/// Drops an object, unless it is gone already. Objects in `together`, in lower case, do not prevent that.
 pub(super) fn object(
     session: &Session,
     work: &mut Work,
@@ -46,7 +46,7 @@ pub(super) fn object(
                 return Err(Error::input(format!("view {} uses {kind} {name}", view.name)).with_hint(hint));
             }
             (Entry::Table(table), Entry::Sequence(sequence)) => drop_calls(work, table, sequence, cascade)?,
-            // Foreign keys: see above and below.
+            // For foreign keys, see above and below.
             _ => {}
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn object(
     }
 }
 
-/// Drops the sequences of identity columns that are gone.
+/// Drops the sequences of dropped identity columns.
 pub(super) fn identities<'a>(
     session: &Session,
     work: &mut Work,

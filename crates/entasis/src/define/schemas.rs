@@ -7,7 +7,7 @@ use entasis_storage::{Entry, IfExists, dependencies};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 
-/// Those that are always there.
+/// The schemas that always exist.
 const STANDING: [&str; 5] = ["main", "public", "information_schema", "temp", "pg_temp"];
 
 /// Creates a schema, by its name in lower case.
@@ -31,7 +31,7 @@ pub(super) fn create(work: &mut Work, name: &str, if_not_exists: bool) -> Result
     work.names.add(Entry::Schema(key.into()), if_exists).map(std::mem::drop)
 }
 
-/// Drops a schema, with what is in it if `cascade`.
+/// Drops a schema, and with `cascade` also the objects in it.
 pub(super) fn drop(session: &Session, work: &mut Work, schema: &Entry, cascade: bool) -> Result<()> {
     let within: Vec<Entry> = dependencies::users(&work.names, schema.name()).into_iter().cloned().collect();
     if let (Some(first), false) = (within.first(), cascade) {

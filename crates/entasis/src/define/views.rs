@@ -1,8 +1,8 @@
-//! Views, seen from the objects that they need.
+//! Views, from the point of view of the objects that they need.
 //!
-//! A view is stored as text, so it means what its names mean. An object that a view needs may change if the
-//! meaning of the view remains the same: it can still be bound, and has the same columns. Some changes would
-//! give it another meaning, because a name would stand for another column; these are recognized by the
+//! A view is stored as text, so its meaning depends on what its names mean. An object that a view needs may
+//! change if the meaning of the view stays the same: it can still be bound, and has the same columns. Some
+//! changes would alter its meaning, because a name would refer to another column; these are recognized by the
 //! columns that the text mentions ([`entasis_sql::mentioned_columns`]).
 
 use super::remove;
@@ -14,13 +14,13 @@ use entasis_storage::{Entry, TableEntry, View, dependencies};
 use entasis_vector::{Error, Result, Schema};
 use std::sync::Arc;
 
-/// The views that need an object by name, as they are before it changes.
+/// The views that need an object, by its name, before it changes.
 pub(super) struct Views {
-    /// The object.
+    /// The name of the object.
     of: String,
-    /// With the columns that they have; `None`, if they cannot be bound on this connection.
+    /// The views with their columns; `None` if a view cannot be bound on this connection.
     views: Vec<(Arc<View>, Option<Schema>)>,
-    /// Those that the change takes a column from.
+    /// The views that lose a column by the change.
     broken: Vec<Arc<View>>,
 }
 
@@ -31,18 +31,18 @@ fn views_of(work: &Work, name: &str) -> Vec<Arc<View>> {
     views.collect()
 }
 
-/// The columns of a view now.
+/// The present columns of a view.
 fn columns_of(session: &Session, work: &mut Work, view: &View) -> Result<Schema> {
     Ok(entasis_sql::bind_stored(&view.sql, &Names::new(session, work))?.schema())
 }
 
-/// The error of a change that a view does not allow.
+/// The error of a change that a view prevents.
 fn refused(view: &View, what: &str) -> Error {
     Error::input(format!("view {} uses {what}", view.name))
         .with_hint(format!("drop view {} first, and create it again", view.name))
 }
 
-/// Refuses another name for a table that views need.
+/// Refuses to rename a table that views need.
 pub(super) fn refuse_needed(work: &Work, entry: &TableEntry) -> Result<()> {
     match views_of(work, &entry.name).first() {
         Some(view) => Err(refused(view, &format!("table {}, whose name is not to change", entry.name))),
@@ -50,7 +50,7 @@ pub(super) fn refuse_needed(work: &Work, entry: &TableEntry) -> Result<()> {
     }
 }
 
-/// Refuses a view in the place of one that it names.
+/// Refuses to replace a view by one that names it.
 pub(super) fn refuse_circle(session: &Session, work: &mut Work, view: &View) -> Result<()> {
     columns_of(session, work, view)
         .map(drop)
@@ -58,7 +58,7 @@ pub(super) fn refuse_circle(session: &Session, work: &mut Work, view: &View) -> 
 }
 
 impl Views {
-    /// Those that need the object of this name, if there is one.
+    /// The views that need the object of this name, if there are any.
     pub(super) fn of(session: &Session, work: &mut Work, name: &str) -> Views {
         let views = views_of(work, name).into_iter().map(|view| {
             let columns = columns_of(session, work, &view).ok();
@@ -67,11 +67,11 @@ impl Views {
         Views { of: name.to_owned(), views: views.collect(), broken: Vec::new() }
     }
 
-    /// Looks at what is to become of the columns of a table.
+    /// Checks a change of the columns of a table.
     ///
     /// # Errors
-    /// Input, if a view mentions a column that goes, unless it goes with it, or gets another name or type; or
-    /// if it mentions a new one without its table, and so may come to mean it.
+    /// Input, if a view mentions a column that is dropped without the view, renamed, or changes its type; or
+    /// if it mentions the name of a new column without a table, and might come to mean that column.
     pub(super) fn judge_columns(&mut self, entry: &TableEntry, to: &Columns) -> Result<()> {
         let (before, after) = (entry.table.schema(), &to.columns);
         for (view, _) in &self.views {
@@ -109,12 +109,12 @@ impl Views {
         Ok(())
     }
 
-    /// Refuses the change that was made, if one of them is not what it was.
+    /// Refuses the change that was made if the meaning of one of the views has changed.
     pub(super) fn judge(&self, session: &Session, work: &mut Work) -> Result<()> {
         self.views.iter().try_for_each(|(view, before)| self.judge_one(session, work, view, before.as_ref()))
     }
 
-    /// Drops those that are not what they were, and what needs these.
+    /// Drops the views whose meaning has changed, and what needs them.
     pub(super) fn drop_broken(&self, session: &Session, work: &mut Work) -> Result<()> {
         for (view, before) in &self.views {
             let is_broken = self.broken.iter().any(|broken| Arc::ptr_eq(broken, view));
@@ -135,7 +135,7 @@ impl Views {
         let Some(before) = before else { return Ok(()) };
         let needs = |reason: &str| refused(view, &format!("{} as it was: {reason}", self.of));
         let after = columns_of(session, work, view).map_err(|error| needs(error.message()))?;
-        // Others may have come between them.
+        // New columns may be between them.
         let mut rest = after.iter();
         for field in before {
             if !rest.any(|other| other.name == field.name && other.ty == field.ty) {

@@ -1,22 +1,22 @@
 //! Columns of several files as columns of one relation.
 //!
-//! A value of a file never becomes another one in the relation: the type of a column is one that holds the
-//! values of each file exactly ([`joined`]), or there is no such type, which is an error.
+//! Values never change on their way from a file to the relation: the type of a column holds the values of
+//! each file exactly ([`joined`]), or there is no such type, which is an error.
 
 use entasis_vector::{DataType, Field, Result, Value, Vector};
 
-/// Where the values of a column come from, in one file.
+/// The source of a column's values in one file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Origin {
-    /// From the file's own column of that number.
+    /// The file's own column of that number.
     Column(usize),
-    /// All rows of the file have this one: NULL where it lacks the column; its path; what a directory is
-    /// called.
+    /// One value for all rows of the file: NULL if it lacks the column, its path, or a value from the name of
+    /// a directory.
     Value(Value),
 }
 
-/// Makes the vectors of `columns` that have one value in the whole file, and empty ones of those that had one
-/// in the file before.
+/// Makes the vectors of those of `columns` that have one value in the whole file, and empty vectors for those
+/// that had one value in the previous file.
 ///
 /// # Errors
 /// Internal, if a value is not of its column's type.
@@ -37,7 +37,7 @@ pub(super) fn write_constants(
     Ok(())
 }
 
-/// The place of a name among others: as it is written, or else in any case.
+/// The index of a name among others: one with the same spelling, or else one that differs only in case.
 pub(super) fn place_of<'a>(name: &str, mut names: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
     names
         .clone()
@@ -45,7 +45,7 @@ pub(super) fn place_of<'a>(name: &str, mut names: impl Iterator<Item = &'a str> 
         .or_else(|| names.position(|own| own.to_lowercase() == name.to_lowercase()))
 }
 
-/// The least type that holds every value of both, exactly.
+/// The narrowest type that holds every value of both exactly.
 pub(super) fn joined(a: DataType, b: DataType) -> Option<DataType> {
     use DataType::*;
     if a == b {
@@ -76,12 +76,12 @@ pub(super) fn joined(a: DataType, b: DataType) -> Option<DataType> {
     }
 }
 
-/// True for types of integers that have at most so many bits besides the sign.
+/// True for integer types with at most this many bits besides the sign.
 fn is_within(ty: DataType, bits: u32) -> bool {
     ty.is_integer() && ty.integer_range().is_some_and(|(min, max)| min >= -(1 << bits) && max <= 1 << bits)
 }
 
-/// Digits before and after the point that numbers of a type may have.
+/// The most digits that numbers of a type have before and after the decimal point.
 fn digits(ty: DataType) -> Option<(u8, u8)> {
     match ty {
         DataType::Decimal { precision, scale } => Some((precision - scale, scale)),
@@ -122,7 +122,7 @@ mod tests {
         for a in DataType::ALL {
             assert_eq!(joined(a, a), Some(a));
             for b in DataType::ALL {
-                // What holds both holds it and one of them.
+                // The joined type, joined with either, remains the same.
                 if let Some(both) = joined(a, b) {
                     assert_eq!((joined(both, a), joined(both, b)), (Some(both), Some(both)), "{a} and {b}");
                 }

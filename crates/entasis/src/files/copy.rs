@@ -2,11 +2,11 @@
 //!
 //! 1. Workers turn their chunks into text (CSV) or record batches (Parquet), without a lock, morsel by
 //!    morsel.
-//! 2. Under the lock a finished part waits until nobody can bring an earlier one: each worker's current
-//!    morsel only grows, so parts up to the least of them may be written. The file so has the rows in the
-//!    order of their source. Parquet row groups are encoded without the lock again ([`super::row_groups`]).
-//! 3. All goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement that
-//!    fails leaves neither a half file nor a temporary one, and an older target as it was.
+//! 2. Under the lock, a finished part waits until no worker can produce an earlier one: each worker's current
+//!    morsel number only grows, so parts up to the least of them may be written. So the rows in the file have
+//!    the order of their source. Parquet row groups are encoded outside the lock ([`super::row_groups`]).
+//! 3. Everything goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement
+//!    that fails leaves neither a partial file nor a temporary one, and does not touch an older target.
 
 use super::Format;
 use super::csv::write::WriteOptions;
@@ -26,13 +26,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A part of so many bytes of text is handed over before its morsel ends.
+/// Bytes of text after which a part is handed over before its morsel ends.
 const PART_BYTES: usize = 1 << 20;
-/// A part of so many rows of a Parquet file is.
+/// Rows after which a part of a Parquet file is handed over.
 const PART_ROWS: usize = 16_384;
 
-/// A sink that writes a file of columns `schema` at `path`; options by their SQL names, as in
-/// `COPY … TO 'f' (HEADER false)`. Nothing stands at `path` before [`FileSink::commit`].
+/// A sink that writes a file with columns `schema` at `path`; options by their SQL names, as in `COPY … TO
+/// 'f' (HEADER false)`. The file appears at `path` with [`FileSink::commit`].
 ///
 /// # Errors
 /// Input, if an option is unknown or ill-typed; I/O, if the file cannot be created.
@@ -73,7 +73,7 @@ pub fn copy_to(
     Ok(Box::new(FileSink(Arc::new(Shared { path, format, state: Mutex::new(state), temporary, context }))))
 }
 
-/// What the options of `COPY … TO` say.
+/// The options of `COPY … TO`.
 #[derive(Debug)]
 struct Settings {
     format: Format,
@@ -158,12 +158,12 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After a commit it is not there any more; otherwise nothing better can be done about a failure here.
+        // After a commit it no longer exists; otherwise nothing better can be done about a failure here.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Writes the rows that it is pushed to a file. Made by [`copy_to`].
+/// Writes the rows that are pushed to it to a file. Made by [`copy_to`].
 pub struct FileSink(Arc<Shared>);
 
 struct Shared {
@@ -183,11 +183,11 @@ struct RowFormat {
 }
 
 struct State {
-    /// Taken by the commit.
+    /// Taken out by the commit.
     out: Option<Output>,
-    /// Parts by morsel that must wait for earlier ones.
+    /// Parts by morsel that wait for earlier ones.
     waiting: BTreeMap<u64, Vec<Part>>,
-    /// The morsel that each worker is at; `None` once it has finished.
+    /// The current morsel of each worker; `None` once it has finished.
     current: Vec<Option<u64>>,
     rows: u64,
 }
@@ -226,10 +226,10 @@ impl Output {
 }
 
 impl FileSink {
-    /// Completes the file and puts it in its place. Returns its rows.
+    /// Completes the file and gives it its name. Returns its number of rows.
     ///
     /// # Errors
-    /// I/O, if the rest cannot be written or the file not be renamed; then there is none.
+    /// I/O, if the rest cannot be written or the file cannot be renamed; then there is no file.
     pub fn commit(&self) -> Result<u64> {
         let mut state = self.0.lock();
         self.0.write_ready(&mut state)?;
@@ -252,7 +252,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes all parts that no worker can bring an earlier one of.
+    /// Writes all parts that no earlier part can precede any more.
     fn write_ready(&self, state: &mut State) -> Result<()> {
         let least = state.current.iter().flatten().min().copied().unwrap_or(u64::MAX);
         while let Some(entry) = state.waiting.first_entry().filter(|entry| *entry.key() <= least) {
@@ -265,7 +265,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Encodes row groups as long as there are complete ones.
+    /// Encodes row groups while there are complete ones.
     fn encode_complete(&self) -> Result<()> {
         loop {
             let (group, encoder) = match &mut self.lock().out {
@@ -305,13 +305,13 @@ struct FileWorker {
     morsel: u64,
     text: Vec<u8>,
     parts: Vec<Part>,
-    /// Rows that have not been given away, and those of them in `parts`.
+    /// Rows that have not been handed over, and the number of them that are in `parts`.
     rows: u64,
     kept_rows: usize,
 }
 
 impl FileWorker {
-    /// Gives the parts to the shared state, and says that this worker is at morsel `next` now.
+    /// Moves the parts to the shared state, and records that this worker is now at morsel `next`.
     fn give(&mut self, next: Option<u64>, state: &mut State) {
         if !self.text.is_empty() {
             self.parts.push(Part::Text(std::mem::take(&mut self.text)));
@@ -324,7 +324,7 @@ impl FileWorker {
         self.kept_rows = 0;
     }
 
-    /// Gives the parts away, and writes what can be written.
+    /// Hands the parts over, and writes what can be written.
     fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
         let shared = self.shared.clone();
         {
@@ -339,7 +339,7 @@ impl FileWorker {
 impl ResultWorker for FileWorker {
     fn start_morsel(&mut self, morsel: u64) {
         if morsel != self.morsel {
-            // What can be written now is written by whoever pushes next: that can fail, this cannot.
+            // What can be written now is left to the next push: writing can fail, and this call cannot.
             let shared = self.shared.clone();
             self.give(Some(morsel), &mut shared.lock());
             self.morsel = morsel;
@@ -369,7 +369,7 @@ impl ResultWorker for FileWorker {
 
 impl Drop for FileWorker {
     fn drop(&mut self) {
-        // A worker that stops early, after an error elsewhere, must not hold the others' parts back.
+        // A worker that stops early, after an error elsewhere, must not hold up the others' parts.
         self.shared.lock().current[self.number] = None;
     }
 }

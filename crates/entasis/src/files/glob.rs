@@ -1,18 +1,18 @@
-//! Paths with `*`, `?`, `[ab]`, `{a,b}` and `**` to lists of files.
+//! Expands paths with `*`, `?`, `[ab]`, `{a,b}` and `**` to lists of files.
 //!
 //! Braces are expanded first, then each pattern is matched against the file system. `**` stands for any
-//! number of directories, none included.
+//! number of directories, including none.
 
 use entasis_vector::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 
-/// Patterns that one may expand to.
+/// The most patterns to which one may expand.
 const MOST_PATTERNS: usize = 10_000;
 /// Bytes of the longest pattern: no path is longer.
 const MOST_BYTES: usize = 4096;
 
-/// The files that `pattern` names, sorted, each once; at least one. A path without wildcards names itself,
-/// whether it is there or not: opening it tells more.
+/// The files that match `pattern`, sorted and without duplicates; at least one. A path without wildcards
+/// stands for itself, even if it does not exist: opening it gives a better error.
 ///
 /// # Errors
 /// Input, if the pattern is malformed; I/O, if nothing matches or a directory cannot be read.
@@ -25,7 +25,7 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
     }
     let mut paths = Vec::new();
     for mut one in braces(pattern)? {
-        // The library takes a final `**` for directories.
+        // The library matches only directories with a final `**`.
         if one.ends_with("/**") {
             one.push_str("/*");
         }
@@ -47,11 +47,11 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A pattern without braces for each choice among them: `{a,b}/{c,d}` is four. Braces without a comma, and
-/// those that are not closed, are text.
+/// Patterns without braces, one for each combination of their alternatives: `{a,b}/{c,d}` yields four. Braces
+/// without a comma, and unclosed ones, are ordinary text.
 fn braces(pattern: &str) -> Result<Vec<String>> {
     let mut done = Vec::new();
-    // What is settled, and what is still to be looked at.
+    // The expanded prefix, and the rest of the pattern.
     let mut open = vec![(String::new(), pattern)];
     while let Some((mut settled, rest)) = open.pop() {
         match choice(rest) {
@@ -62,7 +62,7 @@ fn braces(pattern: &str) -> Result<Vec<String>> {
             Some((start, parts, end)) => {
                 settled.push_str(&rest[..start]);
                 for part in parts.into_iter().rev() {
-                    // A choice may hold others.
+                    // An alternative may contain braces.
                     for inner in braces(part)? {
                         open.push((format!("{settled}{inner}"), &rest[end..]));
                     }
@@ -76,7 +76,7 @@ fn braces(pattern: &str) -> Result<Vec<String>> {
     Ok(done)
 }
 
-/// The first choice in `text`: where it begins, its parts, and where it ends.
+/// The first pair of braces in `text`: its start, its alternatives, and its end.
 fn choice(text: &str) -> Option<(usize, Vec<&str>, usize)> {
     let start = text.find('{')?;
     let (mut depth, mut part, mut parts) = (0, start + 1, Vec::new());

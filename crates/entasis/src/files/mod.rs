@@ -1,19 +1,19 @@
 //! Files as relations, and relations as files: Parquet and CSV.
 //!
-//! A path or glob becomes a [`Relation`] by [`open`]; its scan hands out row groups (Parquet) or blocks of
-//! lines (CSV) as morsels to all workers. The other way, [`copy_to`] gives a sink that writes beside the
-//! target and renames at the end, so that a failed `COPY` leaves no half file.
+//! [`open`] makes a [`Relation`] of a path or glob; its scan hands out row groups (Parquet) or blocks of
+//! lines (CSV) as morsels to all workers. In the other direction, [`copy_to`] returns a sink that writes
+//! beside the target and renames at the end, so that a failed `COPY` leaves no partial file.
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`options`], [`option_values`] | options by their SQL names, and what they take |
+//! | [`options`], [`option_values`] | options by their SQL names, and their values |
 //! | [`glob`] | patterns to sorted lists of files |
 //! | [`columns`] | columns of several files as columns of one relation |
-//! | [`paths`] | columns that paths give: `filename`, directories called `key=value` |
+//! | [`paths`] | columns from paths: `filename`, directories called `key=value` |
 //! | [`parquet`] | reading Parquet: projection, pruning by statistics, several files as one |
 //! | [`prune`] | whether a condition can hold within known bounds |
 //! | [`csv`] | CSV: options, guessing, reading, writing |
-//! | [`copy`] | the sink that puts the workers' rows in order and on disk |
+//! | [`copy`] | the sink that puts the workers' rows in order and writes them |
 //!
 //! Every error names its file; a malformed file is an input error, never a panic.
 
@@ -41,12 +41,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The formats that files may have.
+/// The supported file formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet.
     Parquet,
-    /// Separated values, with commas or otherwise.
+    /// Separated values: CSV and its variants.
     Csv,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Format {
 }
 
 impl Format {
-    /// The format that a path's extension names.
+    /// The format for a path's extension.
     fn of_path(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -80,15 +80,15 @@ impl Format {
     }
 }
 
-/// The files that `path` names, which may be a pattern, as one relation.
+/// Opens the files that `path`, which may be a pattern, matches, as one relation.
 ///
 /// # Errors
-/// I/O, if no file is there or it cannot be read; input, if it is malformed or its format is unknown.
+/// I/O, if there is no file or it cannot be read; input, if it is malformed or its format is unknown.
 pub fn open(path: &str, options: &Options) -> Result<Arc<dyn Relation>> {
     open_all(&[path.to_owned()], options)
 }
 
-/// The files that all of these patterns name, in this order, as one relation.
+/// Opens the files that these patterns match, in this order, as one relation.
 fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>> {
     let Some(first) = patterns.first() else { return Err(Error::input("a list of files is empty")) };
     let mut paths = Vec::new();
@@ -108,11 +108,11 @@ fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>>
     }
 }
 
-/// The relation of a call such as `read_csv('path', delim => '|', header => true)`: a path, pattern or list
-/// of them, then named options. Rows that are left out go to `rejects`, if that is an option.
+/// The relation of a call such as `read_csv('path', delim => '|', header => true)`: a path, a pattern or a
+/// list of these, then named options. Skipped rows go to `rejects`, if an option asks for that.
 ///
 /// # Errors
-/// As [`open`]; input, if an option is unknown or ill-typed.
+/// Those of [`open`]; input, if an option is unknown or ill-typed.
 pub fn read_function(
     function: &str,
     format: Format,
@@ -138,11 +138,11 @@ pub fn read_function(
     open_all(&patterns, &options)
 }
 
-/// The file that `COPY … FROM` reads into `targets`: its columns are theirs, in order, and a CSV file's
-/// values are read as their types.
+/// Opens the file that `COPY … FROM` reads into `targets`: its columns correspond to these, in order, and the
+/// values of a CSV file are read as their types.
 ///
 /// # Errors
-/// As [`open`]; input, if an option is unknown or ill-typed.
+/// Those of [`open`]; input, if an option is unknown or ill-typed.
 pub fn copy_from(path: &str, targets: &[Field], options: &[(String, Value)]) -> Result<Arc<dyn Relation>> {
     let mut read = Options::default();
     for (name, value) in options {
@@ -161,7 +161,7 @@ pub fn copy_from(path: &str, targets: &[Field], options: &[(String, Value)]) -> 
 
 #[cfg(test)]
 pub(crate) mod test_files {
-    //! Directories for tests, and rows to compare.
+    //! Directories for tests, and rows for comparison.
 
     use entasis_engine::exec::{QueryContext, Settings};
     use entasis_engine::relation::{Relation, ScanRequest};
@@ -171,7 +171,7 @@ pub(crate) mod test_files {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// A directory that vanishes with its owner.
+    /// A directory that is removed when it is dropped.
     pub(crate) struct Directory(PathBuf);
 
     impl Directory {
@@ -202,7 +202,7 @@ pub(crate) mod test_files {
         }
     }
 
-    /// A context whose chunks have `chunk_rows` rows.
+    /// A context for chunks of `chunk_rows` rows.
     pub(crate) fn context(chunk_rows: usize) -> QueryContext {
         QueryContext {
             settings: Arc::new(Settings { chunk_rows, ..Settings::default() }),

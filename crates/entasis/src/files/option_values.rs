@@ -1,7 +1,8 @@
-//! What values options take, as in `read_csv('f', delim => '|')` and `COPY t TO 'f' (HEADER false)`.
+//! The values of options, as in `read_csv('f', delim => '|')` and `COPY t TO 'f' (HEADER false)`.
 //!
-//! An option is an [`Argument`], which may be a list or a struct; those of `COPY` are plain. What an option
-//! means is said where it is kept (`FileOptions`, `CsvOptions`, the settings of `COPY … TO`).
+//! An option is an [`Argument`], which may be a list or a struct; options of `COPY` are plain values. The
+//! meaning of each option is documented with its field (`FileOptions`, `CsvOptions`, the settings of `COPY …
+//! TO`).
 
 use entasis_sql::{Argument, parse_type};
 use entasis_vector::{DataType, Error, Result, Value};
@@ -22,7 +23,7 @@ fn wrong(name: &str, takes: &str, value: &Argument) -> Error {
     Error::input(format!("option {name} takes {takes}, not {shown}"))
 }
 
-/// The value of an option that is text.
+/// The value of an option that takes text.
 pub(super) fn text_option<'a>(name: &str, value: &'a Argument) -> Result<&'a str> {
     match value {
         Argument::Value(Value::Text(text), _) => Ok(text),
@@ -30,7 +31,7 @@ pub(super) fn text_option<'a>(name: &str, value: &'a Argument) -> Result<&'a str
     }
 }
 
-/// The value of an option that is one text or a list of them.
+/// The value of an option that takes a text or a list of texts.
 pub(super) fn texts_option(name: &str, value: &Argument) -> Result<Vec<String>> {
     match value {
         Argument::List(texts) => texts.iter().map(|text| Ok(text_option(name, text)?.to_owned())).collect(),
@@ -38,7 +39,7 @@ pub(super) fn texts_option(name: &str, value: &Argument) -> Result<Vec<String>> 
     }
 }
 
-/// The value of an option that is true or false.
+/// The value of an option that takes a truth value.
 pub(super) fn flag_option(name: &str, value: &Argument) -> Result<bool> {
     match value {
         Argument::Value(Value::Boolean(value), _) => Ok(*value),
@@ -57,7 +58,7 @@ pub(super) fn flag_option(name: &str, value: &Argument) -> Result<bool> {
     }
 }
 
-/// The value of an option that is a count.
+/// The value of an option that takes a count.
 pub(super) fn count_option(name: &str, value: &Argument) -> Result<usize> {
     match value {
         Argument::Value(Value::Integer(count), _) if usize::try_from(*count).is_ok() => Ok(*count as usize),
@@ -65,7 +66,7 @@ pub(super) fn count_option(name: &str, value: &Argument) -> Result<usize> {
     }
 }
 
-/// The value of an option that is one ASCII character; `\t` is the tabulator.
+/// The value of an option that takes one ASCII character; `\t` stands for a tab.
 pub(super) fn byte_option(name: &str, value: &Argument) -> Result<u8> {
     match text_option(name, value)? {
         "\\t" => Ok(b'\t'),
@@ -76,8 +77,8 @@ pub(super) fn byte_option(name: &str, value: &Argument) -> Result<u8> {
     }
 }
 
-/// The value of an option that names columns and their types: `{'id': 'BIGINT'}`, or as text
-/// `'id: BIGINT, day: DATE'`.
+/// The value of an option that takes columns with their types: `{'id': 'BIGINT'}`, or as text `'id: BIGINT,
+/// day: DATE'`.
 pub(super) fn types_option(name: &str, value: &Argument) -> Result<Vec<(String, DataType)>> {
     match value {
         Argument::Struct(fields) => {
@@ -89,12 +90,12 @@ pub(super) fn types_option(name: &str, value: &Argument) -> Result<Vec<(String, 
     }
 }
 
-/// The value of an option that is the name of a type.
+/// The value of an option that takes the name of a type.
 pub(super) fn type_option(name: &str, value: &Argument) -> Result<DataType> {
     parse_type(text_option(name, value)?).map_err(|error| error.with_context(format!("option {name}")))
 }
 
-/// `name: TYPE, name: TYPE` as a list. Names may be quoted and may be parted from their types by a blank.
+/// Parses `name: TYPE, name: TYPE`. Names may be quoted, and a blank may separate them from their types.
 fn parse_columns(text: &str) -> Result<Vec<(String, DataType)>> {
     let mut columns = Vec::new();
     let mut rest = text.trim().trim_start_matches('{').trim_end_matches('}').trim();

@@ -1,7 +1,7 @@
 //! How files are read: options by their SQL names, as in `read_csv('f', delim => '|')`.
 //!
-//! What an option means is said where it is kept ([`FileOptions`], [`CsvOptions`]), and what values it takes
-//! in [`super::option_values`].
+//! The meaning of each option is documented with its field ([`FileOptions`], [`CsvOptions`]), its values in
+//! [`super::option_values`].
 
 use super::Format;
 use super::csv::CsvOptions;
@@ -13,11 +13,11 @@ use entasis_vector::{Error, Result, Value};
 /// How files are read.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Their format; by default what the extension says.
+    /// The format; by default that of the extension.
     pub format: Option<Format>,
-    /// For every format.
+    /// Options of every format.
     pub files: FileOptions,
-    /// For CSV.
+    /// Options of CSV.
     pub csv: CsvOptions,
 }
 
@@ -25,7 +25,7 @@ impl Options {
     /// Sets an option of a call of `function`.
     ///
     /// # Errors
-    /// Input, if there is no such option or it does not take the value.
+    /// Input, if there is no such option or the value is not valid for it.
     pub(super) fn set(&mut self, function: &str, name: &str, value: &Argument) -> Result<()> {
         let lower = name.to_ascii_lowercase();
         let is_csv = self.format == Some(Format::Csv);
@@ -40,11 +40,11 @@ impl Options {
         Err(Error::input(format!("{function} has no option '{name}'")).with_hint(hint))
     }
 
-    /// Sets an option of `COPY … FROM`. The columns are those of the table, so what would change them is
-    /// none.
+    /// Sets an option of `COPY … FROM`. The columns are those of the table, so options that would change them
+    /// do not exist here.
     ///
     /// # Errors
-    /// As [`Options::set`].
+    /// Those of [`Options::set`].
     pub(super) fn set_for_copy(&mut self, name: &str, value: &Value) -> Result<()> {
         let (lower, value) = (name.to_ascii_lowercase(), plain(value));
         const COLUMNS: [&str; 9] = [

@@ -1,9 +1,9 @@
-//! Columns that the paths of files give: `filename`, and a column for each directory called `key=value`, as
-//! Hive and Spark write them.
+//! Columns from the paths of files: `filename`, and a column for each directory called `key=value`, as
+//! written by Hive and Spark.
 //!
-//! The type of such a column is BIGINT, DATE or TIMESTAMP if all its values are of it, else VARCHAR;
-//! `hive_types` says otherwise. Values are percent-encoded; `__HIVE_DEFAULT_PARTITION__` is NULL. A key hides
-//! a column of the files.
+//! The type of such a column is BIGINT, DATE or TIMESTAMP if all its values fit it, else VARCHAR;
+//! `hive_types` overrides this. Values are percent-encoded; `__HIVE_DEFAULT_PARTITION__` is NULL. A key hides
+//! a column of the same name in the files.
 
 use super::columns::{Origin, place_of};
 use super::option_values::{flag_option, types_option};
@@ -16,14 +16,14 @@ use std::path::{Component, Path, PathBuf};
 
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// How several files are one relation, and which columns their paths give.
+/// How several files make one relation, and which columns come from their paths.
 #[derive(Debug, Clone, Default)]
 pub struct FileOptions {
-    /// Columns of all files, by name: one that a file lacks is NULL there, and types become one that holds
-    /// all.
+    /// Match the columns of all files by name: a column that a file lacks is NULL there, and types are
+    /// widened to hold all values.
     pub union_by_name: bool,
-    /// Whether directories called `key=value` are columns; by default if all files lie in such, with the same
-    /// keys.
+    /// Whether directories called `key=value` are columns; by default if all files are in such directories,
+    /// with the same keys.
     pub hive_partitioning: Option<bool>,
     /// Types of such columns, by name.
     pub hive_types: Vec<(String, DataType)>,
@@ -53,7 +53,8 @@ impl FileOptions {
 /// Adds the columns to those of the relation, and to those of each file.
 ///
 /// # Errors
-/// Input, if `filename` is the name of another column, or directories are not called as the options say.
+/// Input, if `filename` is the name of another column, or directories do not have the names that the options
+/// require.
 pub(super) fn add_columns(
     paths: &[PathBuf],
     options: &FileOptions,
@@ -98,7 +99,7 @@ pub(super) fn add_columns(
     Ok(())
 }
 
-/// The keys, each with its value by file.
+/// The keys, each with its values, one per file.
 fn partitions(paths: &[PathBuf], options: &FileOptions) -> Result<Vec<(String, Vec<Option<String>>)>> {
     if options.hive_partitioning == Some(false) {
         return Ok(Vec::new());
@@ -127,7 +128,7 @@ fn partitions(paths: &[PathBuf], options: &FileOptions) -> Result<Vec<(String, V
     Ok(first.iter().map(|(key, _)| (key.clone(), values(key))).collect())
 }
 
-/// The keys and values of a file's directories, each key once.
+/// The keys and values in a file's path, without duplicate keys.
 fn keys_of(path: &Path) -> Vec<(String, Option<String>)> {
     let mut keys: Vec<(String, Option<String>)> = Vec::new();
     for directory in path.parent().into_iter().flat_map(Path::components) {
@@ -146,8 +147,8 @@ fn keys_of(path: &Path) -> Vec<(String, Option<String>)> {
 
 fn type_of(values: &[Option<String>]) -> DataType {
     let is = |ty: &DataType| {
-        // What casts accept beyond values that are written as such is something else: `5.0` and `1e3`, a day
-        // with a time.
+        // Casts accept more than plain values of the type: `5.0` and `1e3`, or a date with a time. Such
+        // values are not accepted here.
         let plain = |text: &str| match ty {
             DataType::Int64 => text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()),
             DataType::Date => !text.contains(':'),

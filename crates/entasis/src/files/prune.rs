@@ -1,25 +1,25 @@
-//! Whether a condition can hold for any row of which only bounds are known. What a scan of files skips by.
+//! Decides whether a condition can hold for any row if only bounds are known. Scans of files skip rows by it.
 //!
-//! The answer errs on one side: no means that no row satisfies the condition, yes means nothing.
+//! The answer is conservative: false means that no row satisfies the condition, true means nothing.
 
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
 
-/// What is known of a column within some rows.
+/// What is known about a column over some rows.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
-    /// No value is less, if it is known.
+    /// A lower bound of the values, if known.
     pub(super) min: Option<Value>,
-    /// No value is greater, if it is known. NaN may be missing from it.
+    /// An upper bound of the values, if known. NaN may exceed it.
     pub(super) max: Option<Value>,
-    /// Rows that are NULL, if it is known.
+    /// The number of NULLs, if known.
     pub(super) nulls: Option<u64>,
-    /// Rows.
+    /// The number of rows.
     pub(super) rows: u64,
 }
 
 impl Bounds {
-    /// Of rows that all have one value.
+    /// The bounds of rows that all have the same value.
     pub(super) fn constant(value: &Value, rows: u64) -> Bounds {
         let bound = (!value.is_null()).then(|| value.clone());
         Bounds { min: bound.clone(), max: bound, nulls: Some(if value.is_null() { rows } else { 0 }), rows }
@@ -79,7 +79,7 @@ fn compare(
     if known.nulls == Some(known.rows) {
         return false;
     }
-    // The numbers of UUIDs are not ordered as UUIDs are.
+    // The integers that represent UUIDs are not ordered as UUIDs are.
     if matches!(ty, DataType::Uuid | DataType::Interval) {
         return true;
     }
@@ -87,7 +87,7 @@ fn compare(
         known.min.as_ref().is_none_or(|min| test(min.total_cmp(value)))
     };
     let max_is = |test: fn(std::cmp::Ordering) -> bool| {
-        // NaN is greater than all numbers and is not counted in the bounds of files.
+        // NaN is greater than all numbers and not included in the bounds in files.
         ty.is_float() || known.max.as_ref().is_none_or(|max| test(max.total_cmp(value)))
     };
     match op {

@@ -1,9 +1,9 @@
-//! Row groups of a Parquet file while it is written: encoded in parallel, by the workers that bring the rows.
+//! Row groups of a Parquet file being written: encoded in parallel, by the workers that produce the rows.
 //!
 //! 1. [`RowGroups::add`] takes batches in the order of the file and cuts them into row groups.
 //! 2. A complete row group is encoded and compressed without a lock, column by column ([`Encoder::encode`]),
-//!    by the worker that finds it.
-//! 3. [`RowGroups::append`] writes encoded row groups to the file in their order; one that is early waits.
+//!    by the worker that takes it.
+//! 3. [`RowGroups::append`] writes encoded row groups to the file in order; one that is early waits.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -27,10 +27,10 @@ pub(super) struct RowGroups {
     open: Vec<RecordBatch>,
     open_rows: usize,
     complete: VecDeque<RowGroup>,
-    /// Row groups that have been completed.
+    /// Number of completed row groups.
     completed: usize,
     encoded: BTreeMap<usize, Vec<ArrowColumnChunk>>,
-    /// Row groups that are in the file.
+    /// Number of row groups in the file.
     appended: usize,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct RowGroup {
     batches: Vec<RecordBatch>,
 }
 
-/// Turns rows into the bytes of a file. Cheap to clone.
+/// Encodes rows as bytes of a file. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Encoder {
     factory: Arc<ArrowRowGroupWriterFactory>,
@@ -53,10 +53,10 @@ fn failed(error: &ParquetError) -> Error {
 }
 
 impl RowGroups {
-    /// A file of row groups of `most_rows` rows; the last one has what is left.
+    /// A file with row groups of `most_rows` rows; the last one has the remainder.
     ///
     /// # Errors
-    /// Not supported, if Parquet has no place for a type; I/O.
+    /// Not supported, if Parquet cannot represent a type; I/O.
     pub(super) fn new(
         file: File,
         schema: SchemaRef,
@@ -79,7 +79,7 @@ impl RowGroups {
         })
     }
 
-    /// What encodes this file's row groups.
+    /// The encoder of this file's row groups.
     pub(super) fn encoder(&self) -> Encoder {
         self.encoder.clone()
     }
@@ -98,7 +98,7 @@ impl RowGroups {
         }
     }
 
-    /// Makes a row group of the rows that are left.
+    /// Makes a row group of the remaining rows.
     pub(super) fn complete(&mut self) {
         if !self.open.is_empty() {
             let batches = std::mem::take(&mut self.open);
@@ -108,12 +108,12 @@ impl RowGroups {
         }
     }
 
-    /// A row group that nobody encodes yet.
+    /// A row group that no worker has taken yet.
     pub(super) fn take(&mut self) -> Option<RowGroup> {
         self.complete.pop_front()
     }
 
-    /// Puts an encoded row group into the file, once those before it are there.
+    /// Writes an encoded row group to the file, once those before it are there.
     ///
     /// # Errors
     /// I/O.
@@ -152,7 +152,7 @@ impl Encoder {
         let encode = |(column, mut writer): (usize, parquet::arrow::arrow_writer::ArrowColumnWriter)| {
             for batch in &group.batches {
                 context.check()?;
-                // No nested types: one leaf a column.
+                // There are no nested types, so each column is one leaf.
                 let leaves = compute_leaves(self.schema.field(column), batch.column(column));
                 for leaf in leaves.map_err(|error| failed(&error))? {
                     writer.write(&leaf).map_err(|error| failed(&error))?;

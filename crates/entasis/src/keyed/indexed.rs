@@ -1,7 +1,7 @@
 //! Keyed statements on tables with indexes: the row in the table and its rows in the indexes change together.
 //!
-//! 1. The row as it is and as it will be give what each index loses and gains.
-//! 2. Keys are judged, in their order, while nothing is written: so nothing has to be undone.
+//! 1. The old and the new row give the rows that each index loses and gains.
+//! 2. Keys are checked in their order, before anything is written, so nothing has to be undone.
 //! 3. The table is written, then the indexes.
 
 use crate::constraints::keys::{KeyChange, change_index, duplicate};
@@ -17,14 +17,14 @@ use entasis_vector::{DataType, Result, Value};
 
 /// A row that a statement changes.
 struct RowChange {
-    /// As it was; `None` if it is new.
+    /// The old row; `None` if it is new.
     old: Option<Values>,
-    /// As it will be; `None` if it goes.
+    /// The new row; `None` if it is removed.
     new: Option<Values>,
 }
 
 impl Program {
-    /// As a transaction of its own, which has its turn to write.
+    /// Runs as a transaction of its own, which holds the table's turn to write.
     pub(super) fn run_alone(
         &self,
         session: &Session,
@@ -45,7 +45,7 @@ impl Program {
         Ok(written)
     }
 
-    /// Writes the row, and its rows in indexes.
+    /// Writes the row, and its rows in the indexes.
     pub(super) fn write_with_indexes(
         &self,
         work: &mut Work,
@@ -67,7 +67,7 @@ impl Program {
             }
         }
         let written = self.write(&mut work.write(entry, &entry.table), key, parameters)?;
-        // One row asks far too seldom to be interrupted, so it is never left half written.
+        // One row never reaches a check for interrupts, so it is never left half written.
         let mut interrupt = work.interrupt();
         for (indexed, change) in &changes {
             let index = entry.indexes[indexed.number].as_ref().expect("it is of keys that have one");
@@ -77,7 +77,7 @@ impl Program {
         Ok(written)
     }
 
-    /// What becomes of the row; `None`, if one of its new values must be converted.
+    /// The change of the row; `None` if one of its new values needs conversion.
     fn row_change(
         &self,
         work: &mut Work,
@@ -109,7 +109,7 @@ impl Program {
         Ok(Some(RowChange { old: Some(old), new: Some(new) }))
     }
 
-    /// Refuses a row whose layout key another one has.
+    /// Refuses a row whose layout key another row has.
     fn judge_layout_key(&self, work: &mut Work, row: &RowChange) -> Result<()> {
         let options = self.entry.table.options();
         let key =
@@ -127,7 +127,7 @@ impl Program {
         self.refuse_taken(&work.write(&self.entry, &self.entry.table), &datums, None)
     }
 
-    /// Refuses a row whose key another one has in an index.
+    /// Refuses a row whose key in an index another row has.
     fn judge(&self, work: &mut Work, indexed: &IndexedKey, change: &KeyChange) -> Result<()> {
         let key = &self.entry.definition.keys[indexed.number];
         let width = key.columns.len();
@@ -149,7 +149,7 @@ impl Program {
 }
 
 impl RowChange {
-    /// What an index loses and gains; `None` if it stays as it is.
+    /// The rows that an index loses and gains; `None` if it does not change.
     fn of_key(&self, key: &IndexedKey) -> Option<KeyChange> {
         let values = |row: &Values| key.columns.iter().map(|&column| row[column].clone()).collect::<Values>();
         let (old, new) = (self.old.as_ref().map(values), self.new.as_ref().map(values));

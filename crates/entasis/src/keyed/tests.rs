@@ -1,4 +1,4 @@
-//! Keyed statements beside the same statements the long way: the same rows, errors and indexes.
+//! Compares keyed statements with the same statements run with a plan: the same rows, errors and indexes.
 
 use crate::{Config, Connection, DataType, Database, Value};
 
@@ -31,7 +31,7 @@ fn value(random: &mut Random, column: usize) -> (Value, DataType) {
     }
 }
 
-/// The rows that a statement has changed, those that it gives back, and what they are called.
+/// The number of rows that a statement has changed, the rows that it returns, and the names of their columns.
 type Outcome = (Option<u64>, Vec<Vec<Value>>, Vec<String>);
 
 fn run(connection: &Connection, sql: &str, values: &[(Value, DataType)]) -> Result<Outcome, String> {
@@ -45,7 +45,7 @@ fn rows(connection: &Connection, sql: &str) -> Vec<Vec<String>> {
     rows.row_values().map(|row| row.iter().map(|value| format!("{value:?}")).collect()).collect()
 }
 
-/// Looks for the rows of each index by its columns, and compares with a scan.
+/// Looks up the rows of each index by its columns, and compares them with a scan.
 fn assert_indexes(connection: &Connection) {
     assert_eq!(rows(connection, "PRAGMA integrity_check").len(), 1, "nothing but ok");
 }
@@ -77,7 +77,7 @@ fn keyed_statements_do_what_long_ones_do() {
                         "UPDATE t SET u = u + ?, b = b - 1 WHERE k = ? AND TRUE RETURNING *",
                         one_u,
                     ),
-                    // Until it does not fit.
+                    // Until the sum is out of range.
                     7 => (
                         "UPDATE t SET b = 50 + u, u = u + 40 WHERE k = ?",
                         "UPDATE t SET b = 50 + u, u = u + 40 WHERE k = ? AND TRUE",

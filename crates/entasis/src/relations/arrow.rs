@@ -1,8 +1,7 @@
-//! Arrow batches of the host program as a relation: a pandas, polars or pyarrow object that is queried by
-//! name.
+//! Arrow batches of the host program as a relation: a pandas, polars or pyarrow object queried by name.
 //!
-//! A morsel is a batch; batches are cut into chunks and converted as they are read. The batches stay where
-//! they are.
+//! A morsel is a batch; batches are cut into chunks and converted as they are read. The batches themselves
+//! are not copied.
 
 use arrow_array::RecordBatch;
 use entasis_engine::exec::QueryContext;
@@ -11,9 +10,9 @@ use entasis_vector::{Chunk, DataType, Error, Field, PhysicalType, Result, Schema
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The columns of a relation over Arrow data of this schema, and of each why it cannot be read, if so. Such a
-/// column is an error only of a query that reads it. A column of bare NULLs, which has no type in Arrow, is
-/// an INTEGER, as in a table that is created from a query.
+/// The columns of a relation over Arrow data of this schema, and for each the reason why it cannot be read,
+/// if any. Such a column is an error only in a query that reads it. A column of type Null becomes an INTEGER,
+/// as in a table that is created from a query.
 fn columns(schema: &arrow_schema::Schema) -> (Schema, Vec<Option<Error>>) {
     let column = |field: &Arc<arrow_schema::Field>| {
         let (ty, problem) = match entasis_arrow::from_arrow_type(field.data_type()) {
@@ -36,7 +35,7 @@ pub fn arrow_relation_schema(schema: &arrow_schema::Schema) -> Schema {
 }
 
 /// A relation called `name` over `batches`, which all have `schema`. A column of a type that Entasis does not
-/// have is an error of whoever reads it.
+/// support is an error only in a query that reads it.
 pub fn arrow_relation(
     name: &str,
     schema: &arrow_schema::Schema,
@@ -50,7 +49,7 @@ pub fn arrow_relation(
 struct ArrowRelation {
     name: String,
     schema: Schema,
-    /// By column: why it cannot be read.
+    /// For each column, why it cannot be read.
     problems: Vec<Option<Error>>,
     batches: Arc<[RecordBatch]>,
 }
@@ -135,7 +134,7 @@ impl SourceWorker for ArrowWorker {
     }
 }
 
-/// Converts `rows` rows of column `index` from `start` on; the vector's memory is used again.
+/// Converts `rows` rows of column `index` from `start` on; the vector's memory is reused.
 fn read_array(
     batch: &RecordBatch,
     index: usize,

@@ -1,9 +1,9 @@
-//! `information_schema`: what there is, as the SQL standard has it, for tools that look around (part 11 of
-//! the standard).
+//! `information_schema`: the views by which the SQL standard (part 11) describes the catalog, for tools that
+//! list its objects.
 //!
-//! Each of its relations is made from the names that a statement sees. Catalogs are databases: a relation
-//! tells of all that are seen, or of one, whose name is before the schema's. Relations that the host program
-//! registered are in its connection's own as temporary ones.
+//! Each of its relations is made from the names that a statement sees. Databases are its catalogs: a relation
+//! describes all that the session sees, or only the one whose name precedes the schema's. Relations that the
+//! host program registered appear as temporary tables in its connection's own database.
 
 use super::listed::{listed, text};
 use entasis_engine::relation::{KeyKind, Relation};
@@ -12,20 +12,20 @@ use entasis_storage::{CatalogVersion, Entry, TEMPORARY, TableEntry, is_temporary
 use entasis_vector::{DataType, Field, Value};
 use std::sync::Arc;
 
-/// The schema of what has no other.
+/// The schema of objects without another one.
 const MAIN: &str = "main";
 
 /// What a statement sees of a database.
 pub(crate) struct Seen {
-    /// What it is called.
+    /// Its name.
     pub(crate) database: Arc<str>,
     /// Tables, views and sequences.
     pub(crate) names: CatalogVersion,
-    /// Relations of the host program by name.
+    /// Relations that the host program registered, by name.
     pub(crate) registered: Vec<(String, Arc<dyn Relation>)>,
 }
 
-/// One of the relations: its columns, and what makes its rows.
+/// One of the relations: its columns, and the function that makes its rows.
 struct Made {
     name: &'static str,
     columns: &'static [(&'static str, DataType)],
@@ -137,13 +137,13 @@ const ALL: [Made; 9] = [
     },
 ];
 
-/// Names of all of them, with the schema's before them.
+/// The names of all of them, qualified by the schema's.
 pub(crate) fn names() -> impl Iterator<Item = String> {
     ALL.iter().map(|made| format!("information_schema.{}", made.name))
 }
 
-/// The relation of that name, in lower case and perhaps behind that of a database, if it is one of them.
-/// `seen` has what is seen of a database, or of all.
+/// The relation of that name, in lower case and perhaps preceded by a database's name, if it is one of them.
+/// `seen` is what is seen of that database, or of all.
 pub(crate) fn information_schema(
     name: &str,
     seen: impl FnOnce(Option<&str>) -> Vec<Seen>,
@@ -156,7 +156,7 @@ pub(crate) fn information_schema(
     };
     let made = ALL.iter().find(|made| own == made.name)?;
     let seen = seen(database);
-    // There is no such database.
+    // The database does not exist.
     if seen.is_empty() {
         return None;
     }
@@ -172,7 +172,7 @@ fn yes(is: bool) -> Value {
 }
 
 impl Seen {
-    /// Catalog and schema of an object, and its name in them.
+    /// Catalog and schema of an object, and its name in the schema.
     fn place(&self, name: &str) -> [Value; 3] {
         match name.split_once('.').filter(|(schema, _)| self.has(schema)) {
             Some((schema, own)) => [text(&self.database), text(schema), text(own)],
@@ -180,7 +180,7 @@ impl Seen {
         }
     }
 
-    /// Catalog and schema of a table, and the name of something that is the table's own.
+    /// Catalog and schema of a table, and the name of an object that belongs to the table.
     fn place_beside(&self, table: &str, name: &str) -> [Value; 3] {
         let [catalog, schema, _] = self.place(table);
         [catalog, schema, text(name)]
@@ -195,7 +195,7 @@ impl Seen {
 fn schemata(seen: &Seen) -> Vec<Vec<Value>> {
     let own = seen.names.entries().filter(|entry| matches!(entry, Entry::Schema(_))).map(Entry::shown_name);
     let row = |schema: &str| vec![text(&seen.database), text(schema), Value::Null];
-    // As in PostgreSQL, with the first of its objects.
+    // As in PostgreSQL, the temporary schema exists from its first object on.
     let temporary = seen.names.temporary().next().map(|_| TEMPORARY.trim_end_matches('.'));
     [MAIN, "information_schema"].into_iter().chain(temporary).chain(own).map(row).collect()
 }
@@ -264,7 +264,7 @@ fn columns(seen: &Seen) -> Vec<Vec<Value>> {
     rows
 }
 
-/// The digits of a number of that type, all of them and behind the point.
+/// The number of digits of values of a numeric type, in total and after the decimal point.
 fn digits(ty: DataType) -> (Value, Value) {
     match ty {
         DataType::Decimal { precision, scale } => (number(precision.into()), number(scale.into())),
@@ -285,7 +285,7 @@ fn sequences(seen: &Seen) -> Vec<Vec<Value>> {
     sequences.map(|entry| seen.place(entry.name()).into()).collect()
 }
 
-/// Names of constraints that keys make, with the keys' columns.
+/// The names of constraints that are keys, with the keys' columns.
 fn keys(table: &TableEntry) -> impl Iterator<Item = (&str, &str, &[usize])> {
     table.definition.keys.iter().filter_map(|key| {
         let kind = match key.kind {
@@ -355,7 +355,7 @@ fn referential_constraints(seen: &Seen) -> Vec<Vec<Value>> {
     rows
 }
 
-/// True if both are the same columns, in whatever order.
+/// True if both have the same columns, in any order.
 fn same(a: &[usize], b: &[usize]) -> bool {
     a.len() == b.len() && a.iter().all(|column| b.contains(column))
 }

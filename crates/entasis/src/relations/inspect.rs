@@ -1,5 +1,5 @@
 //! `entasis_blocks('table')` and `entasis_dictionaries('table')`: how the rows of a stored table are encoded,
-//! as a relation. A morsel is a row group; its rows are made when a worker comes to it.
+//! as a relation. A morsel is a row group; its rows are made when a worker takes it.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
@@ -9,10 +9,10 @@ use entasis_vector::{Chunk, DataType, Error, Field, Result, Schema, Selection, V
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The rows that a row group, by its number, comes to.
+/// Makes the result rows for a row group, given by its number.
 type RowsOf = fn(&TableSnapshot, usize, &RowGroup) -> Vec<Vec<Value>>;
 
-/// What is known of the row groups of a table.
+/// A relation about the row groups of a table.
 #[derive(Debug, Clone)]
 struct Inspection {
     name: &'static str,
@@ -153,7 +153,7 @@ impl Source for Scan {
 struct Worker {
     scan: Scan,
     group: usize,
-    /// What is left of its rows.
+    /// The rows not yet output.
     rows: std::vec::IntoIter<Vec<Value>>,
 }
 

@@ -22,12 +22,12 @@ use entasis_storage::TableSnapshot;
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
-/// The table functions, for error messages.
+/// The table functions, as error messages list them.
 const TABLE_FUNCTIONS: [&str; 6] =
     ["read_parquet", "read_csv", "generate_series", "range", "entasis_blocks", "entasis_dictionaries"];
 
-/// The relation that a call in `FROM` gives. Arguments: name, if it was given by name, and what it is. Rows
-/// of files that are left out go to `rejects`. `stored` gives the stored table of a name.
+/// The relation of a call in `FROM`. Each argument comes with its name, if it was passed by name. Rows that a
+/// file scan skips go to `rejects`. `stored` returns the stored table of a name.
 pub(crate) fn table_function(
     name: &str,
     args: &[(Option<String>, Argument)],

@@ -1,5 +1,5 @@
-//! `reject_errors`: the rows that scans of this connection have left out with `store_rejects`, as a relation.
-//! Its rows are those when a statement begins.
+//! `reject_errors`: the rows that scans of this connection skipped with `store_rejects`, as a relation. Its
+//! rows are determined when a statement is bound.
 
 use super::listed::{listed, text};
 use crate::files::csv::{Reject, Rejects};
@@ -7,7 +7,7 @@ use entasis_engine::relation::Relation;
 use entasis_vector::{DataType, Value};
 use std::sync::Arc;
 
-/// What the relation is called.
+/// The name of the relation.
 pub(crate) const NAME: &str = "reject_errors";
 
 /// The relation.

@@ -21,8 +21,8 @@ struct Series {
     rows: u64,
 }
 
-/// The relation of a call. `generate_series` includes its stop (as in PostgreSQL), `range` does not (as in
-/// Python).
+/// The relation of a call. `generate_series` includes its stop, as in PostgreSQL; `range` does not, as in
+/// Python.
 pub(super) fn series(
     name: &'static str,
     args: &[(Option<String>, Argument)],
@@ -45,7 +45,7 @@ pub(super) fn series(
     if step == 0 {
         return Err(Error::input(format!("{name}: the step must not be zero")));
     }
-    // The distance in the direction of the step; below zero there is nothing to count.
+    // The distance in the direction of the step; if negative, there are no rows.
     let distance = (stop as i128 - start as i128) * (step as i128).signum();
     let step_size = (step as i128).abs();
     let rows = match distance {

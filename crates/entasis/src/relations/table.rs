@@ -10,13 +10,13 @@ use std::sync::Arc;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct TableRelation {
-    /// By which the catalog finds it; the table itself may have been made under another.
+    /// The table's name in the catalog; the table itself may have been created under another name.
     name: String,
     snapshot: TableSnapshot,
     indexes: Vec<Index>,
-    /// The table's columns, and the row id if that is wanted.
+    /// The table's columns, and the row id if requested.
     schema: Schema,
-    /// The only rows that are meant.
+    /// If given, the only rows to return.
     only: Option<Vec<RowId>>,
     costs: Arc<Costs>,
 }
@@ -38,8 +38,8 @@ impl TableRelation {
         }
     }
 
-    /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the
-    /// table's last.
+    /// The relation with [`entasis_sql::ROW_ID`] as an additional column, which the engine's scan knows as
+    /// the one after the table's last.
     pub(crate) fn with_row_ids(
         name: &str,
         snapshot: TableSnapshot,
@@ -51,7 +51,7 @@ impl TableRelation {
         relation
     }
 
-    /// Some of its rows, in order.
+    /// Restricts the relation to these rows, in order.
     pub(crate) fn only(self, rows: Vec<RowId>) -> TableRelation {
         TableRelation { only: Some(rows), ..self }
     }

@@ -1,12 +1,13 @@
-//! What reading and joining cost here, by which plans are chosen: measured by `CALIBRATE`, or by upkeep when
-//! the file has become large, and kept in the file for the machine that they were measured on.
+//! The costs of reading and joining on this machine, by which plans are chosen. They are measured by
+//! `CALIBRATE`, or by upkeep when the file has become large, and are kept in the file for the machine on
+//! which they were measured.
 //!
 //! | a database | begins with |
 //! |---|---|
-//! | in memory, or in a file without costs of this processor | those of a common machine ([`Costs::default`]) |
-//! | in a file that has them | its own |
+//! | in memory, or in a file without costs of this processor | typical costs ([`Costs::default`]) |
+//! | in a file with costs of this processor | these |
 //!
-//! Measuring takes half a second and [`cost::MEMORY`]: nothing to be spent on a database of a few megabytes,
+//! Measuring takes half a second and [`cost::MEMORY`] bytes, too much for a database of a few megabytes,
 //! where every plan is fast. So upkeep measures when the file has [`LARGE`] bytes, once for each processor.
 
 use super::Shared;
@@ -17,10 +18,10 @@ use entasis_vector::Result;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Bytes of a file from which on its costs are measured by themselves.
+/// Size of a file in bytes from which on upkeep measures its costs.
 const LARGE: u64 = 64 << 20;
 
-/// The processor, as its system calls it.
+/// The processor's name, as the operating system reports it.
 static MACHINE: LazyLock<String> = LazyLock::new(|| {
     let named = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -29,11 +30,11 @@ static MACHINE: LazyLock<String> = LazyLock::new(|| {
     named.unwrap_or_else(|| format!("{} {}", std::env::consts::OS, std::env::consts::ARCH))
 });
 
-/// The costs that statements are bound with.
+/// The costs with which statements are bound.
 #[derive(Default)]
 pub(super) struct CurrentCosts {
     costs: Mutex<Arc<Costs>>,
-    /// True if they were measured by themselves, or could not be.
+    /// True if upkeep has measured them, or failed to.
     has_tried: AtomicBool,
 }
 
@@ -44,12 +45,12 @@ impl CurrentCosts {
 }
 
 impl Shared {
-    /// What reading costs here.
+    /// The costs of reading on this machine.
     pub(crate) fn costs(&self) -> Arc<Costs> {
         self.costs.costs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes the costs that the file has of this processor.
+    /// Loads the file's costs for this processor, if it has any.
     pub(super) fn take_costs(&self) {
         if let Some(kept) = self.kept_costs() {
             self.costs.set(Arc::new(Costs::of_figures(&kept.figures)));
@@ -59,7 +60,7 @@ impl Shared {
     /// Measures the costs, and keeps them in the file.
     ///
     /// # Errors
-    /// Resource, if there is no memory to measure in; I/O.
+    /// Resource, if there is not enough memory for measuring; I/O.
     pub(crate) fn calibrate(&self) -> Result<Arc<Costs>> {
         let mut memory = Reservation::new(&self.memory);
         memory.resize(cost::MEMORY)?;
@@ -73,8 +74,8 @@ impl Shared {
         Ok(costs)
     }
 
-    /// Measures them if the file is large and has none of this processor. Without memory for it, or if the
-    /// file cannot be written, the next opening may try.
+    /// Measures the costs if the file is large and has none for this processor. If there is not enough
+    /// memory, or the file cannot be written, the next opening may try again.
     pub(super) fn calibrate_when_large(&self) {
         let is_large = self.durable.as_ref().is_some_and(|durable| durable.file_bytes() >= LARGE);
         if is_large && self.kept_costs().is_none() && !self.costs.has_tried.swap(true, Ordering::Relaxed) {

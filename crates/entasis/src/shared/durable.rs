@@ -2,25 +2,26 @@
 //!
 //! ```text
 //! commit ──▶ appended to the log, as it becomes visible ──▶ waits until the log is on the disk
-//! upkeep ──▶ has the log grown? ──▶ checkpoint: what has changed, to the data file ──▶ the log is cut
+//! upkeep ──▶ has the log grown? ──▶ checkpoint: changes go to the data file ──▶ the log is truncated
 //! ```
-//! A commit appends what it did to rows and names, in one frame, under the locks that make it visible
-//! ([`entasis_storage::wal`]), and waits for the disk when it has given them back. Commits that come while
+//! A commit appends its changes of rows and names to the log, in one frame, under the locks that make it
+//! visible ([`entasis_storage::wal`]), and waits for the disk after releasing them. Commits that arrive while
 //! the disk is busy are written together (group commit).
 //!
-//! | [`Synchronous`] | a commit returns | after a crash of the process | of the machine |
+//! | [`Synchronous`] | a commit returns | lost in a crash of the process | of the machine |
 //! |---|---|---|---|
-//! | `full` | when the log is on the disk | all that was answered is there | the same |
-//! | `normal` | when the operating system has the log; upkeep syncs it within a second or so | the same | the last second is missing |
-//! | `off` | when it is published; synced at [`LAZY`], `CHECKPOINT` and the end | up to a mebibyte of the log is missing | all since then is missing |
+//! | `full` | when the log is on the disk | nothing | nothing |
+//! | `normal` | when the operating system has the log, synced within about a second | nothing | that second |
+//! | `off` | at once; the log is synced after [`LAZY`], or by a checkpoint | up to 1 MiB of it | all since |
 //!
-//! In any case what is there is a prefix of what was committed, whole. A checkpoint is made by upkeep when
-//! the log has grown, on `CHECKPOINT`, and when the database is closed; then the log's file is removed. Who
-//! asks for one while one is under way waits for the next, which many may share. No lock is held while the
-//! disk is waited for but [`Durable::written`], which only checkpoints take.
+//! In any case the surviving state is a prefix of the committed transactions, each of them whole. A
+//! checkpoint is made by upkeep when the log has grown, on `CHECKPOINT`, and when the database is closed;
+//! then the log's file is removed. A request for a checkpoint while one is running waits for the next, which
+//! serves all such requests. No lock is held while waiting for the disk except [`Durable::written`], which
+//! only checkpoints take.
 //!
-//! An error of the files ends all writing until the database is opened again: what was published and is not
-//! on the disk cannot be taken back, as others have seen it.
+//! An error of the files ends all writing until the database is opened again: what was published but is not
+//! on the disk cannot be undone, because others have seen it.
 
 mod backup;
 mod compact;
@@ -47,24 +48,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the log waits for its sync under `normal`.
+/// The longest that the log waits for its sync under `normal`.
 const SOON: Duration = Duration::from_secs(1);
-/// How long it does under `off`.
+/// The longest that it waits under `off`.
 const LAZY: Duration = Duration::from_secs(30);
-/// Bytes of log, and of loads, from which on a checkpoint comes by itself, at least.
+/// Least number of bytes of log and loads after which an automatic checkpoint is made.
 const LEAST_LOG: u64 = 16 << 20;
-/// The same at most, however large the file is: replaying them takes seconds.
+/// The most such bytes, however large the file is: replaying them takes seconds.
 const MOST_LOG: u64 = 512 << 20;
-/// The part of the file that the log may grow to in between.
+/// Between these limits, a checkpoint is made when the log has grown to this fraction of the file.
 const LOG_SHARE: u64 = 4;
 
-/// When a checkpoint comes by itself.
+/// When automatic checkpoints are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum AutoCheckpoint {
     /// When the log has grown to a quarter of the file, at least 16 MiB and at most 512 MiB.
     #[default]
     Auto,
-    /// When the log has grown by so many bytes.
+    /// When the log has grown by this many bytes.
     Bytes(u64),
     /// Never.
     Off,
@@ -88,38 +89,38 @@ pub(super) struct Durable {
     log: Arc<Log>,
     /// The log's file, to be removed at the end; `None` in tests.
     log_path: Option<PathBuf>,
-    /// Which file the data file is; `None` in tests.
+    /// Identifies the data file; `None` in tests.
     id: Option<FileId>,
-    /// What the next checkpoint is to know of tables that are new, and of loads.
+    /// What the next checkpoint must know about new tables and about loads.
     images: Arc<Images>,
     /// Where large loads are written.
     loads: Loads,
-    /// When a checkpoint comes by itself.
+    /// When automatic checkpoints are made.
     auto: Mutex<AutoCheckpoint>,
-    /// The position of the log that the last checkpoint was of.
+    /// The log position of the last checkpoint.
     checkpointed: AtomicU64,
     /// When the log was last synced by upkeep.
     synced: Mutex<Instant>,
-    /// How far checkpoints are.
+    /// Progress of the requested checkpoints.
     rounds: Mutex<Rounds>,
-    /// A checkpoint has ended.
+    /// Signals that a checkpoint has ended.
     ended: Condvar,
     /// What the last checkpoint wrote.
     written: Mutex<Checkpointed>,
-    /// Costs that were measured since.
+    /// Costs measured since the last checkpoint.
     costs: Mutex<Option<Arc<MachineCosts>>>,
 }
 
-/// How far checkpoints are.
+/// Progress of the requested checkpoints.
 #[derive(Default)]
 struct Rounds {
-    /// Checkpoints that were asked for.
+    /// Number of checkpoints requested.
     asked: u64,
-    /// As many of them are done.
+    /// How many of these requests are done.
     done: u64,
-    /// True while a checkpoint is under way that somebody will end.
+    /// True while a thread is making a checkpoint.
     is_running: bool,
-    /// Why nothing is written any more.
+    /// The error because of which nothing is written any more.
     failed: Option<Error>,
 }
 
@@ -128,11 +129,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Durable {
-    /// The database in a file, which is made if there is none or it is empty, and its catalog. `progress` is
-    /// told of how much has been read.
+    /// Opens the database in a file, which is created if it does not exist or is empty, and its catalog.
+    /// Reports to `progress` how much has been read.
     ///
     /// # Errors
-    /// I/O; input, if it is no database, or another process has it open; corruption, with the place.
+    /// I/O; input, if the file is not a database, or another process has it open; corruption, with the place.
     pub(super) fn open(path: &Path, progress: Option<Arc<Progress>>) -> Result<(Durable, Catalog)> {
         let read = progress.map(|progress| Arc::new(Bytes::new(progress, 0)));
         let (file, id) = opening::open_file(path, read.as_ref())?;
@@ -144,7 +145,7 @@ impl Durable {
         Ok((durable, catalog))
     }
 
-    /// The database in files that are open.
+    /// Opens the database in open files.
     pub(super) fn on(file: DataFile, log: Arc<dyn Backend>) -> Result<(Durable, Catalog)> {
         let header = file.header();
         let bytes = SegmentBytes::new(header.segment_bytes)
@@ -153,7 +154,7 @@ impl Durable {
         let Recovered { catalog, written, tail, .. } = checkpoint::recover(&file, reader, &mut |_| Ok(()))?;
         let log = Arc::new(Log::resume(log, tail)?);
         if header.state == State::Closed {
-            // From now on the log must be there.
+            // From now on the log must exist.
             file.commit(Contents {
                 roots: header.roots,
                 log_position: header.log_position,
@@ -181,7 +182,7 @@ impl Durable {
         Ok((durable, catalog))
     }
 
-    /// Which file the data file is.
+    /// Identifies the data file.
     pub(super) fn id(&self) -> Option<FileId> {
         self.id
     }
@@ -191,22 +192,22 @@ impl Durable {
         self.log.synchronous()
     }
 
-    /// Says what commits wait for, from now on.
+    /// Sets what commits wait for.
     pub(super) fn set_synchronous(&self, synchronous: Synchronous) {
         self.log.set_synchronous(synchronous);
     }
 
-    /// When checkpoints come by themselves.
+    /// When automatic checkpoints are made.
     pub(super) fn auto_checkpoint(&self) -> AutoCheckpoint {
         *lock(&self.auto)
     }
 
-    /// Says when checkpoints come by themselves.
+    /// Sets when automatic checkpoints are made.
     pub(super) fn set_auto_checkpoint(&self, auto: AutoCheckpoint) {
         *lock(&self.auto) = auto;
     }
 
-    /// An error if nothing is written any more.
+    /// An error if writing has failed before.
     ///
     /// # Errors
     /// I/O.
@@ -215,7 +216,7 @@ impl Durable {
         self.log.look().map_err(refused)
     }
 
-    /// What a commit changes of names, for the log: see [`NameChanges::record`].
+    /// A commit's changes of names, for the log: see [`NameChanges::record`].
     ///
     /// # Errors
     /// I/O.
@@ -228,7 +229,7 @@ impl Durable {
         NameChanges::record((&self.file, &self.log, &self.loads), base, now, outcome)
     }
 
-    /// Says, under the lock of the names, that such changes are in the log.
+    /// Records, under the lock of the names, that such changes are in the log.
     pub(super) fn publish(&self, changes: NameChanges) {
         changes.publish(&self.images);
     }
@@ -238,8 +239,8 @@ impl Durable {
         !self.log.is_durable() || self.is_due()
     }
 
-    /// True if the log has grown so far that a checkpoint is to come. The rows of loads count as if they were
-    /// in it, because they are read as it is when the file is opened.
+    /// True if the log has grown enough for a checkpoint. The rows of loads count as if they were in the log,
+    /// because they are read like it when the file is opened.
     fn is_due(&self) -> bool {
         let most = match self.auto_checkpoint() {
             AutoCheckpoint::Off => return false,
@@ -250,10 +251,10 @@ impl Durable {
         grown + self.images.load_bytes() >= most
     }
 
-    /// Syncs what has waited long enough, and makes a checkpoint if the log has grown. True if nothing is
-    /// left that waits.
+    /// Syncs the log if it has waited long enough, and makes a checkpoint if it has grown. True if nothing
+    /// remains to be synced or written.
     pub(super) fn upkeep(&self, catalog: &Catalog) -> bool {
-        // Who commits next, or asks, is told of an error.
+        // The next commit or request reports the error.
         if self.check().is_err() {
             return true;
         }
@@ -278,12 +279,12 @@ impl Durable {
         self.file.bytes()
     }
 
-    /// Costs that were measured, as the file has them.
+    /// Measured costs, as the file stores them.
     pub(super) fn costs(&self) -> Option<Arc<MachineCosts>> {
         lock(&self.written).costs().cloned()
     }
 
-    /// Keeps costs in the file; returns when they are there.
+    /// Stores costs in the file; returns when they are there.
     ///
     /// # Errors
     /// I/O.
@@ -292,15 +293,15 @@ impl Durable {
         self.checkpoint_anyway(catalog)
     }
 
-    /// Returns when all that was published before is in the data file.
+    /// Returns when everything published before is in the data file.
     ///
     /// # Errors
-    /// I/O: what was answered is in the log or the file.
+    /// I/O: what was acknowledged is in the log or the file.
     pub(super) fn checkpoint(&self, catalog: &Catalog) -> Result<()> {
         self.ask(catalog, false)
     }
 
-    /// The same, also if nothing has changed since the last one.
+    /// The same, even if nothing has changed since the last checkpoint.
     fn checkpoint_anyway(&self, catalog: &Catalog) -> Result<()> {
         self.ask(catalog, true)
     }
@@ -328,7 +329,7 @@ impl Durable {
         }
     }
 
-    /// Makes the newest state that of the file, unless it is already, and cuts the log.
+    /// Writes the newest state to the file, unless it is there already, and truncates the log.
     fn write(&self, catalog: &Catalog, state: State, anyway: bool) -> Result<()> {
         let mut written = lock(&self.written);
         let costs = lock(&self.costs).clone();
@@ -344,21 +345,21 @@ impl Durable {
         self.log.cut(position)
     }
 
-    /// Makes the last checkpoint, of a database that nobody uses any more, and removes the log.
+    /// Makes the last checkpoint of a database that nobody uses any more, and removes the log.
     ///
     /// # Errors
-    /// I/O: what was answered is in the log or the file.
+    /// I/O: what was acknowledged is in the log or the file.
     pub(super) fn close(&self, catalog: &Catalog) -> Result<()> {
         self.check()?;
         self.write(catalog, State::Closed, false)?;
-        // What it had is in the file, and another process may make the next one as soon as this ends.
+        // The log's content is in the file, and another process may create the next log as soon as this ends.
         self.log_path.as_ref().map_or(Ok(()), |path| {
             std::fs::remove_file(path).map_err(|error| Error::io("cannot remove the log", &error))
         })
     }
 }
 
-/// The error of who would write, when something has failed before.
+/// The error of writing after an earlier failure.
 fn refused(error: Error) -> Error {
     let error = Error::new(error.kind(), format!("the database cannot be written: {}", error.message()));
     error.with_hint("open it again when the cause is gone: what was answered before is there")
@@ -370,13 +371,13 @@ impl Rounds {
     }
 }
 
-/// A checkpoint that is under way. Dropped, it is over, also by a panic.
+/// A running checkpoint. It ends when this is dropped, also by a panic.
 struct Running<'a> {
-    /// Whose checkpoint it is.
+    /// The database that is written.
     durable: &'a Durable,
-    /// What was asked for before it began.
+    /// The number of requests before it began.
     upto: u64,
-    /// How it went, if it has ended.
+    /// Its result, once it has ended.
     result: Option<Result<()>>,
 }
 
@@ -412,7 +413,7 @@ mod tests {
         Durable::on(file, Arc::new(disk.file("my.db.wal")))
     }
 
-    /// What a commit does: makes an object, and waits as `synchronous` says.
+    /// Does what a commit does: creates an object, and waits as `synchronous` says.
     fn commit(durable: &Durable, catalog: &Catalog, name: &str) -> Result<()> {
         let base = catalog.version();
         let mut names = base.clone();
@@ -538,7 +539,7 @@ mod tests {
             disk.restart();
             drop(durable);
             let (durable, catalog) = on(&disk).unwrap();
-            // Nobody was told of the second: it may be in the log.
+            // The second was not acknowledged: it may be in the log.
             let found = names(&catalog);
             assert!(["first", "second"].starts_with(&found.iter().map(String::as_str).collect::<Vec<_>>()));
             assert!(!found.is_empty());

@@ -1,4 +1,4 @@
-//! What is done with the file of a database as a whole: checked, copied, cut to what it needs.
+//! Operations on the file of a database as a whole: verifying, backup, compaction.
 
 use super::Shared;
 use super::durable::{self, Watch};
@@ -7,19 +7,19 @@ use entasis_vector::Result;
 use std::path::Path;
 
 impl Shared {
-    /// What is damaged in the file, which is given all that is committed before; nothing without one, and of
-    /// one that is only read, which was checked as it was read. `go_on`
-    /// is asked now and then with the share that is done.
+    /// The damage in the file, after everything committed before was written to it. Empty for a database
+    /// without a file, and for one opened read-only, which was verified when it was read. Calls `go_on` now
+    /// and then with the share that is done.
     ///
     /// # Errors
-    /// What `go_on` says; I/O.
+    /// Those of `go_on`; I/O.
     pub(crate) fn damage(&self, go_on: &mut dyn FnMut(f64) -> Result<()>) -> Result<Vec<Damage>> {
         let Some(durable) = &self.durable else { return Ok(Vec::new()) };
         self.checkpoint()?;
         durable.damage(go_on)
     }
 
-    /// Writes what is committed to another file, which must not be there unless the backup `replaces` it.
+    /// Writes the committed state to another file, which must not exist unless the backup `replaces` it.
     ///
     /// # Errors
     /// I/O; interrupted.
@@ -27,10 +27,10 @@ impl Shared {
         durable::backup(&self.catalog, path, replaces, watch)
     }
 
-    /// Brings all that is committed to the file, and cuts the file to what it needs.
+    /// Writes everything committed to the file, and truncates the file to the size that it needs.
     ///
     /// # Errors
-    /// As [`Shared::checkpoint`].
+    /// Those of [`Shared::checkpoint`].
     pub(crate) fn compact(&self) -> Result<()> {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.compact(&self.catalog))
     }

@@ -1,5 +1,5 @@
-//! What all connections of a database share: the catalog, the memory budget, workers, and what their tables
-//! take.
+//! What all connections of a database share: the catalog, the memory budget, workers, and the memory of their
+//! tables.
 
 mod costs;
 mod durable;
@@ -32,63 +32,63 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// Bytes of single rows that may be written before tables are charged with their memory.
 pub(crate) const UNCHARGED: usize = 1 << 20;
 
-/// Older versions are worth telling of if they take this part of what the newest ones take.
+/// Older versions are worth mentioning if they take at least this fraction of the newest ones' memory.
 const OLD_SHARE: usize = 8;
 
 /// See the module.
 pub(crate) struct Shared {
-    /// What the database was opened with.
+    /// The configuration with which the database was opened.
     pub(crate) config: Config,
-    /// Its file, as it was named.
+    /// The path of its file, as the program named it.
     pub(crate) path: Option<PathBuf>,
-    /// Its names, and what they stand for.
+    /// Its names, and the objects to which they refer.
     pub(crate) catalog: Catalog,
-    /// What tables, statements and results may take together.
+    /// The limit of what tables, statements and results may take together.
     pub(crate) memory: Arc<MemoryBudget>,
-    /// The file that commits go to; `None` if all is gone with the process.
+    /// The file that commits are written to; `None` if the database is only in memory or read-only.
     durable: Option<Durable>,
-    /// The file that is only read, if it is.
+    /// The file of a database opened read-only.
     reading: Option<Reading>,
     /// Temporary files.
     pub(crate) temp: Arc<TempSpace>,
-    /// What executions of plans have learnt for the next ones.
+    /// What executions of plans have learnt, for later ones.
     pub(crate) learned: Arc<Learned>,
     /// Threads that run statements.
     pub(crate) workers: WorkerPool,
-    /// What reading costs here.
+    /// The costs of reading on this machine.
     costs: CurrentCosts,
-    /// Connections so far.
+    /// Number of connections so far.
     connections: AtomicU64,
-    /// Puts tables in order behind their writers.
+    /// Does upkeep of tables after writes.
     upkeep: Upkeep,
     /// Bytes of single rows that were written since the tables were charged.
     uncharged: AtomicUsize,
     /// True if the tables could not be charged with what they hold.
     is_full: AtomicBool,
-    /// What the tables hold of the memory budget.
+    /// The tables' reservation from the memory budget.
     tables: Mutex<Reservation>,
-    /// Tables that have no name any more. Snapshots may hold them.
+    /// Tables that no longer have a name. Snapshots may hold them.
     nameless: Mutex<Vec<Weak<Table>>>,
 }
 
 impl Shared {
-    /// Of a database in memory, without tables.
+    /// The shared state of a database in memory, without tables.
     pub(crate) fn new(config: Config) -> Shared {
         Shared::with(config, Catalog::default(), None)
     }
 
-    /// Of the database in a file, which is made if there is none and it is to be written. If it is open in
-    /// this process, what its connections share.
+    /// The shared state of the database in a file, which is created if it does not exist and is opened for
+    /// writing. If this process has the file open already, that database's state.
     ///
     /// # Errors
-    /// I/O, also if another process writes to it and this one is to; input, if it is no database, or open in
-    /// this process and the one is only to read it and the other not; corruption, with the place; resource,
-    /// if its tables do not fit into memory.
+    /// I/O, also if another process has the file open for writing and this one opens it for writing too;
+    /// input, if the file is not a database, or this process has it open in the other mode (read-only or for
+    /// writing); corruption, with the place; resource, if the tables do not fit into memory.
     pub(crate) fn open(path: &Path, config: &Config) -> Result<Arc<Shared>> {
         open_files::open(path, config)
     }
 
-    /// The same, of a file that is not open.
+    /// The same, for a file that is not open.
     fn open_anew(path: &Path, config: Config) -> Result<Shared> {
         let mut shared = if config.read_only {
             let (reading, catalog) = Reading::open(path)?;
@@ -105,10 +105,10 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Of the database in a file and a log that are open.
+    /// The shared state of the database in an open file and log.
     ///
     /// # Errors
-    /// As [`Shared::open`].
+    /// Those of [`Shared::open`].
     pub(crate) fn on(file: DataFile, log: Arc<dyn Backend>, config: Config) -> Result<Shared> {
         Shared::keeping(Durable::on(file, log)?, config)
     }
@@ -144,10 +144,11 @@ impl Shared {
         }
     }
 
-    /// Before something is published that outlives its connection: an error if it could not be kept.
+    /// Checked before something is published that outlives its connection: an error if it could not be made
+    /// durable.
     ///
     /// # Errors
-    /// I/O, as it was when the file was last written; input, if it is only read.
+    /// I/O, if writing the file has failed before; input, if the database is read-only.
     pub(crate) fn can_commit(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         self.durable.as_ref().map_or(Ok(()), Durable::check)
@@ -158,7 +159,7 @@ impl Shared {
     /// [`Catalog::publish`] and [`Transaction::commit_as`].
     ///
     /// # Errors
-    /// As there; I/O: what was published is seen by all then, and is in the file or not.
+    /// Those of these two; I/O: what was published is then seen by all, and may be in the file or not.
     pub(crate) fn publish(
         self: &Arc<Shared>,
         rows: Transaction,
@@ -193,40 +194,40 @@ impl Shared {
         Ok(())
     }
 
-    /// Something was published, and waited for: wakes who cares for the rest.
+    /// Called after something was published and is durable: wakes the upkeep thread.
     pub(crate) fn committed(self: &Arc<Shared>) {
         if self.durable.as_ref().is_some_and(Durable::is_waiting) {
             self.wake_upkeep();
         }
     }
 
-    /// Brings all that is committed to the file.
+    /// Writes everything committed to the file.
     ///
     /// # Errors
-    /// I/O: what was answered is in the log or the file. Input, if it is only read.
+    /// I/O: what was acknowledged is in the log or the file. Input, if the database is read-only.
     pub(crate) fn checkpoint(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         self.durable.as_ref().map_or(Ok(()), |durable| durable.checkpoint(&self.catalog))
     }
 
-    /// When commits return; `Off` in a database that has no file.
+    /// When commits return; `Off` in a database without a file.
     pub(crate) fn synchronous(&self) -> Synchronous {
         self.durable.as_ref().map_or(Synchronous::Off, Durable::synchronous)
     }
 
-    /// Says when commits return.
+    /// Sets when commits return.
     pub(crate) fn set_synchronous(&self, synchronous: Synchronous) {
         if let Some(durable) = &self.durable {
             durable.set_synchronous(synchronous);
         }
     }
 
-    /// When checkpoints come by themselves; never in a database that has no file.
+    /// When automatic checkpoints are made; never in a database without a file.
     pub(crate) fn auto_checkpoint(&self) -> AutoCheckpoint {
         self.durable.as_ref().map_or(AutoCheckpoint::Off, Durable::auto_checkpoint)
     }
 
-    /// Says when checkpoints come by themselves.
+    /// Sets when automatic checkpoints are made.
     pub(crate) fn set_auto_checkpoint(&self, auto: AutoCheckpoint) {
         if let Some(durable) = &self.durable {
             durable.set_auto_checkpoint(auto);
@@ -238,11 +239,11 @@ impl Shared {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Before a single row is written: charges the tables, if much was written since that was done, or if it
-    /// failed then.
+    /// Charges the tables if much was written since they were last charged, or if that failed. Called before
+    /// a single row is written.
     ///
     /// # Errors
-    /// As [`Shared::charge_tables`].
+    /// Those of [`Shared::charge_tables`].
     pub(crate) fn may_write(self: &Arc<Shared>) -> Result<()> {
         self.upkeep.wake(self);
         if self.uncharged.load(Ordering::Relaxed) < UNCHARGED && !self.is_full.load(Ordering::Relaxed) {
@@ -252,24 +253,24 @@ impl Shared {
         self.charge_tables()
     }
 
-    /// Says that rows were written, or much memory was used and freed.
+    /// Wakes upkeep, because rows were written, or much memory was used and freed.
     pub(crate) fn wake_upkeep(self: &Arc<Shared>) {
         self.upkeep.wake(self);
     }
 
-    /// Says that a single row of so many bytes was written.
+    /// Records that a single row of this many bytes was written.
     pub(crate) fn wrote(&self, bytes: usize) {
         self.uncharged.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Says that tables have no name any more.
+    /// Records that tables no longer have a name.
     pub(crate) fn left(&self, tables: impl Iterator<Item = Arc<Table>>) {
         let mut nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
         nameless.retain(|table| table.strong_count() > 0);
         nameless.extend(tables.map(|table| Arc::downgrade(&table)));
     }
 
-    /// Tables with their indexes; those without a name, too, while somebody holds them.
+    /// All tables with their indexes, including tables without a name that are still in use.
     fn all_tables(&self) -> Vec<Arc<Table>> {
         let names = self.catalog.version();
         let named = names
@@ -281,8 +282,8 @@ impl Shared {
         tables
     }
 
-    /// Charges the memory budget with what the tables hold now: their newest versions, and older ones that
-    /// somebody still sees.
+    /// Charges the memory budget with the present memory of the tables: their newest versions, and older ones
+    /// that are still visible to somebody.
     ///
     /// # Errors
     /// Resource, if the limit does not allow it.
@@ -318,7 +319,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Nobody is left to be told of an error. What was answered is in the log.
+        // Nobody is left to receive an error. What was acknowledged is in the log.
         let _ = self.durable.as_ref().map_or(Ok(()), |durable| durable.close(&self.catalog));
     }
 }

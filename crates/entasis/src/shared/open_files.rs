@@ -1,11 +1,12 @@
 //! The database files that this process has open: one [`Shared`] for each, however often it is opened, and
-//! under whatever name. The lock of a file is between processes; two readings of one file in a process would
-//! be two copies in memory.
+//! under whatever name. The lock of a file only excludes other processes; opening a file twice in one process
+//! would make two copies in memory.
 //!
-//! A file is told by device and inode ([`FileId`]). The table holds weak references: a database ends with the
-//! last of its users, of whom upkeep is none, though it holds what it looks at for a moment. Whoever opens
-//! the file meanwhile waits until it is closed. What a database was opened with first is what it has; but who
-//! would write to one that is only read here, or only read one that is written to, is told so.
+//! A file is identified by device and inode ([`FileId`]). The table holds weak references: a database is
+//! closed with the last of its users. Upkeep does not count as one, though it briefly holds the database
+//! while it works; opening the file meanwhile waits until it is closed. A database keeps the configuration of
+//! its first opening, except that it is an error to open it for writing here while it is open read-only, or
+//! the other way round.
 
 use super::Shared;
 use crate::config::Config;
@@ -16,26 +17,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a database that was just closed may have its file open still: until upkeep lets go of it.
+/// How long a database that was just closed may still have its file open, until upkeep releases it.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How long it may seem to be used still, as upkeep takes hold of it.
+/// How long a closed database may still seem to be in use, because upkeep holds it.
 const SEEMING: Duration = Duration::from_millis(50);
-/// Between two looks.
+/// Time between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
 static OPEN: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// The database in a file: the one that is open, or else one that is opened.
+/// The database in a file: the open one, or else a newly opened one.
 ///
 /// # Errors
-/// As [`Shared::open`].
+/// Those of [`Shared::open`].
 pub(super) fn open(path: &Path, config: &Config) -> Result<Arc<Shared>> {
     let began = Instant::now();
     loop {
         let id = FileId::of(path).ok().flatten();
         let open = upgraded(&table());
         let found = find(&open, id);
-        // Whoever is the last one to hold a database closes it, which takes its time.
+        // The thread that drops the last reference closes the database, which takes time.
         drop(open);
         match found.map(|shared| agreed(shared, path, config)) {
             Some(Err(_)) if began.elapsed() < SEEMING => {
@@ -60,19 +61,19 @@ fn table() -> MutexGuard<'static, Vec<Weak<Shared>>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Those that are not gone.
+/// Those that still exist.
 fn upgraded(open: &[Weak<Shared>]) -> Vec<Arc<Shared>> {
     open.iter().filter_map(Weak::upgrade).collect()
 }
 
-/// The database that has a file open, if somebody uses it but upkeep and whoever looks here.
+/// The database that has a file open, if it has users besides upkeep and the callers of this function.
 fn find(open: &[Arc<Shared>], id: Option<FileId>) -> Option<Arc<Shared>> {
     let is_used =
         |shared: &Arc<Shared>| Arc::strong_count(shared) > 1 + usize::from(shared.upkeep.is_looking());
     open.iter().find(|shared| id.is_some() && shared.file_id() == id && is_used(shared)).cloned()
 }
 
-/// Adds a database that was opened, unless another thread has opened the file as well, to read it.
+/// Adds a newly opened database, unless another thread has opened the file for reading at the same time.
 fn add(shared: Arc<Shared>, path: &Path, config: &Config) -> Result<Arc<Shared>> {
     let mut table = table();
     table.retain(|shared| shared.strong_count() > 0);
@@ -86,7 +87,7 @@ fn add(shared: Arc<Shared>, path: &Path, config: &Config) -> Result<Arc<Shared>>
     other.map_or(Ok(shared), |other| agreed(other, path, config))
 }
 
-/// The open database, provided that it was opened in the mode that is asked for: for writing, or read-only.
+/// The open database, provided that it was opened in the requested mode: for writing, or read-only.
 fn agreed(shared: Arc<Shared>, path: &Path, config: &Config) -> Result<Arc<Shared>> {
     if shared.is_read_only() == config.read_only {
         return Ok(shared);

@@ -1,4 +1,4 @@
-//! The data file of a database and its log: opened, or made.
+//! Opens or creates the data file of a database and its log.
 
 use super::watched::{Bytes, Watched, WatchedFile};
 use entasis_storage::backend::{Backend, FileBackend, FileId, MemoryBackend, create_file, sync_directory};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 /// Bytes of a segment of the log.
 pub(super) const SEGMENT_BYTES: u32 = 4 << 20;
 
-/// The name of a database's log.
+/// The path of a database's log.
 pub(super) fn log_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".wal");
     PathBuf::from(name)
 }
 
-/// A file, whose reads are counted if somebody wants to know.
+/// A file whose reads are counted if `read` is given.
 fn watched(file: FileBackend, read: Option<&Arc<Bytes>>) -> Arc<dyn Backend> {
     let Some(read) = read.cloned() else { return Arc::new(file) };
     read.expect(file.length().unwrap_or(0));
@@ -31,7 +31,7 @@ fn watched(file: FileBackend, read: Option<&Arc<Bytes>>) -> Arc<dyn Backend> {
     Arc::new(WatchedFile { file: Arc::new(file), watched: Watched::Reads, tell })
 }
 
-/// Opens the file of a log, or makes an empty one, whose name stays.
+/// Opens the file of a log, or creates an empty one whose name is durable.
 pub(super) fn open_log(path: &Path, read: Option<&Arc<Bytes>>) -> Result<Arc<dyn Backend>> {
     let failed = |error| Error::io(format!("cannot open the log {}", path.display()), &error);
     let is_new = !path.try_exists().map_err(failed)?;
@@ -42,7 +42,7 @@ pub(super) fn open_log(path: &Path, read: Option<&Arc<Bytes>>) -> Result<Arc<dyn
     Ok(watched(file, read))
 }
 
-/// The files of a database that is only read, by their names.
+/// The files of a database opened read-only, by name.
 #[derive(Debug)]
 pub(super) struct FilesByName {
     data: PathBuf,
@@ -50,7 +50,7 @@ pub(super) struct FilesByName {
 }
 
 impl FilesByName {
-    /// Those of a database, which is to be there.
+    /// The files of a database, which must exist.
     ///
     /// # Errors
     /// I/O.
@@ -97,8 +97,7 @@ fn refuse_directory(path: &Path) -> Result<()> {
     if path.is_dir() { Err(Error::new(ErrorKind::Io, text())) } else { Ok(()) }
 }
 
-/// Opens a database file for writing, or makes it. Also which file it is. What is read of it is counted in
-/// `read`.
+/// Opens a database file for writing, or creates it, and returns it with its id. Reads are counted in `read`.
 pub(super) fn open_file(path: &Path, read: Option<&Arc<Bytes>>) -> Result<(DataFile, FileId)> {
     let shown = path.display();
     let failed = |error| Error::io(format!("cannot open the database {shown}"), &error);
@@ -120,7 +119,7 @@ pub(super) fn open_file(path: &Path, read: Option<&Arc<Bytes>>) -> Result<(DataF
     Ok((opened?, id))
 }
 
-/// Writes the bytes of an empty database, which are made in memory.
+/// Writes the bytes of an empty database, which is built in memory.
 fn new_database(file: &FileBackend) -> Result<()> {
     let memory = Arc::new(MemoryBackend::new("a new database"));
     drop(DataFile::create(memory.clone(), new_id(), SEGMENT_BYTES)?);
@@ -132,7 +131,7 @@ fn new_database(file: &FileBackend) -> Result<()> {
 
 /// An id that no other database has.
 pub(super) fn new_id() -> DatabaseId {
-    // Each state has keys of its own, from the operating system's randomness.
+    // Each state has random keys of its own, from the operating system.
     let random = || RandomState::new().hash_one(std::process::id());
     let mut id = [0; 16];
     id[..8].copy_from_slice(&random().to_le_bytes());

@@ -1,12 +1,12 @@
-//! A database that is only read, beside another process that may write to it
+//! A database opened read-only, while another process may write to it
 //! ([`entasis_storage::checkpoint::Follower`]).
 //!
-//! Whoever begins a transaction, or runs a statement by itself, first asks for what was committed since
-//! ([`Shared::refresh`]), which becomes visible here as a commit does: transactions and cursors that are open
-//! go on to see what they saw. Where nothing is new that takes three short calls of the system.
+//! Each transaction, and each statement by itself, begins by reading what was committed since
+//! ([`Shared::refresh`]). That becomes visible here as a commit does: open transactions and cursors continue
+//! to see what they saw. If there is nothing new, this takes three short system calls.
 //!
-//! What outlives a connection is not changed: such a change is refused where it is made, and at the latest
-//! where it would be published. Temporary objects are nobody else's business, and work.
+//! Changes that outlive a connection are refused where they are made, or at the latest where they would be
+//! published. Temporary objects belong to the connection alone, and can be changed.
 
 use super::Shared;
 use super::opening::FilesByName;
@@ -22,15 +22,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// See the module.
 pub(super) struct Reading {
     follower: Mutex<Follower>,
-    /// Which file is read.
+    /// Identifies the file that is read.
     id: Mutex<FileId>,
 }
 
 impl Reading {
-    /// Reads the database in a file.
+    /// Opens the database in a file for reading.
     ///
     /// # Errors
-    /// I/O; input, if it is no database; corruption, with the place.
+    /// I/O; input, if the file is not a database; corruption, with the place.
     pub(super) fn open(path: &Path) -> Result<(Reading, Catalog)> {
         let (follower, catalog) = Follower::open(Box::new(FilesByName::of(path)?))?;
         let id = Mutex::new(follower.data_id());
@@ -39,18 +39,18 @@ impl Reading {
 }
 
 impl Shared {
-    /// True if what outlives a connection cannot be changed.
+    /// True if objects that outlive a connection cannot be changed.
     pub(crate) fn is_read_only(&self) -> bool {
         self.reading.is_some()
     }
 
-    /// Which file its data is in.
+    /// Identifies the data file.
     pub(super) fn file_id(&self) -> Option<FileId> {
         let read = self.reading.as_ref().map(|own| *own.id.lock().unwrap_or_else(PoisonError::into_inner));
         read.or_else(|| self.durable.as_ref()?.id())
     }
 
-    /// Publishes what another process has committed, if the database is only read.
+    /// Publishes what another process has committed, if the database is read-only.
     ///
     /// # Errors
     /// I/O, also if the file is gone; corruption, with the place; resource, if it does not fit into memory.
@@ -74,7 +74,7 @@ impl Shared {
         followed
     }
 
-    /// Refuses any change of what outlives a connection, if the database is only read.
+    /// Refuses any change that outlives a connection, if the database is read-only.
     ///
     /// # Errors
     /// Input.
@@ -87,8 +87,8 @@ impl Shared {
         Err(error.with_sqlstate(sqlstate::READ_ONLY))
     }
 
-    /// Refuses a change of the object of this name, if it outlives its connection and the database is only
-    /// read.
+    /// Refuses a change of the object of this name, if it outlives its connection and the database is
+    /// read-only.
     ///
     /// # Errors
     /// Input.

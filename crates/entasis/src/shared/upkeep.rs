@@ -1,11 +1,11 @@
-//! Upkeep: a thread of the database that puts tables in order behind those who write to them
+//! Upkeep: a thread of the database that restores ghosts, bounds and encodings of tables after writes
 //! ([`Table::upkeep`]).
 //!
-//! It also brings commits to the file that have not waited for that ([`super::durable`]), and measures what
-//! plans are chosen by when the file has become large ([`super::costs`]).
+//! It also syncs commits that have not waited for the disk ([`super::durable`]), and measures the costs by
+//! which plans are chosen when the file has become large ([`super::costs`]).
 //!
-//! It starts with the first write or long query, looks at all tables ten times a second while there is
-//! something to do, and sleeps until the next when there is not. It ends with the database.
+//! It starts with the first write or long query. It visits all tables ten times a second while there is
+//! something to do, and otherwise sleeps until the next write. It ends with the database.
 //!
 //! [`Table::upkeep`]: entasis_storage::Table::upkeep
 
@@ -16,31 +16,31 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Between two looks at the tables.
+/// Time between two rounds.
 const REST: Duration = Duration::from_millis(100);
-/// What a table's upkeep may take of each look.
+/// The longest that the upkeep of one table may take in a round.
 const BUDGET: Duration = Duration::from_millis(20);
 
-/// After such a time without anything to do the database is idle.
+/// The database is idle after this time without anything to do.
 const QUIET: Duration = Duration::from_millis(1200);
 
-/// Whoever writes says so here.
+/// The upkeep thread, and how writers wake it.
 #[derive(Default)]
 pub(super) struct Upkeep {
     is_awake: AtomicBool,
-    /// The thread holds the database for a moment.
+    /// True while the thread holds the database.
     is_looking: AtomicBool,
-    /// `None` if no thread could be started: then there is no upkeep.
+    /// `None` if the thread could not be started: then there is no upkeep.
     thread: OnceLock<Option<Thread>>,
 }
 
 impl Upkeep {
-    /// True while the thread holds the database, but for moments before and after.
+    /// True while the thread holds the database, and for moments before and after.
     pub(super) fn is_looking(&self) -> bool {
         self.is_looking.load(Ordering::SeqCst)
     }
 
-    /// Says that rows were written, or much memory was used and freed.
+    /// Wakes the thread, because rows were written, or much memory was used and freed.
     #[inline]
     pub(super) fn wake(&self, shared: &Arc<Shared>) {
         if !self.is_awake.load(Ordering::Relaxed) {
@@ -70,14 +70,14 @@ impl Drop for Upkeep {
     }
 }
 
-/// The thread's life.
+/// The main loop of the thread.
 fn run(database: &Weak<Shared>) {
     loop {
         thread::sleep(REST);
         let Some(shared) = database.upgrade() else { return };
         shared.upkeep.is_looking.store(true, Ordering::SeqCst);
         shared.upkeep.is_awake.store(false, Ordering::SeqCst);
-        // A defect in here must not end it: the next round may do better.
+        // A bug in here must not end the thread: the next round may succeed.
         let is_done = catch_unwind(AssertUnwindSafe(|| look(&shared))).unwrap_or(true);
         let is_idle = is_done && !shared.upkeep.is_awake.load(Ordering::SeqCst);
         let when_idle = shared.config.when_idle;
@@ -89,11 +89,11 @@ fn run(database: &Weak<Shared>) {
     }
 }
 
-/// Waits until somebody writes. False if the database is gone.
+/// Waits for the next write. False if the database is gone.
 fn rest(database: &Weak<Shared>, when_idle: Option<fn()>) -> bool {
     let end = Instant::now() + QUIET;
     loop {
-        // Who wrote before the last look may end the first wait.
+        // A writer before the last round may end the first wait.
         thread::park_timeout(end.saturating_duration_since(Instant::now()));
         let Some(shared) = database.upgrade() else { return false };
         if shared.upkeep.is_awake.load(Ordering::SeqCst) {
@@ -109,7 +109,7 @@ fn rest(database: &Weak<Shared>, when_idle: Option<fn()>) -> bool {
     true
 }
 
-/// A look at all tables. True if nothing is left to do.
+/// Visits all tables. True if nothing is left to do.
 fn look(shared: &Shared) -> bool {
     let names = shared.catalog.version();
     let mut is_done = shared.durable.as_ref().is_none_or(|durable| durable.upkeep(&shared.catalog));
@@ -141,7 +141,7 @@ mod tests {
         let connection = database.connect();
         connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v INTEGER)").unwrap();
         for round in 1..=2 {
-            // Long enough that upkeep looks between two of them.
+            // Long enough that upkeep runs between two of them.
             for _ in 0..8 {
                 connection.execute("INSERT INTO t SELECT 1 + coalesce(max(k), 0), 1 FROM t").unwrap();
                 thread::sleep(REST / 2);

@@ -1,4 +1,4 @@
-//! A file whose reads or writes are told to somebody: for progress bars, and to be stopped.
+//! A file that reports its reads or writes, for progress bars and to be interrupted.
 
 use entasis_engine::exec::Progress;
 use entasis_storage::backend::{Backend, Lock};
@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is watched.
+/// The operations that are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Watched {
     Reads,
@@ -16,9 +16,9 @@ pub(super) enum Watched {
 /// See the module.
 pub(super) struct WatchedFile {
     pub(super) file: Arc<dyn Backend>,
-    /// What it is told of.
+    /// The operations that are reported.
     pub(super) watched: Watched,
-    /// Told of bytes before they are read or written. An error is theirs.
+    /// Called with the number of bytes before they are read or written. Its error is that of the operation.
     pub(super) tell: Box<dyn Fn(u64) -> io::Result<()> + Send + Sync>,
 }
 
@@ -66,7 +66,7 @@ impl Backend for WatchedFile {
     }
 }
 
-/// How many of some bytes are done.
+/// How many of an expected number of bytes are done.
 #[derive(Debug)]
 pub(super) struct Bytes {
     progress: Arc<Progress>,
@@ -75,17 +75,17 @@ pub(super) struct Bytes {
 }
 
 impl Bytes {
-    /// None of so many.
+    /// Starts with none done of this many.
     pub(super) fn new(progress: Arc<Progress>, all: u64) -> Bytes {
         Bytes { progress, all: AtomicU64::new(all), done: AtomicU64::new(0) }
     }
 
-    /// There are so many more to do.
+    /// Adds this many bytes to those expected.
     pub(super) fn expect(&self, bytes: u64) {
         self.all.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many more are done.
+    /// Adds this many bytes to those done.
     pub(super) fn add(&self, bytes: u64) {
         let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.progress.set(done as f64 / self.all.load(Ordering::Relaxed).max(1) as f64);

@@ -1,4 +1,5 @@
-//! Compares the solver with the paper's integer program, as a solver of such programs solves it.
+//! Compares the solver with the optimum of the paper's integer program, as found by a solver for such
+//! programs.
 
 #[path = "../../tests/integer_program/formulation.rs"]
 #[allow(dead_code)]

@@ -1,23 +1,23 @@
-//! What operations cost in our storage, where the paper's model does not hold. A block is a slice of 1024
-//! slots of all columns. docs/design/layout.md derives each term from the sources.
+//! The costs of operations in our storage, for which the paper's model does not hold. A block is a slice of
+//! 1024 slots of all columns. docs/design/layout.md derives each term from the sources.
 //!
-//! | operation | pays by its block's partition | and whatever the partitions are |
+//! | operation | costs that depend on its block's partition | costs that do not depend on partitions |
 //! |---|---|---|
 //! | point query | its key column is compared slice by slice until the row is found: half of `compare` for each further one | `lookup` |
-//! | range | its first and its last partition are filtered: `compare` for each further slice before its start, and behind its end | `lookup`, `scan` for each slice |
+//! | range | its first and its last partition are filtered: `compare` for each further slice before its start, and after its end | `lookup`, `scan` for each slice |
 //! | delete, update from | a point query | `lookup`, `write` |
-//! | insert, update to | a full partition of W slices is spread over one slice more: 1.5 W moves an insert; and a ghost is looked for, slice by slice | `lookup`, `write`, two moves |
+//! | insert, update to | a full partition of W slices is spread over one more slice: 1.5 W moves per insert; and a ghost is searched for, slice by slice | `lookup`, `write`, two moves |
 //!
 //! **No operation pays for the number of partitions**: a ghost comes from the partition itself, from a
-//! neighbour, or from a slice more (decision 3). So [`Terms::trailing`] is 0, all other terms favour narrow
-//! partitions, and the finest ones are the best, unless memory has a price. It has one here: a partition
-//! takes `partition_bytes`, and one that takes inserts has `slack` empty slots in the mean, whatever its
-//! width.
+//! neighbour, or from an additional slice (decision 3). So [`Terms::trailing`] is 0, all other terms favour
+//! narrow partitions, and the finest ones are the best, unless memory has a price. It has one here: a
+//! partition takes `partition_bytes`, and one that takes inserts has `slack` empty slots on average, whatever
+//! its width.
 //!
-//! A point query for a key that is not there compares all slices; histograms do not tell, and half is taken.
-//! Not modelled, since they are no sum over blocks of this form: what a narrower range of keys saves in the
-//! width of codes; that inserts into few slices copy less after a snapshot than inserts into many; that an
-//! update within a partition moves nothing.
+//! A point query for a missing key compares all slices; histograms do not show this, and half is assumed. The
+//! following are not modelled, since they are not sums over blocks of this form: a narrower range of keys
+//! makes codes narrower; inserts into few slices copy less after a snapshot than inserts into many; an update
+//! within a partition moves nothing.
 
 use super::{Model, Terms};
 use crate::frequency::{Frequency, Kind};
@@ -25,34 +25,34 @@ use crate::frequency::{Frequency, Kind};
 /// Slots of a slice.
 const SLICE: f64 = 1024.0;
 
-/// Our storage. Times in nanoseconds. See the module.
+/// The model of our storage. Times are in nanoseconds. See the module.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Engine {
-    /// To find a row by its key, in a partition of one slice.
+    /// Finds a row by its key, in a partition of one slice.
     pub lookup: f64,
-    /// To compare the keys of one slice more.
+    /// Compares the keys of one more slice.
     pub compare: f64,
-    /// To read a slice of which all rows are wanted.
+    /// Reads a slice all of whose rows are wanted.
     pub scan: f64,
-    /// To see that a slice has no ghost.
+    /// Checks that a slice has no ghost.
     pub pass: f64,
-    /// To write a row into a ghost slot, or to make one of it.
+    /// Writes a row into a ghost slot, or turns a row into a ghost.
     pub write: f64,
-    /// To move a row of all columns when slices are spread.
+    /// Moves a row of all columns when slices are spread.
     pub move_row: f64,
     /// Bytes of a row in memory.
     pub row_bytes: f64,
     /// Bytes of a partition: its slots and its fence.
     pub partition_bytes: f64,
-    /// Empty slots of a partition that takes inserts, in the mean.
+    /// Average number of empty slots of a partition that takes inserts.
     pub slack: f64,
-    /// What a byte is worth as long as the workload takes. At 0 the finest partitions are the best.
+    /// The price of a byte for the duration of the workload. At 0 the finest partitions are the best.
     pub byte: f64,
 }
 
 impl Default for Engine {
-    /// The HAP table of 17 columns, as `docs/design/storage.md` and decisions 3 and 9 measured it: 0.9 µs a
-    /// look-up, 35 to 45 µs to spread a slice; 1024 codes of 4 bytes come from memory in 270 ns and are
+    /// The HAP table of 17 columns, as measured in `docs/design/storage.md` and decisions 3 and 9: 0.9 µs for
+    /// a lookup, 35 to 45 µs for spreading a slice; 1024 codes of 4 bytes are read from memory in 270 ns and
     /// compared in less. Memory has no price.
     fn default() -> Engine {
         Engine {
@@ -85,7 +85,7 @@ impl Model for Engine {
                 + self.write * (taken + added)
                 + 2.0 * self.move_row * added;
             let room = (1.5 * self.move_row + self.pass / 2.0) * added;
-            // Where in an unordered partition a row is found is chance.
+            // The position of a row in an unordered partition is random.
             let looked = (found + taken) / 2.0;
             terms.back[i] = self.compare * (starts + looked) + room;
             terms.forward[i] = self.compare * (ends + looked) + room;
@@ -103,9 +103,9 @@ mod tests {
     use crate::solver::{Limits, Prices, solve};
 
     /// The twin of "two moves, and 1.5 for each further slice": a partition of W slices that takes inserts is
-    /// spread over one slice more when it is full, and cut in two when it has 2 W; one of these is followed.
-    /// By reckoning that is W (3 W - 1) / (2 W - 1) moves an insert. (In a table that grows from nothing,
-    /// most partitions are new and have their moves before them: 1.44 instead of 2 at W = 1.)
+    /// spread over one more slice when it is full, and cut in two when it has 2 W; one of these is followed.
+    /// The calculation gives W (3 W - 1) / (2 W - 1) moves per insert. (In a table that grows from nothing,
+    /// most partitions are new and have their moves still ahead of them: 1.44 instead of 2 at W = 1.)
     fn moves_an_insert(width: usize, slice: usize, cycles: usize) -> f64 {
         let (mut moves, mut inserts) = (0, 0);
         let (mut rows, mut slices) = (width * slice - slice / 2, width);
@@ -145,7 +145,7 @@ mod tests {
         frequency
     }
 
-    /// What the audit of storage expected: without a price of memory there is nothing to trade.
+    /// Expected by the audit of storage: if memory has no price, there is nothing to trade off.
     #[test]
     fn without_a_price_of_memory_the_finest_partitions_are_the_best() {
         let mut random = Random::new(4);

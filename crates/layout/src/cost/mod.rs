@@ -1,4 +1,4 @@
-//! What a workload costs, as a number for each block that is multiplied with something that depends on the
+//! The cost of a workload, as a number for each block that is multiplied by a factor that depends on the
 //! partitioning (section 4.4 of *Optimal Column Layout for Hybrid Workloads*, equations 16 and 17).
 //!
 //! ```text
@@ -6,15 +6,15 @@
 //!      + Σ_i boundary_i · p_i
 //!
 //! before(i)      blocks of i's partition before i         bck_read     (2)
-//! behind(i)      blocks of i's partition behind i         fwd_read     (4)
-//! boundaries(i)  partitions that end at i or behind       trail_parts  (8)
+//! behind(i)      blocks of i's partition after i          fwd_read     (4)
+//! boundaries(i)  partitions that end at i or later        trail_parts  (8)
 //! p_i            1 if a partition ends with block i
 //! ```
-//! The second line is not in the paper: a price of a boundary by its place, for what a partition takes in
-//! memory and for the way from one layout to another ([`Terms::moving`]).
+//! The second line is not in the paper: a price of each boundary by its position, for the memory that a
+//! partition takes and for the transition from one layout to another ([`Terms::moving`]).
 //!
-//! [`Model`] makes such terms of the frequency model: [`Paper`] by the paper's equations, [`Engine`] by what
-//! our storage does. The solver sees terms only, so it serves every model of this form.
+//! A [`Model`] derives such terms from the frequency model: [`Paper`] by the paper's equations, [`Engine`] by
+//! the behaviour of our storage. The solver sees only terms, so it works for every model of this form.
 //!
 //! Costs are in nanoseconds.
 
@@ -27,29 +27,29 @@ pub use paper::{Access, Paper};
 use crate::frequency::Frequency;
 use crate::partitioning::Partitioning;
 
-/// Something that knows what operations cost.
+/// A cost model.
 pub trait Model {
     /// The terms of a workload.
     fn terms(&self, frequency: &Frequency) -> Terms;
 }
 
-/// Numbers for each block. See the module.
+/// The terms for each block. See the module.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
-    /// What no partitioning changes.
+    /// The cost that is independent of the partitioning.
     pub fixed: Vec<f64>,
     /// For each block of the partition before this one (`bck_term`).
     pub back: Vec<f64>,
-    /// For each block of the partition behind this one (`fwd_term`).
+    /// For each block of the partition after this one (`fwd_term`).
     pub forward: Vec<f64>,
-    /// For each partition that ends here or behind (`parts_term`). May be negative.
+    /// For each partition that ends here or later (`parts_term`). May be negative.
     pub trailing: Vec<f64>,
     /// If a partition ends here. May be negative.
     pub boundary: Vec<f64>,
 }
 
 impl Terms {
-    /// Terms over so many blocks, all 0.
+    /// Terms over this many blocks, all 0.
     pub fn new(blocks: usize) -> Terms {
         let zeros = || vec![0.0; blocks];
         Terms { fixed: zeros(), back: zeros(), forward: zeros(), trailing: zeros(), boundary: zeros() }
@@ -64,10 +64,10 @@ impl Terms {
         [&mut self.fixed, &mut self.back, &mut self.forward, &mut self.trailing, &mut self.boundary]
     }
 
-    /// Adds other terms over the same blocks, `weight` times.
+    /// Adds other terms over the same blocks, multiplied by `weight`.
     ///
     /// # Panics
-    /// If there are not as many blocks.
+    /// If the numbers of blocks differ.
     pub fn add(&mut self, other: &Terms, weight: f64) {
         assert_eq!(self.blocks(), other.blocks(), "terms over different blocks");
         let others = [&other.fixed, &other.back, &other.forward, &other.trailing, &other.boundary];
@@ -76,20 +76,20 @@ impl Terms {
         }
     }
 
-    /// Adds what it costs to come from the present partitioning to another one, once: a partition that ends
+    /// Adds the one-time cost of changing from the present partitioning to another one: a partition that ends
     /// where none ended costs `cut[block]`, one that no longer ends costs `merge[block]`.
     ///
-    /// Each boundary has its price by itself. So cutting a partition in three costs two cuts, although its
-    /// rows might be moved once; [`crate::solver::Rewrites`] charges a partition once.
+    /// Each boundary is priced separately. So cutting a partition in three costs two cuts, although its rows
+    /// might be moved only once; [`crate::solver::Rewrites`] charges a partition once.
     ///
     /// # Panics
-    /// If there are not as many blocks.
+    /// If the numbers of blocks differ.
     pub fn moving(&mut self, present: &Partitioning, cut: &[f64], merge: &[f64]) {
         assert_eq!(self.blocks(), present.blocks(), "a partitioning of other blocks");
         let last = self.blocks() - 1;
         for block in 0..last {
             if present.ends_at(block) {
-                // To merge costs what it costs, unless there still is a boundary.
+                // A merge is charged as fixed cost, and refunded if there still is a boundary.
                 self.fixed[block] += merge[block];
                 self.boundary[block] -= merge[block];
             } else {
@@ -98,10 +98,10 @@ impl Terms {
         }
     }
 
-    /// What a partitioning costs.
+    /// The cost of a partitioning.
     ///
     /// # Panics
-    /// If it is one of other blocks.
+    /// If it has another number of blocks.
     pub fn cost(&self, partitioning: &Partitioning) -> f64 {
         assert_eq!(self.blocks(), partitioning.blocks(), "a partitioning of other blocks");
         let mut cost = 0.0;
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(terms.cost(&present), 0.0);
         assert_eq!(terms.cost(&Partitioning::equal(6, 6)), 6.0);
         assert_eq!(terms.cost(&Partitioning::equal(6, 1)), 15.0);
-        // Ends at 2 and 5: two boundaries are gone and one is new.
+        // Ends at 2 and 5: two boundaries are removed and one is new.
         assert_eq!(terms.cost(&Partitioning::equal(6, 3)), 11.0);
     }
 

@@ -1,12 +1,12 @@
 //! The paper's cost model: equations 2 to 17 of *Optimal Column Layout for Hybrid Workloads*.
 //!
-//! A column is dense; an insert or a delete moves one value a partition through all partitions behind it
-//! (ripple). An access to a block costs RR or RW where it jumps, SR where it follows on.
+//! A column is dense; an insert or a delete moves one value for each partition through all later partitions
+//! (ripple). An access to a block costs RR or RW if it is random, SR if it is sequential.
 //!
-//! | equation | says | here |
+//! | equation | content | here |
 //! |---|---|---|
-//! | 1 | the least cost is wanted | [`crate::solver`] |
-//! | 2, 4, 8 | `bck_read`, `fwd_read`, `trail_parts` | [`super::Terms::cost`] counts them; the tests by the formulas |
+//! | 1 | the least cost is sought | [`crate::solver`] |
+//! | 2, 4, 8 | `bck_read`, `fwd_read`, `trail_parts` | [`super::Terms::cost`] counts them; the tests use the formulas |
 //! | 3, 5, 6 | ranges: rs · (RR + SR · bck), re · (SR + SR · fwd), sc · SR | fixed, back; fixed, forward; fixed |
 //! | 7 | point queries: pq · (RR + SR · (fwd + bck)) | fixed, back, forward |
 //! | 9 | inserts: in · (RR + RW) · (1 + trail) | fixed, trailing |
@@ -15,22 +15,22 @@
 //! | 14, 15 | backward: a point query, udb · (RR + 2 RW) − udb · (RR + RW) · trail; + utb · (RR + RW) · trail | the same |
 //! | 16, 17 | the sum, and the terms by block | [`Paper::terms`] |
 //!
-//! **Where the text is wrong or open.**
-//! - SW is introduced and used by no equation; neither here.
+//! **Where the text is wrong or ambiguous.**
+//! - SW is introduced but used by no equation; nor is it used here.
 //! - Equation 8 counts the partition of block i itself, so `trail_parts` is k − m + 1 for the m-th of k
 //!   partitions, though the text speaks of partitions "trailing". Equation 9 then charges k − m + 2 moves,
-//!   section 3 only k − m. The equations are what is implemented, as they agree with "two blocks in the last
+//!   section 3 only k − m. The equations are implemented, as they agree with "two blocks in the last
 //!   partition and one in each other".
 //! - Equation 10 charges a delete no random read of its own, as the point query has just read the block, but
-//!   the text has it touch two blocks in its partition. As the equation.
-//! - "Consider the fifth block … If neither p4 nor p5 is set": blocks are counted from 0 in equations, so the
-//!   fifth is block 4; consistent.
+//!   in the text it touches two blocks in its partition. The equation is implemented.
+//! - "Consider the fifth block … If neither p4 nor p5 is set": equations count blocks from 0, so the fifth is
+//!   block 4; this is consistent.
 //! - Equations 19 and 20 have misprints, see `tests/integer_program.rs`.
 
 use super::{Model, Terms};
 use crate::frequency::{Frequency, Kind};
 
-/// What it costs to access a block, in nanoseconds.
+/// The costs of accessing a block, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Access {
     /// RR: read a block, wherever it is.
@@ -44,8 +44,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// The figures of section 4.5: 100 ns for random accesses, a fourteenth for the next block. It gives none
-    /// for sequential writes.
+    /// The figures of section 4.5: 100 ns for random accesses, a fourteenth of that for the next block. It
+    /// gives none for sequential writes.
     pub const OF_THE_PAPER: Access = Access {
         random_read: 100.0,
         random_write: 100.0,
@@ -57,7 +57,7 @@ impl Access {
 /// The paper's model. See the module.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paper {
-    /// What accesses cost.
+    /// The costs of accesses.
     pub access: Access,
 }
 
@@ -226,8 +226,8 @@ mod tests {
     }
 
     /// Section 4.4 on figure 7c: a range that begins in the third block reads (1 - p1) + (1 - p1)(1 - p0)
-    /// blocks too many; and on figure 6: a point query for 7, in the third block, reads one block if p1 and
-    /// p2 are set, and four if only p3 is.
+    /// unnecessary blocks; and on figure 6: a point query for 7, in the third block, reads one block if p1
+    /// and p2 are set, and four if only p3 is.
     #[test]
     fn the_paper_counts_blocks() {
         let access =
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(beyond_the_first(&[false, false, false, true, false, false, false, true]), 3.0);
     }
 
-    /// Section 4.4: an update costs what its ripple crosses, whichever pair of equations counts it.
+    /// Section 4.4: an update costs what its ripple crosses, by whichever pair of equations it is counted.
     #[test]
     fn an_update_within_a_block_costs_the_same_either_way() {
         let access = Access::OF_THE_PAPER;

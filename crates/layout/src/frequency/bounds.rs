@@ -1,8 +1,8 @@
-//! Which block a value of the layout key belongs to, when rows stand in the order of the key: the least and
-//! the greatest value of each block.
+//! Maps values of the layout key to blocks, if rows are in the order of the key: the least and the greatest
+//! value of each block.
 //!
-//! A value belongs to the last block whose least value is not greater: as a partition index finds it by its
-//! fences, and where an insert of it goes. What is less than all belongs to the first block.
+//! A value belongs to the last block whose least value is not greater. That is where a partition index finds
+//! it by its fences, and where it is inserted. A value less than all of these belongs to the first block.
 
 use super::Operation;
 
@@ -14,10 +14,10 @@ pub struct Bounds<T> {
 }
 
 impl<T: Ord + Clone> Bounds<T> {
-    /// The bounds of sorted values, cut into blocks of `size`; the last may have fewer.
+    /// The bounds of sorted values, cut into blocks of `size` values; the last may have fewer.
     ///
     /// # Panics
-    /// If there are no values, or if blocks have no size. In debug builds, if they are not sorted.
+    /// If there are no values, or if `size` is 0. In debug builds, if the values are not sorted.
     pub fn of_sorted(values: &[T], size: usize) -> Bounds<T> {
         assert!(!values.is_empty(), "a column without values has no blocks");
         debug_assert!(values.is_sorted());
@@ -27,8 +27,8 @@ impl<T: Ord + Clone> Bounds<T> {
         Bounds { least, greatest }
     }
 
-    /// Bounds that are known otherwise: least and greatest value of each block. `None` if there is no block,
-    /// or if they are not in order.
+    /// Bounds from the least and greatest value of each block. `None` if there is no block, or if they are
+    /// not in order.
     pub fn of_blocks(blocks: impl IntoIterator<Item = (T, T)>) -> Option<Bounds<T>> {
         let (least, greatest): (Vec<T>, Vec<T>) = blocks.into_iter().unzip();
         let inside = least.iter().zip(&greatest).all(|(least, greatest)| least <= greatest);
@@ -46,17 +46,17 @@ impl<T: Ord + Clone> Bounds<T> {
         &self.least[block]
     }
 
-    /// The block that a value belongs to.
+    /// The block to which a value belongs.
     pub fn block_of(&self, value: &T) -> usize {
         self.least.partition_point(|least| least <= value).saturating_sub(1)
     }
 
-    /// The first block that holds a value, or that it belongs to if none does.
+    /// The first block that contains a value, or the one to which it belongs if none does.
     fn first_block_of(&self, value: &T) -> usize {
         self.block_of(value).min(self.greatest.partition_point(|greatest| greatest < value))
     }
 
-    /// An operation with numbers of blocks in the place of values.
+    /// An operation with values replaced by the numbers of their blocks.
     pub fn locate(&self, operation: &Operation<T>) -> Operation<usize> {
         match operation {
             Operation::Point(value) => match (self.first_block_of(value), self.block_of(value)) {
@@ -75,7 +75,8 @@ impl<T: Ord + Clone> Bounds<T> {
         }
     }
 
-    /// Whether a partition may end with each block so that equal values stay in one partition (section 4.1).
+    /// For each block, whether a partition may end with it so that equal values stay in one partition
+    /// (section 4.1).
     pub fn may_end(&self) -> Vec<bool> {
         let next = self.least.iter().skip(1).map(Some).chain([None]);
         self.greatest.iter().zip(next).map(|(greatest, next)| next != Some(greatest)).collect()

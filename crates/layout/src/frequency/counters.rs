@@ -1,11 +1,11 @@
-//! The ten histograms in twenty bytes a block, for counting while operations run.
+//! The ten histograms in twenty bytes per block, for counting while operations run.
 //!
-//! Bins have 16 bits and share an *exponent* e: a bin stands for its number times 2^e. An operation is
-//! counted with a probability of 2^-e, in all of its bins or in none. When a bin is full, all are halved, a
-//! remainder of one half rounded up or down by chance, and e grows by one. So expectations are exact, and a
-//! bin of n has a relative error of about 1/√n; memory never grows. Decay is halving as well.
+//! Bins have 16 bits and share an *exponent* e: a bin represents its number times 2^e. An operation is
+//! counted with a probability of 2^-e, in all of its bins or in none. When a bin is full, all are halved,
+//! with a remainder of one half rounded up or down at random, and e is incremented. So expectations are
+//! exact, and a bin of n has a relative error of about 1/√n; memory never grows. Decay also halves the bins.
 //!
-//! Whoever counts in several threads has counters for each of them, and merges what they come to.
+//! For counting in several threads, each has counters of its own, and their frequencies are merged.
 
 use super::{Frequency, Kind, Operation};
 use crate::random::Random;
@@ -19,12 +19,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counters over so many blocks. The seed says which operations are counted once not all are.
+    /// Counters over this many blocks. The seed determines which operations are counted once not all are.
     pub fn new(blocks: usize, seed: u64) -> Counters {
         Counters { bins: vec![[0; Kind::COUNT]; blocks], exponent: 0, random: Random::new(seed) }
     }
 
-    /// Counts an operation, given by the numbers of blocks.
+    /// Counts an operation on blocks, given by number.
     pub fn count(&mut self, operation: Operation<usize>) {
         if self.exponent > 0 && self.random.bits() >> (64 - self.exponent.min(63)) != 0 {
             return;
@@ -41,7 +41,7 @@ impl Counters {
         }
     }
 
-    /// Lets all that was counted so far count half.
+    /// Halves the weight of everything counted so far.
     pub fn decay(&mut self) {
         if self.exponent > 0 { self.exponent -= 1 } else { self.halve() }
     }
@@ -59,7 +59,7 @@ impl Counters {
         size_of_val(&self.bins[..])
     }
 
-    /// What was counted.
+    /// The counted frequencies.
     pub fn frequency(&self) -> Frequency {
         let mut frequency = Frequency::new(self.bins.len());
         let one = f64::from(self.exponent).exp2();
@@ -113,7 +113,7 @@ mod tests {
         let estimate = counters.frequency();
         for kind in Kind::ALL {
             for (estimate, exact) in estimate.of(kind).iter().zip(frequency.of(kind)) {
-                // A standard error is the root of what was counted, times 2^e.
+                // The standard error is the square root of the count, times 2^e.
                 let error = (f64::from(counters.exponent).exp2() * exact).sqrt();
                 assert!((estimate - exact).abs() <= 5.0 * error, "{kind:?}: {estimate} for {exact}");
             }

@@ -1,30 +1,30 @@
-//! Histograms from distributions (section 4.3, figure 8b): what share of an operation falls into each block,
-//! instead of operations one by one.
+//! Histograms computed from distributions (section 4.3, figure 8b): the share of operations in each block,
+//! instead of single operations.
 //!
 //! A distribution is given by its cumulative function over *places*: 0 is the first row in the order of the
-//! layout key and 1 the end of the last one, so that block b of N is [b/N, (b+1)/N). Who knows a distribution
-//! of values composes it with that of the data ([`over_values`]). Blocks are of any number, so one workload
+//! layout key and 1 the end of the last one, so that block b of N is [b/N, (b+1)/N). A distribution of values
+//! is composed with that of the data ([`over_values`]). The number of blocks is arbitrary, so one workload
 //! has histograms of any granularity.
 
 use super::{Bounds, Frequency, Kind};
 
-/// The share of operations at places below x, for x in [0, 1]. It does not fall, and is 0 at 0 and 1 at 1.
+/// The share of operations at places below x, for x in [0, 1]. It is non-decreasing, 0 at 0 and 1 at 1.
 pub type Cumulative<'a> = &'a dyn Fn(f64) -> f64;
 
-/// All places alike.
+/// The uniform distribution over places.
 pub fn uniform(place: f64) -> f64 {
     place.clamp(0.0, 1.0)
 }
 
-/// Towards the end, where the newest keys are: the share `share` of all operations falls on the last `part`
-/// of the places, the share `share` of these on the last `part` of them, and so on.
+/// Skewed towards the end, where the newest keys are: the share `share` of all operations falls on the last
+/// `part` of the places, the share `share` of these on the last `part` of them, and so on.
 pub fn newest(share: f64, part: f64) -> impl Fn(f64) -> f64 {
     let power = share.ln() / part.ln();
     move |place| 1.0 - (1.0 - place.clamp(0.0, 1.0)).powf(power)
 }
 
-/// A distribution over values, as one over places of data with these bounds: `below` is the share of
-/// operations with values less than its argument. Within a block it is taken as even.
+/// Converts a distribution over values to one over places of data with these bounds: `below` returns the
+/// share of operations with values less than its argument. Within a block it is assumed to be uniform.
 pub fn over_values<'a, T: Ord + Clone>(
     bounds: &'a Bounds<T>,
     below: impl Fn(&T) -> f64 + 'a,
@@ -43,14 +43,14 @@ pub fn over_values<'a, T: Ord + Clone>(
 }
 
 impl Frequency {
-    /// Counts `count` operations of one kind at places so distributed.
+    /// Counts `count` operations of one kind with this distribution of places.
     pub fn add_points(&mut self, kind: Kind, count: f64, places: Cumulative<'_>) {
         let shares = shares(self.blocks(), places);
         self.of_mut(kind).iter_mut().zip(shares).for_each(|(bin, share)| *bin += count * share);
     }
 
-    /// Counts `count` ranges that hold `width` of all rows each, and whose starts are so distributed. A range
-    /// that would cross the end ends there.
+    /// Counts `count` ranges, each with the share `width` of all rows, whose starts have this distribution. A
+    /// range that would cross the end ends there.
     pub fn add_ranges(&mut self, count: f64, width: f64, starts: Cumulative<'_>) {
         let blocks = self.blocks();
         let ends = |place: f64| if place >= 1.0 { 1.0 } else { starts((place - width).max(0.0)) };
@@ -58,8 +58,8 @@ impl Frequency {
         self.add_points(Kind::RangeEnd, count, &ends);
         for block in 0..blocks {
             let (left, right) = (edge(block, blocks), edge(block + 1, blocks));
-            // Starts before and ends behind: starts before, less those that end no later than here, of which
-            // only those that start no earlier than here do not start before.
+            // Ranges that start before the block and end after it: those that start before it, less those
+            // that end no later than in it; of these, those that start in it do not start before it.
             let within = if right >= 1.0 {
                 1.0 - starts(left)
             } else {
@@ -70,7 +70,7 @@ impl Frequency {
         }
     }
 
-    /// Counts `count` updates of the key from places to places, which are independent of each other.
+    /// Counts `count` updates of the key between places that are independent of each other.
     pub fn add_updates(&mut self, count: f64, from: Cumulative<'_>, to: Cumulative<'_>) {
         let blocks = self.blocks();
         for block in 0..blocks {
@@ -89,7 +89,7 @@ fn edge(block: usize, blocks: usize) -> f64 {
     block as f64 / blocks as f64
 }
 
-/// What falls into each block.
+/// The share of each block.
 fn shares(blocks: usize, places: Cumulative<'_>) -> Vec<f64> {
     (0..blocks).map(|block| places(edge(block + 1, blocks)) - places(edge(block, blocks))).collect()
 }
@@ -103,7 +103,7 @@ mod tests {
     const BLOCKS: usize = 16;
     const COUNT: usize = 200_000;
 
-    /// A place so distributed, by bisection.
+    /// A place drawn from the distribution, by bisection.
     fn draw(places: Cumulative<'_>, random: &mut Random) -> f64 {
         let (share, mut low, mut high) = (random.unit(), 0.0, 1.0);
         for _ in 0..40 {
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// The twin: operations one by one, at places that are drawn.
+    /// The twin: single operations at randomly drawn places.
     fn counted(mut operation: impl FnMut(&mut Random) -> Operation<usize>) -> Frequency {
         let (mut frequency, mut random) = (Frequency::new(BLOCKS), Random::new(11));
         (0..COUNT).for_each(|_| frequency.count(operation(&mut random), 1.0));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn values_become_places() {
-        // Keys are dense below 8 and sparse above; operations are even over values.
+        // Keys are dense below 8 and sparse above; operations are uniform over values.
         let keys: Vec<u32> = (0..8).chain((1..=8).map(|i| i * 8)).collect();
         let bounds = Bounds::of_sorted(&keys, 4);
         let places = over_values(&bounds, |key| f64::from(*key) / 72.0);

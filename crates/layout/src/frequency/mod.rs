@@ -1,32 +1,31 @@
 //! The frequency model (sections 4.2 and 4.3 of *Optimal Column Layout for Hybrid Workloads*): how often each
-//! block of a column is touched, and by what. Ten histograms with a bin for each block.
+//! block of a column is touched, and by which kind of operation. Ten histograms with a bin for each block.
 //!
 //! | histogram | paper | counts |
 //! |---|---|---|
 //! | [`Kind::PointQuery`] | pq | point queries for a value of the block |
 //! | [`Kind::RangeStart`] | rs | ranges that begin in the block |
-//! | [`Kind::Scan`] | sc | ranges that hold the block whole |
+//! | [`Kind::Scan`] | sc | ranges that contain the whole block |
 //! | [`Kind::RangeEnd`] | re | ranges that end in the block |
-//! | [`Kind::Insert`] | in | new values that belong into the block |
+//! | [`Kind::Insert`] | in | new values that belong to the block |
 //! | [`Kind::Delete`] | de | values of the block that are removed |
 //! | [`Kind::UpdateFromForward`] | udf | values of the block that become greater and leave it for a later block |
-//! | [`Kind::UpdateToForward`] | utf | values that come from an earlier block |
+//! | [`Kind::UpdateToForward`] | utf | values that arrive from an earlier block |
 //! | [`Kind::UpdateFromBackward`] | udb | values of the block that leave it for an earlier block, or stay |
-//! | [`Kind::UpdateToBackward`] | utb | values that come from a later block, or stay |
+//! | [`Kind::UpdateToBackward`] | utb | values that arrive from a later block, or stay |
 //!
-//! Operations are counted as if each were the first on the data as they are (section 4.2); they move no
-//! bounds. Where a value belongs is said by [`Bounds`]. A workload is learned from operations one by one
-//! ([`Frequency::count`], or [`Counters`] where memory is short), or from distributions
-//! ([`distribution`]).
+//! Operations are counted as if each were the first on the data as they are (section 4.2); they do not move
+//! bounds. [`Bounds`] determine to which block a value belongs. A workload is learned from single operations
+//! ([`Frequency::count`], or [`Counters`] if memory is short), or from distributions ([`distribution`]).
 //!
-//! **What the paper leaves open.** An update within one block is "by convention" backward (section 4.4),
-//! whichever value is greater; both pairs of equations cost the same. A range within one block counts as a
-//! start and an end there, as the text says, so that the block is charged twice; that is a constant, on which
-//! no partitioning depends. A point query for a value whose equals fill several blocks touches them all and
-//! is counted as a range. Figures 7 and others print `edb` for udb.
+//! **Ambiguities of the paper.** An update within one block is "by convention" backward (section 4.4),
+//! whichever value is greater; both pairs of equations give the same cost. A range within one block counts as
+//! a start and an end there, as in the text, so that the block is charged twice; that is a constant that does
+//! not affect the partitioning. A point query for a value whose duplicates fill several blocks touches them
+//! all and is counted as a range. Figures 7 and others print `edb` for udb.
 //!
-//! What is not here: who runs the operations, and the cost of finding a partition, which all operations pay
-//! alike.
+//! Not modelled here: how operations are executed, and the cost of finding a partition, which is the same for
+//! all operations.
 
 mod bounds;
 mod counters;
@@ -35,18 +34,19 @@ pub mod distribution;
 pub use bounds::Bounds;
 pub use counters::Counters;
 
-/// An operation of the workload. `T` is a value of the layout key, or a block's number once it is located.
+/// An operation of the workload. `T` is a value of the layout key, or a block number once the value is
+/// located.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<T> {
-    /// Looks for a value.
+    /// Looks up a value.
     Point(T),
-    /// Reads all values from one to another, both included.
+    /// Reads all values between two bounds, both included.
     Range(T, T),
     /// Adds a value.
     Insert(T),
     /// Removes a value.
     Delete(T),
-    /// Makes one value another.
+    /// Replaces one value by another.
     Update {
         /// The old value.
         from: T,
@@ -72,10 +72,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How many there are.
+    /// The number of histograms.
     pub const COUNT: usize = 10;
 
-    /// All of them.
+    /// All histograms.
     pub const ALL: [Kind; Kind::COUNT] = [
         Kind::PointQuery,
         Kind::RangeStart,
@@ -91,7 +91,7 @@ impl Kind {
 }
 
 impl Operation<usize> {
-    /// Calls `each` with the bins that the operation adds one to: the histogram and the block.
+    /// Calls `each` with the histogram and block of each bin that the operation increments.
     pub fn each_bin(&self, mut each: impl FnMut(Kind, usize)) {
         match *self {
             Operation::Point(block) => each(Kind::PointQuery, block),
@@ -121,7 +121,7 @@ pub struct Frequency {
 }
 
 impl Frequency {
-    /// Histograms over so many blocks, with nothing in them.
+    /// Empty histograms over this many blocks.
     pub fn new(blocks: usize) -> Frequency {
         Frequency { bins: std::array::from_fn(|_| vec![0.0; blocks]) }
     }
@@ -136,12 +136,12 @@ impl Frequency {
         &self.bins[kind as usize]
     }
 
-    /// The same, to be written.
+    /// A histogram, for writing.
     pub fn of_mut(&mut self, kind: Kind) -> &mut [f64] {
         &mut self.bins[kind as usize]
     }
 
-    /// Counts an operation, given by the numbers of blocks ([`Bounds::locate`]), `weight` times.
+    /// Counts an operation on blocks, given by number ([`Bounds::locate`]), with `weight`.
     pub fn count(&mut self, operation: Operation<usize>, weight: f64) {
         operation.each_bin(|kind, block| self.bins[kind as usize][block] += weight);
     }
@@ -149,7 +149,7 @@ impl Frequency {
     /// Adds the histograms of another workload over the same blocks.
     ///
     /// # Panics
-    /// If there are not as many blocks.
+    /// If the numbers of blocks differ.
     pub fn merge(&mut self, other: &Frequency) {
         assert_eq!(self.blocks(), other.blocks(), "histograms over different blocks");
         for (own, other) in self.bins.iter_mut().zip(&other.bins) {
@@ -157,16 +157,16 @@ impl Frequency {
         }
     }
 
-    /// Multiplies all bins: by less than one so that the past counts less (decay), or to another number of
-    /// operations.
+    /// Multiplies all bins: by less than one to make the past count less (decay), or to scale to another
+    /// number of operations.
     pub fn scale(&mut self, factor: f64) {
         self.bins.iter_mut().flatten().for_each(|bin| *bin *= factor);
     }
 
-    /// The same workload over blocks that are `by` times as large; the last one may have fewer.
+    /// The same workload over blocks that are `by` times as large; the last one may be smaller.
     ///
-    /// Blocks that a range holds whole are averaged, since the larger block is read once; whatever happens at
-    /// one place is summed.
+    /// Bins of blocks that a range contains entirely are averaged, since the larger block is read once;
+    /// operations at a single place are summed.
     ///
     /// # Panics
     /// If `by` is 0.
@@ -179,7 +179,8 @@ impl Frequency {
         Frequency { bins: Kind::ALL.map(coarse) }
     }
 
-    /// The same workload, moved by `by` blocks towards the end; what leaves at the end enters at the start.
+    /// The same workload, moved by `by` blocks towards the end; what passes the end wraps around to the
+    /// start.
     pub fn rotated(&self, by: usize) -> Frequency {
         let mut rotated = self.clone();
         for bins in &mut rotated.bins {
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Figure 7. Its values are not in the text; these fit all that the text says of them.
+    /// Figure 7. Its values are not in the text; these agree with everything that the text says about them.
     fn figure_7() -> Bounds<u32> {
         Bounds::of_sorted(&[1, 3, 4, 5, 7, 9, 12, 15, 19, 20, 32, 55, 60, 67, 80, 95], 2)
     }
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!(filled(&stays), [(UpdateFromBackward, 1, 1.0), (UpdateToBackward, 1, 1.0)]);
     }
 
-    /// The twin: asks of each block and operation what the definitions say.
+    /// The twin: applies the definitions to each block and operation.
     fn twin(values: &[u32], size: usize, operations: &[Operation<u32>]) -> Frequency {
         let blocks: Vec<&[u32]> = values.chunks(size).collect();
         let mut frequency = Frequency::new(blocks.len());

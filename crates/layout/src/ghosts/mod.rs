@@ -1,28 +1,28 @@
-//! Ghost slots: how many for each partition (section 4.6 of *Optimal Column Layout for Hybrid Workloads*).
+//! Ghost slots: how many each partition gets (section 4.6 of *Optimal Column Layout for Hybrid Workloads*).
 //!
-//! A partition that is to take X inserts until ghosts are handed out again, and has g, pays for each insert
-//! beyond: `room`, whatever it takes to make room, for E[(X − g)⁺] of them. The budget is a number of slots,
+//! A partition with g ghosts that will take X inserts until ghosts are allocated again pays for each insert
+//! beyond g: the cost `room` of making room, for E[(X − g)⁺] of them. The budget is a number of slots,
 //! commonly a share of the rows ([`budget`]).
 //!
-//! | | what | how |
+//! | | result | method |
 //! |---|---|---|
 //! | [`proportional`] | the paper's equation 18: in proportion to the data movement that a partition's inserts and incoming updates cause | largest remainders |
-//! | [`allocate`] | the least expected cost for a given partitioning | separable and convex: one ghost after the other to whom it saves most, exact |
-//! | [`joint`] | boundaries and ghosts together | a price for a ghost turns a partition's inserts into a cost; the recurrence for any costs; the price is searched |
-//! | [`moves`] | which rows are worth moving, to bring ghosts from where they are to where they should be | a recurrence over what stands side by side, exact |
+//! | [`allocate`] | the least expected cost for a given partitioning | separable and convex: greedy, each ghost where it saves most; exact |
+//! | [`joint`] | boundaries and ghosts together | a price for a ghost turns a partition's inserts into a cost; the recurrence for any costs; a search for the price |
+//! | [`moves`] | which rows are worth moving, to bring ghosts from where they are to where they should be | a recurrence over neighbouring stretches, exact |
 //!
 //! **Joint is not exact.** Ghosts that are pooled in a wide partition serve more inserts, so the cost of a
 //! partition is concave in its inserts and not Monge: [`crate::solver::general`] is used, O(N · width) for
-//! each price. And with a price instead of a budget some budgets are met by no partitioning; the least cost
-//! for the price is a lower bound all the same, which is reported.
+//! each price. And with a price instead of a budget, no partitioning may meet the budget exactly; the least
+//! cost for the price is a lower bound nevertheless, which is reported.
 //!
-//! **What room costs** is the caller's: in the paper's engine a ripple to the nearest ghost, whose distance
-//! depends on the other partitions' ghosts, so that [`allocate`] is repeated with the distances that came of
-//! it two or three times; in ours about two moves, wherever it is.
+//! **The cost of room** is given by the caller: in the paper's engine a ripple to the nearest ghost, whose
+//! distance depends on the other partitions' ghosts, so that [`allocate`] is repeated two or three times with
+//! the resulting distances; in ours about two moves, wherever it is.
 //!
-//! **What is open in equation 18**: `dm_part(i)` is "the data movement per block as a result of inserts and
-//! updates". Taken: each insert and incoming update of a block, times the partitions that its ripple goes
-//! through (equation 9), "in the worst case", as the text says.
+//! **Equation 18 is ambiguous**: `dm_part(i)` is "the data movement per block as a result of inserts and
+//! updates". It is taken as each insert and incoming update of a block, times the partitions through which
+//! its ripple passes (equation 9), "in the worst case", as the text says.
 
 pub mod moves;
 mod poisson;
@@ -33,25 +33,25 @@ use crate::solver::{Costs, Limits, Prices, Unsolvable, general};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Steps in which a price of ghosts is searched.
+/// Number of steps in the search for a price of ghosts.
 const STEPS: usize = 24;
 
-/// So many slots: a share of the rows.
+/// The number of slots for a share of the rows.
 pub fn budget(rows: usize, share: f64) -> u64 {
     (rows as f64 * share.max(0.0)) as u64
 }
 
-/// What is inserted into each block, by new values and by updates.
+/// The number of values inserted into each block, by inserts and by updates.
 fn added(frequency: &Frequency) -> Vec<f64> {
     let of = |kind: Kind| frequency.of(kind).iter();
     let updates = of(Kind::UpdateToForward).zip(of(Kind::UpdateToBackward));
     of(Kind::Insert).zip(updates).map(|(insert, (forward, backward))| insert + forward + backward).collect()
 }
 
-/// Equation 18, for each partition. All of the budget is handed out, if anything moves.
+/// Equation 18, for each partition. The whole budget is allocated, if anything moves.
 ///
 /// # Panics
-/// If the partitioning is one of other blocks.
+/// If the partitioning has another number of blocks.
 pub fn proportional(frequency: &Frequency, partitioning: &Partitioning, budget: u64) -> Vec<u64> {
     assert_eq!(frequency.blocks(), partitioning.blocks(), "a partitioning of other blocks");
     let (added, partitions) = (added(frequency), partitioning.partitions());
@@ -76,27 +76,27 @@ pub fn proportional(frequency: &Frequency, partitioning: &Partitioning, budget: 
     ghosts
 }
 
-/// What a partition is to expect.
+/// The inserts expected in a partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Need {
-    /// Inserts until ghosts are handed out again, in the mean.
+    /// Average number of inserts until ghosts are allocated again.
     pub inserts: f64,
-    /// What an insert costs more if it finds no ghost.
+    /// The additional cost of an insert that finds no ghost.
     pub room: f64,
 }
 
 impl Need {
-    /// What is to be expected with so many ghosts.
+    /// The expected cost with this many ghosts.
     pub fn cost(&self, ghosts: u64) -> f64 {
         self.room * poisson::shortage(self.inserts, ghosts)
     }
 
-    /// What a ghost more saves.
+    /// The saving of one more ghost.
     fn saving(&self, ghosts: u64) -> f64 {
         self.room * poisson::at_least(self.inserts, ghosts + 1)
     }
 
-    /// As many ghosts as save more than they cost, and all of that.
+    /// The number of ghosts that save more than they cost, and the total cost.
     fn priced(&self, price: f64) -> (u64, f64) {
         let (mut low, mut high) = (0, 1);
         while self.saving(high) > price {
@@ -113,14 +113,14 @@ impl Need {
     }
 }
 
-/// What the partitions of a partitioning are to expect, where room costs the same everywhere.
+/// The needs of the partitions of a partitioning, if the cost of room is the same everywhere.
 pub fn needs(frequency: &Frequency, partitioning: &Partitioning, room: f64) -> Vec<Need> {
     let added = added(frequency);
     let sum = |blocks: std::ops::RangeInclusive<usize>| blocks.map(|block| added[block]).sum();
     partitioning.iter().map(|blocks| Need { inserts: sum(blocks), room }).collect()
 }
 
-/// A partition that may get a ghost, by what that saves.
+/// A partition that may get a ghost, ordered by the saving.
 struct Offer {
     saving: f64,
     partition: usize,
@@ -146,8 +146,8 @@ impl PartialEq for Offer {
 
 impl Eq for Offer {}
 
-/// Ghosts for each partition such that the expected cost of all is the least. Some of the budget is left if
-/// no ghost saves anything more.
+/// The ghosts of each partition with the least total expected cost. Part of the budget is left if no further
+/// ghost saves anything.
 pub fn allocate(needs: &[Need], budget: u64) -> Vec<u64> {
     let mut ghosts = vec![0; needs.len()];
     let offer = |partition: usize, ghosts: u64| Offer { saving: needs[partition].saving(ghosts), partition };
@@ -161,24 +161,24 @@ pub fn allocate(needs: &[Need], budget: u64) -> Vec<u64> {
     ghosts
 }
 
-/// Boundaries and ghosts.
+/// A partitioning with ghosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joint {
     /// The partitioning.
     pub partitioning: Partitioning,
     /// The ghosts of each partition.
     pub ghosts: Vec<u64>,
-    /// The cost of the partitioning without what is fixed, and of inserts without ghosts; in the unit of the
-    /// terms that the prices were made of.
+    /// The cost of the partitioning, without fixed costs, and of inserts without ghosts; in the unit of the
+    /// terms from which the prices were made.
     pub cost: f64,
-    /// No choice of boundaries and ghosts costs less.
+    /// A lower bound: no choice of boundaries and ghosts costs less.
     pub bound: f64,
 }
 
-/// Prices of partitions whose inserts and ghosts have a price as well.
+/// Prices of partitions that include the cost of their inserts and ghosts.
 struct Pooled<'a> {
     prices: &'a Prices,
-    /// Inserts into the blocks before each.
+    /// For each block, the inserts into the blocks before it.
     before: &'a [f64],
     room: f64,
     ghost: f64,
@@ -201,11 +201,11 @@ impl Costs for Pooled<'_> {
     }
 }
 
-/// Boundaries within limits of width and of where partitions end, and at most `budget` ghosts, for terms that
-/// do not charge inserts for room; an insert without a ghost costs `room` more, wherever it is.
+/// Boundaries within limits on width and on where partitions end, and at most `budget` ghosts, for terms that
+/// do not charge inserts for room; an insert without a ghost costs `room` in addition, wherever it is.
 ///
 /// # Errors
-/// Says which limit no partitioning keeps.
+/// The limit that no partitioning satisfies.
 pub fn joint(
     prices: &Prices,
     frequency: &Frequency,
@@ -227,7 +227,7 @@ pub fn joint(
     let mut bound = f64::NEG_INFINITY;
     let (mut low, mut high) = (0.0, room);
     for step in 0..STEPS {
-        // First as if ghosts were as dear as room, then nearly free, then between.
+        // First with ghosts as expensive as room, then nearly free, then in between.
         let ghost = match step {
             0 => room,
             1 => room * 1e-9,
@@ -239,7 +239,7 @@ pub fn joint(
         let needs: Vec<Need> =
             partitioning.iter().map(|blocks| pooled.need(*blocks.start(), *blocks.end())).collect();
         let wanted: u64 = needs.iter().map(|need| need.priced(ghost).0).sum();
-        // Each partition was rounded by half a unit.
+        // Each partition's cost was rounded by up to half a unit.
         let rounding = prices.blocks() as f64 * prices.unit();
         let least = solution.cost as f64 * prices.unit() - ghost * budget as f64 - rounding;
         bound = bound.max(least);
@@ -251,7 +251,7 @@ pub fn joint(
         }
         *(if wanted > budget { &mut low } else { &mut high }) = ghost;
         if step == 1 && wanted <= budget {
-            // There are enough for everybody.
+            // The budget is enough for all.
             break;
         }
         if step == 1 {
@@ -273,7 +273,7 @@ mod tests {
         frequency.of_mut(Kind::Insert).copy_from_slice(&[1.0, 2.0, 0.0, 3.0]);
         frequency.of_mut(Kind::UpdateToBackward)[0] = 1.0;
         frequency.of_mut(Kind::PointQuery)[2] = 100.0;
-        // Movement: (1 + 1 + 2) through three, none, 3 through one and the last once more.
+        // Movement: (1 + 1 + 2) through three, none, 3 through one and the last again.
         let partitioning = Partitioning::of_ends(vec![1, 2, 3]).expect("blocks");
         assert_eq!(proportional(&frequency, &partitioning, 22), [16, 0, 6]);
         assert_eq!(proportional(&frequency, &partitioning, 1), [1, 0, 0]);
@@ -288,7 +288,7 @@ mod tests {
         (0..1 + need().room as usize % 5).map(|_| need()).collect()
     }
 
-    /// The twin: all ways to hand out a budget.
+    /// The twin: all ways to distribute a budget.
     fn least(needs: &[Need], budget: u64) -> f64 {
         let Some((first, rest)) = needs.split_first() else { return 0.0 };
         let with = |ghosts: u64| first.cost(ghosts) + least(rest, budget - ghosts);
@@ -360,7 +360,7 @@ mod tests {
         assert!(exact * 10 >= rounds * 8, "{exact} of {rounds}");
     }
 
-    /// Without a budget to speak of, inserts want wide partitions, which pool them.
+    /// With hardly any budget, inserts favour wide partitions, which pool them.
     #[test]
     fn pools_are_wide() {
         let mut frequency = Frequency::new(16);

@@ -1,84 +1,84 @@
-//! Which rows to lay anew, so that ghosts come to be where they are wanted and no more slices are used than
-//! the budget allows: chosen exactly.
+//! Chooses which rows to spread again, so that ghosts come to be where they are wanted and no more slices are
+//! used than the budget allows: exactly.
 //!
-//! A column is a sequence of *stretches*: neighbouring slices that can be laid anew by themselves, since no
-//! partition crosses their ends. To lay a run of stretches anew moves all rows of it, once, to any number of
-//! slices that holds them. What this is worth is said by the shortages: inserts that are expected to find no
-//! ghost, as things are and as they would be. The choice costs the least,
+//! A column is a sequence of *stretches*: neighbouring slices that can be spread by themselves, since no
+//! partition crosses their ends. Spreading a run of stretches moves all its rows, once, to any number of
+//! slices that can hold them. Its value is determined by the shortages: inserts that are expected to find no
+//! ghost, before and after. The choice with the least cost,
 //!
 //! ```text
 //! Σ over runs   row · rows of the run  −  room · (shortage as it is − shortage afterwards)
 //! ```
-//! among all sets of disjoint runs after which there are at most `most` slices. Nothing at all is a choice,
-//! if there are few enough, so rows are only moved if that pays, or if the budget asks for it. The caller
-//! puts a margin into `row`.
+//! is sought among all sets of disjoint runs after which there are at most `most` slices. The empty set is
+//! allowed, if there are few enough slices, so rows are only moved if that pays, or if the budget requires
+//! it. The caller includes a margin in `row`.
 //!
-//! The recurrence goes over the stretches from the left and the slices used so far: D(i, t) is the least of
+//! The recurrence runs over the stretches from the left and the slices used so far: D(i, t) is the least of
 //! D(i − 1, t − slices of i) and, over runs a..i and their slices s, D(a, t − s) plus the cost of the run.
-//! Runs of more than [`LONG`] stretches have one number of slices, that with all the ghosts that are wanted.
+//! Runs of more than [`LONG`] stretches have only one number of slices, that with all the wanted ghosts.
 //!
 //! A run that gets fewer ghosts than its stretches want gives each the same share of them. The shortage is
-//! then reckoned as if inserts flowed, without their variance.
+//! then calculated as if inserts arrived uniformly, without variance.
 
 use std::ops::Range;
 
-/// Longer runs are not laid with fewer ghosts than they want.
+/// Longer runs are not spread with fewer ghosts than they want.
 const LONG: usize = 8;
 
-/// Slices that can be laid anew by themselves.
+/// Slices that can be spread by themselves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// Its rows.
+    /// Number of its rows.
     pub rows: u64,
-    /// Its slices, as it is.
+    /// Its present number of slices.
     pub slices: u64,
-    /// Inserts that it is to expect.
+    /// Expected number of inserts.
     pub inserts: f64,
-    /// Ghosts that it should have.
+    /// Number of ghosts that it should have.
     pub wanted: u64,
-    /// Inserts that are expected to find no ghost as it is.
+    /// Inserts that are expected to find no ghost at present.
     pub short: f64,
-    /// The same with the ghosts that it should have.
+    /// The same with the wanted ghosts.
     pub then: f64,
 }
 
-/// What moving costs and is worth.
+/// The costs and benefits of moving.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MoveTerms {
     /// Slots of a slice.
     pub slice: u64,
-    /// Slices that there may be in the end. Must be enough for all rows and all ghosts that are wanted, or
-    /// for what there is.
+    /// The most slices afterwards. Must be enough for all rows and all wanted ghosts, or for the present
+    /// slices.
     pub most: u64,
-    /// What an insert costs more if it finds no ghost.
+    /// The additional cost of an insert that finds no ghost.
     pub room: f64,
-    /// What it costs to move a row.
+    /// The cost of moving a row.
     pub row: f64,
 }
 
-/// Some stretches, laid anew.
+/// A run of stretches to spread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
     /// The stretches.
     pub stretches: Range<usize>,
-    /// Their slices afterwards.
+    /// Number of their slices afterwards.
     pub slices: u64,
 }
 
-/// What is to be moved.
+/// The chosen moves.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Moves {
     /// The runs, in order.
     pub runs: Vec<Move>,
-    /// Rows that are moved.
+    /// Number of moved rows.
     pub rows: u64,
-    /// What that costs.
+    /// Their cost.
     pub cost: f64,
-    /// What it saves.
+    /// Their saving.
     pub saving: f64,
 }
 
-/// A run that may be laid anew.
+/// A run that may be spread.
 #[derive(Clone, Copy)]
 struct Offer {
     first: usize,
@@ -92,7 +92,7 @@ struct Offer {
 pub fn moves(stretches: &[Stretch], terms: &MoveTerms) -> Moves {
     let present: u64 = stretches.iter().map(|stretch| stretch.slices).sum();
     let fits = present <= terms.most;
-    // By the end of the run.
+    // Grouped by the end of the run.
     let mut offers: Vec<Vec<Offer>> = vec![Vec::new(); stretches.len() + 1];
     let mut is_empty = true;
     for first in 0..stretches.len() {
@@ -102,7 +102,7 @@ pub fn moves(stretches: &[Stretch], terms: &MoveTerms) -> Moves {
             each_choice(run, terms, |slices, saving| {
                 let rows = run.iter().map(|stretch| stretch.rows).sum();
                 let net = terms.row * rows as f64 - terms.room * saving;
-                // Neither fewer slices nor a lower cost: as well nothing is done.
+                // If neither the number of slices nor the cost falls, doing nothing is as good.
                 if net < 0.0 || slices < now {
                     is_empty &= fits && net >= 0.0;
                     offers[end].push(Offer { first, slices, rows, saving: terms.room * saving, net });
@@ -116,7 +116,7 @@ pub fn moves(stretches: &[Stretch], terms: &MoveTerms) -> Moves {
     chosen(stretches, terms.most as usize, &offers)
 }
 
-/// Calls `each` with the numbers of slices that a run may be laid over, and the shortage that this saves.
+/// Calls `each` with each number of slices over which a run may be spread, and the shortage that this saves.
 fn each_choice(run: &[Stretch], terms: &MoveTerms, mut each: impl FnMut(u64, f64)) {
     let rows: u64 = run.iter().map(|stretch| stretch.rows).sum();
     let wanted: u64 = run.iter().map(|stretch| stretch.wanted).sum();
@@ -133,11 +133,11 @@ fn each_choice(run: &[Stretch], terms: &MoveTerms, mut each: impl FnMut(u64, f64
     }
 }
 
-/// The choice of disjoint offers that costs the least, with at most `most` slices afterwards.
+/// The set of disjoint offers with the least cost, with at most `most` slices afterwards.
 fn chosen(stretches: &[Stretch], most: usize, offers: &[Vec<Offer>]) -> Moves {
     let width = most + 1;
     let mut least = vec![f64::INFINITY; width * (stretches.len() + 1)];
-    // The offer that ends here, by its index; or the stretch stays.
+    // The index of the offer that ends here; `None` if the stretch is not moved.
     let mut by: Vec<Option<usize>> = vec![None; least.len()];
     least[0] = 0.0;
     for end in 1..=stretches.len() {
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// The twin: all sets of runs, one stretch after the other. Returns the least cost.
+    /// The twin: all sets of runs, stretch by stretch. Returns the least cost.
     fn twin(stretches: &[Stretch], used: u64, terms: &MoveTerms) -> f64 {
         if stretches.is_empty() {
             return if used <= terms.most { 0.0 } else { f64::INFINITY };
@@ -255,12 +255,12 @@ mod tests {
         let even = Stretch { rows: 1000, slices: 1, inserts: 20.0, wanted: 10, short: 10.0, then: 10.0 };
         let terms = MoveTerms { slice: 1024, most: 8, room: 80.0, row: 48.0 };
         assert_eq!(moves(&[even; 8], &terms), Moves::default());
-        // A thousand inserts are worth the thousand rows of one slice.
+        // A thousand inserts are worth moving the thousand rows of one slice.
         let hot = Stretch { inserts: 1000.0, wanted: 1000, short: 976.0, then: 0.0, ..even };
         let stretches = [even, even, hot, even];
         let found = moves(&stretches, &terms);
         assert_eq!(found.runs, [Move { stretches: 2..3, slices: 2 }]);
-        // If there are too many slices, those with the fewest rows for a slice are laid together.
+        // If there are too many slices, those with the fewest rows per slice are merged.
         let thin = Stretch { rows: 300, ..even };
         let found = moves(&[even, thin, thin, even], &MoveTerms { most: 3, ..terms });
         assert_eq!(found.runs, [Move { stretches: 1..3, slices: 1 }]);

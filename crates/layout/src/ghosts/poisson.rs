@@ -1,7 +1,7 @@
-//! How likely it is that more inserts come than there are ghosts: inserts until the next refill are taken as
-//! Poisson distributed around their mean.
+//! The probability that there are more inserts than ghosts: the number of inserts until the next refill is
+//! assumed to be Poisson distributed.
 
-/// ln k!, by Stirling's series, whose error is below 10^-14 from 16 on; below, by multiplication.
+/// ln k!, by Stirling's series, whose error is below 10^-14 for k ≥ 16; by multiplication for smaller k.
 fn ln_factorial(k: u64) -> f64 {
     if k < 16 {
         return (1..=k).map(|i| i as f64).product::<f64>().ln();
@@ -17,7 +17,7 @@ fn exactly(mean: f64, k: u64) -> f64 {
     (k as f64 * mean.ln() - mean - ln_factorial(k)).exp()
 }
 
-/// P(X ≥ k) for a mean of X. Sums away from the mean, where terms fall.
+/// P(X ≥ k) for a mean of X. Sums on the side away from the mean, where terms decrease.
 pub(super) fn at_least(mean: f64, k: u64) -> f64 {
     if k == 0 {
         return 1.0;
@@ -43,7 +43,7 @@ pub(super) fn at_least(mean: f64, k: u64) -> f64 {
     (1.0 - exactly(mean, k - 1) * sum).max(0.0)
 }
 
-/// E[(X − ghosts)⁺]: inserts that find no ghost.
+/// E[(X − ghosts)⁺]: the expected number of inserts that find no ghost.
 pub(super) fn shortage(mean: f64, ghosts: u64) -> f64 {
     if mean <= 0.0 {
         return 0.0;
@@ -56,7 +56,7 @@ pub(super) fn shortage(mean: f64, ghosts: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The twin: probabilities one by one from 0 on.
+    /// The twin: single probabilities from 0 on.
     fn twin(mean: f64) -> Vec<f64> {
         let next = |(k, p): &(u64, f64)| Some((k + 1, p * mean / (k + 1) as f64));
         std::iter::successors(Some((0, (-mean).exp())), next).take(400).map(|(_, p)| p).collect()
@@ -81,7 +81,7 @@ mod tests {
     fn large_means_are_no_trouble() {
         let mean = 1e6;
         assert!((shortage(mean, 0) - mean).abs() < 1e-3);
-        // Nearly normal: at the mean, a half, and 0.399 standard deviations.
+        // Nearly normal: at the mean, the probability is a half, and the shortage 0.399 standard deviations.
         assert!((at_least(mean, 1_000_000) - 0.5).abs() < 1e-3);
         assert!((shortage(mean, 1_000_000) / 1000.0 - 0.3989).abs() < 1e-3);
         assert!(at_least(mean, 1_010_000) < 1e-20);

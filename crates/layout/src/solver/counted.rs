@@ -1,17 +1,17 @@
-//! The best partitioning of at most so many partitions.
+//! The best partitioning with a limited number of partitions.
 //!
-//! Let f(k) be the least cost of exactly k partitions. As w is Monge, f is convex where it is finite, and so
-//! is that of windows and left-out columns. With a price λ for each partition the least of f(k) + λ k is
-//! found without counting. The smallest integer λ at which some least one has no more than K partitions is
-//! searched; there K partitions are among the least, since f takes integer steps. The least ones of the
-//! fewest and of the most partitions at λ are spliced: at some place a partition of the first holds the
-//! corresponding one of the second, and to exchange what follows them costs nothing.
+//! Let f(k) be the least cost of exactly k partitions. As w is Monge, f is convex where it is finite, also
+//! with windows and left-out columns. With a price λ for each partition, the least of f(k) + λ k is found
+//! without counting. The smallest integer λ is sought at which some optimum has no more than K partitions;
+//! then one with K partitions is among the optima, since f takes integer steps. The optima with the fewest
+//! and with the most partitions at λ are spliced: at some position a partition of the first contains the
+//! corresponding one of the second, and exchanging what follows them costs nothing.
 
 use super::monotone::{Queue, Value};
 use super::{Costs, Solution, Unsolvable, Window, trace};
 use crate::partitioning::Partitioning;
 
-/// The best partitioning where each partition has a price, of the fewest or of the most partitions.
+/// The best partitioning if each partition has a price, with the fewest or with the most partitions.
 fn priced<C: Costs>(costs: &C, window: &Window, price: i128, fewest: bool) -> Option<(i128, Partitioning)> {
     let blocks = costs.blocks();
     let tie = if fewest { 1 } else { -1 };
@@ -49,7 +49,7 @@ pub(super) fn solve<C: Costs>(
         Some(most) if most < low.partitioning.partitions() => most,
         _ => return Ok(low.solution()),
     };
-    // A partition costs no more than 64 bits, and all of them 2^31 of them.
+    // The cost of a partition fits into 64 bits, and there are at most 2^31 partitions.
     let mut high = solved(1 << 96, true)?;
     let least = high.partitioning.partitions();
     if least > most {
@@ -59,7 +59,7 @@ pub(super) fn solve<C: Costs>(
     while high.price - low.price > 1 {
         let fewer = low.partitioning.partitions() - high.partitioning.partitions();
         let middle = match step % 3 {
-            // The price at which both would be the best.
+            // The price at which both would be optimal.
             0 => (high.cost - low.cost) / fewer as i128,
             1 => high.price - 1,
             _ => low.price + (high.price - low.price) / 2,
@@ -92,12 +92,12 @@ fn cost<C: Costs>(costs: &C, partitioning: &Partitioning) -> i128 {
     partitioning.iter().map(|blocks| i128::from(costs.cost(*blocks.start(), *blocks.end()))).sum()
 }
 
-/// As many partitions as are wanted: those of `many` first, then those of `few`.
+/// A partitioning with the wanted number of partitions: first those of `many`, then those of `few`.
 fn spliced(few: &Partitioning, many: &Partitioning, wanted: usize) -> Partitioning {
     let more = wanted - few.partitions();
     let (few, many) = (few.ends(), many.ends());
-    // The first partition of `few` that ends no earlier than the corresponding one of `many`; it begins no
-    // later, then, as the one before it ended earlier.
+    // The first partition of `few` that ends no earlier than the corresponding one of `many`; it also begins
+    // no later, because the one before it ended earlier.
     let at = (0..few.len()).find(|&at| many[at + more] <= few[at]).expect("the last ones end together");
     let ends = many[..at + more].iter().chain(&few[at..]).copied().collect();
     Partitioning::of_ends(ends).expect("blocks are partitioned")

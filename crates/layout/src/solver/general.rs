@@ -1,14 +1,14 @@
-//! The best partitioning for any costs of partitions: every candidate within the window is looked at, O(N ·
-//! width). For costs that are not Monge, as those of ghosts that are pooled in a partition
+//! The best partitioning for arbitrary costs of partitions: every candidate within the window is tried, O(N ·
+//! width). For costs that are not Monge, such as those of ghosts that are pooled in a partition
 //! ([`crate::ghosts`]).
 
 use super::{Costs, Limits, Solution, Unsolvable, trace};
 
-/// The partitioning of the least cost within limits of width and of where partitions end. Other limits are
-/// not looked at.
+/// The partitioning of the least cost within limits on width and on where partitions end. Other limits are
+/// ignored.
 ///
 /// # Errors
-/// Says which limit no partitioning keeps.
+/// The limit that no partitioning satisfies.
 pub fn general<C: Costs>(costs: &C, limits: &Limits) -> Result<Solution, Unsolvable> {
     let blocks = costs.blocks();
     let window = limits.window(blocks)?;

@@ -1,9 +1,9 @@
-//! The best partitioning with limits of the number of partitions that end at or behind each block.
+//! The best partitioning with limits on the number of partitions that end at or after each block.
 //!
 //! G_t(a) is the least cost of the blocks from a on in exactly t partitions. The first of them, a..=b, is the
-//! t-th from the end, so each of its blocks has t partitions at or behind it, and must be allowed as many.
-//! That is a window again: b is before the next block that is not. Each layer is found from the one before by
-//! the queue, over the blocks in reverse order, in which w is Monge as well.
+//! t-th from the end, so each of its blocks has t partitions at or after it, and must be allowed as many.
+//! That is a window again: b is before the next block that is not. Each layer is computed from the previous
+//! one by the queue, over the blocks in reverse order, in which w is Monge as well.
 
 use super::monotone::{Queue, Value};
 use super::{Costs, Solution, Unsolvable, Window};
@@ -24,7 +24,7 @@ impl<C: Costs> Costs for Reversed<'_, C> {
     }
 }
 
-/// For each block in reverse order, as the end of a partition: how far the partition reaches.
+/// For each block in reverse order, as the end of a partition: how far the partition can reach.
 fn reversed_reach(window: &Window) -> Vec<usize> {
     let blocks = window.reach.len();
     let mut first = 0;
@@ -53,7 +53,7 @@ pub(super) fn solve<C: Costs>(
     let mut begins: Vec<Vec<u32>> = Vec::new();
     let mut best: Option<(Value, usize)> = None;
     for layer in 1..=trailing[0].min(blocks) {
-        // In reverse order, a partition ends before the next block that is not allowed so many.
+        // In reverse order, a partition ends before the next block that does not allow as many.
         let mut wall = blocks;
         let mut limited = vec![0; blocks];
         for block in (0..blocks).rev() {
@@ -100,7 +100,7 @@ pub(super) fn solve<C: Costs>(
 /// The last block that needs more partitions than it is allowed.
 fn culprit(window: &Window, trailing: &[usize]) -> Unsolvable {
     for (block, &limit) in trailing.iter().enumerate().rev() {
-        // A partition that holds the block and begins earlier reaches no farther.
+        // A partition that contains the block and begins earlier reaches no farther.
         let least = window.fewest(block).unwrap_or(1);
         if least > limit {
             return Unsolvable::Trailing { block, least, limit };

@@ -1,21 +1,21 @@
-//! Limits of a partitioning, and what is wrong if no partitioning keeps them.
+//! Limits on a partitioning, and the reasons why no partitioning satisfies them.
 
 use crate::cost::Access;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// What a partitioning has to keep. Nothing, by default.
+/// The constraints on a partitioning. None by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Blocks of a partition, at most: the paper's MPS.
+    /// The most blocks in a partition: the paper's MPS.
     pub width: Option<usize>,
-    /// For each block: blocks of the partition that it is in, at most.
+    /// For each block, the most blocks in its partition.
     pub widths: Option<Vec<usize>>,
-    /// Partitions, at most.
+    /// The most partitions.
     pub partitions: Option<usize>,
-    /// For each block: partitions that end at it or behind, at most.
+    /// For each block, the most partitions that end at or after it.
     pub trailing: Option<Vec<usize>>,
-    /// For each block: whether a partition may end with it. One always may with the last block.
+    /// For each block, whether a partition may end with it. One always may with the last block.
     pub may_end: Option<Vec<bool>>,
 }
 
@@ -24,16 +24,16 @@ pub struct Limits {
 pub enum Unsolvable {
     /// There are no blocks.
     Empty,
-    /// A list has not one entry for each block.
+    /// A list does not have one entry for each block.
     Lengths {
-        /// What the list is.
+        /// The name of the list.
         what: &'static str,
         /// Its length.
         found: usize,
         /// The number of blocks.
         blocks: usize,
     },
-    /// A price of further reads is negative, so that candidates do not stay overtaken.
+    /// A price of further reads is negative, so the costs are not Monge.
     Negative {
         /// The first such block.
         block: usize,
@@ -43,42 +43,42 @@ pub enum Unsolvable {
         /// The first such block.
         block: usize,
     },
-    /// Prices add up to more than 64 bits.
+    /// The sum of prices exceeds 64 bits.
     TooGreat {
-        /// Where they do.
+        /// The block at which it does.
         block: usize,
     },
-    /// A latency that is less than the least an operation takes.
+    /// A latency is less than the shortest possible time of an operation.
     Latency {
-        /// Of which operations.
+        /// The kind of operation.
         what: &'static str,
     },
-    /// Blocks that must stay together are more than a partition of them may have.
+    /// Blocks that must stay together exceed the width limit of their partition.
     Width {
         /// The first of them.
         first: usize,
         /// The last of them.
         last: usize,
-        /// What the partition may have.
+        /// The limit.
         limit: usize,
     },
-    /// More partitions are needed than there may be.
+    /// More partitions are needed than are allowed.
     Partitions {
-        /// How many are needed at least, by the limits of their width.
+        /// The least number that the limits on their width require.
         least: usize,
-        /// How many there may be.
+        /// The most that are allowed.
         limit: usize,
     },
-    /// More partitions are needed at or behind a block than there may be.
+    /// More partitions are needed at or after a block than are allowed.
     Trailing {
         /// The block.
         block: usize,
-        /// How many are needed at least.
+        /// The least number required.
         least: usize,
-        /// How many there may be.
+        /// The most that are allowed.
         limit: usize,
     },
-    /// Each limit can be kept, but not all.
+    /// Each limit can be satisfied, but not all together.
     Together,
 }
 
@@ -123,11 +123,11 @@ impl fmt::Display for Unsolvable {
 impl std::error::Error for Unsolvable {}
 
 impl Limits {
-    /// Equation 21: a point query takes no longer than this, in nanoseconds.
+    /// Equation 21: limits the time of a point query, in nanoseconds.
     ///
     /// The paper gives MPS = (SLA − RR) / SR in the text and one less in the equation. A partition of MPS
     /// blocks takes one random read and MPS − 1 sequential ones by equation 7, so it may have one block
-    /// *more* than the text says. This is what is taken.
+    /// *more* than in the text. This is what is implemented.
     ///
     /// # Errors
     /// If not even a partition of one block is fast enough.
@@ -141,7 +141,7 @@ impl Limits {
         Ok(self)
     }
 
-    /// Equation 21: an insert takes no longer than this, in nanoseconds, wherever it goes.
+    /// Equation 21: limits the time of an insert, in nanoseconds, wherever it goes.
     ///
     /// # Errors
     /// If not even an insert into a single partition is fast enough.
@@ -155,7 +155,7 @@ impl Limits {
         Ok(self)
     }
 
-    /// What they say of single partitions.
+    /// The limits on single partitions.
     pub(super) fn window(&self, blocks: usize) -> Result<Window, Unsolvable> {
         let lengths = |what: &'static str, found: Option<usize>| match found {
             Some(found) if found != blocks => Err(Unsolvable::Lengths { what, found, blocks }),
@@ -172,7 +172,7 @@ impl Limits {
         match &self.widths {
             None => reach.extend((0..blocks).map(|first| (first + width).min(blocks))),
             Some(widths) => {
-                // Of the blocks first..last, those whose limit is less than all behind.
+                // Of the blocks first..last, those whose limit is less than those of all later ones.
                 let limit = |block: usize| widths[block].min(width);
                 let (mut least, mut last) = (VecDeque::<usize>::new(), 0);
                 for first in 0..blocks {
@@ -200,7 +200,7 @@ impl Limits {
             may_end
         });
         let window = Window { reach, may_end };
-        // Blocks that are between two places where partitions may end have to fit.
+        // Blocks between two places where partitions may end must fit into one partition.
         let mut first = 0;
         for last in (0..blocks).filter(|&last| window.may_end(last)) {
             if window.reach[first] <= last {
@@ -214,10 +214,10 @@ impl Limits {
     }
 }
 
-/// Which blocks may be a partition.
+/// Which ranges of blocks may be a partition.
 #[derive(Debug, Clone)]
 pub(super) struct Window {
-    /// For each block: the block behind the widest partition that begins with it. Does not fall.
+    /// For each block, the block after the widest partition that begins with it. Non-decreasing.
     pub(super) reach: Vec<usize>,
     may_end: Option<Vec<bool>>,
 }
@@ -233,8 +233,8 @@ impl Window {
         self.reach.iter().enumerate().map(|(first, end)| end - first).max().unwrap_or(0)
     }
 
-    /// The fewest partitions that hold the blocks from one on, if one begins with it. There are some, as
-    /// [`Limits::window`] has seen for all blocks; `None` if not from here.
+    /// The fewest partitions that cover the blocks from `first` on, if one begins with it. There is such a
+    /// covering from block 0, as [`Limits::window`] has checked; `None` if there is none from here.
     pub(super) fn fewest(&self, mut first: usize) -> Option<usize> {
         let (blocks, mut count) = (self.reach.len(), 0);
         while first < blocks {

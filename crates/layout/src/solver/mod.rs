@@ -1,4 +1,4 @@
-//! The best partitioning, exactly (equation 1 of *Optimal Column Layout for Hybrid Workloads*; the paper
+//! Finds the best partitioning exactly (equation 1 of *Optimal Column Layout for Hybrid Workloads*; the paper
 //! solves the binary program of its equations 20 and 21 instead).
 //!
 //! **The recurrence.** Σ_i trailing_i · boundaries(i) counts, for each partition end b, the trailing terms up
@@ -10,28 +10,28 @@
 //! ```
 //! and w(a, b) is a few operations on prefix sums ([`Prices`]).
 //!
-//! **Its structure.** Where back and forward are not negative, w is Monge: for a ≤ a' ≤ b ≤ b', w(a, b) +
-//! w(a', b') ≤ w(a, b') + w(a', b), since the second difference is (b' − b) · Σ_{a≤i<a'} forward_i + (a' − a)
-//! · Σ_{b<i≤b'} back_i. What depends on b alone cancels, so trailing and boundary may have any sign. What is
-//! forbidden keeps it so: if a partition may not be as wide as a..=b or a'..=b', neither may a..=b', and a
-//! block that no partition may end with is a column left out. Then a candidate a that is overtaken by a later
-//! one stays overtaken, and candidates stand in a queue with the first b of each ([`monotone`]): O(N log N).
-//! A convex hull does not serve, as w has two products, a · Σ back and b · Σ forward.
+//! **Its structure.** If back and forward are not negative, w is Monge: for a ≤ a' ≤ b ≤ b', w(a, b) + w(a',
+//! b') ≤ w(a, b') + w(a', b), since the second difference is (b' − b) · Σ_{a≤i<a'} forward_i + (a' − a) ·
+//! Σ_{b<i≤b'} back_i. Terms that depend only on b cancel, so trailing and boundary may have any sign.
+//! Constraints preserve this: if a partition may not be as wide as a..=b or a'..=b', neither may a..=b', and
+//! a block with which no partition may end is a column left out. Then a candidate a that is overtaken by a
+//! later one stays overtaken, and candidates are kept in a queue with the first b of each ([`monotone`]): O(N
+//! log N). A convex hull is not sufficient, as w has two products, a · Σ back and b · Σ forward.
 //!
 //! **Limits** ([`Limits`]):
 //!
-//! | limit | paper | how | cost |
+//! | limit | paper | method | cost |
 //! |---|---|---|---|
-//! | blocks of a partition, for all or by block | read SLA, 21 | candidates too far back are out of the window | none |
+//! | blocks of a partition, for all or by block | read SLA, 21 | candidates too far back are outside the window | none |
 //! | where a partition may end | equal values together, 4.1 | columns left out | none |
-//! | partitions | update SLA, 21 | the least cost is convex in their number, so a price λ for each finds it: integer search, each step a solution; one with exactly so many is spliced of the two that λ gives ([`counted`]) | × about 2 log of the greatest cost |
-//! | partitions that end at or behind a block | by position | a layer for each number of partitions, from the end ([`layered`]) | × the number allowed at block 0 |
+//! | partitions | update SLA, 21 | the least cost is convex in their number, so there is a price λ for each: integer search, each step a solution; one with the exact number is spliced from the two optima at λ ([`counted`]) | × about 2 log of the greatest cost |
+//! | partitions that end at or after a block | by position | a layer for each number of partitions, from the end ([`layered`]) | × the number allowed at block 0 |
 //!
-//! **Numbers.** Costs are rounded to integers once ([`Prices::of`]), of at most 2^61 for the worst partition,
-//! and everything behind is exact: ties are ties, and prices of partitions are integers.
+//! **Numbers.** Costs are rounded once to integers ([`Prices::of`]), of at most 2^61 for the worst partition,
+//! and everything after that is exact: ties are ties, and prices of partitions are integers.
 //!
-//! What else: [`general`] for costs that are not Monge, O(N · width); [`Rewrites`] for coming from a present
-//! partitioning, each of whose partitions is rewritten once if it is cut at all.
+//! There are also [`general`] for costs that are not Monge, O(N · width), and [`Rewrites`] for changing from
+//! a present partitioning, each of whose partitions is rewritten once if it is cut at all.
 
 mod counted;
 mod general;
@@ -53,18 +53,18 @@ pub use rewrites::Rewrites;
 use crate::partitioning::Partitioning;
 use limits::Window;
 
-/// A best partitioning.
+/// An optimal partitioning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
     /// The partitioning.
     pub partitioning: Partitioning,
-    /// What it costs without what is fixed, in the units of the prices.
+    /// Its cost without fixed costs, in the units of the prices.
     pub cost: i128,
-    /// The cost that the last partition saves, if their number is what limits: the price of the limit.
+    /// The cost that the last partition saves, if their number is limited: the price of the limit.
     pub price_of_partition: i128,
 }
 
-/// The costs of a partition by its first and last block, to be added up over a partitioning.
+/// The costs of a partition by its first and last block, which are summed over a partitioning.
 pub trait Costs {
     /// The number of blocks.
     fn blocks(&self) -> usize;
@@ -73,11 +73,11 @@ pub trait Costs {
     fn cost(&self, first: usize, last: usize) -> i64;
 }
 
-/// The partitioning of the least cost within limits; of those that cost the same, one of the fewest
+/// The partitioning of the least cost within limits; of those with equal costs, one with the fewest
 /// partitions.
 ///
 /// # Errors
-/// Says which limit no partitioning keeps, or which prices cannot be.
+/// The limit that no partitioning satisfies, or the invalid prices.
 pub fn solve(prices: &Prices, limits: &Limits) -> Result<Solution, Unsolvable> {
     let window = limits.window(prices.blocks())?;
     prices.check(window.widest())?;
@@ -95,7 +95,8 @@ pub fn solve(prices: &Prices, limits: &Limits) -> Result<Solution, Unsolvable> {
     Ok(solution)
 }
 
-/// The partitioning of the parents of each block: where its partition begins, if it ends one.
+/// The partitioning that ends with the last block, where `begins` gives the first block of the partition that
+/// ends with a block.
 fn trace(blocks: usize, begins: impl Fn(usize) -> usize) -> Partitioning {
     let mut ends = Vec::new();
     let mut end = blocks;

@@ -1,17 +1,18 @@
-//! The queue of candidates: for one block b after the other, the partition that ends there at the least cost,
-//! where w is Monge (see the parent module).
+//! The queue of candidates: for each block b in turn, the partition that ends there at the least cost, where
+//! w is Monge (see the parent module).
 //!
-//! A candidate is a first block a with the cost of all before it, D(a − 1). Of two, the earlier one is better
-//! up to some b and the later one from there on, for ever. So those that are the best for some b to come
-//! stand in the order of their first blocks, each with the b from which it is the best. A new one takes over
-//! from the last ones; where it does is searched in steps that double, and by bisection: O(log N) each.
+//! A candidate is a first block a with the cost of everything before it, D(a − 1). Of two, the earlier one is
+//! better up to some b and the later one from there on. So the candidates that will be the best for some
+//! later b are kept in the order of their first blocks, each with the b from which it is the best. A new one
+//! replaces the last ones; where it becomes the best is found by steps that double, and then by bisection:
+//! O(log N) each.
 //!
-//! A candidate may come later than its block, for the b that are still to come.
+//! A candidate may be added later than its block; it then counts for the remaining b.
 
 use super::Costs;
 use std::collections::VecDeque;
 
-/// Costs, then what ties are broken by: partitions, or less partitions.
+/// Costs, then the tie-breaker: the number of partitions, or its negation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Value {
     pub(super) cost: i128,
@@ -19,7 +20,7 @@ pub(super) struct Value {
 }
 
 impl Value {
-    /// With a partition more.
+    /// With one more partition.
     #[inline]
     fn and(self, cost: i64) -> Value {
         Value { cost: self.cost + i128::from(cost), ..self }
@@ -30,14 +31,14 @@ impl Value {
 struct Candidate {
     first: usize,
     base: Value,
-    /// It is the best of all from this block on.
+    /// The block from which on it is the best of all.
     from: usize,
 }
 
 /// See the module.
 pub(super) struct Queue<'a, C> {
     costs: &'a C,
-    /// For each block: the block behind the widest partition that begins with it. Does not fall.
+    /// For each block, the block after the widest partition that begins with it. Non-decreasing.
     reach: &'a [usize],
     candidates: VecDeque<Candidate>,
 }
@@ -52,14 +53,14 @@ impl<'a, C: Costs> Queue<'a, C> {
         candidate.base.and(self.costs.cost(candidate.first, last))
     }
 
-    /// True if a later candidate is as good as an earlier one, or the earlier one cannot reach so far.
+    /// True if a later candidate is as good as an earlier one, or the earlier one cannot reach as far.
     #[inline]
     fn overtakes(&self, later: &Candidate, earlier: &Candidate, last: usize) -> bool {
         last >= self.reach[earlier.first] || self.value(later, last) <= self.value(earlier, last)
     }
 
-    /// A partition may begin with `first`, behind all candidates so far, and what is before it costs `base`.
-    /// `now` is the next block that is asked for.
+    /// Adds a candidate: a partition may begin with `first`, later than all candidates so far, and what is
+    /// before it costs `base`. `now` is the next block for which [`Queue::best`] is called.
     pub(super) fn push(&mut self, first: usize, base: Value, now: usize) {
         let blocks = self.reach.len();
         let mut new = Candidate { first, base, from: now };
@@ -72,7 +73,7 @@ impl<'a, C: Costs> Queue<'a, C> {
                 self.candidates.pop_back();
                 continue;
             }
-            // It does not at `low`, and does at `high` or nowhere.
+            // It does not overtake at `low`, and does at `high` or nowhere.
             let (mut low, mut step) = (at, 1);
             let mut high = loop {
                 let next = low + step;
@@ -97,8 +98,8 @@ impl<'a, C: Costs> Queue<'a, C> {
         self.candidates.push_back(new);
     }
 
-    /// The least cost of all up to `last`, if a partition ends with it, and where that begins. `last` does
-    /// not fall from call to call.
+    /// The least cost of all blocks up to `last`, if a partition ends with it, and where that begins. `last`
+    /// must not decrease from call to call.
     pub(super) fn best(&mut self, last: usize) -> Option<(Value, usize)> {
         while self.candidates.get(1).is_some_and(|next| next.from <= last) {
             self.candidates.pop_front();

@@ -1,16 +1,16 @@
 //! The terms of a workload as the solver sees them: integers, as prefix sums.
 //!
-//! Sums are taken modulo 2^64. The cost of a partition is a sum of differences of them and is right if it
-//! fits in 64 bits, which [`Prices::check`] sees to, whatever overflowed on the way.
+//! Sums are taken modulo 2^64. The cost of a partition is a sum of differences of them and is correct if it
+//! fits into 64 bits, which [`Prices::check`] ensures, even if intermediate results overflow.
 
 use super::{Costs, Unsolvable};
 use crate::cost::Terms;
 use crate::partitioning::Partitioning;
 
-/// The greatest cost of a partition that rounding aims at, as a power of two.
+/// The greatest cost of a partition after rounding, as a power of two.
 const GREATEST: i32 = 61;
 
-/// Sums over the blocks before one, and what its end costs; side by side since they are read together.
+/// Sums over the blocks before one, and the cost of its end; adjacent since they are read together.
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
     /// Σ back.
@@ -19,7 +19,7 @@ struct Before {
     forward: u64,
     /// Σ i · (back − forward).
     moment: u64,
-    /// Of the block before: boundary, and all trailing terms up to it.
+    /// For the previous block: boundary, and all trailing terms up to it.
     end: i64,
 }
 
@@ -32,15 +32,15 @@ pub struct Prices {
     ends: i128,
     /// The first block with a negative term.
     negative: Option<usize>,
-    /// What one unit is in those of the terms.
+    /// The size of a unit in that of the terms.
     unit: f64,
 }
 
 impl Prices {
-    /// Integers as they are, for each block: back, forward, trailing, boundary ([`Terms`]).
+    /// Integer prices for each block: back, forward, trailing, boundary ([`Terms`]).
     ///
     /// # Errors
-    /// Lists of different lengths, or of none; prices of ends that do not fit in 64 bits.
+    /// If lists are empty or differ in length; if prices of ends do not fit into 64 bits.
     pub fn new(
         back: &[i64],
         forward: &[i64],
@@ -78,19 +78,20 @@ impl Prices {
     }
 
     /// The terms, rounded to multiples of a unit such that the worst partition costs at most 2^61 units. The
-    /// unit is a power of two, and the finest that keeps this: of a million blocks the mean term of a block
+    /// unit is the finest power of two that satisfies this: with a million blocks, the mean term of a block
     /// is a million units or more.
     ///
     /// # Errors
-    /// No blocks; terms that are not finite.
+    /// If there are no blocks, or terms are not finite.
     pub fn of(terms: &Terms) -> Result<Prices, Unsolvable> {
         Prices::of_all(&[terms], 0)?.pop().ok_or(Unsolvable::Empty)
     }
 
-    /// The same of several, in one unit that is 2^`room` as large, so that weights of that sum fit.
+    /// The same for several terms, with a common unit that is 2^`room` as large, so that sums with weights of
+    /// that total fit.
     ///
     /// # Errors
-    /// No blocks; terms that are not finite.
+    /// If there are no blocks, or terms are not finite.
     pub(crate) fn of_all(all: &[&Terms], room: u32) -> Result<Vec<Prices>, Unsolvable> {
         let mut greatest = 0.0f64;
         for terms in all {
@@ -124,21 +125,21 @@ impl Prices {
         all.iter().map(|terms| rounded(terms)).collect()
     }
 
-    /// What one unit is in those of the terms.
+    /// The size of a unit in that of the terms.
     pub fn unit(&self) -> f64 {
         self.unit
     }
 
-    /// What a partitioning costs, without what is fixed.
+    /// The cost of a partitioning, without fixed costs.
     ///
     /// # Panics
-    /// If it is one of other blocks.
+    /// If it has another number of blocks.
     pub fn cost_of(&self, partitioning: &Partitioning) -> i128 {
         assert_eq!(self.blocks(), partitioning.blocks(), "a partitioning of other blocks");
         partitioning.iter().map(|blocks| i128::from(self.cost(*blocks.start(), *blocks.end()))).sum()
     }
 
-    /// Sees that partitions of at most `widest` blocks cost what 64 bits hold, and that w is Monge.
+    /// Checks that the cost of partitions of at most `widest` blocks fits into 64 bits, and that w is Monge.
     pub(super) fn check(&self, widest: usize) -> Result<(), Unsolvable> {
         if let Some(block) = self.negative {
             return Err(Unsolvable::Negative { block });
@@ -150,7 +151,7 @@ impl Prices {
         Ok(())
     }
 
-    /// The mean of several prices, with these weights, times the sum of the weights. All have one unit.
+    /// The weighted mean of several prices, times the sum of the weights. All have the same unit.
     pub(crate) fn mixed(all: &[Prices], weights: &[i64]) -> Prices {
         let first = &all[0];
         let mut mixed = Prices { before: vec![Before::default(); first.before.len()], ..first.clone() };

@@ -1,28 +1,28 @@
-//! The best partitioning for whoever has one already: each present partition that is cut is rewritten once,
+//! The best partitioning if there is one already: each present partition that is cut is rewritten once,
 //! however often it is cut. Merging is free.
 //!
 //! The price of a rewrite is paid by the first end within a present partition s..=e, so by a partition a..=b
-//! with a ≤ s and s ≤ b < e. That is not Monge: to cut where others cut already is cheaper. But it is the
-//! same for all candidates up to s, and 0 for those behind. So within a present partition two queues are
-//! asked, that of the candidates up to s, whose answers cost the rewrite more, and that of the candidates
-//! behind s, which is made anew for each present partition; at its end they move over to the first. Each
-//! candidate is pushed twice: O(N log N).
+//! with a ≤ s and s ≤ b < e. That is not Monge: a cut is cheaper where there are others already. But the
+//! price is the same for all candidates up to s, and 0 for later ones. So within a present partition there
+//! are two queues: that of the candidates up to s, whose results include the price of the rewrite, and that
+//! of the candidates after s, which is created for each present partition; at its end they move to the first
+//! queue. Each candidate is pushed twice: O(N log N).
 
 use super::monotone::{Queue, Value};
 use super::{Limits, Prices, Solution, Unsolvable, trace};
 use crate::partitioning::Partitioning;
 
-/// What it costs to come from a present partitioning. See the module.
+/// The cost of changing from a present partitioning. See the module.
 #[derive(Debug, Clone)]
 pub struct Rewrites<'a> {
     /// The present partitioning.
     pub present: &'a Partitioning,
-    /// For each of its partitions, what it costs to cut it.
+    /// For each of its partitions, the price of cutting it.
     pub prices: &'a [i64],
 }
 
 impl Rewrites<'_> {
-    /// What it costs to come to another partitioning.
+    /// The cost of changing to another partitioning.
     pub fn cost(&self, new: &Partitioning) -> i128 {
         let is_cut = |blocks: &std::ops::RangeInclusive<usize>| {
             new.ends().iter().any(|end| blocks.start() <= end && end < blocks.end())
@@ -31,11 +31,11 @@ impl Rewrites<'_> {
         partitions.filter(|(blocks, _)| is_cut(blocks)).map(|(_, &price)| i128::from(price)).sum()
     }
 
-    /// The partitioning of the least cost, that of coming to it included, within limits of width and of where
-    /// partitions end. Other limits are not looked at: costs are not convex in the number of partitions.
+    /// The partitioning of the least cost, including the change to it, within limits on width and on where
+    /// partitions end. Other limits are ignored: costs are not convex in the number of partitions.
     ///
     /// # Errors
-    /// Says which limit no partitioning keeps, or which prices cannot be.
+    /// The limit that no partitioning satisfies, or the invalid prices.
     pub fn solve(&self, prices: &Prices, limits: &Limits) -> Result<Solution, Unsolvable> {
         let blocks = super::Costs::blocks(prices);
         if self.present.blocks() != blocks {

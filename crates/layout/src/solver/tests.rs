@@ -10,7 +10,7 @@ fn prices_of(instance: &Instance) -> Prices {
         .expect("small prices")
 }
 
-/// Limits, each of them now and then.
+/// Random limits, each of which is present now and then.
 fn random_limits(blocks: usize, random: &mut Random) -> Limits {
     let mut some = |one_in: usize| random.below(one_in) == 0;
     let which = [some(3), some(4), some(3), some(4), some(4)];
@@ -30,7 +30,7 @@ fn random_limits(blocks: usize, random: &mut Random) -> Limits {
     }
 }
 
-/// What was solved is allowed and costs what it says; and as little as the twin's.
+/// Checks that the solution is allowed, has the cost that it states, and costs as little as the twin's.
 fn assert_solved(instance: &Instance, limits: &Limits, twin: Option<i128>) {
     match (solve(&prices_of(instance), limits), twin) {
         (Ok(solution), Some(least)) => {
@@ -78,14 +78,14 @@ fn larger_instances_equal_the_recurrence() {
         let instance = Instance::random(blocks, [3, 50, 1_000_000][round % 3], &mut random);
         let mut limits = random_limits(blocks, &mut random);
         if round % 2 == 0 {
-            // Nearer to what makes a difference.
+            // Near the number that makes a difference.
             limits.partitions = Some(1 + random.below(12));
         }
         assert_solved(&instance, &limits, recurrence(&instance, &limits));
     }
 }
 
-/// Every number of partitions that there may be, on one instance: the least costs are convex in it.
+/// Every possible number of partitions, on one instance: the least costs are convex in it.
 #[test]
 fn costs_are_convex_in_the_number_of_partitions() {
     let mut random = Random::new(24);
@@ -104,7 +104,7 @@ fn costs_are_convex_in_the_number_of_partitions() {
     }
 }
 
-/// w is Monge, whatever the sign of trailing and boundary.
+/// w is Monge, whatever the signs of trailing and boundary.
 #[test]
 fn costs_of_partitions_are_monge() {
     let mut random = Random::new(25);
@@ -227,8 +227,8 @@ fn impossible_limits_are_named() {
         "the limit of the width is 0 blocks, but blocks 3 to 3 must be in one partition"
     );
     assert_eq!(error(Limits { widths: Some(vec![1; 5]), ..limits() }), "widths has 5 entries for 6 blocks");
-    // Blocks 1 to 4 stand together, and block 3 is followed by one end at least, block 5's; so all may be
-    // in one partition, unless its width says otherwise.
+    // Blocks 1 to 4 must stay together, and block 3 is followed by at least one end, block 5's; so all may be
+    // in one partition, unless the limit on its width forbids it.
     let together = Limits { width: Some(4), may_end, trailing: Some(vec![3, 3, 1, 1, 1, 1]), ..limits() };
     assert!(solve(&prices, &together).is_err());
     let negative = Prices::new(&[0, -1], &[0, 0], &[0, 0], &[0, 0]).expect("small prices");

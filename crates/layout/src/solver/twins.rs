@@ -1,5 +1,5 @@
-//! Slow twins of the solver: partitionings one by one, and the recurrence without its structure. They take
-//! the terms as they are and share nothing with the solver but [`Limits`].
+//! Slow twins of the solver: all partitionings, and the recurrence without its structure. They use the
+//! original terms and share only [`Limits`] with the solver.
 
 use super::Limits;
 use crate::partitioning::Partitioning;
@@ -15,7 +15,7 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Terms below `most`; reads are often 0, trailing and boundary of any sign.
+    /// Random terms below `most`; reads are often 0, trailing and boundary have any sign.
     pub(super) fn random(blocks: usize, most: usize, random: &mut Random) -> Instance {
         let sparse = random.below(3);
         let mut reads = || -> Vec<i64> {
@@ -33,7 +33,7 @@ impl Instance {
         self.back.len()
     }
 
-    /// What a partitioning costs: each block by itself, with the boundaries at or behind it counted.
+    /// The cost of a partitioning: block by block, counting the boundaries at or after each.
     pub(super) fn cost(&self, bits: &[bool]) -> i128 {
         let mut cost = 0;
         for i in 0..bits.len() {
@@ -49,7 +49,7 @@ impl Instance {
     }
 }
 
-/// Whether a partitioning keeps limits, as they are defined.
+/// Whether a partitioning satisfies limits, by their definition.
 pub(super) fn keeps(partitioning: &Partitioning, limits: &Limits) -> bool {
     let width = |blocks: &std::ops::RangeInclusive<usize>| blocks.end() + 1 - blocks.start();
     let bits = partitioning.bits();
@@ -73,13 +73,13 @@ pub(super) fn partitionings(blocks: usize) -> impl Iterator<Item = Partitioning>
     })
 }
 
-/// The least cost of all partitionings that keep limits.
+/// The least cost of all partitionings that satisfy limits.
 pub(super) fn enumerated(instance: &Instance, limits: &Limits) -> Option<i128> {
     let kept = partitionings(instance.blocks()).filter(|partitioning| keeps(partitioning, limits));
     kept.map(|partitioning| instance.cost(&partitioning.bits())).min()
 }
 
-/// The same by the recurrence, from the end, over the blocks and the partitions behind them, with all
+/// The same by the recurrence, from the end, over the blocks and the number of later partitions, with all
 /// candidates: O(N² · partitions).
 pub(super) fn recurrence(instance: &Instance, limits: &Limits) -> Option<i128> {
     let blocks = instance.blocks();

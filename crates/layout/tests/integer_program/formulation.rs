@@ -1,23 +1,23 @@
 //! The binary linear program of equations 19 to 21 of *Optimal Column Layout for Hybrid Workloads*, as the
-//! paper gives it to its solver: a bit p_i for each block and a bit y_ij for each product
-//! (1 - p_i) … (1 - p_j), i ≤ j.
+//! paper passes it to its solver: a bit p_i for each block and a bit y_ij for each product (1 - p_i) … (1 -
+//! p_j), i ≤ j.
 //!
-//! **Misprints.** What is meant follows from equations 2 and 4.
+//! **Misprints.** The intended meaning follows from equations 2 and 4.
 //! - 19: the product of `fwd_term` runs from k = j to N - i - 1; it has to run from i to N - j - 1, as in
 //!   equation 4. Equation 20 has it right: y_{i,N-j-1}.
-//! - 20: y_ij ≥ 1 - Σ_{k=i}^{N-1} p_k; the sum has to end at j. As printed it includes p_{N-1} = 1 and binds
-//!   nothing, so y_ij is 0 in an optimum for i < j, and reading beyond the next block costs nothing.
-//! - 20: y_ij ≤ 1 - p_j alone lets y_ij be 1 where p_i is. The least cost needs no upper bound where terms
+//! - 20: y_ij ≥ 1 - Σ_{k=i}^{N-1} p_k; the sum has to end at j. As printed it includes p_{N-1} = 1 and has no
+//!   effect, so y_ij is 0 in an optimum for i < j, and reading beyond the next block costs nothing.
+//! - 20: y_ij ≤ 1 - p_j alone allows y_ij to be 1 where p_i is. The least cost needs no upper bound if terms
 //!   are not negative; here y_ij ≤ 1 - p_k for all of i..=j, which makes y the product whatever the terms
 //!   are.
-//! - 21: MPS is given twice and differs by one; and blocks of a partition are one more than both (the first
-//!   is read at random). Here the width is given.
+//! - 21: MPS is given twice and differs by one; and a partition has one more block than either (the first is
+//!   read at random). Here the width is given.
 
-/// A sum of variables with coefficients, and what it is compared with.
+/// A linear constraint: a sum of variables with coefficients, and its bound.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub sum: Vec<(usize, f64)>,
-    /// The sum is no less than it; otherwise no greater.
+    /// If true, the sum must be no less than the bound; otherwise no greater.
     pub at_least: bool,
     pub bound: f64,
 }
@@ -29,7 +29,7 @@ pub struct Program {
     pub rows: Vec<Row>,
 }
 
-/// The terms of equation 17, without what is fixed.
+/// The terms of equation 17, without fixed costs.
 #[derive(Debug, Clone)]
 pub struct Terms {
     pub back: Vec<f64>,
@@ -37,7 +37,7 @@ pub struct Terms {
     pub trailing: Vec<f64>,
 }
 
-/// Which version of the constraint on y is taken.
+/// The version of the constraint on y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     AsMeant,
@@ -47,7 +47,7 @@ pub enum Reading {
 /// Equation 20 with the bounds of equation 21.
 pub fn program(terms: &Terms, width: Option<usize>, partitions: Option<usize>, reading: Reading) -> Program {
     let n = terms.back.len();
-    // y_ij behind the p, in rows of i.
+    // The y_ij follow the p, in rows of i.
     let y = |i: usize, j: usize| n + i * n - i * i.saturating_sub(1) / 2 + (j - i);
     let mut objective = vec![0.0; n + n * (n + 1) / 2];
     for i in 0..n {
@@ -72,7 +72,7 @@ pub fn program(terms: &Terms, width: Option<usize>, partitions: Option<usize>, r
         }
     }
     if let Some(width) = width {
-        // Of so many neighbours at least one ends a partition.
+        // Of this many neighbours, at least one ends a partition.
         for first in 0..(n + 1).saturating_sub(width) {
             row((first..first + width).map(|block| (block, 1.0)).collect(), true, 1.0);
         }

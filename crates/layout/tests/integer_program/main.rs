@@ -1,7 +1,7 @@
-//! The paper's integer program as an oracle: its optimum is what the solver finds.
+//! The paper's integer program as an oracle: its optimum must be the solver's.
 //!
-//! Here it is solved by a search that is a page long, on few blocks; `oracle/` gives the same programs to a
-//! real solver.
+//! Here it is solved by a search of one page, for few blocks; `oracle/` passes the same programs to a real
+//! solver.
 
 mod formulation;
 
@@ -9,7 +9,7 @@ use entasis_layout::random::Random;
 use entasis_layout::solver::{Limits, Prices, solve};
 use formulation::{Program, Reading, Terms, program};
 
-/// The least value of the objective, by setting one variable after the other as far as no row forbids it.
+/// The least value of the objective, found by setting one variable after another as far as no row forbids it.
 struct Search<'a> {
     program: &'a Program,
     values: Vec<Option<f64>>,
@@ -24,7 +24,7 @@ impl Search<'_> {
         search.best
     }
 
-    /// True if the rows can still be kept, each by itself.
+    /// True if each row, by itself, can still be satisfied.
     fn may_be_kept(&self) -> bool {
         self.program.rows.iter().all(|row| {
             let extreme: f64 = row
@@ -86,7 +86,7 @@ fn the_integer_program_has_the_same_optimum() {
     }
 }
 
-/// As it is printed, equation 20 charges for the next block only: whatever is read beyond is free.
+/// As printed, equation 20 charges only for the next block: reading further is free.
 #[test]
 fn as_printed_reading_far_costs_nothing() {
     let terms = Terms { back: vec![5.0; 4], forward: vec![5.0; 4], trailing: vec![12.0; 4] };

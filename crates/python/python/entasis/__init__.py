@@ -4,9 +4,9 @@
 >>> entasis.sql("SELECT 40 + 2 AS answer").fetchone()
 (42,)
 
-``connect()`` opens a database and gives a DB-API 2.0 connection; ``sql()`` runs a query on one that the
-process shares. Tables may be files (``FROM 'a.parquet'``) and variables of the caller that hold pandas,
-polars or Arrow data.
+``connect()`` opens a database and returns a DB-API 2.0 connection; ``sql()`` runs a query on a connection
+that the process shares. Tables may be files (``FROM 'a.parquet'``) and variables of the caller that hold
+pandas, polars or Arrow data.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from ._entasis import (
 apilevel = "2.0"
 #: Threads may share the module and connections.
 threadsafety = 2
-#: Parameters are written ``?``; ``$1``, ``$2`` and names, ``$name`` and ``:name``, work too.
+#: Parameters are written ``?``; numbers, ``$1`` and ``$2``, and names, ``$name`` and ``:name``, work too.
 paramstyle = "qmark"
 
 _default: Connection | None = None

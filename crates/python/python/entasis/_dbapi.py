@@ -1,7 +1,6 @@
-"""What DB-API 2.0 wants of every module: constructors of values, and objects that stand for kinds of types.
+"""What DB-API 2.0 requires of every module: constructors of values, and objects for kinds of types.
 
-A type object equals the type names in ``cursor.description`` that are of its kind: ``description[0][1] ==
-NUMBER``.
+A type object equals all type names in ``cursor.description`` of its kind: ``description[0][1] == NUMBER``.
 """
 
 from __future__ import annotations
@@ -49,15 +48,15 @@ Timestamp = datetime.datetime
 
 
 def DateFromTicks(ticks: float) -> datetime.date:
-    """The local date of a number of seconds since 1970."""
+    """The local date at a number of seconds since 1970."""
     return datetime.date.fromtimestamp(ticks)
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:
-    """The local time of day of a number of seconds since 1970."""
+    """The local time of day at a number of seconds since 1970."""
     return datetime.datetime.fromtimestamp(ticks).time()
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:
-    """The local date and time of a number of seconds since 1970."""
+    """The local date and time at a number of seconds since 1970."""
     return datetime.datetime.fromtimestamp(ticks)

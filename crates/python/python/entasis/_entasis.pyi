@@ -14,7 +14,7 @@ __version__: str
 
 class Warning(builtins.Warning): ...
 class Error(Exception):
-    #: PostgreSQL's code of what went wrong, if the database was asked.
+    #: The SQLSTATE, with PostgreSQL's codes; None for errors outside the database.
     sqlstate: str | None
 class InterfaceError(Error): ...
 class DatabaseError(Error): ...
@@ -27,7 +27,8 @@ class ProgrammingError(DatabaseError): ...
 class NotSupportedError(DatabaseError): ...
 
 _Row: TypeAlias = tuple[Any, ...]
-#: In the order of ``?`` or ``$1``, or by the names of ``$name`` and ``:name``; lists are for ``IN ?`` and ``= ANY(?)``.
+#: In the order of ``?`` or ``$1``, or by the names in ``$name`` and ``:name``. Lists are for ``IN ?`` and
+#: ``= ANY(?)``.
 _Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 _Description: TypeAlias = list[tuple[str, str, None, None, None, None, bool]]
 

@@ -1,10 +1,10 @@
 """Data frames in and out, where Arrow's types and theirs differ.
 
-In: a column of Python objects that Arrow has no type for becomes one of integers of up to 38 digits, if that
-is what they are, and of text otherwise; so do spans of pandas (``Period``, ``Interval``).
+In: a column of Python objects for which Arrow has no type is converted to integers of up to 38 digits, if all
+are integers, and otherwise to text; so are the interval types of pandas (``Period``, ``Interval``).
 
-Out: pandas' plain integers know no NULL. A column of integers that has one is of the nullable type of its
-width (``Int64``, ``UInt8``, …), rather than of floats, which would change great numbers.
+Out: pandas' plain integers have no NULL. A column of integers with a NULL gets the nullable type of its width
+(``Int64``, ``UInt8``, …) instead of a float type, which would round large numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-#: Digits of a DECIMAL at most.
+#: The most digits of a DECIMAL.
 _DIGITS = 38
 
 
@@ -36,7 +36,7 @@ def from_pandas(frame: pandas.DataFrame) -> pyarrow.Table:
             for place in cut:
                 table = table.set_column(place, table.field(place).name, _column(frame.iloc[:, place]))
             return table
-    # One by one; two may have the same name.
+    # Column by column, because two may have the same name.
     columns = [_column(values) for _, values in frame.items()]
     return pyarrow.Table.from_arrays(columns, [str(name) for name in frame.columns])
 
@@ -68,7 +68,7 @@ def _objects(values: pandas.Series) -> pyarrow.Array:
 
 
 def _present(values: pandas.Series) -> list[Any]:
-    """The values, None for what pandas takes for missing."""
+    """The values, with None for those that pandas considers missing."""
     return [None if missing else value for value, missing in zip(values, values.isna())]
 
 
@@ -81,7 +81,7 @@ def _is_long_integer(value: Any) -> bool:
 
 
 def _is_cut(values: pandas.Series, column_type: pyarrow.DataType) -> bool:
-    """True if there are times of day among dates, which pyarrow would leave out."""
+    """True if there are times of day among dates; pyarrow would drop them."""
     import pyarrow
 
     is_date = pyarrow.types.is_date(column_type) and values.dtype == object
@@ -89,7 +89,7 @@ def _is_cut(values: pandas.Series, column_type: pyarrow.DataType) -> bool:
 
 
 def _is_foreign(column_type: pyarrow.DataType) -> bool:
-    """True for a type whose values mean something to pandas alone, or that holds longer numbers than SQL has."""
+    """True for a type that only pandas understands, or that has more digits than SQL's DECIMAL."""
     import pyarrow
 
     if pyarrow.types.is_dictionary(column_type):
@@ -100,8 +100,8 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
 
 
 def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
-    """A result, which is a stream of Arrow's. Integers of 38 digits, as sums are, come in 64 bits if all of them fit;
-    other decimals are floats, unless they are to be `exact`: then each is a Python object.
+    """Converts a result, an Arrow stream. Integers of 38 digits, such as sums, become 64-bit if all fit;
+    other decimals become floats, or with `exact` Python objects.
     """
     import pandas
     import pyarrow
@@ -129,7 +129,7 @@ def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
 
 
 def from_polars(frame: polars.DataFrame) -> polars.DataFrame:
-    """The frame with a type for columns that have none: Python objects are text, NULLs alone are integers."""
+    """The frame with types for untyped columns: Python objects become text, only NULLs become integers."""
     import polars
 
     columns = []
@@ -145,7 +145,7 @@ def from_polars(frame: polars.DataFrame) -> polars.DataFrame:
 
 
 def _long_integers() -> set[Any]:
-    """The integers of polars that Arrow does not have."""
+    """The integer types of polars that Arrow does not have."""
     import polars
 
     return {getattr(polars, name) for name in ("Int128", "UInt128") if hasattr(polars, name)}

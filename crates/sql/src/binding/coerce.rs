@@ -1,19 +1,19 @@
-//! Types of operands: DataFusion's coercion, and before it, at every expression, two rules of ours.
+//! Types of operands: DataFusion's coercion, preceded at every expression by rules of our own.
 //!
-//! **A float wins over a decimal.** Where operands, results of a `CASE`, rows of `VALUES` or inputs of a
-//! `UNION` mix the two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL
-//! and DuckDB make DOUBLEs of them, and so do we: the decimals are cast before DataFusion's rule looks. A
-//! REAL beside a decimal becomes a DOUBLE.
+//! **A float wins over a decimal.** If operands, results of a `CASE`, rows of `VALUES` or inputs of a `UNION`
+//! mix the two, DataFusion converts them to decimals, which cannot represent every float. PostgreSQL and
+//! DuckDB convert them to DOUBLEs, and so do we: the decimals are cast before DataFusion's rule applies. A
+//! REAL with a decimal becomes a DOUBLE.
 //!
-//! **Exact numbers of which no one decimal holds both** are left as they are: lowering compares them exactly
-//! ([`crate::expressions::exact`]).
+//! **Exact numbers that no single decimal type can hold** are left as they are: lowering compares them
+//! exactly ([`crate::expressions::exact`]).
 //!
-//! **A text beside a boolean, an interval or a time of day is one**, as in comparisons
-//! ([`super::operators`]); beside a date it is one by DataFusion's rules. In a set operation that is so of
-//! literals; a column of texts beside dates, times, intervals or UUIDs makes texts of them, as beside
+//! **A text with a boolean, an interval or a time of day is converted to that type**, as in comparisons
+//! ([`super::operators`]); with a date, DataFusion's rules do the same. In a set operation this applies only
+//! to literals; a column of texts with dates, times, intervals or UUIDs converts these to texts, as with
 //! numbers.
 //!
-//! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
+//! Expressions and nodes are visited inputs first, so that each sees the final types of its inputs.
 
 use crate::error::{external, type_name};
 use crate::expressions::exact;
@@ -34,21 +34,21 @@ use entasis_vector::{Error, statement};
 use std::sync::Arc;
 
 const DOUBLE: ArrowType = ArrowType::Float64;
-/// Functions of the library that bring their arguments to one type.
+/// Functions of the library that convert their arguments to a common type.
 const UNIFYING: [&str; 8] = ["coalesce", "greatest", "if", "ifnull", "least", "nullif", "nvl", "nvl2"];
 
-/// The plan with the types of all operands settled.
+/// The plan with the types of all operands coerced.
 ///
 /// # Errors
-/// Those of DataFusion's coercion: operands that fit no operator.
+/// Those of DataFusion's coercion: operands that no operator accepts.
 pub(crate) fn coerce(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     Ok(plan.transform_up_with_subqueries(coerce_node)?.data)
 }
 
-/// An expression over no rows with the types of its operands settled.
+/// An expression over no rows, with the types of its operands coerced.
 ///
 /// # Errors
-/// As [`coerce`].
+/// Those of [`coerce`].
 pub(crate) fn coerce_constant(expr: Expr) -> DfResult<Expr> {
     let schema = DFSchema::empty();
     let mut rewriter = Rewriter { schema: &schema, coercion: TypeCoercionRewriter::new(&schema) };
@@ -74,7 +74,7 @@ fn coerce_node(plan: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
     .map_data(|plan| plan.recompute_schema())
 }
 
-/// The condition of a filter, whose operands are settled, as a BOOLEAN.
+/// Makes the condition of a filter, whose operands are coerced, a BOOLEAN.
 fn condition(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     let LogicalPlan::Filter(mut filter) = plan else { return Ok(plan) };
     filter.predicate = filter.predicate.cast_to(&ArrowType::Boolean, filter.input.schema())?;
@@ -108,13 +108,13 @@ impl TreeNodeRewriter for Rewriter<'_> {
     }
 }
 
-/// True if there are a float and a decimal among the types.
+/// True if the types include both a float and a decimal.
 fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
     types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
 }
 
-/// True if an expression is of type BOOLEAN whatever its operands are: nobody needs to walk down a long chain
-/// of them, at each of its places, to find that out.
+/// True if an expression is of type BOOLEAN whatever its operands are. This avoids walking down a long chain
+/// of them once for each of its elements.
 fn is_condition(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryExpr(binary) => {
@@ -130,8 +130,8 @@ fn is_condition(expr: &Expr) -> bool {
     }
 }
 
-/// The type of instants among the types, if there are dates beside them: dates become instants by the
-/// session's clocks, as timestamps do.
+/// The type of instants among the types, if there are dates too: dates are converted to instants in the
+/// session's time zone, as timestamps are.
 fn instants<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
     let zoned = types.clone().find(|ty| matches!(ty, ArrowType::Timestamp(_, Some(_))))?;
     types.clone().any(|ty| *ty == ArrowType::Date32).then(|| zoned.clone())
@@ -147,7 +147,7 @@ fn is_beyond_decimals(left: &ArrowType, right: &ArrowType) -> bool {
     types.is_some_and(|(left, right)| exact::is_beyond_decimals(left, right))
 }
 
-/// Casts the decimals among `exprs`, if there is a float among them, and the texts, if there is a boolean, an
+/// Casts the decimals among `exprs` if there is a float among them, and the texts if there is a boolean, an
 /// interval or a time of day.
 fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
     let types = exprs.iter().map(|expr| expr.get_type(schema)).collect::<DfResult<Vec<_>>>()?;
@@ -175,7 +175,7 @@ fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
     Ok(())
 }
 
-/// Text literals beside a column, or something else, of another type are of that type.
+/// Gives text literals the type of the values of another type with which they occur.
 fn settle_literals(exprs: &mut [&mut Expr], types: &[ArrowType]) {
     let typed = exprs.iter().zip(types).filter(|(expr, _)| !is_text_literal(expr)).map(|(_, ty)| ty);
     let Some(common) = type_of_literals(typed) else { return };
@@ -186,7 +186,7 @@ fn settle_literals(exprs: &mut [&mut Expr], types: &[ArrowType]) {
     }
 }
 
-/// The type that text literals have beside values of these types; `None` if they are texts.
+/// The type that text literals get among values of these types; `None` if they remain texts.
 fn type_of_literals<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
     if mixes(types.clone()) {
         return Some(DOUBLE);
@@ -197,8 +197,8 @@ fn type_of_literals<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> O
     (!common.is_string()).then_some(common)
 }
 
-/// The type of a text beside something of type `ty`: the same, but a decimal has as many digits as the text
-/// needs.
+/// The type of a text that occurs with a value of type `ty`: the same, except that a decimal gets as many
+/// digits as the text needs.
 pub(crate) fn type_beside(ty: &ArrowType, text: &Expr) -> ArrowType {
     let ArrowType::Decimal128(_, scale) = ty else { return ty.clone() };
     let own = match text {
@@ -207,7 +207,7 @@ pub(crate) fn type_beside(ty: &ArrowType, text: &Expr) -> ArrowType {
         }
         _ => 0,
     };
-    // Enough for any number that has so many decimals.
+    // Enough for any number with this many decimals.
     ArrowType::Decimal128(38, i8::try_from(own).unwrap_or(0).clamp(*scale, 18.max(*scale)))
 }
 
@@ -266,7 +266,7 @@ fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     Ok(expr)
 }
 
-/// Refuses a value and bounds that are of no common type.
+/// Refuses a value and bounds that have no common type.
 fn judge_between(operands: [&Expr; 3], schema: &DFSchema) -> DfResult<()> {
     let types = operands.map(|operand| operand.get_type(schema));
     let [value, low, high] = [&types[0], &types[1], &types[2]];
@@ -281,8 +281,8 @@ fn judge_between(operands: [&Expr; 3], schema: &DFSchema) -> DfResult<()> {
     Err(external(Error::input(text).with_hint("compare values of one type: CAST(value AS type)")))
 }
 
-/// The binder has cast the rows of `VALUES` already. The casts at the top are its own: a user's are wrapped
-/// (`functions::native::exact`).
+/// Coerces the rows of `VALUES`, which the binder has cast already. The outermost casts are the binder's own:
+/// a user's casts are wrapped (`functions::native::exact`).
 fn settle_values(mut values: Values) -> DfResult<Values> {
     let nothing = DFSchema::empty();
     let mut types: Vec<ArrowType> =
@@ -319,7 +319,7 @@ fn bare(expr: &Expr) -> &Expr {
 
 fn settle_union(mut union: Union) -> DfResult<Union> {
     let columns = union.schema.fields().len();
-    // The binder adds what an ORDER BY names to the inputs that have it.
+    // The binder adds the columns that an ORDER BY names to the inputs that have them.
     if union.inputs.iter().any(|input| input.schema().fields().len() != columns) {
         let text = "ORDER BY behind a set operation names a column that is not in its result";
         return Err(external(Error::input(text)));
@@ -329,7 +329,7 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     let mixed: Vec<bool> = (0..columns).map(|column| mixes(types(column).iter())).collect();
     let instants: Vec<Option<ArrowType>> =
         (0..columns).map(|column| instants(types(column).iter())).collect();
-    // A literal has the type of the other inputs.
+    // A literal gets the type of the other inputs.
     let literals: Vec<Option<ArrowType>> = (0..columns)
         .map(|column| {
             let is_other = |input: &&Arc<LogicalPlan>| literals_of(input, column).is_none();
@@ -357,7 +357,7 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
             *input = Arc::new(recast(input, &settled)?);
         }
     }
-    // A text of a column is not read as something else: both are texts.
+    // Texts of a column are not converted to the other type: both become texts.
     for column in (0..columns).filter(|column| written[*column]) {
         if union.inputs.iter().any(|input| ty(input, column).is_string()) {
             for input in union
@@ -371,18 +371,18 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
             }
         }
     }
-    // What the binder thought before its inputs were settled must not count.
+    // Types that the binder derived before its inputs were coerced must not count.
     let first = (0..columns).map(|column| ty(&union.inputs[0], column)).collect();
     union.schema = Arc::new(with_types(&union.schema, first)?);
     Ok(union)
 }
 
-/// True for what a text would be read as beside it, but for numbers and booleans.
+/// True for types to which a text with such a value would be converted, except numbers and booleans.
 fn is_written_out(ty: &ArrowType) -> bool {
     ty.is_temporal() || matches!(ty, ArrowType::Interval(_) | ArrowType::FixedSizeBinary(16))
 }
 
-/// A plan whose columns are cast to `types`: literals where they stand, in all parts of a union.
+/// A plan whose columns are cast to `types`: in all parts of a union, and literals in place.
 fn recast(plan: &LogicalPlan, types: &[ArrowType]) -> DfResult<LogicalPlan> {
     let exprs: Vec<Expr> = match plan {
         LogicalPlan::Projection(projection) => projection.expr.clone(),
@@ -416,7 +416,7 @@ fn recast(plan: &LogicalPlan, types: &[ArrowType]) -> DfResult<LogicalPlan> {
     Ok(LogicalPlan::Projection(Projection::try_new(exprs, input)?))
 }
 
-/// The text literals that a column of a plan is, in all parts of a union; NULLs may be among them.
+/// The text literals of which a column of a plan consists, in all parts of a union; they may include NULLs.
 fn literals_of(plan: &LogicalPlan, column: usize) -> Option<Vec<&Expr>> {
     let found = match plan {
         LogicalPlan::Projection(projection) => {
@@ -438,7 +438,7 @@ fn literals_of(plan: &LogicalPlan, column: usize) -> Option<Vec<&Expr>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// True if a column of a plan is NULL, also as what a union has made of it.
+/// True if a column of a plan is NULL, possibly through a union.
 fn is_null_literal(plan: &LogicalPlan, column: usize) -> bool {
     let LogicalPlan::Projection(projection) = plan else { return false };
     let mut expr = projection.expr.get(column);

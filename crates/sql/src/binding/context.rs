@@ -1,13 +1,13 @@
-//! What DataFusion's binder asks, answered from the [`Catalog`] and the function library.
+//! The information that DataFusion's binder requests, from the [`Catalog`] and the function library.
 //!
-//! The binder's hooks are few and typed for its own world, so some things travel through them in disguise:
+//! The binder's hooks are few and typed for its own purposes, so some things pass through them in disguise:
 //! paths and the arguments of table functions ([`super::relations`]), calls of window functions and of
-//! sequences, the aggregates of outer queries (under names of their own), and operators that DataFusion would
-//! type otherwise ([`super::operators`]).
+//! sequences, the aggregates of outer queries (under names of their own), and operators to which DataFusion
+//! would give other types ([`super::operators`]).
 //!
 //! **Queries within a query.** The text of a view, a `DESCRIBE` in `FROM`, the constant arguments of a table
-//! function and a query of a `WITH` that is computed once are planned while the binder asks for them. What
-//! that takes besides the binder are steps on the floors above, which are given to a context ([`Steps`]).
+//! function and a query of a `WITH` that is computed once are planned while the binder requests them. This
+//! takes steps besides the binder, which are in higher layers and are passed to a context ([`Steps`]).
 
 use super::coerce::{coerce, coerce_constant};
 use super::operators::Operators;
@@ -40,17 +40,17 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Views within views.
+/// Maximum nesting depth of views.
 const MAX_VIEWS: usize = 16;
-/// Prefix of the name of a relation that the statement itself has made.
+/// Prefix of the name of a relation created by the statement itself.
 const SHARED: &str = "\u{1}shared:";
 
-/// Tables that only the binder knows, under names that no user can write.
+/// Tables that exist only in the binder, under names that no user can write.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Given {
     /// [`TARGET`]: the table that a statement changes, with its row ids.
     pub(crate) target: Option<Arc<dyn Relation>>,
-    /// [`ROWS`]: what has been bound before.
+    /// [`ROWS`]: rows that were bound before.
     pub(crate) rows: Option<Arc<Rows>>,
 }
 
@@ -59,19 +59,19 @@ pub(crate) const TARGET: &str = "entasis:target";
 /// The name of [`Given::rows`].
 pub(crate) const ROWS: &str = "entasis:rows";
 
-/// What may become of the names of a query's results on the way through the binder.
+/// How the names of a query's results may change in the binder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultNames {
-    /// They stay: other queries know them.
+    /// They are kept, because other queries refer to them.
     Kept,
     /// They may get hidden parts.
     Free,
-    /// Every one that might clash with another gets a hidden part, since the binder has refused the query for
-    /// it.
+    /// Each one that might clash with another gets a hidden part, because the binder has refused the query
+    /// for a clash.
     Suffixed,
 }
 
-/// The steps before and behind the binder.
+/// The steps before and after the binder.
 pub(crate) struct Steps {
     /// Rewrites a query for the binder.
     pub(crate) rewrite: fn(&mut Statement, ResultNames, &Context<'_>) -> Result<()>,
@@ -79,39 +79,39 @@ pub(crate) struct Steps {
     pub(crate) lower: fn(&LogicalPlan, &Context<'_>) -> Result<Plan>,
     /// The value and the type of an expression that depends on no row.
     pub(crate) constant: fn(&Expr, Parameters<'_>, Session) -> Result<(Value, DataType)>,
-    /// The rows that the text of a `DESCRIBE` gives.
+    /// The rows that a `DESCRIBE` of this text returns.
     pub(crate) describe: fn(&str, &dyn Catalog, Parameters<'_>) -> Result<LogicalPlan>,
 }
 
-/// The binder's view of one statement's world.
+/// Everything that the binder sees of one statement.
 pub(crate) struct Context<'a> {
-    /// The names that it may use.
+    /// The names that the statement may use.
     catalog: &'a dyn Catalog,
-    /// Its parameters.
+    /// The statement's parameters.
     params: Parameters<'a>,
     /// Tables besides those of the catalog.
     given: Given,
-    /// How queries within it are planned.
+    /// How queries within the statement are planned.
     steps: &'a Steps,
-    /// The time, and the time zone.
+    /// The current time and the time zone.
     session: Session,
     /// The binder's settings.
     options: ConfigOptions,
-    /// What plans operators.
+    /// Plan operators.
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
-    /// What plans relations.
+    /// Plan relations.
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
-    /// Views around the place.
+    /// Current nesting depth of views.
     views: Cell<usize>,
-    /// Aggregates of outer queries so far.
+    /// Number of aggregates of outer queries so far.
     aggregates: Cell<usize>,
-    /// Relations that the statement itself has made, by the names under which it reads them.
+    /// Relations created by the statement itself, by the names under which it reads them.
     shared: RefCell<Vec<(String, Arc<dyn Relation>)>>,
-    /// Its calls of window functions, by their numbers.
+    /// The statement's calls of window functions, by number.
     windows: RefCell<Vec<WindowCall>>,
-    /// The work tables of its recursions.
+    /// The work tables of the statement's recursions.
     works: RefCell<Vec<Work>>,
-    /// The keys of its recursions that have one, by their numbers: names of columns in lower case.
+    /// The keys of its recursions that have one, by number: names of columns in lower case.
     keys: RefCell<Vec<Vec<String>>>,
 }
 
@@ -120,20 +120,20 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Work {
     /// The name of the recursion.
     pub(crate) name: String,
-    /// The rows of the last round.
+    /// The rows of the last iteration.
     pub(crate) last: Arc<WorkTable>,
-    /// If it has a key: the columns, and all rows so far.
+    /// For a recursion with a key: the key's columns, and all rows so far.
     pub(crate) keyed: Option<Keyed>,
 }
 
-/// What a recursion with a key has besides.
+/// The additional state of a recursion with a key.
 #[derive(Clone)]
 pub(crate) struct Keyed {
     /// The names of the columns, in lower case.
     pub(crate) key: Vec<String>,
     /// All rows so far.
     pub(crate) all: Arc<WorkTable>,
-    /// True if these are read.
+    /// True if all rows so far are read.
     pub(crate) is_all_read: Rc<Cell<bool>>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Binds a query that has been rewritten. Types are not coerced yet.
+    /// Binds a query that has been rewritten. Its types are not coerced yet.
     ///
     /// # Errors
     /// Those of the binder.
@@ -198,10 +198,10 @@ impl<'a> Context<'a> {
         self.bind_named(query, false)
     }
 
-    /// The same; `suffix` renames every result that might clash with another.
+    /// The same; if `suffix`, every result whose name might clash with another's is renamed.
     ///
     /// # Errors
-    /// As [`Context::bind`].
+    /// Those of [`Context::bind`].
     pub(crate) fn bind_named(&self, query: Box<ast::Query>, suffix: bool) -> Result<Plan> {
         let mut statement = Statement::Query(query);
         let names = if suffix { ResultNames::Suffixed } else { ResultNames::Free };
@@ -210,7 +210,7 @@ impl<'a> Context<'a> {
         (self.steps.lower)(&plan, self)
     }
 
-    /// Makes a relation known under a name that no user can write, which it returns.
+    /// Registers a relation under a name that no user can write, and returns the name.
     pub(crate) fn share(&self, relation: Arc<dyn Relation>) -> String {
         let mut shared = self.shared.borrow_mut();
         let name = format!("{SHARED}{}", shared.len());
@@ -218,7 +218,8 @@ impl<'a> Context<'a> {
         name
     }
 
-    /// The name under which a call of a window function goes through the binder: the same for the same call.
+    /// The name under which a call of a window function passes through the binder; equal calls have equal
+    /// names.
     pub(crate) fn window(&self, call: WindowCall) -> String {
         let mut windows = self.windows.borrow_mut();
         let number = windows.iter().position(|known| *known == call).unwrap_or_else(|| {
@@ -228,17 +229,17 @@ impl<'a> Context<'a> {
         window_call::call_name(number)
     }
 
-    /// The number of one more aggregate that stands in a subquery of its query.
+    /// The number for another aggregate in a subquery of its query.
     pub(crate) fn next_aggregate(&self) -> usize {
         self.aggregates.replace(self.aggregates.get() + 1)
     }
 
-    /// The work tables of the recursions that have been bound.
+    /// The work tables of the recursions bound so far.
     pub(crate) fn works(&self) -> Vec<Work> {
         self.works.borrow().clone()
     }
 
-    /// Keeps the key of a recursion, and gives it a number.
+    /// Records the key of a recursion, and returns its number.
     pub(crate) fn key(&self, columns: Vec<String>) -> usize {
         let mut keys = self.keys.borrow_mut();
         keys.push(columns);
@@ -280,7 +281,7 @@ impl<'a> Context<'a> {
         }
         if let Some(of) = query_of_all(name) {
             let works = self.works.borrow();
-            // The binder is at its step, so that it is the last of its name.
+            // The binder is at its recursive term, so it is the last one of that name.
             let work = works.iter().rev().find(|work| work.name == of);
             let Some(keyed) = work.and_then(|work| work.keyed.as_ref()) else { return Ok(None) };
             keyed.is_all_read.set(true);
@@ -297,10 +298,10 @@ impl<'a> Context<'a> {
         if is_path { self.catalog.file(name).map(Some) } else { Ok(None) }
     }
 
-    /// The columns of the table or view of that name, as they are called in a query.
+    /// The columns of the table or view of that name, by their names in queries.
     ///
     /// # Errors
-    /// Input, if there is none; those of binding the view.
+    /// Input, if it does not exist; those of binding the view.
     pub(crate) fn columns_of_table(&self, name: &str) -> Result<Vec<String>> {
         let source = self.get_table_source(TableReference::bare(name)).map_err(from_datafusion)?;
         Ok(source.schema().fields().iter().map(|field| field.name().clone()).collect())
@@ -319,7 +320,7 @@ impl<'a> Context<'a> {
         Ok(plan.schema().fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    /// An argument of a table function, as [`super::relations`] disguised it.
+    /// An argument of a table function, with the disguise of [`super::relations`] removed.
     fn argument(&self, expr: Expr) -> Result<Argument> {
         match expr {
             Expr::GroupingSet(GroupingSet::Rollup(elements)) => elements
@@ -353,7 +354,7 @@ impl<'a> Context<'a> {
             self.plan(statement)
         });
         self.views.set(self.views.get() - 1);
-        // Places in a view's text are not places in the statement.
+        // Positions in a view's text are not positions in the statement.
         let plan = plan.map_err(|e| {
             let error = from_datafusion(e);
             external(Error::new(error.kind(), format!("in a view: {}", error.message())))
@@ -366,7 +367,7 @@ impl ContextProvider for Context<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
         statement::check().map_err(external)?;
         let name = match (name.catalog(), name.schema()) {
-            // A database that there is not: the names of others have one part by now.
+            // The database does not exist: names in existing ones have one part by now.
             (Some(database), Some(schema)) => format!("{database}.{schema}.{}", name.table()),
             (_, Some(schema)) => in_schema(schema, name.table()),
             _ => name.table().to_owned(),
@@ -425,7 +426,7 @@ impl ContextProvider for Context<'_> {
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> DfResult<Arc<dyn TableSource>> {
         let fields = schema.fields().iter().map(|field| {
             let ty = match entasis_arrow::from_arrow_type(field.data_type())? {
-                // A column of bare NULLs has no type; rows of further rounds need one.
+                // A column of untyped NULLs has no type; the rows of further iterations need one.
                 DataType::Null => DataType::Int32,
                 other => other,
             };

@@ -1,8 +1,8 @@
-//! DataFusion's binder: what it asks of us, and the types that are settled behind it.
+//! DataFusion's binder: the information that it requests from us, and the types of what it returns.
 //!
 //! ```text
-//! context                       one statement's world, and a query on its way through the binder
-//! relations  source             what stands in FROM
+//! context                       what the binder sees of a statement, and how a query passes through it
+//! relations  source             items of FROM
 //! operators                     operators, and the special syntax of functions
 //! coerce  types                 types of operands, and their names
 //! ```

@@ -1,9 +1,9 @@
-//! Operators whose types or meaning are not DataFusion's, and the special syntax of a few functions, as the
-//! binder asks for them.
+//! Operators whose types or meaning differ from DataFusion's, and the special syntax of a few functions, as
+//! the binder requests them.
 //!
-//! An operator that the binder would type otherwise becomes casts of its operands, or a call of a native
-//! function ([`crate::functions::native`]). Operands and arguments get names that say all of them, since the
-//! binder finds groups and aggregates by name.
+//! An operator to which the binder would give other types becomes casts of its operands, or a call of a
+//! native function ([`crate::functions::native`]). Operands and arguments get names that identify them
+//! completely, since the binder finds groups and aggregates by name.
 
 use super::coerce;
 use crate::error::external;
@@ -18,13 +18,13 @@ use datafusion_sql::sqlparser::ast::BinaryOperator;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{Error, statement};
 
-/// What `IS DISTINCT FROM` is called as an operator of the binder.
+/// The name of `IS DISTINCT FROM` as an operator of the binder.
 pub(crate) const IS_DISTINCT: &str = "IS DISTINCT FROM";
-/// What `IS NOT DISTINCT FROM` is called.
+/// The name of `IS NOT DISTINCT FROM`.
 pub(crate) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 
-/// Operators where DuckDB and PostgreSQL agree with each other and DataFusion does not, and the special
-/// syntax of a few functions.
+/// Operators for which DuckDB and PostgreSQL agree with each other and differ from DataFusion, and the
+/// special syntax of a few functions.
 #[derive(Debug)]
 pub(crate) struct Operators;
 
@@ -87,7 +87,7 @@ impl ExprPlanner for Operators {
             (Op::StringConcat, ArrowType::Null, ArrowType::Null) => {
                 binary(cast(left, ArrowType::Utf8), Operator::StringConcat, right)
             }
-            // A decimal divided is a DOUBLE.
+            // A division of decimals is a DOUBLE.
             (Op::Divide, l, r) if number(l) && number(r) && (l.is_decimal() || r.is_decimal()) => {
                 binary(cast(left, ArrowType::Float64), Operator::Divide, cast(right, ArrowType::Float64))
             }
@@ -118,7 +118,7 @@ impl ExprPlanner for Operators {
                 let args = vec![left, cast(right, ArrowType::Int64)];
                 call("subtract days", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Date), args)
             }
-            // So is a moment of a moment; a literal of the other side is one, too.
+            // A difference of dates or timestamps; a literal on the other side gets the type, too.
             (Op::Minus, l, r) if is_moment(l) && is_moment(r) => between(left, right, l, r),
             (Op::Minus, l @ ArrowType::Timestamp(..), r) if text(r) && matches!(right, Expr::Literal(..)) => {
                 let right = cast(right, l.clone());
@@ -128,7 +128,7 @@ impl ExprPlanner for Operators {
                 let left = cast(left, r.clone());
                 between(left, right, r, r)
             }
-            // A literal of the other side is a date, too.
+            // A literal on the other side is a date, too.
             (Op::Minus, ArrowType::Date32, r) if text(r) && matches!(right, Expr::Literal(..)) => {
                 let args = vec![left, cast(right, ArrowType::Date32)];
                 call("days between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Days), args)
@@ -145,8 +145,8 @@ impl ExprPlanner for Operators {
                 let args = if swapped { vec![right, left] } else { vec![left, right] };
                 call("moved", Kind::Operator(arithmetic, result), args)
             }
-            // A text beside a number is a number, beside a UUID a UUID; likewise with booleans, dates and
-            // times.
+            // A text compared with a number is a number, with a UUID a UUID; likewise with booleans, dates
+            // and times.
             (_, l, r) if comparison(&op).is_some() && says(l) && text(r) => {
                 let ty = coerce::type_beside(l, &right);
                 binary(left, comparison(&op).expect("tested"), cast(right, ty))
@@ -163,7 +163,7 @@ impl ExprPlanner for Operators {
         Ok(PlannerResult::Planned(planned))
     }
 
-    /// Arguments under names that say all of them.
+    /// Gives arguments names that identify them completely.
     fn plan_aggregate(&self, mut expr: RawAggregateExpr) -> DfResult<PlannerResult<RawAggregateExpr>> {
         let filter = expr.filter.iter_mut().map(|filter| &mut **filter);
         let keys = expr.order_by.iter_mut().map(|key| &mut key.expr);
@@ -177,7 +177,7 @@ impl ExprPlanner for Operators {
     }
 
     fn plan_extract(&self, mut args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
-        // `extract('year' FROM x)` comes with its quotes.
+        // In `extract('year' FROM x)` the field comes with its quotes.
         if let Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) = args.first_mut() {
             *field = field.trim_matches('\'').to_owned();
         }
@@ -197,8 +197,8 @@ impl ExprPlanner for Operators {
     }
 }
 
-/// An operand under a name that says which operator is applied first, where brackets say so: the binder's
-/// names of `(a + b) * c` and `a + b * c` are the same.
+/// An operand under a name that shows which operator is applied first if brackets determine that: the binder
+/// gives `(a + b) * c` and `a + b * c` the same name.
 fn bracketed(operand: Expr, around: &BinaryOperator, right: bool) -> Expr {
     use BinaryOperator as Op;
     let around = match around {
@@ -217,8 +217,8 @@ fn times(interval: Expr, factor: Expr, ty: &ArrowType) -> Expr {
     call("times", Kind::Operator(ArithmeticOp::Multiply, OperatorResult::Interval), vec![interval, factor])
 }
 
-/// What `left + right` or `left - right` is, if one is a date or a time of day and the other an interval or a
-/// time; and whether the date has to be put first.
+/// The meaning of `left + right` or `left - right` if one is a date or a time of day and the other an
+/// interval or a time; and whether the date has to be moved to the left.
 fn moved(op: &BinaryOperator, left: &ArrowType, right: &ArrowType) -> Option<(OperatorResult, bool)> {
     use ArrowType::{Date32, Interval, Time64};
     let plus = *op == BinaryOperator::Plus;
@@ -234,13 +234,13 @@ fn moved(op: &BinaryOperator, left: &ArrowType, right: &ArrowType) -> Option<(Op
     })
 }
 
-/// A date or a timestamp that has no literal's choice left.
+/// A date or a timestamp other than a literal whose type is still open.
 fn is_moment(ty: &ArrowType) -> bool {
     matches!(ty, ArrowType::Date32 | ArrowType::Timestamp(..))
 }
 
-/// What is between two moments, of which one at least is a timestamp: an interval. Beside an instant both are
-/// instants.
+/// The difference of two dates or timestamps, at least one of which is a timestamp: an interval. If one is an
+/// instant, the other is converted to one.
 fn between(left: Expr, right: Expr, left_type: &ArrowType, right_type: &ArrowType) -> Expr {
     let is_zoned = |ty: &ArrowType| matches!(ty, ArrowType::Timestamp(_, Some(_)));
     let settled = |expr: Expr, own: &ArrowType, other: &ArrowType| {

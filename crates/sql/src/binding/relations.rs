@@ -1,9 +1,9 @@
 //! Relations in `FROM` that DataFusion's binder does not know: paths, and table functions with named or
 //! nested arguments.
 //!
-//! They travel through it in disguise: a path is a table name with a prefix that no user can write
-//! ([`PATH`]), a named argument of a table function is an aliased expression, a list among its arguments is a
-//! ROLLUP and a struct a CUBE (the context takes the disguise off).
+//! They pass through it in disguise: a path is a table name with a prefix that no user can write ([`PATH`]),
+//! a named argument of a table function is an aliased expression, a list among its arguments is a ROLLUP and
+//! a struct a CUBE (the context removes the disguise).
 
 use crate::error::external;
 use datafusion_common::{DFSchema, Result as DfResult, TableReference};
@@ -64,7 +64,7 @@ fn argument(arg: &FunctionArg, context: &mut dyn RelationPlannerContext) -> DfRe
     }
 }
 
-/// An argument, bound: lists and structs in disguise.
+/// Binds an argument, with lists and structs in disguise.
 fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResult<Expr> {
     let name = |key: &ast::Expr| match key {
         ast::Expr::Identifier(ident) => Ok(ident.value.clone()),
@@ -103,7 +103,7 @@ fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResul
     })
 }
 
-/// What a file is called as a table: its name without directories and extension.
+/// The name of a file as a table: its file name without directories and extension.
 pub(crate) fn stem(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name);

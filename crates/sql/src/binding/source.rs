@@ -1,4 +1,4 @@
-//! Rows as DataFusion's binder sees them: something with columns under a name.
+//! Rows as DataFusion's binder sees them: columns under a name.
 
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_expr::{LogicalPlan, TableSource};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A table, file or table function's result in the binder.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Where its rows come from.
+    /// The relation that provides its rows.
     pub(crate) relation: Arc<dyn Relation>,
     /// Its columns as the binder knows them.
     schema: SchemaRef,
@@ -42,10 +42,10 @@ impl TableSource for Source {
     }
 }
 
-/// Rows of a plan that is lowered already, as a table of the query around it, which mentions it once.
+/// Rows of a plan that is lowered already, as a table of the enclosing query, which refers to it once.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    /// What gives the rows.
+    /// The plan of the rows.
     pub(crate) plan: Plan,
     /// Its outputs as columns.
     schema: SchemaRef,
@@ -69,7 +69,7 @@ impl TableSource for Rows {
     }
 }
 
-/// A view or something else that is a query, as its plan.
+/// A view or another named query, as its plan.
 pub(super) struct Derived {
     pub(super) plan: LogicalPlan,
 }

@@ -1,4 +1,4 @@
-//! The types that DataFusion's binder asks for: ours by their SQL names ([`crate::syntax::types`]).
+//! The types that DataFusion's binder requests: ours by their SQL names ([`crate::syntax::types`]).
 
 use crate::error::external;
 use crate::syntax::types::sql_type;
@@ -8,7 +8,7 @@ use datafusion_expr::planner::TypePlanner;
 use datafusion_sql::sqlparser::ast::DataType;
 use std::sync::Arc;
 
-/// SQL's types as ours; DataFusion's defaults differ (nanoseconds, views, `DECIMAL(38, 10)`).
+/// Our types for SQL's names; DataFusion's defaults differ (nanoseconds, views, `DECIMAL(38, 10)`).
 #[derive(Debug)]
 pub(super) struct Types;
 

@@ -1,4 +1,4 @@
-//! Kinds of expressions, and what calls of functions are written with.
+//! Kinds of expressions, and the clauses of function calls.
 
 use super::refuse;
 use crate::functions::Library;
@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 
-/// Refuses kinds of expressions that are not there.
+/// Refuses unsupported kinds of expressions.
 pub(crate) fn expression(expr: &Expr) -> Result<()> {
     match expr {
         Expr::Identifier(_)
@@ -45,7 +45,7 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
         | Expr::Interval(_)
         | Expr::Wildcard(_)
         | Expr::QualifiedWildcard(..) => Ok(()),
-        // Some of them have a place, which the rewriter knows.
+        // Some of these are allowed in places that the rewriter knows.
         Expr::Array(_)
         | Expr::Struct { .. }
         | Expr::Map(_)
@@ -97,7 +97,7 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
     }
 }
 
-/// What a function is called with beside its arguments.
+/// Refuses unsupported clauses of a function call.
 pub(crate) fn function(function: &Function) -> Result<()> {
     let Function {
         name,

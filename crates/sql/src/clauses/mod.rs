@@ -1,8 +1,8 @@
-//! What the parser accepts and we do not obey is refused, by name.
+//! Refuses by name each clause that the parser accepts and we do not support.
 //!
-//! The parser knows the clauses of twenty dialects. Here each of its structures is taken apart into all of
-//! its parts: those that are read elsewhere, and those that nobody obeys, each with its name in SQL. A part
-//! that a newer parser adds is an error of the compiler until it stands among one or the other.
+//! The parser knows the clauses of twenty dialects. Here each of its structures is destructured into all of
+//! its fields: those that are used elsewhere, and those that are not supported, each with its name in SQL. A
+//! field that a newer parser adds is a compile error until it is listed as one or the other.
 //!
 //! | module | structures |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | [`query`] | queries: their clauses, tables and joins |
 //! | [`expression`] | expressions, calls of functions, types |
 //!
-//! The statements that change rows are taken apart where they are bound ([`crate::statements::change`]).
+//! The statements that change rows are destructured where they are bound ([`crate::statements::change`]).
 
 mod expression;
 mod query;
@@ -24,7 +24,7 @@ pub(crate) use table::{
 
 use entasis_vector::{Error, Result};
 
-/// Refuses the first clause that is there.
+/// Refuses the first clause that is present.
 pub(crate) fn refuse<const N: usize>(clauses: [(bool, &str); N]) -> Result<()> {
     match clauses.into_iter().find(|(is_there, _)| *is_there) {
         Some((_, name)) => Err(Error::not_supported(name)),

@@ -34,7 +34,7 @@ pub(crate) fn query(query: &Query) -> Result<()> {
     self::order_by(order)
 }
 
-/// `ORDER BY`. A constant other than the number of a result orders nothing, and is meant as something else.
+/// `ORDER BY`. A constant other than the number of a result does not order anything, so it is a mistake.
 fn order_by(order: &OrderBy) -> Result<()> {
     let OrderBy { kind, interpolate } = order;
     refuse([(interpolate.is_some(), "INTERPOLATE")])?;
@@ -60,7 +60,7 @@ fn order_by(order: &OrderBy) -> Result<()> {
     Ok(())
 }
 
-/// A query of a `WITH`. Whether it is materialized makes no difference to its rows.
+/// A query of a `WITH`. `MATERIALIZED` is accepted, as it does not affect the rows.
 pub(crate) fn cte(cte: &Cte) -> Result<()> {
     let Cte { alias, query: _, from, materialized: _, closing_paren_token: _ } = cte;
     refuse([(from.is_some(), "FROM behind a query of WITH")])?;
@@ -114,7 +114,7 @@ pub(crate) fn select(select: &Select) -> Result<()> {
     from.iter().try_for_each(joins)
 }
 
-/// What `*` is written with.
+/// The options of `*`.
 pub(crate) fn wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
     let WildcardAdditionalOptions {
         wildcard_token: _,
@@ -133,13 +133,13 @@ pub(crate) fn wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
     ])
 }
 
-/// The joins behind a table. A join that is not called CROSS or NATURAL needs a condition.
+/// The joins after a table. A join that is neither CROSS nor NATURAL needs a condition.
 fn joins(table: &TableWithJoins) -> Result<()> {
     let TableWithJoins { relation, joins } = table;
     let mut left = relation;
     for Join { relation, global, join_operator } in joins {
         refuse([(*global, "GLOBAL JOIN")])?;
-        // The parser takes kinds of joins that it does not know for names of the table before.
+        // The parser takes an unknown kind of join for an alias of the preceding table.
         let word = match left {
             TableFactor::Table { alias: Some(TableAlias { explicit: false, name, .. }), .. }
             | TableFactor::Derived { alias: Some(TableAlias { explicit: false, name, .. }), .. }
@@ -233,7 +233,7 @@ pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
     }
 }
 
-/// A name for a table and its columns.
+/// An alias for a table and its columns.
 fn alias(alias: Option<&TableAlias>) -> Result<()> {
     let Some(TableAlias { explicit: _, name: _, columns, at }) = alias else { return Ok(()) };
     let typed = columns.iter().any(|TableAliasColumnDef { name: _, data_type }| data_type.is_some());

@@ -1,4 +1,4 @@
-//! Clauses of what is created.
+//! Clauses of `CREATE` statements.
 
 use super::refuse;
 use crate::hidden::NO_TYPE;
@@ -126,7 +126,7 @@ pub(crate) fn create_table(create: &CreateTable) -> Result<()> {
     ])
 }
 
-/// The columns of `CREATE TABLE t (a, b) AS query`, which have names alone.
+/// The columns of `CREATE TABLE t (a, b) AS query`, which have only names.
 pub(crate) fn named_only(create: &CreateTable) -> Result<()> {
     let is_name = |column: &ColumnDef| {
         let ColumnDef { name: _, data_type, options } = column;
@@ -141,7 +141,7 @@ pub(crate) fn named_only(create: &CreateTable) -> Result<()> {
         .with_hint("the query gives the types: write t (a, b) AS …, and add constraints later"))
 }
 
-/// What stands beside the columns of a primary key.
+/// The clauses of a primary key besides its columns.
 pub(crate) fn primary_key(key: &PrimaryKeyConstraint) -> Result<()> {
     let PrimaryKeyConstraint { name: _, index_name, index_type, columns, index_options, characteristics } =
         key;
@@ -151,7 +151,7 @@ pub(crate) fn primary_key(key: &PrimaryKeyConstraint) -> Result<()> {
     enforcement(characteristics.as_ref())
 }
 
-/// What stands beside the columns of a unique key.
+/// The clauses of a unique key besides its columns.
 pub(crate) fn unique(key: &UniqueConstraint) -> Result<()> {
     let UniqueConstraint {
         name: _,
@@ -172,13 +172,13 @@ pub(crate) fn unique(key: &UniqueConstraint) -> Result<()> {
     enforcement(characteristics.as_ref())
 }
 
-/// What stands beside the condition of a check.
+/// The clauses of a check besides its condition.
 pub(crate) fn check(check: &CheckConstraint) -> Result<()> {
     let CheckConstraint { name: _, expr: _, enforced } = check;
     refuse([(*enforced == Some(false), "constraints that are NOT ENFORCED")])
 }
 
-/// What stands beside the columns of a foreign key.
+/// The clauses of a foreign key besides its columns.
 pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
     let ForeignKeyConstraint {
         name: _,
@@ -201,7 +201,7 @@ pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
     enforcement(characteristics.as_ref())
 }
 
-/// When a constraint is judged: at once.
+/// When a constraint is checked: only immediately.
 fn enforcement(characteristics: Option<&ConstraintCharacteristics>) -> Result<()> {
     let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = characteristics else {
         return Ok(());
@@ -213,8 +213,8 @@ fn enforcement(characteristics: Option<&ConstraintCharacteristics>) -> Result<()
     ])
 }
 
-/// What stands beside the columns of a key. In what order they are kept is not to be seen: `ASC` and `DESC`
-/// are obeyed.
+/// The options of a key's columns. The order in which they are stored is not visible, so `ASC` and `DESC` are
+/// accepted.
 pub(crate) fn index_columns(columns: &[IndexColumn]) -> Result<()> {
     for IndexColumn { column, operator_class } in columns {
         let OrderByExpr { expr: _, options: _, with_fill } = column;
@@ -226,7 +226,7 @@ pub(crate) fn index_columns(columns: &[IndexColumn]) -> Result<()> {
     Ok(())
 }
 
-/// There is one kind of index.
+/// Refuses index types: there is only one kind of index.
 fn index(using: Option<&IndexType>) -> Result<()> {
     match using {
         None | Some(IndexType::BTree) => Ok(()),
@@ -245,7 +245,7 @@ pub(crate) fn create_index(create: &CreateIndex) -> Result<()> {
         columns,
         unique: _,
         if_not_exists: _,
-        // It is made while others write, in any case.
+        // Indexes are always built while others write.
         concurrently: _,
         using,
         include,

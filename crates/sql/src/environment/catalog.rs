@@ -1,11 +1,11 @@
-//! What the binder asks of whoever owns the tables.
+//! The information that the binder requests from the owner of the tables.
 
 use super::session::Session;
 use entasis_engine::relation::{Definition, Relation};
 use entasis_vector::{DataType, Field, Result, Value};
 use std::sync::Arc;
 
-/// What a table function is given. Only there can it be nested: there are no values of such types.
+/// An argument of a table function. Only there can arguments be nested: there are no values of such types.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Argument {
     /// A constant and its type.
@@ -21,15 +21,16 @@ pub trait Catalog: Sync {
     /// The table of that name. Names are case-insensitive and arrive in lower case, quoted or not.
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>>;
 
-    /// The table of that name with one more column, [`crate::ROW_ID`], as the last: what `UPDATE` and
-    /// `DELETE` ask for the rows that they change. `None` if there is none whose rows can be changed.
+    /// The table of that name with [`crate::ROW_ID`] as an additional last column: `UPDATE` and `DELETE`
+    /// identify the rows that they change by it. `None` if there is no table of that name with rows that can
+    /// be changed.
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
         let _ = name;
         None
     }
 
-    /// What is declared of the table of that name besides its columns; `None` if there is no table that rows
-    /// can be added to.
+    /// What is declared for the table of that name besides its columns; `None` if there is no table of that
+    /// name to which rows can be added.
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {
         let _ = name;
         None
@@ -41,43 +42,44 @@ pub trait Catalog: Sync {
         None
     }
 
-    /// The table, a temporary one or not, that has an index or a key of that name: names that are made up for
-    /// others avoid it.
+    /// The table, temporary or not, that has an index or key of that name: generated names avoid it.
     fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
         let _ = (name, temporary);
         None
     }
 
-    /// True if there is a schema of that name, in lower case, besides the main one. The name may have that of
-    /// a database before it.
+    /// True if there is a schema of that name, in lower case, other than the main one. The name may be
+    /// qualified by a database.
     fn has_schema(&self, name: &str) -> bool {
         let _ = name;
         false
     }
 
-    /// True if what is named without a schema may be somewhere else than in the main one.
+    /// True if an object named without a schema may be in a schema other than the main one.
     fn has_other_schemas(&self) -> bool {
         false
     }
 
-    /// The schema besides the main one in which the object is found that is named without one: that of
-    /// temporary objects, or one of the search path; `None` for the main one, and if there is no such object.
+    /// The schema other than the main one in which an object named without a schema is found: that of
+    /// temporary objects, or one of the search path. `None` for the main schema, and if there is no such
+    /// object.
     fn schema_of(&self, name: &str) -> Option<String> {
         let _ = name;
         None
     }
 
-    /// The schema besides the main one in which an object is made that is named without one.
+    /// The schema other than the main one in which an object named without a schema is created.
     fn schema_of_new(&self) -> Option<String> {
         None
     }
 
-    /// The names of the current database and of the current schema, in which names are looked for.
+    /// The names of the current database and of the current schema, in which names are looked up.
     fn current(&self) -> (String, String) {
         ("memory".to_owned(), "main".to_owned())
     }
 
-    /// True if there is a schema of that name, in lower case, in the current database, besides the main one.
+    /// True if there is a schema of that name, in lower case, other than the main one, in the current
+    /// database.
     fn has_current_schema(&self, name: &str) -> bool {
         self.has_schema(name)
     }
@@ -88,40 +90,40 @@ pub trait Catalog: Sync {
         false
     }
 
-    /// True if that is the database that the statement works on, whose objects have no database in their
+    /// True if that is the database on which the statement works, whose objects have no database in their
     /// names.
     fn is_home(&self, name: &str) -> bool {
         let _ = name;
         false
     }
 
-    /// What a name means where there are several databases: its parts, as this catalog knows the object by
-    /// them. `None` if these are the parts that it has. Within what is `declared` of a table, the current
-    /// database is that of the table.
+    /// Resolves a name if there are several databases: returns the parts by which this catalog knows the
+    /// object. `None` if these are the given ones. If `declared`, the name is in a table's declaration, and
+    /// the current database is that of the table.
     fn place(&self, parts: &[String], declared: bool) -> Option<Vec<String>> {
         let _ = (parts, declared);
         None
     }
 
-    /// True if the object of that name is in another database, and is only read.
+    /// True if the object of that name is in another database, and can only be read.
     fn is_elsewhere(&self, name: &str) -> bool {
         let _ = name;
         false
     }
 
-    /// The text of the `SELECT` behind the view of that name.
+    /// The text of the `SELECT` that defines the view of that name.
     fn view(&self, name: &str) -> Option<String>;
 
-    /// The file or files that `FROM 'path'` names; the path may be a pattern.
+    /// The file or files of `FROM 'path'`; the path may be a pattern.
     ///
     /// # Errors
-    /// I/O, if it cannot be read; input, if it is no such file.
+    /// I/O, if it cannot be read; input, if it is not a supported file.
     fn file(&self, path: &str) -> Result<Arc<dyn Relation>>;
 
-    /// The file or files that `COPY … FROM 'path' (options)` reads, whose columns go to `targets`.
+    /// The file or files that `COPY … FROM 'path' (options)` reads into `targets`.
     ///
     /// # Errors
-    /// As [`Catalog::file`]; input, for an option that there is not.
+    /// Those of [`Catalog::file`]; input, for an unknown option.
     fn copied_file(
         &self,
         path: &str,
@@ -129,17 +131,17 @@ pub trait Catalog: Sync {
         options: &[(String, Value)],
     ) -> Result<Arc<dyn Relation>>;
 
-    /// The result of a table function: `read_parquet`, `read_csv`, `generate_series`, `range`. Arguments come
-    /// in order, those that were named with their names in lower case.
+    /// The result of a table function: `read_parquet`, `read_csv`, `generate_series`, `range`. Arguments are
+    /// in order; named ones come with their names in lower case.
     ///
     /// # Errors
     /// Input, if there is no such function or the arguments are wrong.
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>>;
 
-    /// Names of all tables and views, for advice on unknown ones.
+    /// Names of all tables and views, to suggest corrections of unknown ones.
     fn names(&self) -> Vec<String>;
 
-    /// Names of all table functions, for advice on unknown ones.
+    /// Names of all table functions, to suggest corrections of unknown ones.
     fn table_functions(&self) -> Vec<String> {
         Vec::new()
     }
@@ -147,18 +149,19 @@ pub trait Catalog: Sync {
     /// The value of a setting, as `SHOW` prints it; `None` if there is no such setting.
     fn setting(&self, name: &str) -> Option<String>;
 
-    /// The time, and the time zone.
+    /// The current time and the time zone.
     fn session(&self) -> Session {
         Session::now()
     }
 }
 
-/// A sequence of numbers, shared by all connections. What a transaction takes stays taken.
+/// A sequence of numbers, shared by all connections. Values taken by a transaction are not returned by a
+/// rollback.
 pub trait Sequence: std::fmt::Debug + Send + Sync {
     /// The next value.
     ///
     /// # Errors
-    /// Input, if there are no more.
+    /// Input, if there are no more values.
     fn next(&self) -> Result<i64>;
 
     /// The value that this connection took last.

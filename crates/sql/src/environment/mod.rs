@@ -1,7 +1,8 @@
-//! What a statement is bound against: names and what they stand for, the session, the values of parameters.
+//! What a statement is bound against: names and the objects to which they refer, the session, the values of
+//! parameters.
 //!
-//! The [`Catalog`] is a trait, which whoever owns the tables implements. What is asked of the names in one
-//! beyond that (what something new is called, what is not there) is [`schema`].
+//! The [`Catalog`] is a trait, which the owner of the tables implements. Further functions on the names of a
+//! catalog (names of new objects, errors for missing ones) are in [`schema`].
 
 mod catalog;
 mod parameters;

@@ -1,5 +1,5 @@
-//! Parameters of a statement: their values; or of a template, which is bound once for many values, their
-//! types alone.
+//! Parameters of a statement: their values; or only their types, for a template, which is bound once for many
+//! values.
 
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result, Value};
@@ -27,10 +27,10 @@ impl Parameters<'_> {
         }
     }
 
-    /// What stands for the parameter that is written as `id`, which is `$` and a number from 1.
+    /// The expression for the parameter written as `id`, which is `$` and a number from 1.
     ///
     /// # Errors
-    /// Input, if there is none.
+    /// Input, if there is no such parameter.
     pub(crate) fn expr(self, id: &str) -> Result<Expr> {
         let index = id.trim_start_matches('$').parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let expr = index.and_then(|index| match self {
@@ -42,7 +42,7 @@ impl Parameters<'_> {
         expr.ok_or_else(|| Error::input(format!("the parameter {id} has no value")))
     }
 
-    /// True for a template, in which nothing may stand that holds for one moment only.
+    /// True for a template, which must not contain anything that holds only at one moment.
     pub(crate) fn are_open(self) -> bool {
         matches!(self, Parameters::Types(_))
     }

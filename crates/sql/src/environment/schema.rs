@@ -1,7 +1,7 @@
-//! Names of objects beside a catalog: what is new, what is renamed, and what is not there.
+//! Names of objects besides those in a catalog: new, renamed and missing ones.
 //!
-//! How objects are called is said in [`crate::syntax::object_name`]. What is named without a schema is looked
-//! for by `crate::statements::resolve`.
+//! The form of names is described in [`crate::syntax::object_name`]. Names without a schema are looked up by
+//! `crate::statements::resolve`.
 
 use super::Catalog;
 use crate::names::nearest;
@@ -11,10 +11,10 @@ use datafusion_sql::sqlparser::ast::ObjectName;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 
-/// The name, in lower case, of something that is to be created, as a temporary object or not.
+/// The name, in lower case, of an object to be created, temporary or not.
 ///
 /// # Errors
-/// Input, if there is no such schema, or it cannot be written to.
+/// Input, if the schema does not exist, or cannot be written to.
 pub(crate) fn new_name(name: &ObjectName, temporary: bool, catalog: &dyn Catalog) -> Result<String> {
     if let [own] = name.0.as_slice()
         && let Some(ident) = own.as_ident()
@@ -50,10 +50,10 @@ pub(crate) fn new_name(name: &ObjectName, temporary: bool, catalog: &dyn Catalog
     table_name(name)
 }
 
-/// The name that a table gets by `RENAME TO`: it stays in its schema.
+/// The new name of a table in `RENAME TO`: it stays in its schema.
 ///
 /// # Errors
-/// Input, if the name is one of another schema.
+/// Input, if the name is in another schema.
 pub(crate) fn renamed(table: &str, to: &ObjectName, catalog: &dyn Catalog) -> Result<String> {
     let is_schema = |schema: &&str| *schema == TEMP || catalog.has_schema(schema);
     let own = table.split_once('.').map(|(schema, _)| schema).filter(is_schema);
@@ -66,17 +66,17 @@ pub(crate) fn renamed(table: &str, to: &ObjectName, catalog: &dyn Catalog) -> Re
     }
 }
 
-/// Says that something is in another database than the one that a statement works on.
+/// The error for an object that is in another database than the one on which the statement works.
 pub(crate) fn elsewhere(name: &str) -> Error {
     Error::input(format!("{name} is in another database than what the statement changes"))
 }
 
-/// Says that there is no such schema.
+/// The error for a schema that does not exist.
 pub(crate) fn no_schema(schema: &str) -> Error {
     Error::input(format!("there is no schema {schema}")).with_sqlstate(sqlstate::NO_SCHEMA)
 }
 
-/// The schema, if that is why there is no object of this name.
+/// The schema of a missing object's name, if the schema does not exist either.
 pub(crate) fn missing_schema<'a>(name: &'a str, catalog: &dyn Catalog) -> Option<&'a str> {
     let (schema, _) = match catalog.is_elsewhere(name) {
         true => name.rsplit_once('.')?,
@@ -85,7 +85,7 @@ pub(crate) fn missing_schema<'a>(name: &'a str, catalog: &dyn Catalog) -> Option
     (schema != INFORMATION_SCHEMA && schema != TEMP && !catalog.has_schema(schema)).then_some(schema)
 }
 
-/// Refuses a search path, of names separated by commas, that has a schema which is not there.
+/// Refuses a search path, of names separated by commas, with a schema that does not exist.
 ///
 /// # Errors
 /// Input.
@@ -95,7 +95,7 @@ pub(crate) fn known_schemas(path: &str, catalog: &dyn Catalog) -> Result<()> {
     unknown.map_or(Ok(()), |name| Err(no_schema(&name)))
 }
 
-/// What there is no table of that name, with advice.
+/// The error for a table that does not exist, with a hint.
 pub(crate) fn unknown_table(name: &str, catalog: &dyn Catalog) -> Error {
     let error = Error::input(format!("there is no table {name}")).with_sqlstate(sqlstate::NO_TABLE);
     let database = name.split_once('.').filter(|(_, rest)| rest.contains('.')).map(|(database, _)| database);

@@ -10,19 +10,19 @@ pub struct Session {
     pub transaction: i64,
     /// When the statement began.
     pub statement: i64,
-    /// Where its clocks are.
+    /// The time zone.
     pub zone: TimeZone,
 }
 
 impl Session {
-    /// In UTC, with a transaction that begins now.
+    /// A session in UTC, with a transaction that begins now.
     pub fn now() -> Session {
         let now = clock();
         Session { transaction: now, statement: now, zone: TimeZone::UTC }
     }
 }
 
-/// What time it is, in microseconds since 1970-01-01 00:00:00 UTC.
+/// The current time, in microseconds since 1970-01-01 00:00:00 UTC.
 pub fn clock() -> i64 {
     let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     match SystemTime::now().duration_since(UNIX_EPOCH) {

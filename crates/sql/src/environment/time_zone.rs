@@ -1,15 +1,16 @@
-//! Time zones: by their names in the IANA database, or as fixed offsets.
+//! Time zones: by name in the IANA database, or as fixed offsets.
 //!
-//! A TIMESTAMPTZ is an instant; what clocks show at it, a TIMESTAMP, depends on a zone, and so do its text,
-//! its fields and where its days begin. The engine's kernels know UTC only. Where another zone is asked for
-//! (`AT TIME ZONE`, the setting `TimeZone`), the functions in [`crate::functions::zone`] compute.
+//! A TIMESTAMPTZ is an instant. The local time at an instant, a TIMESTAMP, depends on a zone, and so do the
+//! text of the instant, its fields and where its days begin. The engine's kernels know only UTC. If another
+//! zone is needed (`AT TIME ZONE`, the setting `TimeZone`), the functions in [`crate::functions::zone`] do
+//! the conversions.
 //!
-//! **Gaps and overlaps.** A local time that clocks skip is read with the offset before the gap, one that they
-//! show twice with the offset after the overlap: its second occurrence, in standard time. So do PostgreSQL
-//! and DuckDB.
+//! **Gaps and overlaps.** A local time that is skipped is read with the offset before the gap, and one that
+//! occurs twice with the offset after the overlap: its second occurrence, in standard time. PostgreSQL and
+//! DuckDB do the same.
 //!
-//! **Years.** The database lists changes up to 2099. Later years follow the rules of the last 28 it has, of
-//! which one has the same length and begins on the same day of the week; earlier years than its first have
+//! **Years.** The database lists changes up to 2099. Later years follow the rules of one of its last 28
+//! years, the one with the same length that begins on the same day of the week. Years before its first have
 //! local mean time.
 
 use chrono::{DateTime, Offset, TimeZone as _};
@@ -23,17 +24,17 @@ use std::fmt;
 
 pub(crate) const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
-/// The last year of the database, and of the 28 that later years are like.
+/// The last year of the database, and of the 28 whose rules later years follow.
 const LAST_YEAR: i64 = 2099;
-/// Before this all zones had local mean time.
+/// Before this year all zones had local mean time.
 const FIRST_YEAR: i64 = 1800;
 
 /// A time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeZone {
-    /// Of the IANA database.
+    /// A zone of the IANA database.
     Named(Tz),
-    /// Always so many seconds east of Greenwich.
+    /// A fixed offset, in seconds east of Greenwich.
     Fixed(i32),
 }
 
@@ -41,11 +42,11 @@ impl TimeZone {
     /// Coordinated universal time.
     pub const UTC: TimeZone = TimeZone::Named(Tz::UTC);
 
-    /// The zone of that name, in any case; or of an offset, which by PostgreSQL's and POSIX's rule counts to
-    /// the west: at `+02` clocks are two hours behind those of Greenwich.
+    /// The zone of that name, in any case; or an offset, which counts to the west, as in PostgreSQL and
+    /// POSIX: at `+02`, local time is two hours behind Greenwich.
     ///
     /// # Errors
-    /// Input, if there is none.
+    /// Input, if there is no such zone.
     pub fn parse(name: &str) -> Result<TimeZone> {
         let name = name.trim();
         if let Ok(zone) = name.parse::<Tz>() {
@@ -66,7 +67,7 @@ impl TimeZone {
         })
     }
 
-    /// What the setting `TimeZone` names: a zone, or hours to the east.
+    /// A value of the setting `TimeZone`: the name of a zone, or hours to the east.
     ///
     /// # Errors
     /// Input, if there is no such zone.
@@ -77,10 +78,10 @@ impl TimeZone {
         }
     }
 
-    /// Always so many seconds east of Greenwich.
+    /// A fixed offset, in seconds east of Greenwich.
     ///
     /// # Errors
-    /// Input, if that is more than 18 hours away.
+    /// Input, if the offset exceeds 18 hours.
     pub fn fixed(seconds: i64) -> Result<TimeZone> {
         match i32::try_from(seconds) {
             Ok(seconds) if seconds.abs() < 19 * 3600 => Ok(TimeZone::Fixed(seconds)),
@@ -88,7 +89,7 @@ impl TimeZone {
         }
     }
 
-    /// True if it is UTC, whatever it is called.
+    /// True if it is UTC, by whatever name.
     pub fn is_utc(self) -> bool {
         matches!(
             self,
@@ -110,7 +111,7 @@ impl TimeZone {
         )
     }
 
-    /// Seconds that clocks are ahead of UTC at an instant.
+    /// Seconds by which local time is ahead of UTC at an instant.
     pub fn offset(self, instant: i64) -> i64 {
         match self {
             TimeZone::Fixed(seconds) => seconds.into(),
@@ -122,7 +123,7 @@ impl TimeZone {
         }
     }
 
-    /// What clocks show at an instant. `None` outside the range of timestamps.
+    /// The local time at an instant. `None` outside the range of timestamps.
     pub fn local(self, instant: i64) -> Option<i64> {
         if !is_finite(instant) {
             return Some(instant);
@@ -130,12 +131,12 @@ impl TimeZone {
         instant.checked_add(self.offset(instant) * MICROS_PER_SECOND).filter(|local| is_finite(*local))
     }
 
-    /// When clocks show this. `None` outside the range of timestamps.
+    /// The instant at a local time. `None` outside the range of timestamps.
     pub fn instant(self, local: i64) -> Option<i64> {
         if !is_finite(local) {
             return Some(local);
         }
-        // The offsets that may be in force: no two changes are as close as that.
+        // The offsets that may apply: no two changes are that close to each other.
         let before = self.offset(local.saturating_sub(MICROS_PER_DAY));
         let after = self.offset(local.saturating_add(MICROS_PER_DAY));
         let at =
@@ -145,10 +146,10 @@ impl TimeZone {
         Some(if is_after { later } else { earlier })
     }
 
-    /// The instant that a text says. Without a zone of its own, it is what clocks show here.
+    /// Parses an instant. Without a zone of its own, the text is a local time of this zone.
     ///
     /// # Errors
-    /// Input, if it says none, or its zone is unknown.
+    /// Input, if it is not a timestamp, or its zone is unknown.
     pub fn read(self, text: &str) -> Result<i64> {
         let wrong = || {
             let shown: String = text.chars().take(60).collect();
@@ -163,7 +164,7 @@ impl TimeZone {
         zone.instant(micros).ok_or_else(wrong)
     }
 
-    /// Writes an instant as clocks show it here, with the offset: `2024-07-02 00:30:00+02`.
+    /// Writes an instant as local time with the offset: `2024-07-02 00:30:00+02`.
     ///
     /// # Errors
     /// Those of `f`.
@@ -171,7 +172,7 @@ impl TimeZone {
         if !is_finite(instant) {
             return write_timestamp(f, instant);
         }
-        // Beyond the range, clocks would show what no timestamp is.
+        // At the ends of the range, the local time could be out of range.
         let offset = if self.local(instant).is_some() { self.offset(instant) } else { 0 };
         write_timestamp(f, instant + offset * MICROS_PER_SECOND)?;
         write_offset(f, offset)
@@ -195,7 +196,7 @@ impl fmt::Display for TimeZone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TimeZone::Named(zone) => f.write_str(zone.name()),
-            // Its abbreviation, and how it is read: counted to the west.
+            // Its abbreviation, in the form in which it is parsed: counted to the west.
             TimeZone::Fixed(seconds) => {
                 f.write_str("<")?;
                 write_offset(f, (*seconds).into())?;
@@ -206,7 +207,7 @@ impl fmt::Display for TimeZone {
     }
 }
 
-/// Seconds since 1970 that have the same offset in a year that the database knows.
+/// An instant, in seconds since 1970, that has the same offset and is in a year covered by the database.
 fn like_known_year(seconds: i64) -> i64 {
     let (days, time) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
     let (year, _, _) = civil_from_days(days);

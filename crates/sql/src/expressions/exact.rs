@@ -1,21 +1,21 @@
-//! Comparing exact numbers of different scales: a BIGINT beside a DECIMAL(38,20).
+//! Comparison of exact numbers of different scales, such as a BIGINT and a DECIMAL(38,20).
 //!
-//! Both are brought to one decimal. If the digits of both are more than a decimal has, the binder's type has
-//! 38 digits, and a row whose integer has too many would fail, even if it merely does not match. Of such a
-//! pair only the side with fewer decimals can be too long, and then it is beyond every value of the other
-//! side; so it is cast to the least value that is, in its direction ([`Function::Saturate`]), and every
-//! comparison comes out right.
+//! Both are converted to a common decimal type. If the digits of both together exceed a decimal, the binder's
+//! common type has 38 digits, and the conversion would fail for a row whose integer has too many, even if it
+//! merely does not match. In such a pair only the side with fewer decimals can be too large, and then it is
+//! beyond every value of the other side. So it is converted with saturation ([`Function::Saturate`]), and
+//! every comparison has the right result.
 
 use super::fold;
 use entasis_vector::expr::{Expr, Function};
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Value};
 
-/// Digits of a decimal.
+/// The most digits of a decimal.
 const DIGITS: u8 = 38;
 
-/// Both operands as decimals of one scale; `None` unless they are exact numbers of two types, one of them a
-/// decimal.
+/// Both operands as decimals of the same scale; `None` unless they are exact numbers of two types, at least
+/// one of them a decimal.
 pub(crate) fn exact(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
     let (left, right) = (trimmed(left, right.ty()), trimmed(right, left.ty()));
     let ((l_whole, l_scale), (r_whole, r_scale)) = (digits(left.ty())?, digits(right.ty())?);
@@ -31,7 +31,7 @@ pub(crate) fn exact(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
     Some((side(left, l_scale), side(right, r_scale)))
 }
 
-/// True if the binder's common type of these cannot hold all values of both.
+/// True if the binder's common type for these cannot hold all values of both.
 pub(crate) fn is_beyond_decimals(left: DataType, right: DataType) -> bool {
     match (digits(left), digits(right)) {
         (Some((l_whole, l_scale)), Some((r_whole, r_scale))) => {
@@ -41,7 +41,7 @@ pub(crate) fn is_beyond_decimals(left: DataType, right: DataType) -> bool {
     }
 }
 
-/// Digits before and after the point.
+/// The most digits before and after the decimal point.
 fn digits(ty: DataType) -> Option<(u8, u8)> {
     Some(match ty {
         DataType::Int8 | DataType::UInt8 => (3, 0),
@@ -54,7 +54,7 @@ fn digits(ty: DataType) -> Option<(u8, u8)> {
     })
 }
 
-/// A constant without the zeros behind its point that the other side has no use for.
+/// A constant without trailing zeros after its decimal point beyond the scale of the other side.
 fn trimmed(expr: &Expr, other: DataType) -> Expr {
     if let Expr::Literal { value: Value::Integer(value), ty: DataType::Decimal { precision, scale } } = expr
         && let Some((_, wanted)) = digits(other)

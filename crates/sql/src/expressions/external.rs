@@ -1,11 +1,11 @@
-//! Calls of functions that the engine does not know ([`ExternalFunction`]).
+//! Calls of functions that the engine does not know by itself ([`ExternalFunction`]).
 
 use entasis_vector::expr::{Expr, ExternalFunction};
 use entasis_vector::statement::ahead;
 use entasis_vector::{DataType, Result, Vector};
 use std::sync::Arc;
 
-/// A call of a library, computed now if it depends on no row.
+/// A call of such a function, computed now if it depends on no row.
 pub(crate) fn fold_external(
     function: Arc<dyn ExternalFunction>,
     args: Vec<Expr>,
@@ -24,7 +24,7 @@ pub(crate) fn fold_external(
         vectors.push(vector);
     }
     let mut out = Vector::new(ty.physical());
-    // An error is raised when the call is reached, if it is.
+    // An error is raised only if and when the call is evaluated.
     match ahead(|| function.evaluate(&vectors, 1, &mut out)) {
         Ok(()) => Ok(Expr::literal(out.value(0, ty), ty)),
         Err(_) => Ok(call),

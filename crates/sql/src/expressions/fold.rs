@@ -1,8 +1,8 @@
-//! Constants at binding time: what two literals give, and literals in the type of the column they are
-//! compared with.
+//! Constant folding at binding time: results of operations on literals, and literals in the type of the
+//! column with which they are compared.
 //!
-//! Nothing is folded that the engine might do differently: a conversion that rounds, overflows or fails stays
-//! in the plan, and so does its error, which is raised only for rows that reach it.
+//! Nothing is folded for which the engine might behave differently: a conversion that rounds, overflows or
+//! fails stays in the plan, so that its error is raised only for rows that reach it.
 
 use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
 use entasis_vector::expr::moment_text::parse_timestamp;
@@ -12,7 +12,7 @@ use entasis_vector::{DataType, Interval, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// `value` of type `from` in type `to`, if that loses nothing and cannot fail.
+/// `value` of type `from` converted to type `to`, if that loses nothing and cannot fail.
 pub(crate) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value> {
     if from == to {
         return Some(value.clone());
@@ -20,7 +20,7 @@ pub(crate) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value>
     match value {
         Value::Null => Some(Value::Null),
         Value::Text(text) if from == DataType::Varchar => parse(text, to),
-        // Blobs print through an escape, floats in several ways.
+        // Blobs are written with escapes, floats in several ways.
         Value::Bytes(_) | Value::Float(_) if to == DataType::Varchar => None,
         _ if from == DataType::TimestampTz => None,
         _ if to == DataType::Varchar => Some(Value::Text(Arc::from(value.display(from).to_string()))),
@@ -34,7 +34,7 @@ pub(crate) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value>
     }
 }
 
-/// Decimal digits after the point of a number type; `None` for other types.
+/// Number of decimals of a numeric type; `None` for other types.
 fn scale(ty: DataType) -> Option<u8> {
     match ty {
         DataType::Decimal { scale, .. } => Some(scale),
@@ -48,7 +48,7 @@ fn in_range(value: i128, ty: DataType) -> Option<Value> {
     (low..=high).contains(&value).then_some(Value::Integer(value))
 }
 
-/// An unscaled integer at another scale, if no digit is lost.
+/// An unscaled integer converted to another scale, if no digit is lost.
 fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     if to >= from {
         return value.checked_mul(pow10(to - from));
@@ -64,11 +64,11 @@ fn cast_integer(value: i128, from: DataType, to: DataType) -> Option<Value> {
     match (from, to) {
         (_, DataType::Float64) => {
             let scale = scale(from)?;
-            // Both exact, so that the quotient is rounded once.
+            // Both are exact, so that the quotient is rounded only once.
             (value.unsigned_abs() < 1 << 53 && scale <= 22)
                 .then(|| Value::Float(value as f64 / pow10(scale) as f64))
         }
-        // What becomes of a TIMESTAMPTZ is said by the session's zone, later.
+        // Conversions of a TIMESTAMPTZ depend on the session's time zone, which is applied later.
         (DataType::Date, DataType::Timestamp) => in_range(value.checked_mul(MICROS_PER_DAY.into())?, to),
         (DataType::Timestamp, DataType::Date) if value % i128::from(MICROS_PER_DAY) == 0 => {
             in_range(value / i128::from(MICROS_PER_DAY), to)
@@ -77,7 +77,7 @@ fn cast_integer(value: i128, from: DataType, to: DataType) -> Option<Value> {
     }
 }
 
-/// A text as a value, if it is one beyond doubt.
+/// Parses a text, if its value is unambiguous.
 fn parse(text: &str, to: DataType) -> Option<Value> {
     let trimmed = text.trim();
     match to {
@@ -91,7 +91,7 @@ fn parse(text: &str, to: DataType) -> Option<Value> {
             "false" | "f" | "no" | "n" | "off" | "0" => Some(Value::Boolean(false)),
             _ => None,
         },
-        // Without an offset, the session's zone says what it is.
+        // Without an offset, the value depends on the session's time zone.
         DataType::TimestampTz => match parse_timestamp(trimmed.as_bytes())? {
             (micros, true) => Some(Value::Integer(micros.into())),
             (_, false) => None,
@@ -156,12 +156,13 @@ pub(crate) fn cast_expr(expr: Expr, ty: DataType, lenient: bool) -> Expr {
     {
         return Expr::literal(value, ty);
     }
-    // A conversion between two names of the same bytes may be done twice as well as once, a widening may not.
+    // A conversion between two types with the same representation may be merged with another one, a widening
+    // may not.
     Expr::Cast { input: Box::new(expr), ty, lenient }
 }
 
-/// `left op right`, with the literal on the right and in the type of what it is compared with, where it has
-/// that value. An integer parameter is expected to have it.
+/// `left op right`, with the literal on the right and converted to the type of the other operand if it is
+/// exactly representable there. An integer parameter is assumed to be.
 pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
     let (op, left, right) = match (&left, &right) {
         (Expr::Literal { value: a, .. }, Expr::Literal { value: b, .. }) => {
@@ -193,7 +194,7 @@ pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
     Expr::compare(op, left, right)
 }
 
-/// True if a cast maps values one to one and in order, so that a comparison may be made before it.
+/// True if a cast is injective and preserves order, so that values can be compared before it.
 pub(crate) fn is_embedding(from: DataType, to: DataType) -> bool {
     match (from, to) {
         (DataType::Decimal { precision: p, scale: s }, DataType::Decimal { precision, scale }) => {
@@ -222,7 +223,7 @@ fn compare_values(op: CompareOp, a: &Value, b: &Value) -> Option<Value> {
         CompareOp::DistinctFrom => return Some(Value::Boolean(order != Ordering::Equal)),
         CompareOp::NotDistinctFrom => return Some(Value::Boolean(order == Ordering::Equal)),
         _ if a.is_null() || b.is_null() => return Some(Value::Null),
-        // The bits of a UUID are unsigned; leave those to the engine.
+        // UUIDs are compared as unsigned integers; leave those to the engine.
         _ if matches!((a, b), (Value::Integer(x), _) if *x < i128::from(i64::MIN)) => return None,
         _ => {}
     }
@@ -289,7 +290,8 @@ fn compute(
     }
 }
 
-/// A date or timestamp plus an interval. What a TIMESTAMPTZ becomes is said by the session's zone, later.
+/// A date or timestamp plus an interval. For a TIMESTAMPTZ this depends on the session's time zone, which is
+/// applied later.
 fn shift(value: i128, from: DataType, span: Interval, ty: DataType) -> Option<Value> {
     let at = match from {
         DataType::Date => midnight(i32::try_from(value).ok()?)?,
@@ -326,7 +328,7 @@ pub(crate) fn not(input: Expr) -> Expr {
     }
 }
 
-/// The disjunction of any number of conditions; nested ones are flattened, FALSE vanishes.
+/// The disjunction of any number of conditions; nested ones are flattened, FALSE is dropped.
 pub(crate) fn or(conditions: impl IntoIterator<Item = Expr>) -> Expr {
     let mut flat = Vec::new();
     for condition in conditions {

@@ -1,4 +1,4 @@
-//! Expressions of the engine while they are made: what constants give, and exact comparisons.
+//! Construction of the engine's expressions: constant folding, and exact comparisons.
 
 pub(crate) mod exact;
 pub(crate) mod external;

@@ -1,5 +1,5 @@
 //! `avg` as the binder sees it: DOUBLE for every number, decimals included, as in DuckDB; for dates, times
-//! and intervals what [`Kind::Mean`] gives.
+//! and intervals the type of [`Kind::Mean`].
 
 use super::aggregates::Kind;
 use arrow_schema::DataType as ArrowType;
@@ -15,7 +15,7 @@ struct Average {
     aliases: Vec<String>,
 }
 
-/// The binder's view of `avg`. It cannot accumulate: the engine has it.
+/// The binder's view of `avg`. It cannot accumulate: the engine does.
 pub(crate) fn avg() -> Arc<AggregateUDF> {
     let signature = Signature::user_defined(Volatility::Immutable);
     Arc::new(AggregateUDF::from(Average { signature, aliases: vec!["mean".into()] }))
@@ -59,7 +59,7 @@ impl AggregateUDFImpl for Average {
     }
 }
 
-/// The error for arguments of other types than `wanted`.
+/// The error for arguments of types other than `wanted`.
 pub(super) fn wrong_arguments(name: &str, args: &[ArrowType], wanted: &str) -> DfResult<Vec<ArrowType>> {
     let types: Vec<String> = args.iter().map(crate::error::type_name).collect();
     let error = Error::input(format!("{name} does not take ({}), only {wanted}", types.join(", ")));

@@ -1,17 +1,17 @@
-//! Scalar functions of ours that are computed value by value: what is rare, or costs more by itself than by
-//! the way it is called. NULL of NULL.
+//! Scalar functions of our own that are computed value by value: those that are rare, or whose computation
+//! costs more than such a call. The result for a NULL is NULL.
 
 use entasis_vector::expr::{Expr, ExternalFunction};
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector};
 use std::fmt;
 use std::sync::Arc;
 
-/// Computes one result of values that are not NULL.
+/// Computes one result from values that are not NULL.
 type Compute = dyn Fn(&[Value]) -> Result<Value> + Send + Sync;
 
 /// A function with the types of its arguments.
 struct ByValue {
-    /// Says all that tells it from other functions, together with its arguments.
+    /// Identifies the function, together with its arguments.
     name: String,
     types: Vec<DataType>,
     is_volatile: bool,
@@ -57,7 +57,7 @@ impl ExternalFunction for ByValue {
     }
 }
 
-/// A call of a function whose results depend on its arguments alone; computed now, if they are constants.
+/// A call of a function whose results depend only on its arguments; computed now if these are constants.
 pub(crate) fn call(
     name: impl Into<String>,
     args: Vec<Expr>,
@@ -72,7 +72,7 @@ pub(crate) fn call(
         })
         .collect();
     if let Some(values) = constants {
-        // An error is raised when the call is reached, if it is.
+        // An error is raised only if and when the call is evaluated.
         let value = if values.iter().any(Value::is_null) { Ok(Value::Null) } else { compute(&values) };
         if let Ok(value) = value {
             return Expr::literal(value, ty);
@@ -83,7 +83,7 @@ pub(crate) fn call(
     Expr::External { function: Arc::new(function), args, ty }
 }
 
-/// A call of a function without arguments whose result is another one for each row.
+/// A call of a function without arguments that has a different result for each row.
 pub(crate) fn volatile(
     name: &str,
     ty: DataType,
@@ -94,10 +94,10 @@ pub(crate) fn volatile(
     Expr::External { function: Arc::new(function), args: Vec::new(), ty }
 }
 
-/// The microseconds, days or number of a value that is held as an integer.
+/// The microseconds, days or number of a value that is represented as an integer.
 ///
 /// # Errors
-/// Internal, if it is none.
+/// Internal, if it is not an integer.
 pub(crate) fn integer(value: &Value) -> Result<i64> {
     match value {
         Value::Integer(v) => i64::try_from(*v).map_err(|_| Error::input(format!("{v} does not fit BIGINT"))),

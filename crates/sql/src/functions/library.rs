@@ -1,6 +1,6 @@
 //! All functions by name, as the binder finds them.
 //!
-//! A function of DataFusion's library is there if the catalog has an entry for it.
+//! A function of DataFusion's library is available if the catalog has an entry for it.
 
 use super::{aggregates, average, catalog, native, sum, time, unifying, window};
 use crate::syntax::sequence_call;
@@ -8,11 +8,11 @@ use datafusion_expr::{AggregateUDF, ScalarUDF};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Names under which DuckDB and PostgreSQL know functions of DataFusion's library.
+/// DuckDB's and PostgreSQL's names for functions of DataFusion's library.
 const ALIASES: &[(&str, &str)] =
     &[("every", "bool_and"), ("logical_and", "bool_and"), ("logical_or", "bool_or")];
 
-/// Functions whose arguments or results are nested, which the engine does not have.
+/// Functions with nested arguments or results, which the engine does not support.
 const NESTED: &[&str] = &["named_struct", "struct", "row", "regexp_match", "array_agg"];
 
 /// All functions by lower-case name.
@@ -22,7 +22,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// The one library, made at first use.
+    /// The only library, made on first use.
     pub(crate) fn get() -> &'static Library {
         static LIBRARY: OnceLock<Library> = OnceLock::new();
         LIBRARY.get_or_init(Library::new)

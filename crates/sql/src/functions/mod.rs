@@ -1,26 +1,27 @@
-//! The function library: which functions there are, under which names, and who computes them.
+//! The function library: which functions exist, under which names, and what computes them.
 //!
 //! | | computed by |
 //! |---|---|
 //! | [`native`] | the engine's expressions |
-//! | [`catalog`] | [`kernels`] of ours, a row at a time; it also has an entry for every function of the others |
-//! | [`aggregates`] | states of ours |
-//! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it, some with other types ([`unifying`]) |
+//! | [`catalog`] | our [`kernels`], row by row; it also has an entry for every other function |
+//! | [`aggregates`] | our states |
+//! | [`scalar`] | DataFusion's library, over Arrow arrays; some with other types ([`unifying`]) |
 //! | [`sequence`] | a sequence of the catalog |
-//! | [`outer_aggregate`] | an aggregate of the query around a subquery |
-//! | [`window`] | the engine's windows, of which each call is a function of its own ([`window_call`]) |
-//! | [`time`] | us, value by value ([`by_value`]) |
-//! | [`average`], [`sum`] and DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or`, `any_value` | the engine; here are their types |
+//! | [`outer_aggregate`] | an aggregate of a query that encloses a subquery |
+//! | [`window`] | the engine's windows; each call is a function of its own ([`window_call`]) |
+//! | [`time`] | our code, value by value ([`by_value`]) |
+//! | [`average`], [`sum`] | the engine; here are their types |
 //!
-//! Which there are is asked of the [`Library`].
+//! DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or` and `any_value` are computed by the engine, too.
+//! The [`Library`] finds functions by name.
 //!
 //! ```text
 //! outer_aggregate  window_call                     functions that are made for a call
 //! library                                          all functions by name
 //! time                                             by_value, in a time zone
-//! catalog                                          every name, with what the page says of it
-//! kernels  aggregates  window  native  zone        what computes, beside what is said of it
-//! definition  by_value                             what there is to say of a function
+//! catalog                                          every name, with its entry on the page
+//! kernels  aggregates  window  native  zone        implementations, with their entries
+//! definition  by_value                             what an entry consists of
 //! average ← sum   unifying   scalar   sequence     functions of DataFusion's library, and of sequences
 //! ```
 

@@ -1,7 +1,7 @@
 //! Functions with native kernels, as DataFusion's binder sees them: a name, argument types and a result type.
 //!
 //! None of them can be invoked; lowering turns each into the engine's expression (`crate::lower::expr`). They
-//! shadow the library's functions of the same name, whose types or meaning differ from DuckDB's and
+//! replace the library's functions of the same name, whose types or meaning differ from DuckDB's and
 //! PostgreSQL's.
 
 use crate::hidden::{EXACT, hidden};
@@ -49,16 +49,16 @@ pub(crate) enum Kind {
     IfNotNull,
     /// `if(a, b, c)`
     If,
-    /// An operator under a name.
+    /// An operator under the name of a function.
     Binary(Operator),
-    /// An operator whose operand types DataFusion does not know or types otherwise; the result is the first
-    /// type.
+    /// An operator whose operand types DataFusion does not know, or to which it gives other types; the result
+    /// has the first type.
     Operator(ArithmeticOp, OperatorResult),
     /// `uuid()`
     Uuid,
-    /// Which sets of keys a grouping has, as a key of it ([`SETS`](crate::hidden::SETS)).
+    /// The grouping sets in which a key is present, as a key of the grouping ([`SETS`](crate::hidden::SETS)).
     Sets,
-    /// Its argument. In the binder, it is called by all that it says; see [`exact`].
+    /// Returns its argument. In the binder its name identifies the argument completely; see [`exact`].
     Exact,
     /// The inequality of an as-of join ([`crate::rewrite::asof`]).
     Nearest,
@@ -105,11 +105,11 @@ pub(crate) struct Native {
     name: &'static str,
     pub(crate) kind: Kind,
     signature: Signature,
-    /// Of [`Kind::Exact`]: what tells the argument from all others, if that is known.
+    /// For [`Kind::Exact`]: distinguishes the argument from all others, if that is known.
     tag: Option<u64>,
 }
 
-/// All native functions by every name they have.
+/// All native functions under each of their names.
 pub(crate) fn all() -> Vec<(&'static str, Arc<ScalarUDF>)> {
     use Kind::*;
     type Op = datafusion_expr::Operator;
@@ -180,11 +180,11 @@ fn tagged(name: &'static str, kind: Kind, tag: Option<u64>) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Native { name, kind, signature, tag }))
 }
 
-/// `expr` under a name that says all of it.
+/// `expr` under a name that identifies it completely.
 ///
 /// The binder finds the results of groups and aggregates by name, and its names leave out casts, brackets and
-/// what subqueries say: `min(x)` and `min(CAST(x AS BIGINT))` would be one column. What may differ from
-/// something else in no more than that is wrapped by this.
+/// the contents of subqueries: `min(x)` and `min(CAST(x AS BIGINT))` would be one column. Expressions that
+/// may differ from others only in this are wrapped by this function.
 pub(crate) fn exact(expr: Expr) -> Expr {
     let exact = tagged(EXACT, Kind::Exact, Some(number(&expr)));
     Expr::ScalarFunction(ScalarFunction::new_udf(exact, vec![expr]))
@@ -236,7 +236,7 @@ fn is_blob(ty: &ArrowType) -> bool {
     matches!(ty, ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView)
 }
 
-/// The type to which values of these types go.
+/// The common type of values of these types.
 pub(super) fn unified(types: &[&ArrowType]) -> Option<ArrowType> {
     let types =
         types.iter().map(|ty| entasis_arrow::from_arrow_type(ty)).collect::<Result<Vec<_>, _>>().ok()?;
@@ -253,7 +253,7 @@ impl Native {
         refuse(format!("{} does not take ({})", self.name, types.join(", ")))
     }
 
-    /// The type to which a date, time or text argument is brought; `None` if it is none of them.
+    /// The type to which a date, time or text argument is converted; `None` if it is none of these.
     fn temporal(arg: &ArrowType) -> Option<ArrowType> {
         Some(match arg {
             ArrowType::Date32 | ArrowType::Date64 => ArrowType::Date32,
@@ -279,9 +279,9 @@ impl ScalarUDFImpl for Native {
 
     fn schema_name(&self, args: &[Expr]) -> DfResult<String> {
         match (self.kind, args) {
-            // The binder's name, with a number of what that leaves out in a hidden part. Where there is no
-            // tag, it is that of the text, which lacks only what subqueries say and stays while their types
-            // are settled.
+            // The binder's name, with a number that stands for what the name leaves out in a hidden part. If
+            // there is no tag, it is the hash of the text, which lacks only the contents of subqueries and
+            // does not change while their types are coerced.
             (Kind::Exact, [arg]) => {
                 let tag = self.tag.unwrap_or_else(|| number(&arg.to_string()));
                 Ok(format!("{}{}", arg.schema_name(), hidden(tag)))
@@ -321,7 +321,7 @@ impl ScalarUDFImpl for Native {
                 Some(ty) => vec![Utf8, ty],
                 None => return self.wrong(args),
             },
-            // Under a zone of its own.
+            // With a zone of its own.
             (Kind::DateTrunc, [_, _, _]) => vec![Utf8, micros(true), Utf8],
             (Kind::NullIf, [a, b]) => match datafusion_expr::type_coercion::binary::comparison_coercion(a, b)
             {
@@ -359,7 +359,7 @@ impl ScalarUDFImpl for Native {
             Kind::IfNull => args.first().cloned().unwrap_or(ArrowType::Null),
             Kind::IfNotNull | Kind::If => args.get(1).cloned().unwrap_or(ArrowType::Null),
             Kind::Binary(op) => match args {
-                // The engine adds to a date what an interval says of the time, too.
+                // The engine also adds an interval's time to a date.
                 [ArrowType::Date32, ArrowType::Interval(_)] | [ArrowType::Interval(_), ArrowType::Date32] => {
                     micros(false)
                 }
@@ -395,7 +395,7 @@ impl ScalarUDFImpl for Native {
                 Some(Some(ScalarValue::Utf8(Some(name)) | ScalarValue::Utf8View(Some(name)))) => {
                     match date_part(name) {
                         Some(part) => part,
-                        // Parts of an offset: see `crate::lower::expr`.
+                        // For parts of an offset, see `crate::lower::expr`.
                         None if self.kind == Kind::DatePart
                             && name.to_ascii_lowercase().starts_with("timezone") =>
                         {

@@ -1,12 +1,12 @@
-//! An aggregate that stands in a subquery and is of a query around it, as the binder sees it: two functions
-//! made for it, under names that hold its number.
+//! An aggregate in a subquery that belongs to an enclosing query, as the binder sees it: two functions made
+//! for it, under names that contain its number.
 //!
 //! * **The value**, in the subquery: a function of the aggregate's arguments, of the aggregate's type.
-//! * **The mark**, in the `HAVING` of the query that computes it: a function of the aggregate itself, which
-//!   is always true.
+//! * **The mark**, in the `HAVING` of the query that computes the aggregate: a function of the aggregate
+//!   itself, which is always true.
 //!
 //! Neither is computed. Lowering the mark tells which column the aggregate is, and the value is lowered to
-//! that column ([`crate::lower`]). What puts them there is [`crate::rewrite`].
+//! that column ([`crate::lower`]). [`crate::rewrite`] inserts them.
 
 use super::library::Library;
 use crate::error::external;
@@ -21,16 +21,16 @@ use std::sync::Arc;
 /// One of the two functions.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct OuterAggregate {
-    /// By which the binder knows it.
+    /// The name by which the binder knows it.
     name: String,
-    /// Which aggregate of the statement.
+    /// The number of the aggregate in the statement.
     pub(crate) number: usize,
-    /// Of the value: the aggregate's function.
+    /// The aggregate's function, if this is the value.
     pub(crate) function: Option<String>,
     signature: Signature,
 }
 
-/// The name of the value of an aggregate.
+/// The name of the value for an aggregate.
 pub(crate) fn value_name(number: usize, function: &str) -> String {
     format!("{MARK}outer:{number}:{function}")
 }
@@ -40,7 +40,7 @@ pub(crate) fn mark_name(number: usize) -> String {
     format!("{MARK}outer:{number}")
 }
 
-/// The function that a name stands for.
+/// The function of this name.
 pub(crate) fn named(name: &str) -> Option<Arc<ScalarUDF>> {
     let rest = name.strip_prefix(MARK)?.strip_prefix("outer:")?;
     let (number, function) = match rest.split_once(':') {

@@ -13,12 +13,12 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A function with the types that the binder settled on.
+/// A function with the types that the binder chose.
 pub(crate) struct External {
     udf: Arc<ScalarUDF>,
-    /// Our types of the arguments, as their vectors come.
+    /// Our types of the arguments, in which their vectors arrive.
     types: Vec<DataType>,
-    /// The types that the function wants, which may be other units and widths.
+    /// The argument types of the function, which may have other units and widths.
     args: Vec<FieldRef>,
     result: FieldRef,
     ty: DataType,
@@ -104,8 +104,8 @@ impl ExternalFunction for External {
     }
 }
 
-/// Runs a function of the borrowed library. Some of them panic on arguments that they do not expect; then the
-/// statement fails, not the process or the thread. What they worked on is not looked at again.
+/// Runs a function of the borrowed library. Some of them panic on unexpected arguments; then the statement
+/// fails, not the process or the thread. The data on which they worked is not used again.
 ///
 /// # Errors
 /// That of the function; internal, if it panicked.

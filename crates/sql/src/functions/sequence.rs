@@ -1,9 +1,9 @@
-//! `nextval` and `currval`: functions of no row, but of a sequence in the catalog.
+//! `nextval` and `currval`: functions that depend not on the row, but on a sequence in the catalog.
 //!
-//! The binder resolves functions by name alone, so a call travels through it under a name that holds the
-//! sequence's (`nextval('s')` becomes `"…nextval:s"()`, see `crate::rewrite`), and the function that this
-//! name gives holds the sequence. It is volatile: the engine computes it for every row anew, and never at
-//! another place than where it stands.
+//! The binder resolves functions by name alone, so a call passes through it under a name that contains the
+//! sequence's (`nextval('s')` becomes `"…nextval:s"()`, see `crate::rewrite`), and this name resolves to a
+//! function that refers to the sequence. It is volatile: the engine computes it again for every row, and
+//! never moves it.
 
 use crate::environment::{Catalog, Sequence};
 use crate::error::external;
@@ -17,18 +17,18 @@ use entasis_vector::Error;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The name under which a call for a sequence travels.
+/// The name under which a call for a sequence passes through the binder.
 pub(crate) fn call(kind: Kind, sequence: &str) -> String {
     format!("{MARK}{}:{}", kind.name(), sequence.to_lowercase())
 }
 
-/// The call behind such a name.
+/// The call for such a name.
 pub(crate) fn call_in(name: &str) -> Option<(Kind, &str)> {
     let (kind, sequence) = name.strip_prefix(MARK)?.split_once(':')?;
     Some((Kind::of(kind)?, sequence))
 }
 
-/// The function for one sequence; if there is none of that name, one that nothing can be bound to.
+/// The function for a sequence; if there is none of that name, one to which nothing can be bound.
 pub(crate) fn udf(
     kind: Kind,
     name: &str,
@@ -52,7 +52,7 @@ struct Call {
     signature: Signature,
 }
 
-// The name has the kind and the sequence; a statement sees one catalog.
+// The name contains the kind and the sequence; a statement sees only one catalog.
 impl PartialEq for Call {
     fn eq(&self, other: &Call) -> bool {
         self.name == other.name

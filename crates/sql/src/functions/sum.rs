@@ -1,6 +1,6 @@
 //! `sum` as the binder sees it: of BIGINTs and UBIGINTs a DECIMAL(38,0), which holds the sum of any number of
-//! them (PostgreSQL's rule); of smaller integers BIGINT or UBIGINT, of decimals one of more digits, of floats
-//! DOUBLE, of intervals INTERVAL.
+//! them (PostgreSQL's rule); of smaller integers BIGINT or UBIGINT, of decimals a decimal with more digits,
+//! of floats DOUBLE, of intervals INTERVAL.
 
 use super::average::wrong_arguments;
 use arrow_schema::DataType as ArrowType;
@@ -9,7 +9,7 @@ use datafusion_expr::function::AccumulatorArgs;
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use std::sync::Arc;
 
-/// Digits of a sum of decimals beyond those of its argument, as DataFusion and Spark have it.
+/// Number of digits that a sum of decimals has in addition to its argument's, as in DataFusion and Spark.
 const MORE_DIGITS: u8 = 10;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -17,7 +17,7 @@ struct Sum {
     signature: Signature,
 }
 
-/// The binder's view of `sum`. It cannot accumulate: the engine has it.
+/// The binder's view of `sum`. It cannot accumulate: the engine does.
 pub(crate) fn sum() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(Sum { signature: Signature::user_defined(Volatility::Immutable) }))
 }

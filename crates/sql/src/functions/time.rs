@@ -1,9 +1,9 @@
 //! Functions on dates, times, timestamps and intervals that are computed value by value, and those that read
-//! a clock.
+//! the clock.
 //!
-//! Each has overloads, of which the nearest to the arguments counts. None works in nanoseconds, so all cover
-//! the whole range of timestamps. Those of a TIMESTAMPTZ that depend on a zone take a TIMESTAMP instead: the
-//! cast to it is the session's ([`crate::functions::zone::session`]).
+//! Each has overloads, of which the one nearest to the arguments is used. None works in nanoseconds, so all
+//! cover the whole range of timestamps. Functions of a TIMESTAMPTZ that depend on a zone take a TIMESTAMP
+//! instead: the cast to it applies the session's zone ([`crate::functions::zone::session`]).
 
 use super::by_value::{call, integer, volatile};
 use crate::environment::{Session, clock};
@@ -25,16 +25,16 @@ use entasis_vector::value::days_from_civil;
 use entasis_vector::{Error, Interval, Result, Value};
 use std::sync::Arc;
 
-/// What a function computes.
+/// The computation of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Meaning {
-    /// When the transaction began.
+    /// The time at which the transaction began.
     Transaction,
-    /// When the statement began.
+    /// The time at which the statement began.
     Statement,
-    /// Now, for each row anew.
+    /// The current time, again for each row.
     Clock,
-    /// What clocks showed when the transaction began.
+    /// The local time at which the transaction began.
     LocalTimestamp,
     LocalTime,
     Today,
@@ -156,7 +156,7 @@ const FUNCTIONS: &[Entry] = &[
     },
 ];
 
-/// All of them by every name they have.
+/// All of them under each of their names.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<ScalarUDF>)> {
     FUNCTIONS.iter().flat_map(|entry| {
         entry.names.iter().map(|name| {
@@ -191,7 +191,7 @@ pub(crate) struct TimeFunction {
     signature: Signature,
 }
 
-/// How far an argument is from what a function takes; `None` if it is not taken.
+/// The distance of an argument from the type that a function takes; `None` if it is not accepted.
 fn distance(from: DataType, to: DataType) -> Option<u32> {
     Some(match (from, to) {
         (from, to) if from == to => 0,
@@ -202,7 +202,7 @@ fn distance(from: DataType, to: DataType) -> Option<u32> {
         (Timestamp, TimestampTz) => 4,
         (TimestampTz, Timestamp) => 5,
         (Time, Span) => 5,
-        // An unknown moment is one with a zone, as in PostgreSQL.
+        // A literal whose type is open is taken for a timestamp with time zone, as in PostgreSQL.
         (Varchar, TimestampTz) => 6,
         (Varchar, Timestamp | Date | Span) => 7,
         _ => return None,
@@ -210,7 +210,7 @@ fn distance(from: DataType, to: DataType) -> Option<u32> {
 }
 
 impl TimeFunction {
-    /// The overload that is nearest to these types.
+    /// The overload nearest to these types.
     fn overload(&self, args: &[ArrowType]) -> DfResult<&'static Overload> {
         let refuse = |error| DataFusionError::External(Box::new(error));
         let given = args.iter().map(from_arrow_type).collect::<Result<Vec<_>>>().map_err(refuse)?;
@@ -268,7 +268,7 @@ impl TimeFunction {
                 Ok(Expr::Cast { input: Box::new(start), ty, lenient: false })
             }
             Meaning::TimeBucket => function(args, time_bucket),
-            // By a pattern: the catalog's.
+            // With a pattern, it is the catalog's function.
             Meaning::ToTimestamp if args.len() == 2 => named_call("to_timestamp", args),
             Meaning::ToTimestamp => match args[0].ty() {
                 Int64 | Float64 => function(args, to_timestamp),
@@ -316,8 +316,7 @@ impl ScalarUDFImpl for TimeFunction {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        // What is wrong with them is told with the result type: here, the binder would wrap words of its own
-        // around it.
+        // Errors are reported with the type of the result: here, the binder would add words of its own.
         Ok(match self.overload(args) {
             Ok((types, _)) => types.iter().map(|ty| to_arrow_type(*ty)).collect(),
             Err(_) => args.to_vec(),
@@ -394,7 +393,7 @@ fn to_timestamp(args: &[Value]) -> Result<Value> {
             timestamp(Some(if *v > 0.0 { INFINITE_TIMESTAMP } else { -INFINITE_TIMESTAMP }))
         }
         Value::Float(v) if v.is_nan() => Err(out_of_range(TimestampTz)),
-        // The whole seconds exactly, however many they are.
+        // Whole seconds are converted exactly, however many they are.
         Value::Float(v) => {
             let whole = (v.trunc() as i64).checked_mul(1_000_000);
             finite(whole.and_then(|whole| whole.checked_add((v.fract() * 1e6).round() as i64)))
@@ -411,14 +410,14 @@ fn age_of(args: &[Value]) -> Result<Value> {
     }
 }
 
-/// `make_timestamp(year, month, day, hour, minute, second)`, or of microseconds since 1970.
+/// `make_timestamp(year, month, day, hour, minute, second)`, or from microseconds since 1970.
 fn make_timestamp(args: &[Value]) -> Result<Value> {
     let [year, month, day, hour, minute, Value::Float(second)] = args else {
         return timestamp(Some(integer(&args[0])?).filter(|micros| is_finite(*micros)));
     };
     let (year, month, day) = (integer(year)?, integer(month)?, integer(day)?);
     let (hour, minute) = (integer(hour)?, integer(minute)?);
-    // A year before 1 is one BC: there is no year 0.
+    // A year before 1 is BC: there is no year 0.
     let civil = if year < 0 { year + 1 } else { year };
     let is_date = year != 0
         && (-300_000..300_000).contains(&year)

@@ -1,5 +1,5 @@
 //! `coalesce`, `greatest` and `least` as the binder sees them: functions of DataFusion's library with other
-//! types. A text beside a value of another type is one, as in comparisons.
+//! types. A text with a value of another type is converted to that type, as in comparisons.
 
 use super::native::unified;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef};

@@ -1,8 +1,8 @@
-//! The functions of windows: which there are besides aggregates.
+//! Window functions: those that exist besides aggregates.
 
 use super::definition::{Definition, elsewhere};
 
-/// What the page of functions says of those that are called with `OVER` alone.
+/// Entries on the page of functions for those that can only be called with `OVER`.
 pub(crate) const FUNCTIONS: &[Definition] = &[
     elsewhere(
         &["row_number"],
@@ -69,7 +69,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     ),
 ];
 
-/// Functions that mean something else with `OVER` than as aggregates, or are called with `OVER` alone.
+/// Functions that have another meaning with `OVER` than as aggregates, or can only be called with `OVER`.
 const NAMES: [&str; 11] = [
     "row_number",
     "rank",
@@ -84,7 +84,7 @@ const NAMES: [&str; 11] = [
     "nth_value",
 ];
 
-/// True for a function that is no aggregate of its frame, but something that a window knows.
+/// True for a function that is not an aggregate over its frame.
 pub(crate) fn is_window_function(name: &str) -> bool {
     NAMES.contains(&name)
 }

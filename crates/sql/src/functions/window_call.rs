@@ -1,9 +1,9 @@
-//! A call of a window function, as the binder sees it: a function made for this call, under a name that holds
-//! its number.
+//! A call of a window function, as the binder sees it: a function made for this call, under a name that
+//! contains its number.
 //!
 //! Its arguments are those of the call, then the offsets of its frame, the keys of the order in which rows
-//! reach an aggregate, and the condition of its `FILTER`. Types are those of the function that is called;
-//! lowering makes the engine's call of it ([`crate::lower`]).
+//! reach an aggregate, and the condition of its `FILTER`. Types are those of the called function; lowering
+//! turns it into the engine's call ([`crate::lower`]).
 
 use super::library::Library;
 use crate::error::{external, type_name};
@@ -17,12 +17,12 @@ use datafusion_expr::{PartitionEvaluator, Signature, Volatility, WindowUDF, Wind
 use entasis_vector::Error;
 use std::sync::Arc;
 
-/// What is said of a call, but for its expressions.
+/// The properties of a call, without its expressions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct WindowCall {
     /// The function, in lower case.
     pub(crate) name: String,
-    /// How many of the arguments are its own.
+    /// Number of arguments that are the call's own.
     pub(crate) args: usize,
     /// `f(DISTINCT …)`
     pub(crate) distinct: bool,
@@ -30,13 +30,13 @@ pub(crate) struct WindowCall {
     pub(crate) ignore_nulls: bool,
     /// The frame, if one is written.
     pub(crate) frame: Option<Frame>,
-    /// Of each key of the order within the call: whether it is descending, and whether NULLs come first.
+    /// For each key of the order within the call: whether it is descending, and whether NULLs come first.
     pub(crate) order: Vec<(bool, bool)>,
     /// Whether there is a `FILTER`.
     pub(crate) has_filter: bool,
 }
 
-/// A frame, but for its offsets.
+/// A frame, without its offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Frame {
     pub(crate) units: Units,
@@ -45,7 +45,7 @@ pub(crate) struct Frame {
     pub(crate) exclude: Exclude,
 }
 
-/// What a frame counts.
+/// The units in which a frame counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Units {
     Rows,
@@ -63,7 +63,7 @@ pub(crate) enum End {
     UnboundedFollowing,
 }
 
-/// What a frame leaves out.
+/// The rows that a frame excludes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Exclude {
     NoOthers,
@@ -72,12 +72,12 @@ pub(crate) enum Exclude {
     Ties,
 }
 
-/// The name under which the call of this number goes through the binder.
+/// The name under which the call of this number passes through the binder.
 pub(crate) fn call_name(number: usize) -> String {
     format!("{MARK}window:{number}")
 }
 
-/// The number of the call that a name stands for.
+/// The number of the call with this name.
 pub(crate) fn number_in(name: &str) -> Option<usize> {
     name.strip_prefix(MARK)?.strip_prefix("window:")?.parse().ok()
 }
@@ -104,7 +104,7 @@ pub(crate) fn function(number: usize, call: WindowCall) -> Arc<WindowUDF> {
 }
 
 impl Frame {
-    /// How many ends have an offset.
+    /// The number of ends that have an offset.
     fn offsets(self) -> usize {
         [self.start, self.end]
             .into_iter()
@@ -136,7 +136,7 @@ impl Function {
             }
             ("lag" | "lead", [value, offset, default]) if integer(offset) => {
                 let common = match (value.is_string(), default.is_string()) {
-                    // A text beside a value of another type is one.
+                    // A text with a value of another type is converted to that type.
                     (false, true) if !value.is_null() => Some(value.clone()),
                     _ => type_union_resolution(&[value.clone(), default.clone()]),
                 };

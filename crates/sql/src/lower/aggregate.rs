@@ -23,7 +23,7 @@ impl Lowering<'_> {
         let mut fields = aggregate.schema.fields().iter();
         let mut columns = Vec::with_capacity(fields.len());
         let mut groups = Vec::with_capacity(aggregate.group_expr.len());
-        // The schema has a key that is there twice once.
+        // The schema has a repeated key only once.
         let mut keys: Vec<&DfExpr> = Vec::with_capacity(aggregate.group_expr.len());
         aggregate.group_expr.iter().for_each(|key| {
             if !keys.contains(&key) {
@@ -128,7 +128,7 @@ impl Lowering<'_> {
             let expr = self.expr(expr, &scope, &mut node)?;
             columns.push(first(self, &visible(field.name()), expr)?);
         }
-        // The result keeps the order, so its keys go through the groups, too.
+        // The result keeps the order, so the order's keys pass through the groups, too.
         let mut keys = Vec::new();
         for key in &order {
             let column = first(self, "order", key.expr.clone())?;
@@ -142,11 +142,11 @@ impl Lowering<'_> {
     }
 }
 
-/// An aggregate that is asked for, by a group or by a window.
+/// An aggregate that a group or a window needs.
 pub(super) struct Asked<'a> {
     /// The function.
     pub(super) name: &'a str,
-    /// Its arguments as they are bound.
+    /// Its arguments as bound by the binder.
     pub(super) bound: &'a [DfExpr],
     /// `DISTINCT`
     pub(super) distinct: bool,
@@ -161,7 +161,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The engine's call, of lowered arguments over `scope`.
+    /// The engine's call, with lowered arguments over `scope`.
     pub(super) fn call(&self, mut args: Vec<Expr>, scope: &Scope) -> Result<AggregateCall> {
         let &Asked { name, ty, ignore_nulls, .. } = self;
         let native = |function, args, ty| AggregateCall {
@@ -186,7 +186,7 @@ impl Asked<'_> {
                 if args.len() > 1 && self.distinct {
                     return Err(Error::not_supported("count(DISTINCT …) of several columns"));
                 }
-                // count(a, b) counts the rows where neither is NULL.
+                // count(a, b) counts the rows in which neither is NULL.
                 let arg = if args.len() == 1 {
                     args.remove(0)
                 } else {
@@ -256,7 +256,7 @@ impl Asked<'_> {
     }
 }
 
-/// True if an aggregate reads columns of the query around its own and no others: it is that query's.
+/// True if an aggregate belongs to the enclosing query: it reads columns of that query and no others.
 fn is_of_outer_query(aggregate: &DfExpr) -> bool {
     let reads_outer =
         aggregate.exists(|part| Ok(matches!(part, DfExpr::OuterReferenceColumn(..)))).unwrap_or(false);
@@ -277,7 +277,7 @@ fn is_number(args: &[Expr]) -> bool {
     args.iter().all(|arg| arg.ty().is_numeric() || arg.ty() == DataType::Null)
 }
 
-/// The argument of a sum or average without the widening that the binder put around it: the engine's sums are
+/// The argument of a sum or average without the widening cast that the binder added: the engine's sums are
 /// wide.
 fn narrow(arg: Expr) -> Expr {
     match arg {

@@ -1,5 +1,5 @@
 //! `ASOF JOIN`: a join whose condition has an inequality that the rewriter has marked
-//! ([`NEAREST`](crate::hidden::NEAREST)). It is the one residual of the engine's as-of join, and all other
+//! ([`NEAREST`](crate::hidden::NEAREST)). It is the only residual of the engine's as-of join, and all other
 //! conditions must be keys.
 
 use super::keys::{reads_only, split_keys};
@@ -12,7 +12,8 @@ use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Error, Result};
 use std::collections::HashSet;
 
-/// The inequality of an as-of join with this condition, and its other conditions; `None` if it is none.
+/// The inequality of an as-of join with this condition, and its other conditions; `None` if it is not an
+/// as-of join.
 pub(super) fn taken_apart(condition: &DfExpr) -> Option<(&DfExpr, Vec<&DfExpr>)> {
     let mut inequality = None;
     let mut others = Vec::new();

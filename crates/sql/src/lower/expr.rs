@@ -1,7 +1,7 @@
 //! Expressions: DataFusion's, bound and coerced, to the engine's.
 //!
-//! DataFusion's types serve for two things only: as targets of casts, and as argument types of library
-//! functions. Everywhere else the type of a lowered expression is its own.
+//! DataFusion's types are used only as targets of casts and as argument types of library functions.
+//! Everywhere else a lowered expression has its own type.
 
 use super::literal::{from_scalar, into_value, to_scalar};
 use super::{Lowering, Scope};
@@ -104,7 +104,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A BOOLEAN expression; a bare NULL becomes one.
+    /// A BOOLEAN expression; an untyped NULL becomes one.
     fn condition(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
         let lowered = cast_null(self.expr(expr, scope, node)?, DataType::Boolean);
         match lowered.ty() {
@@ -128,7 +128,7 @@ impl Lowering<'_> {
     fn binary(&mut self, binary: &df::BinaryExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
         use Operator as Op;
         if matches!(binary.op, Op::And | Op::Or) {
-            // Long chains lean to the left: walk them without recursion.
+            // Long chains are left-deep: walk them without recursion.
             let mut parts = Vec::new();
             let mut left = &*binary.left;
             let mut rights = vec![&*binary.right];
@@ -192,7 +192,7 @@ impl Lowering<'_> {
             Operator::BitwiseShiftRight => ArithmeticOp::ShiftRight,
             other => return Err(Error::not_supported(format!("the operator {other}"))),
         };
-        // The engine wants the interval on the right.
+        // The engine requires the interval on the right.
         let (left, right) = match (left.ty(), right.ty()) {
             (DataType::Interval, other) if other != DataType::Interval && arithmetic == ArithmeticOp::Add => {
                 (right, left)
@@ -427,7 +427,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Arguments in the types that the binder chose the function by.
+/// Casts arguments to the types by which the binder chose the function.
 pub(super) fn settle(args: &mut [Expr], bound: &[DfExpr], scope: &Scope) -> Result<()> {
     for (arg, bound) in args.iter_mut().zip(bound) {
         let ty = from_arrow_type(&bound.get_type(&scope.schema).map_err(from_datafusion)?)?;
@@ -438,7 +438,7 @@ pub(super) fn settle(args: &mut [Expr], bound: &[DfExpr], scope: &Scope) -> Resu
     Ok(())
 }
 
-/// Whether a pattern matches a part of the input.
+/// Whether a pattern matches part of the input.
 fn regex(input: Expr, pattern: Expr, flags: Option<&str>) -> Result<Expr> {
     let mut args = vec![text(input), text(pattern)];
     args.extend(flags.map(|flags| Expr::literal(Value::Text(flags.into()), DataType::Varchar)));
@@ -530,7 +530,7 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
         Kind::Nearest => return Err(Error::internal("the inequality of an as-of join outside of its ON")),
         Kind::Sets => return Err(Error::input("grouping() stands in a query with a GROUP BY")),
         Kind::Uuid => {
-            // The library's function gives text.
+            // The library's function returns text.
             let udf = datafusion_functions::string::uuid();
             let result = argument_field(ArrowType::Utf8, false);
             let function = Arc::new(External::new(udf, vec![], result, Arc::default())?);
@@ -566,7 +566,7 @@ fn extract(part: DatePart, arg: Expr, ty: DataType) -> Result<Expr> {
     Ok(Expr::Function { function: Function::Extract(part), args: vec![arg], ty })
 }
 
-/// The unit of a part of a zone's offset, in seconds, and the longer unit that it is a part of.
+/// The unit of a part of a zone's offset, in seconds, and the longer unit of which it is a part.
 fn offset_part(part: &str) -> Option<(i64, i64)> {
     match part.to_ascii_lowercase().as_str() {
         "timezone" => Some((1, i64::MAX)),
@@ -587,12 +587,13 @@ fn constant_part(arg: &Expr) -> Result<DatePart> {
 
 // ---- small constructors -----------------------------------------------------------------------------------
 
-/// A bare NULL as a NULL of `ty`; anything else as it is.
+/// An untyped NULL as a NULL of `ty`; anything else unchanged.
 pub(super) fn cast_null(expr: Expr, ty: DataType) -> Expr {
     if expr.ty() == DataType::Null && ty != DataType::Null { fold::cast_expr(expr, ty, false) } else { expr }
 }
 
-/// Both operands in one type, where the binder left them apart: bare NULLs, and exact numbers of two scales.
+/// Both operands in one type, for those that the binder left different: untyped NULLs, and exact numbers of
+/// two scales.
 pub(super) fn same_type(left: Expr, right: Expr) -> (Expr, Expr) {
     let (l, r) = (left.ty(), right.ty());
     if l == r {
@@ -623,13 +624,13 @@ fn is_null(expr: Expr) -> Expr {
     }
 }
 
-/// A conjunction that is false if a part is.
+/// The conjunction of conditions, folded to FALSE if one of them is FALSE.
 fn conjunction(parts: Vec<Expr>) -> Expr {
     let is_false = |part: &Expr| matches!(part, Expr::Literal { value: Value::Boolean(false), .. });
     if parts.iter().any(is_false) { Expr::boolean(false) } else { Expr::and(parts) }
 }
 
-/// CASE with all results in one type.
+/// A CASE with all results in one type.
 fn case_of(branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     let results = branches.iter().map(|(_, result)| result).chain(otherwise.as_ref());
     let ty = results.map(Expr::ty).find(|ty| *ty != DataType::Null).unwrap_or(DataType::Null);
@@ -641,7 +642,7 @@ fn case_of(branches: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     Expr::Case { branches, otherwise, ty }
 }
 
-/// `input IN (values)`, before a cast of the input where all values allow it.
+/// `input IN (values)`, with the comparison made before a cast of the input if all values allow that.
 fn in_values(input: Expr, values: Vec<Value>) -> Expr {
     if let Expr::Cast { input: inner, ty, lenient: false } = &input
         && fold::is_embedding(inner.ty(), *ty)

@@ -1,4 +1,4 @@
-//! `LIMIT 1` in a correlated subquery: the first of each outer row's rows is an aggregate.
+//! `LIMIT 1` in a correlated subquery: the first row for each outer row is computed by an aggregate.
 //!
 //! ```text
 //! Limit 1                      Aggregate by 1: first_value(v ORDER BY k) AS v
@@ -6,11 +6,12 @@
 //!     rows
 //! ```
 //!
-//! The group of a constant is there if there are rows, and only then, as the first row is; unnesting adds the
-//! keys of the correlation to it. Under `EXISTS`, any `LIMIT` but 0 says nothing and goes.
+//! The group of a constant key exists if and only if there are rows, like the first row; unnesting adds the
+//! keys of the correlation to it. Under `EXISTS`, any `LIMIT` other than 0 has no effect and is removed.
 //!
-//! One column at most: the aggregates of two columns might take them from two rows that are equal in order.
-//! More are numbered, as with any other `LIMIT` ([`super::unnest`]).
+//! This works for at most one column: the aggregates of two columns might take their values from two rows
+//! that are equal in order. With more columns, rows are numbered, as with any other `LIMIT`
+//! ([`super::unnest`]).
 
 use super::Lowering;
 use super::aggregate::first_value;
@@ -22,8 +23,8 @@ use entasis_vector::{ColumnId, DataType, Result, Value};
 use std::collections::{HashMap, HashSet};
 
 impl Lowering<'_> {
-    /// The subquery `node` without the limits that would keep it from being unnested. `read` is what is read
-    /// of it, and `free` the columns that make it correlated.
+    /// The subquery `node` without the limits that would prevent unnesting. `read` are the expressions that
+    /// read it, and `free` the columns that make it correlated.
     pub(super) fn first_rows<'e>(
         &mut self,
         node: Node,
@@ -71,14 +72,14 @@ impl Lowering<'_> {
         Ok(node)
     }
 
-    /// The first row of `input`, of which only `wanted` columns count.
+    /// The first row of `input`, with only the `wanted` columns.
     fn first(&mut self, input: Node, wanted: &HashSet<ColumnId>) -> Result<Node> {
         let columns: Vec<ColumnId> = input.columns().into_iter().filter(|id| wanted.contains(id)).collect();
         if columns.len() > 1 {
             return Ok(Node::Limit(Limit { input: Box::new(input), offset: 0, count: Some(1) }));
         }
         let (input, keys) = unsorted(input);
-        // The result has the columns' ids, so the input gets others.
+        // The result has the columns' ids, so the input gets new ones.
         let mut fresh = HashMap::new();
         let input = refresh(input, &mut self.columns, &mut fresh);
         let renamed: HashMap<ColumnId, Expr> =
@@ -94,7 +95,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What stands under a sort, and its keys, which may read what is projected above it.
+/// The input of a sort, and the sort's keys, which may read what is projected above it.
 fn unsorted(node: Node) -> (Node, Vec<SortKey>) {
     match node {
         Node::Sort(Sort { input, keys, .. }) => (*input, keys),
@@ -106,7 +107,7 @@ fn unsorted(node: Node) -> (Node, Vec<SortKey>) {
     }
 }
 
-/// A node of which only whether it gives rows is asked, without limits and sorts at its top.
+/// A node for which only the existence of rows matters, without limits and sorts at its top.
 fn without_limit(node: Node) -> Node {
     match node {
         Node::Limit(Limit { input, offset: 0, count: None | Some(1..) }) => without_limit(*input),

@@ -1,4 +1,5 @@
-//! Grouping sets: one grouping for each set of keys, the coarser ones of the finer ones' results.
+//! Grouping sets: one grouping for each set of keys; coarser ones are computed from the results of finer
+//! ones.
 //!
 //! ```text
 //! union of all rows
@@ -6,16 +7,15 @@
 //!   ├─ (a)      shared rows: grouping of (a, b) by a
 //!   └─ ()       grouping of (a)
 //! ```
-//! 1. All keys that occur in any set are grouped by first, once. What other sets need of an aggregate is
-//!    kept: an average is kept as a sum and a count ([`Parts`]).
-//! 2. Each set is grouped of the smallest set before it that has its keys, by adding sums and counts up and
-//!    taking the least of the least. Sets that others are made of are shared rows
+//! 1. First the input is grouped by all keys that occur in any set, once. For each aggregate it keeps what
+//!    the other sets need: for an average, a sum and a count ([`Parts`]).
+//! 2. Each set is computed from the smallest earlier set that contains its keys, by adding up sums and counts
+//!    and taking minima of minima. Sets from which others are computed are shared rows
 //!    ([`entasis_engine::shared`]).
-//! 3. In the union, keys that a set does not have are NULL, and one more column says which these are.
+//! 3. In the union, keys that a set lacks are NULL, and an additional column tells which these are.
 //!
-//! An aggregate that cannot be put together from parts (of distinct values, a median) makes each set a
-//! grouping of the input, whose rows are shared then. In a subquery that refers to the query around it,
-//! nothing is shared.
+//! If an aggregate cannot be combined from parts (of distinct values, a median), each set is a grouping of
+//! the input, whose rows are then shared. In a correlated subquery, nothing is shared.
 
 use super::Lowering;
 use super::tree::{free_columns, refresh, substitute};
@@ -32,10 +32,10 @@ use entasis_vector::{ColumnId, DataType, Field, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The sets of keys, by their numbers.
+/// The sets of keys, as numbers of keys.
 type Sets = Vec<Vec<usize>>;
 
-/// The sets that a key of a grouping says, if it is the one that does (`crate::rewrite`).
+/// The sets of a grouping, if this is the key that describes them (`crate::rewrite`).
 pub(super) fn sets_in(key: &DfExpr) -> Option<Sets> {
     let DfExpr::ScalarFunction(function) = key else { return None };
     if function.func.name() != crate::hidden::SETS {
@@ -47,14 +47,14 @@ pub(super) fn sets_in(key: &DfExpr) -> Option<Sets> {
     Some(text.split(';').map(set).collect())
 }
 
-/// A grouping with sets.
+/// A grouping with several sets.
 pub(super) struct Grouping {
     pub(super) input: Node,
-    /// All keys: the columns of the result, and what they are.
+    /// All keys: the columns of the result, and their expressions.
     pub(super) keys: Vec<(ColumnId, Expr)>,
-    /// The column that says which keys a row is not grouped by.
+    /// The column that tells by which keys a row is not grouped.
     pub(super) id: ColumnId,
-    /// The aggregates, and the columns of the result.
+    /// The aggregates, with their columns in the result.
     pub(super) calls: Vec<(ColumnId, AggregateCall)>,
     pub(super) sets: Sets,
 }
@@ -67,8 +67,8 @@ struct Level {
 }
 
 impl Lowering<'_> {
-    /// The plan of a grouping with sets. Its columns are the keys, the one that tells sets apart, and the
-    /// aggregates.
+    /// The plan of a grouping with several sets. Its columns are the keys, the one that distinguishes sets,
+    /// and the aggregates.
     pub(super) fn grouping_sets(&mut self, grouping: Grouping) -> Node {
         let Grouping { input, keys, id, calls, sets } = grouping;
         let columns: Vec<ColumnId> =
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         read.iter().any(|id| !own.contains(id))
     }
 
-    /// Each set of the finest one that has its keys.
+    /// Computes each set from the smallest earlier one that contains its keys.
     fn rolled_up(
         &mut self,
         input: Node,
@@ -105,7 +105,7 @@ impl Lowering<'_> {
     ) -> Vec<(Node, Vec<ColumnId>)> {
         let count = keys.len();
         let used: Vec<usize> = (0..count).filter(|key| sets.iter().any(|set| set.contains(key))).collect();
-        // The finest level, of the input.
+        // The finest level, computed from the input.
         let groups: Vec<(ColumnId, Expr)> = used.iter().map(|&key| self.new_key(&keys[key].1)).collect();
         let partials: Vec<(ColumnId, AggregateCall)> = parts
             .iter()
@@ -179,7 +179,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// Each set of the input, whose rows are shared.
+    /// Computes each set from the input, whose rows are shared.
     fn of_shared_input(
         &mut self,
         input: Node,
@@ -198,7 +198,7 @@ impl Lowering<'_> {
         arms
     }
 
-    /// Each set of a copy of the input.
+    /// Computes each set from a copy of the input.
     fn copied(
         &mut self,
         input: &Node,
@@ -216,7 +216,7 @@ impl Lowering<'_> {
         arms
     }
 
-    /// The grouping of `input` by one set; `map` has the columns that keys and calls read.
+    /// The grouping of `input` by one set; `map` gives the columns that keys and calls read.
     fn grouped(
         &mut self,
         input: Node,
@@ -247,8 +247,8 @@ impl Lowering<'_> {
         self.arm(node, keys, calls, set, place, finals)
     }
 
-    /// One input of the union: the keys of a set, NULL for the others, which keys these are, and the
-    /// aggregates.
+    /// One input of the union: the keys of a set, NULL for the others, the number that tells which keys these
+    /// are, and the aggregates.
     fn arm(
         &mut self,
         node: Node,
@@ -307,17 +307,17 @@ impl Lowering<'_> {
     }
 }
 
-/// What is kept of an aggregate, so that groups can be put together.
+/// The parts of an aggregate that are kept so that groups can be combined.
 struct Parts {
-    /// What is computed of the input.
+    /// The aggregates computed over the input.
     calls: Vec<AggregateCall>,
-    /// How each of them is put together.
+    /// How each of them is combined.
     merges: Vec<AggregateFunction>,
     function: AggregateFunction,
 }
 
 impl Parts {
-    /// `None` if the aggregate of a group does not follow from those of its parts.
+    /// `None` if the aggregate of a group cannot be computed from those of its parts.
     fn of(call: &AggregateCall) -> Option<Parts> {
         use AggregateFunction as F;
         let is_extreme = matches!(call.function, F::Min | F::Max | F::BoolAnd | F::BoolOr);
@@ -346,11 +346,11 @@ impl Parts {
         Some(Parts { calls, merges, function: call.function.clone() })
     }
 
-    /// The aggregate of its parts, the next ones of `parts`.
+    /// The aggregate, computed from its parts, which are the next ones of `parts`.
     fn whole(&self, parts: &mut impl Iterator<Item = Expr>) -> Expr {
         let mut next = || parts.next().expect("every part has a column");
         match self.function {
-            // Over no rows at all there is nothing to add up.
+            // Without any rows there is nothing to add up.
             AggregateFunction::CountStar | AggregateFunction::Count => {
                 let count = next();
                 let zero = Expr::literal(Value::Integer(0), DataType::Int64);
@@ -366,7 +366,7 @@ impl Parts {
                     double(count),
                     DataType::Float64,
                 );
-                // Over no values the sum is NULL, and the count is zero.
+                // Without values the sum is NULL, and the count is zero.
                 let branches = vec![(fold::not(Expr::IsNull(Box::new(sum))), mean)];
                 Expr::Case { branches, otherwise: None, ty: DataType::Float64 }
             }

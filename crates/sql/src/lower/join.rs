@@ -2,11 +2,11 @@
 //!
 //! Equalities between the sides become keys, all other conditions residuals. The right side of a lateral join
 //! is a subquery over the left ([`super::unnest`]). Subqueries in the condition of an inner join filter its
-//! pairs; in that of an outer join each is computed below it, on the side that it refers to.
+//! pairs; in the condition of an outer join each is computed below the join, on the side to which it refers.
 //!
-//! As-of joins: [`super::asof`].
+//! For as-of joins, see [`super::asof`].
 //!
-//! Not lowered: a subquery in the condition of an outer join that refers to both sides.
+//! Not supported: a subquery in the condition of an outer join that refers to both sides.
 
 use super::keys::split_keys;
 use super::{Lowered, Lowering, Scope, asof, one_row, subquery, take};
@@ -62,7 +62,8 @@ impl Lowering<'_> {
                 self.asof_join((inequality, conditions), on, sides, &scope, kind == JoinKind::Left)?;
             return Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } });
         }
-        // Conditions with subqueries filter the pairs of an inner join; elsewhere they are part of the match.
+        // Conditions with subqueries filter the pairs of an inner join; in other joins they are part of the
+        // match.
         let (inner, has_subquery) =
             (kind == JoinKind::Inner, join.filter.as_ref().is_some_and(subquery::contains));
         let mut residual = Vec::new();
@@ -93,9 +94,9 @@ impl Lowering<'_> {
         Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } })
     }
 
-    /// Puts the subqueries of a join's condition below the join: the value of each becomes a column of the
-    /// side that it refers to, which keeps that side's rows as they are. Returns the condition over those
-    /// columns, and its scope.
+    /// Moves the subqueries of a join's condition below the join: the value of each becomes a column of the
+    /// side to which it refers, whose rows do not change otherwise. Returns the condition over those columns,
+    /// and its scope.
     fn subqueries_below(
         &mut self,
         condition: &DfExpr,
@@ -165,7 +166,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The subquery of a join's right side, if it refers to the left.
+/// The subquery of a join's right side, if it refers to the left side.
 fn lateral(plan: &LogicalPlan) -> Option<&LogicalPlan> {
     match plan {
         LogicalPlan::Subquery(_) => Some(plan),

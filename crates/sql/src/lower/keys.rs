@@ -5,7 +5,7 @@ use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
 use std::collections::HashSet;
 
-/// Makes keys of those residuals that compare one side with the other for equality.
+/// Turns those residuals into keys that compare one side with the other for equality.
 pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
     if residual.is_empty() {
         return;
@@ -20,7 +20,8 @@ pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, resid
     }
 }
 
-/// An equality between an expression over `left` and one over `right` as a key; anything else as it was.
+/// An equality between an expression over `left` and one over `right` as a key; anything else is returned as
+/// `Err`.
 pub(super) fn as_key(
     predicate: Expr,
     left: &HashSet<ColumnId>,

@@ -1,4 +1,4 @@
-//! Constants: DataFusion's scalars as values and back.
+//! Constants: conversion of DataFusion's scalars to values and back.
 
 use crate::error::from_datafusion;
 use datafusion_common::ScalarValue;
@@ -23,7 +23,7 @@ pub(super) fn from_scalar(scalar: &ScalarValue) -> Result<(Value, DataType)> {
         ScalarValue::Decimal128(Some(v), precision, scale) if *scale >= 0 && *scale as u8 <= *precision => {
             integer(*v, DataType::Decimal { precision: *precision, scale: *scale as u8 })
         }
-        // The others are rare enough to go the long way.
+        // The others are rare enough for the general conversion.
         other => {
             let ty = from_arrow_type(&other.data_type())?;
             if other.is_null() {

@@ -1,18 +1,18 @@
-//! Bound plans of DataFusion to plans of the engine, one node at a time, inputs first.
+//! Lowers bound plans of DataFusion to plans of the engine, one node at a time, inputs first.
 //!
-//! DataFusion finds a column by table and name, the engine by [`ColumnId`]. Beside each lowered node goes its
-//! [`Scope`]: the binder's schema and, field by field, the id that stands for it. Projections of bare columns
-//! make no node, only a scope.
+//! DataFusion identifies a column by table and name, the engine by [`ColumnId`]. Each lowered node comes with
+//! its [`Scope`]: the binder's schema and, for each field, the id that represents it. Projections of plain
+//! columns become no node, only a scope.
 //!
-//! A subquery in an expression becomes a join around the node that feeds the expression, and a column of that
-//! join stands for its value ([`subquery`]); if it refers to the outer query, it is decorrelated
-//! ([`unnest`]). Hence lowering an expression takes the node, too.
+//! A subquery in an expression becomes a join around the node that is the input of the expression, and a
+//! column of that join represents its value ([`subquery`]); if it refers to the outer query, it is
+//! decorrelated ([`unnest`]). Therefore lowering an expression takes the node, too.
 //!
 //! ```text
 //! join ← asof                          joins
 //! subquery  first  window              subqueries; LIMIT 1 within one; window functions
-//! unnest  aggregate                    correlated subqueries without correlation; groups
-//! null_aware  grouping  recursive      IN where NULL counts; grouping sets; recursions
+//! unnest  aggregate                    decorrelation of subqueries; groups
+//! null_aware  grouping  recursive      IN with NULLs; grouping sets; recursions
 //! expr ← literal                       expressions
 //! tree  keys                           columns of unfinished trees; keys of joins
 //! ```
@@ -52,7 +52,7 @@ use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The fields of a bound node and the columns that stand for them.
+/// The fields of a bound node and the columns that represent them.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     schema: DFSchemaRef,
@@ -68,11 +68,11 @@ struct Lowered {
 /// The state of lowering one statement.
 struct Lowering<'a> {
     columns: Columns,
-    /// Scopes of the queries around the one that is lowered, outermost first.
+    /// Scopes of the enclosing queries, outermost first.
     outer: Vec<Scope>,
-    /// The work tables of recursions, by the names of these.
+    /// The work tables of recursions, found by name.
     works: Vec<Work>,
-    /// The columns of aggregates that subqueries read, by their numbers.
+    /// The columns of aggregates of outer queries that subqueries read, by number.
     outer_aggregates: HashMap<usize, ColumnId>,
     params: Parameters<'a>,
     session: Session,
@@ -83,7 +83,7 @@ struct Lowering<'a> {
 /// Lowers a bound and coerced query.
 ///
 /// # Errors
-/// Not supported, naming the feature; input, for values that are wrong already.
+/// Not supported, with the name of the feature; input, for invalid constants.
 pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
     let mut lowering = Lowering::new(context.options(), context.params(), context.session());
     lowering.works = context.works();
@@ -96,7 +96,7 @@ pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
         .zip(&lowered.scope.columns)
         .map(|(field, &column)| {
             let (name, own) = (visible(field.name()), &lowering.columns.get(column).name);
-            // A column that comes as it is keeps the case in which its table has it.
+            // A column that is passed through keeps the letter case of its name in the table.
             Output { name: if own.eq_ignore_ascii_case(&name) { own.clone() } else { name }, column }
         })
         .collect();
@@ -106,7 +106,7 @@ pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
 /// The value and type of an expression that depends on no row.
 ///
 /// # Errors
-/// Input, if it does.
+/// Input, if it depends on rows.
 pub(crate) fn constant(expr: &DfExpr, params: Parameters<'_>, session: Session) -> Result<(Value, DataType)> {
     let mut lowering = Lowering::new(&ConfigOptions::default(), params, session);
     let scope = Scope { schema: Arc::new(datafusion_common::DFSchema::empty()), columns: Vec::new() };
@@ -117,7 +117,8 @@ pub(crate) fn constant(expr: &DfExpr, params: Parameters<'_>, session: Session) 
     }
 }
 
-/// The value of a plan that is one row of one literal, as one of `ty`; `None` if it is anything else.
+/// The value of a plan that is a single row of a single literal, converted to `ty`; `None` for any other
+/// plan.
 pub(crate) fn literal_row(plan: &Plan, ty: DataType) -> Option<Value> {
     let [output] = plan.output.as_slice() else { return None };
     let Node::Project(Project { input, exprs }) = &plan.root else { return None };
@@ -128,7 +129,7 @@ pub(crate) fn literal_row(plan: &Plan, ty: DataType) -> Option<Value> {
     }
 }
 
-/// One more column of one value.
+/// Adds a column with one value.
 pub(crate) fn add_constant(plan: &mut Plan, name: &str, value: Value, ty: DataType) -> Output {
     let column = plan.columns.add(name, ty, value.is_null());
     match &mut plan.root {
@@ -159,7 +160,7 @@ pub(crate) fn cast_outputs(plan: &mut Plan, types: &[DataType]) {
         if from == ty {
             continue;
         }
-        // Values that stand in the plan are converted here and now.
+        // Values in the plan itself are converted now.
         if let Node::Values(values) = &mut plan.root
             && let Some(at) = values.columns.iter().position(|column| *column == output.column)
         {
@@ -192,7 +193,7 @@ fn one_row() -> Node {
     Node::Values(Values { columns: Vec::new(), rows: vec![Vec::new()] })
 }
 
-/// Takes a node out, to wrap it.
+/// Moves a node out, to wrap it.
 fn take(node: &mut Node) -> Box<Node> {
     Box::new(std::mem::replace(node, one_row()))
 }
@@ -257,7 +258,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A new column for every field of a schema.
+    /// New columns for all fields of a schema.
     fn new_columns(&mut self, schema: &DFSchemaRef) -> Result<Vec<ColumnId>> {
         let fields = schema.fields().iter();
         fields
@@ -275,7 +276,7 @@ impl<'a> Lowering<'a> {
         for (expr, field) in projection.expr.iter().zip(projection.schema.fields()) {
             columns.push(match self.expr(expr, &scope, &mut node)? {
                 Expr::Column { id, .. } if !self.is_outer(id, &scope) => id,
-                // A column of the query around is one of this query's own from here on.
+                // From here on, a column of an enclosing query is one of this query's own.
                 other => {
                     let column = self.columns.add(visible(field.name()), other.ty(), field.is_nullable());
                     exprs.push((column, other));
@@ -289,7 +290,7 @@ impl<'a> Lowering<'a> {
         Ok(Lowered { node, scope: Scope { schema: projection.schema.clone(), columns } })
     }
 
-    /// True for a column of a query around the one whose columns are in `scope`.
+    /// True for a column of a query that encloses the one whose columns are in `scope`.
     fn is_outer(&self, id: ColumnId, scope: &Scope) -> bool {
         !scope.columns.contains(&id) && self.outer.iter().any(|outer| outer.columns.contains(&id))
     }
@@ -300,8 +301,8 @@ impl<'a> Lowering<'a> {
         Ok(Lowered { node, scope })
     }
 
-    /// Puts a filter on top of `node`. `IN` and `EXISTS` at the top of a conjunction become semi and anti
-    /// joins; plain conditions go below them.
+    /// Adds a filter on top of `node`. `IN` and `EXISTS` as conjuncts become semi and anti joins; plain
+    /// conditions go below them.
     fn filter_node(&mut self, predicate: &DfExpr, scope: &Scope, node: &mut Node) -> Result<()> {
         let conjuncts = df::utils::split_conjunction(predicate);
         let (subqueries, plain): (Vec<&DfExpr>, Vec<&DfExpr>) =
@@ -329,7 +330,7 @@ impl<'a> Lowering<'a> {
         let mut lowered = Vec::with_capacity(keys.len());
         for key in keys {
             let expr = self.expr(&key.expr, scope, node)?;
-            // A constant orders nothing.
+            // A constant key does not order anything.
             if !matches!(expr, Expr::Literal { .. }) {
                 lowered.push(SortKey { expr, descending: !key.asc, nulls_first: key.nulls_first });
             }
@@ -391,8 +392,7 @@ impl<'a> Lowering<'a> {
         let columns = self.new_columns(schema)?;
         let mut lowered = Vec::with_capacity(inputs.len());
         for Lowered { mut node, scope } in inputs {
-            // The binder has cast every input to the common types, but for NULLs that have no type of their
-            // own.
+            // The binder has cast every input to the common types, except untyped NULLs.
             let mut own = scope.columns;
             let mut exprs = Vec::new();
             for (column, target) in own.iter_mut().zip(&columns) {
@@ -426,7 +426,7 @@ impl<'a> Lowering<'a> {
         Ok(Lowered { node, scope })
     }
 
-    /// The number of rows that LIMIT or OFFSET gives; `None` for none and for NULL.
+    /// The number of rows in LIMIT or OFFSET; `None` if there is no such clause, and for NULL.
     fn row_count(&self, expr: Option<&DfExpr>, clause: &str) -> Result<Option<usize>> {
         let Some(expr) = expr else { return Ok(None) };
         let (value, ty) = constant(expr, self.params, self.session).map_err(|e| e.with_context(clause))?;
@@ -455,7 +455,7 @@ impl<'a> Lowering<'a> {
                 rows.push(exprs.into_iter().map(literal::into_value).collect());
                 continue;
             }
-            // A row that must be computed is a query of its own.
+            // A row whose values must be computed is a query of its own.
             let exprs: Vec<(ColumnId, Expr)> = exprs
                 .into_iter()
                 .zip(&columns)
@@ -483,7 +483,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Tells a sort that only the first rows are wanted, through the projections between.
+/// Sets the limit of a sort below projections.
 fn limit_sort(node: &mut Node, count: usize) {
     match node {
         Node::Sort(sort) => sort.limit = Some(sort.limit.map_or(count, |old| old.min(count))),

@@ -1,28 +1,28 @@
-//! `IN` where NULL counts and more than one column is compared: several joins by hash instead of one that
-//! looks at all pairs.
+//! `IN` with NULLs and more than one compared column: several hash joins instead of one join that looks at
+//! all pairs.
 //!
 //! # Groups
-//! A subquery may be correlated by equalities.
-//! The rows of the subquery that go with one outer row are its *group*. `x IN` the group is
+//! A subquery may be correlated by equalities. The rows of the subquery that belong to one outer row are its
+//! *group*. `x IN` the group is
 //!
-//! 1. true, if a row of the group is equal to `x`;
+//! 1. true, if a row of the group equals `x`;
 //! 2. else NULL, if the group has a NULL;
 //! 3. else NULL, if `x` is NULL and the group has any row;
 //! 4. else false.
 //!
-//! A null-aware join knows one key and finds 2 and 3 by looking at all rows, which is right without groups
-//! alone. With them each question is a join of its own, on the columns that make the group: 1 on `x`, too; 2
-//! with the groups that have a NULL; 3 with all groups.
+//! A null-aware join has one key and decides 2 and 3 by looking at all rows, which is right only without
+//! groups. With groups, each case is a join of its own, on the columns that define the group: 1 on `x` in
+//! addition; 2 with the groups that have a NULL; 3 with all groups.
 //!
 //! # Rows
-//! `(a, b) IN (SELECT c, d …)` comes as `EXISTS (… WHERE equal)` and `EXISTS (… WHERE equal IS NULL)`, where
-//! *equal* is `a = c AND b = d`. The second is unknown only if there is a NULL on one side. So it is two
-//! questions: for all outer rows, whether a row of the subquery that has a NULL is perhaps equal; and for
-//! outer rows that have a NULL, whether any row is. Where NULL is rare, which it is, both look at few pairs.
-//! `NOT EXISTS (… WHERE equal IS NOT FALSE)` is an anti join on *equal*, and then these two.
+//! `(a, b) IN (SELECT c, d …)` arrives as `EXISTS (… WHERE equal)` and `EXISTS (… WHERE equal IS NULL)`,
+//! where *equal* is `a = c AND b = d`. The second can be true only if there is a NULL on one side. So it is
+//! computed in two parts: for all outer rows, whether a row of the subquery with a NULL is possibly equal;
+//! and for outer rows with a NULL, whether any row is. As NULL is usually rare, both look at few pairs. `NOT
+//! EXISTS (… WHERE equal IS NOT FALSE)` is an anti join on *equal*, followed by these two.
 //!
-//! The subquery is computed twice or three times, so one that may not give the same rows again (`random()`)
-//! is left alone.
+//! The subquery is computed two or three times, so one that may not return the same rows again (`random()`)
+//! is left as it is.
 
 use super::Lowering;
 use super::keys::split_keys;
@@ -33,7 +33,8 @@ use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::HashMap;
 
 impl Lowering<'_> {
-    /// A null-aware anti or mark join of `outer` with `sub`, on `key` and on what makes the group.
+    /// A null-aware anti or mark join of `outer` with `sub`, on `key` and on the columns that define the
+    /// group.
     pub(super) fn null_aware_groups(
         &mut self,
         outer: Node,
@@ -98,7 +99,7 @@ impl Lowering<'_> {
         let with_null = Node::Filter(Filter { input: Box::new(copy), predicates });
         let (on_null, null_pairs) = (with_right(&group, &copies), with_right(&pairs, &copies));
 
-        // Outer rows without a NULL have a key that meets nothing.
+        // Outer rows without a NULL get a key without match.
         let (copy, copies) = self.copy(&sub);
         let one = Expr::literal(Value::Integer(1), DataType::Int64);
         let asked = self.columns.add("asked", DataType::Int64, false);
@@ -131,14 +132,14 @@ impl Lowering<'_> {
         Node::Project(Project { input: Box::new(node), exprs: vec![(mark, Expr::Or(marks))] })
     }
 
-    /// A copy of a subquery, with its columns as those of the copy.
+    /// A copy of a subquery, and its columns as expressions over the copy's.
     fn copy(&mut self, sub: &Node) -> (Node, HashMap<ColumnId, Expr>) {
         let mut map: HashMap<ColumnId, ColumnId> = HashMap::new();
         let copy = refresh(sub.clone(), &mut self.columns, &mut map);
         (copy, map.into_iter().map(|(old, new)| (old, self.columns.expr(new))).collect())
     }
 
-    /// The groups that have a row for which `condition` is true, each once, and the keys that find them.
+    /// The distinct groups with a row for which `condition` is true, and the keys by which they are found.
     fn groups(&mut self, sub: &Node, group: &[JoinKey], condition: Option<Expr>) -> (Node, Vec<JoinKey>) {
         let (mut node, copies) = self.copy(sub);
         if let Some(condition) = condition {
@@ -161,17 +162,17 @@ impl Lowering<'_> {
     }
 }
 
-/// The condition of a join that equalities of both sides are perhaps true.
+/// A join condition that equalities of both sides are possibly true.
 pub(super) struct Unknown {
     /// The equalities.
     pub(super) pairs: Vec<JoinKey>,
-    /// True: all may be true as well (`IS NOT FALSE`). False: one of them is NULL (`IS NULL`).
+    /// True if all may also be true (`IS NOT FALSE`); false if one of them must be NULL (`IS NULL`).
     pub(super) or_equal: bool,
 }
 
 impl Unknown {
-    /// Reads `equal IS NULL` and `equal IS NOT FALSE`, where *equal* is a conjunction of equalities of `left`
-    /// and `right`.
+    /// Recognizes `equal IS NULL` and `equal IS NOT FALSE`, where *equal* is a conjunction of equalities of
+    /// `left` and `right`.
     pub(super) fn read(condition: &Expr, left: &Node, right: &Node) -> Option<Unknown> {
         let (equal, or_equal) = match condition {
             Expr::IsNull(equal) => (&**equal, false),
@@ -196,7 +197,7 @@ fn is_false(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal { value: Value::Boolean(false), .. })
 }
 
-/// The keys over a copy of the right side.
+/// The keys with the right side replaced by its copy.
 fn with_right(keys: &[JoinKey], copies: &HashMap<ColumnId, Expr>) -> Vec<JoinKey> {
     keys.iter().map(|key| JoinKey { right: substitute(key.right.clone(), copies), ..key.clone() }).collect()
 }

@@ -1,4 +1,4 @@
-//! Recursive common table expressions: a relation whose rows are computed in rounds
+//! Recursive common table expressions: a relation whose rows are computed in iterations
 //! ([`entasis_engine::recursive`]).
 
 use super::tree::free_columns;
@@ -48,8 +48,8 @@ impl Lowering<'_> {
         Ok(Lowered { node, scope: Scope { schema: query.schema.clone(), columns: ids } })
     }
 
-    /// Refuses a recursion that reads the rows of one around it: its own are computed once, and those of the
-    /// other one change.
+    /// Refuses a recursion that reads the rows of an enclosing one: its own rows are computed once, and those
+    /// of the other one change.
     fn refuse_around(&self, name: &str, sides: &[&Node]) -> Result<()> {
         let is_read = |table: &Arc<WorkTable>| sides.iter().any(|side| scans(side, table));
         let mut others = self.works.iter().filter(|work| work.name != name);
@@ -64,7 +64,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The plan of one side, with outputs of these types.
+    /// The plan of one side, with outputs cast to these types.
     fn side(&self, side: Lowered, types: &[DataType]) -> Plan {
         let output = side.scope.columns.iter();
         let output =
@@ -76,7 +76,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The column of a recursion that its key names.
+/// The column of a recursion of this name in its key.
 fn key_column(work: &WorkTable, name: &str) -> Result<usize> {
     let found = work.schema().iter().position(|field| field.name.eq_ignore_ascii_case(name));
     found.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Subqueries in expressions: joins around the node that feeds the expression.
+//! Subqueries in expressions: joins around the node that is the input of the expression.
 //!
 //! | | at the top of a filter | elsewhere |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | `EXISTS` | semi or anti join | mark join |
 //! | `x IN (…)` | semi join; `NOT IN` a null-aware anti join | null-aware mark join |
 //! | `x = ANY (…)`, `x <> ALL (…)` | as `IN` and `NOT IN` | null-aware mark join |
-//! | any other `ANY`, `ALL` | single join | single join with the least and the greatest value (`compare_all`) |
+//! | any other `ANY`, `ALL` | single join | single join with the minimum and maximum (`compare_all`) |
 
 use super::expr::same_type;
 use super::keys::split_keys;
@@ -23,7 +23,7 @@ use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Join, Jo
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 
-/// True if the expression is a subquery, with what it is compared with.
+/// True if the expression is a subquery, including its comparison.
 pub(super) fn is_subquery(expr: &DfExpr) -> bool {
     matches!(
         expr,
@@ -36,7 +36,7 @@ pub(super) fn contains(expr: &DfExpr) -> bool {
     expr.exists(|e| Ok(is_subquery(e))).unwrap_or(true)
 }
 
-/// The columns outside of it that a subquery reads, at any depth, with what it is compared with.
+/// The columns that a subquery, including its comparison, reads from outside, at any depth.
 pub(super) fn outer_columns(expr: &DfExpr) -> DfResult<Vec<Column>> {
     let (compared, subquery) = match expr {
         DfExpr::ScalarSubquery(subquery) => (None, subquery),
@@ -61,7 +61,7 @@ pub(super) fn outer_columns(expr: &DfExpr) -> DfResult<Vec<Column>> {
 }
 
 impl Lowering<'_> {
-    /// Lowers a subquery that may refer to `scope`; its one column comes along unless it is for `EXISTS`.
+    /// Lowers a subquery that may refer to `scope`; returns its only column, too, unless it is for `EXISTS`.
     fn subquery(
         &mut self,
         subquery: &Subquery,
@@ -98,7 +98,7 @@ impl Lowering<'_> {
         values.into_iter().next().ok_or_else(|| Error::internal("a scalar subquery without a value"))
     }
 
-    /// Turns a conjunct of a filter into a semi or anti join around `node`; false if it is none that can.
+    /// Turns a conjunct of a filter into a semi or anti join around `node`; false if that is not possible.
     pub(super) fn semi_join(&mut self, conjunct: &DfExpr, scope: &Scope, node: &mut Node) -> Result<bool> {
         let (inner, negate) = match conjunct {
             DfExpr::Not(inner) => (inner.as_ref(), true),
@@ -132,8 +132,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `EXISTS`, `IN`, `ANY` and `ALL` anywhere in an expression: a mark join around `node`; the mark is the
-    /// result.
+    /// `EXISTS`, `IN`, `ANY` and `ALL` anywhere in an expression: a mark join around `node`; the result is
+    /// the mark.
     pub(super) fn mark_subquery(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
         let (subquery, compared, negated) = match expr {
             DfExpr::Exists(exists) => (&exists.subquery, None, exists.negated),
@@ -158,10 +158,10 @@ impl Lowering<'_> {
         Ok(if negated { fold::not(mark) } else { mark })
     }
 
-    /// `x op ANY (…)` and `x op ALL (…)` by what is known of all rows together: how many there are, how many
-    /// of them are not NULL, the least and the greatest. `x < ANY` is true if `x` is less than the greatest,
-    /// `x < ALL` is false unless it is less than the least; else NULL, if there is one on either side; else
-    /// the other way round. Over no rows, ANY is false and ALL is true.
+    /// `x op ANY (…)` and `x op ALL (…)` by aggregates of all rows: their number, the number of those that
+    /// are not NULL, the minimum and the maximum. `x < ANY` is true if `x` is less than the maximum, `x <
+    /// ALL` is false unless `x` is less than the minimum; otherwise the result is NULL if there is a NULL on
+    /// either side; otherwise the opposite. Without rows, ANY is false and ALL is true.
     fn compare_all(
         &mut self,
         set: &SetComparison,
@@ -198,7 +198,7 @@ impl Lowering<'_> {
             return Err(Error::internal("ANY and ALL without what they compare with"));
         };
         let any = quantifier == SetQuantifier::Any;
-        // What decides: an example for ANY, a counterexample for ALL.
+        // The deciding comparison: an example for ANY, a counterexample for ALL.
         let decisive = if any { op } else { inverse(op) };
         let decided = match decisive {
             CompareOp::Lt | CompareOp::LtEq => Expr::compare(decisive, x.clone(), greatest),
@@ -222,7 +222,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A join with the rows of a subquery that stands in `FROM` and may refer to `outer`.
+    /// A join with the rows of a subquery in `FROM` that may refer to `outer`.
     pub(super) fn lateral(
         &mut self,
         outer: Node,
@@ -242,7 +242,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether `x IN (…)` may be NULL for want of a value on either side.
+/// Whether `x IN (…)` may be NULL because of a NULL on either side.
 fn may_be_null(in_subquery: &InSubquery, scope: &Scope) -> Result<bool> {
     let left = in_subquery.expr.nullable(scope.schema.as_ref()).map_err(from_datafusion)?;
     Ok(left || in_subquery.subquery.subquery.schema().fields().iter().any(|field| field.is_nullable()))

@@ -1,11 +1,11 @@
-//! Trees of nodes that are not finished: which columns they make and read, the same with other columns.
+//! Unfinished trees of nodes: which columns they produce and read, and replacing columns.
 
 use entasis_engine::plan::{Columns, Join, JoinKind, Node};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Replaces columns, once: what is put in is not looked through again.
+/// Replaces columns once: replacements are not searched again.
 pub(super) fn substitute(expr: Expr, map: &HashMap<ColumnId, Expr>) -> Expr {
     if map.is_empty() {
         return expr;
@@ -22,7 +22,7 @@ pub(super) fn replace(expr: &mut Expr, map: &HashMap<ColumnId, Expr>) {
     *expr = substitute(taken, map);
 }
 
-/// The expressions of a node, its inputs' not included.
+/// The expressions of a node, not including its inputs'.
 pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
     match node {
         Node::Scan(scan) => scan.filters.iter_mut().collect(),
@@ -48,7 +48,7 @@ pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
     }
 }
 
-/// The columns that a node itself makes.
+/// The columns that a node itself produces.
 fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
     match node {
         Node::Scan(scan) => scan.columns.iter_mut().map(|(id, _)| id).collect(),
@@ -65,7 +65,7 @@ fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
     }
 }
 
-/// The columns that the tree reads and does not make.
+/// The columns that the tree reads and does not produce.
 pub(super) fn free_columns(node: &Node) -> HashSet<ColumnId> {
     fn walk(node: &mut Node, read: &mut Vec<ColumnId>, made: &mut HashSet<ColumnId>) {
         exprs_mut(node).into_iter().for_each(|expr| expr.collect_columns(read));
@@ -77,7 +77,7 @@ pub(super) fn free_columns(node: &Node) -> HashSet<ColumnId> {
     read.into_iter().filter(|id| !made.contains(id)).collect()
 }
 
-/// The tree with new columns in place of those that it makes; `map` says which.
+/// The tree with new columns in place of those that it produces; `map` receives the correspondence.
 pub(super) fn refresh(mut node: Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) -> Node {
     fn walk(node: &mut Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) {
         node.children_mut().into_iter().for_each(|child| walk(child, columns, map));
@@ -111,7 +111,7 @@ pub(super) fn refresh(mut node: Node, columns: &mut Columns, map: &mut HashMap<C
     node
 }
 
-/// True if a node gives the same rows each time.
+/// True if a node returns the same rows each time.
 pub(super) fn is_repeatable(node: &Node) -> bool {
     let mut node = node.clone();
     fn walk(node: &mut Node) -> bool {

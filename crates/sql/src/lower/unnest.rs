@@ -1,22 +1,22 @@
-//! Correlated subqueries without correlation.
+//! Decorrelation of subqueries.
 //!
-//! A lowered subquery that refers to the outer query reads columns that nothing below it makes. Two ways lead
-//! out:
+//! A lowered subquery that refers to the outer query reads columns that nothing below it produces. There are
+//! two ways to remove these references:
 //!
 //! 1. **Pulling up.** Conditions that read outer columns move up through filters, projections, inner joins
-//!    and aggregates (as further group keys, if they are equalities) until they are conditions of the join
-//!    with the outer query. Nothing is computed twice. This is what nearly all queries take.
-//! 2. **The general way** (Neumann and Kemper, *Unnesting Arbitrary Queries*, BTW 2015). The distinct values
-//!    of the outer columns, the *domain*, are joined in where they are needed, carried to the top as further
-//!    columns, and compared there with the outer query's own. The domain is computed from a second copy of
-//!    the outer query.
+//!    and aggregates (as additional group keys, if they are equalities) until they are conditions of the join
+//!    with the outer query. Nothing is computed twice. This works for nearly all queries.
+//! 2. **The general method** (Neumann and Kemper, *Unnesting Arbitrary Queries*, BTW 2015). The distinct
+//!    values of the outer columns, the *domain*, are joined in where they are needed, carried to the top as
+//!    additional columns, and compared there with the outer query's own. The domain is computed from a second
+//!    copy of the outer query.
 //!
-//! An aggregate without groups gives one row even for no input. After unnesting it gives none for outer rows
-//! without matches, so the join has to be an outer one, and counts, which would be zero, are made so above
-//! it.
+//! An aggregate without groups returns one row even for an empty input. After unnesting it returns none for
+//! outer rows without matches, so the join has to be an outer one, and counts, which must be zero, are
+//! replaced by zero above it.
 //!
-//! `LIMIT 1` is an aggregate by then ([`super::first`]). Any other `LIMIT` takes the general way, and rows
-//! are numbered by a window for each value of the domain.
+//! A `LIMIT 1` is an aggregate by then ([`super::first`]). Any other `LIMIT` takes the general method, with
+//! the rows numbered by a window for each value of the domain.
 
 use super::Lowering;
 use super::keys::{as_key, split_keys};
@@ -31,14 +31,14 @@ use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 use std::collections::{HashMap, HashSet};
 
-/// What the rows of a subquery are for.
+/// What a query needs of a subquery's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Only whether there are any.
     Exists,
-    /// Which values there are.
+    /// The set of values.
     In,
-    /// The one value.
+    /// The only value.
     Scalar,
     /// All rows and columns.
     Lateral,
@@ -48,24 +48,25 @@ pub(super) enum Purpose {
 pub(super) struct Outcome {
     /// The outer rows, joined.
     pub(super) node: Node,
-    /// The expressions over the subquery that were asked for, over `node`.
+    /// The requested expressions over the subquery, as expressions over `node`.
     pub(super) values: Vec<Expr>,
 }
 
 /// A subquery whose correlated conditions have been pulled up.
 struct Pulled {
-    /// What is left.
+    /// The rest of the subquery.
     node: Node,
     /// Conditions over the outer columns and those of `node`.
     predicates: Vec<Expr>,
-    /// Columns that are gone from `node`, as expressions over its columns and the outer ones.
+    /// Columns that `node` no longer has, as expressions over its columns and the outer ones.
     definitions: HashMap<ColumnId, Expr>,
-    /// Whether the subquery gave exactly one row, and `node` gives none where it was computed over no rows.
+    /// Whether the subquery returned exactly one row, so that `node` lacks the row computed over an empty
+    /// input.
     single_row: bool,
 }
 
 impl Pulled {
-    /// Whether a join of this kind can take it as it is; otherwise the general way is to be taken.
+    /// Whether a join of this kind can use it directly; otherwise the general method is needed.
     fn can_be_joined(
         &self,
         purpose: Purpose,
@@ -75,14 +76,14 @@ impl Pulled {
     ) -> bool {
         let is_inner = kind == JoinKind::Inner;
         if !self.single_row {
-            // A mark says of each pair what it is by a key alone; an outer join has NULLs for what is
+            // A mark is decided for each pair by the key alone; an outer join yields NULL for what is
             // computed above it.
             let is_computed = |expr: &Expr| self.definitions.keys().any(|id| expr_reads(expr, *id));
             let marked =
                 matches!(kind, JoinKind::Mark { .. }) && key.is_some_and(|(_, inner)| is_computed(inner));
             return !marked && (purpose != Purpose::Lateral || is_inner || self.definitions.is_empty());
         }
-        // A count is its own column with zeros in it, which only values of a scalar subquery can be.
+        // A count must be replaced by zero, which is possible only for values of a scalar subquery.
         let mut definitions = self.definitions.iter();
         purpose != Purpose::Lateral
             || ((is_inner || residual.is_empty()) && !definitions.any(|(id, expr)| expr_reads(expr, *id)))
@@ -91,7 +92,7 @@ impl Pulled {
 
 impl Lowering<'_> {
     /// Joins `outer` with the subquery `sub`. `key` is the equality of `IN` (outer, inner), `residual` are
-    /// further conditions, `values` are wanted expressions over the subquery's columns.
+    /// additional conditions, `values` are the requested expressions over the subquery's columns.
     pub(super) fn join_subquery(
         &mut self,
         outer: Node,
@@ -111,7 +112,7 @@ impl Lowering<'_> {
         }
         let values_read = values.iter().chain(&residual).chain(key.iter().map(|(_, inner)| inner));
         let sub = self.first_rows(sub, &free, purpose, values_read)?;
-        // A subquery that always gives a row always exists.
+        // A subquery that always returns a row always exists.
         if purpose == Purpose::Exists && is_single_row(&sub) {
             return Ok(self.always(outer, kind));
         }
@@ -132,7 +133,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A join on conditions of which some may make groups of the right side.
+    /// A join on conditions some of which may define groups of the right side.
     fn join_correlated(
         &mut self,
         outer: Node,
@@ -175,14 +176,14 @@ impl Lowering<'_> {
             let mut on = None;
             if let Some((left, right)) = key {
                 let right = define(right);
-                // A value that needs the outer row cannot be a key.
+                // A value that depends on the outer row cannot be a key.
                 let inner: HashSet<ColumnId> = node.columns().into_iter().collect();
                 if reads_within(&right, &inner) {
                     on = Some(JoinKey { left, right, null_equals_null: false });
                 } else if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
                     predicates.push(Expr::compare(CompareOp::Eq, left, right));
                 } else if kind == JoinKind::NullAwareAnti {
-                    // A row of which it is not certain that it differs keeps NOT IN from being true.
+                    // NOT IN is true only if every row is certain to differ.
                     let equal = Expr::compare(CompareOp::Eq, left, right);
                     predicates.push(Expr::compare(CompareOp::DistinctFrom, equal, Expr::boolean(false)));
                     kind = JoinKind::Anti;
@@ -200,8 +201,8 @@ impl Lowering<'_> {
             }
             return Ok(Outcome { node: self.join_correlated(outer, node, kind, on, predicates), values });
         }
-        // One row for each outer row: its values come with a single join, and everything else is said above
-        // it.
+        // One row for each outer row: its values come from a single join, and everything else is computed
+        // above it.
         let joined = join(outer, node, JoinKind::Single, None, predicates);
         let mut conditions: Vec<Expr> = residual.into_iter().map(define).collect();
         if let Some((left, right)) = key {
@@ -232,7 +233,7 @@ impl Lowering<'_> {
         Ok(Outcome { node, values })
     }
 
-    /// The outcome of `EXISTS` that is always true.
+    /// The outcome of an `EXISTS` that is always true.
     fn always(&mut self, outer: Node, kind: JoinKind) -> Outcome {
         let node = match kind {
             JoinKind::Mark { mark, .. } => {
@@ -244,7 +245,7 @@ impl Lowering<'_> {
         Outcome { node, values: Vec::new() }
     }
 
-    // ---- the general way ----------------------------------------------------------------------------------
+    // ---- the general method -------------------------------------------------------------------------------
 
     /// The distinct values of `free` in `outer`.
     fn domain(&mut self, outer: &Node, free: &HashSet<ColumnId>) -> Domain {
@@ -256,15 +257,15 @@ impl Lowering<'_> {
         Domain { node: Node::Distinct(Distinct { input: Box::new(copy), keys }), free }
     }
 
-    /// A fresh copy of the domain, with the columns that stand for the free ones.
+    /// A fresh copy of the domain, and the columns that represent the free ones.
     fn copy_domain(&mut self, domain: &Domain) -> (Node, Vec<ColumnId>) {
         let copy = refresh(domain.node.clone(), &mut self.columns, &mut HashMap::new());
         let columns = copy.columns();
         (copy, columns)
     }
 
-    /// `node` for every row of the domain: its result has the domain's columns, too, which are returned in
-    /// the order of the free columns.
+    /// `node` evaluated for every row of the domain: the result also has the domain's columns, which are
+    /// returned in the order of the free columns.
     fn depend(&mut self, node: Node, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
         let needs = |node: &Node| free_columns(node).iter().any(|id| domain.free.contains(id));
         if !needs(&node) {
@@ -284,7 +285,7 @@ impl Lowering<'_> {
                 let exprs = exprs.into_iter().map(|(id, e)| (id, substitute(e, &map))).collect();
                 Ok((Node::Project(Project { input: Box::new(input), exprs }), columns))
             }
-            // A limit above says how many.
+            // Order matters only for a limit above, which numbers the rows.
             Node::Sort(Sort { input, .. }) => self.depend(*input, domain),
             Node::Limit(limit) => self.depend_limit(limit, domain),
             Node::Distinct(Distinct { input, mut keys }) => {
@@ -309,7 +310,7 @@ impl Lowering<'_> {
                 Ok((Node::SetOperation(SetOperation { kind, all, inputs: dependent, columns }), own))
             }
             Node::Window(mut window) => {
-                // The rows of each outer row are partitions of their own.
+                // The rows for each outer row are partitions of their own.
                 let input = std::mem::replace(&mut *window.input, super::one_row());
                 let (input, columns) = self.depend(input, domain)?;
                 let map = self.domain_map(domain, &columns);
@@ -321,11 +322,11 @@ impl Lowering<'_> {
         }
     }
 
-    /// The first rows for each value of the domain: those whose number in the order is among the first.
+    /// The first rows for each value of the domain: those with the least numbers in the order.
     fn depend_limit(&mut self, limit: Limit, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
         let Limit { input, offset, count } = limit;
         let mut input = *input;
-        // What is computed of the rows does not change which are the first.
+        // Projections do not change which rows come first.
         let mut computed = Vec::new();
         while let Node::Project(Project { input: below, exprs }) = input {
             if exprs.iter().any(|(_, expr)| expr.is_volatile()) {
@@ -396,7 +397,7 @@ impl Lowering<'_> {
         if !single_row {
             return Ok((Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates }), own));
         }
-        // Every value of the domain has its row, if only of no input.
+        // Every value of the domain has its row, even for an empty input.
         let mut counts = Vec::new();
         for (id, call) in &mut aggregates {
             if is_count(&call.function) {
@@ -438,7 +439,7 @@ impl Lowering<'_> {
             _ => (left, right, kind, on),
         };
         if kind == JoinKind::Inner && !needs(&left) {
-            // Only the right side or the condition depends: the domain comes from the right.
+            // Only the right side or the condition depends on the domain, so the domain comes from the right.
             let (right, columns) = self.depend(*right, domain)?;
             let map = self.domain_map(domain, &columns);
             let (on, residual) = substitute_join(on, residual, &map);
@@ -460,12 +461,12 @@ impl Lowering<'_> {
         Ok((rejoin(left, right, kind, on, residual), columns))
     }
 
-    /// The free columns as the domain's.
+    /// Maps the free columns to the domain's.
     fn domain_map(&self, domain: &Domain, columns: &[ColumnId]) -> HashMap<ColumnId, Expr> {
         domain.free.iter().zip(columns).map(|(free, column)| (*free, self.columns.expr(*column))).collect()
     }
 
-    /// New columns like `columns`.
+    /// New columns, one for each of `columns`.
     fn copies(&mut self, columns: &[ColumnId]) -> Vec<ColumnId> {
         columns
             .iter()
@@ -479,14 +480,15 @@ impl Lowering<'_> {
 
 /// The distinct values of the outer columns that a subquery reads.
 struct Domain {
-    /// Its columns are those of `free`, in that order, under ids of its own.
+    /// Its columns correspond to those of `free`, in that order, with ids of its own.
     node: Node,
     free: Vec<ColumnId>,
 }
 
 // ---- pulling up -------------------------------------------------------------------------------------------
 
-/// Pulls the conditions that read `free` columns out of `node`; `None` if one of them cannot be.
+/// Pulls the conditions that read `free` columns out of `node`; `None` if this is not possible for one of
+/// them.
 fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Columns) -> Option<Pulled> {
     if !free_columns(&node).iter().any(|id| free.contains(id)) {
         return Some(Pulled { node, predicates: vec![], definitions: HashMap::new(), single_row: false });
@@ -602,7 +604,7 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
                     predicates.push(predicate);
                     continue;
                 }
-                // An equality of both sides becomes a group.
+                // An equality of both sides becomes a group key.
                 let key = as_key(predicate, free, &inner).ok()?;
                 let ty = key.right.ty();
                 let group = columns.add("correlation", ty, true);
@@ -618,7 +620,7 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
                     }
                 }
                 if groups.is_empty() {
-                    // All conditions are on the outer row alone: still one row, never none.
+                    // All conditions depend on the outer row alone: it is still one row, never none.
                     let node =
                         Node::Aggregate(Aggregate { input: Box::new(pulled.node), groups, aggregates });
                     return Some(Pulled { node, predicates, definitions, single_row });
@@ -629,14 +631,14 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
         }
         Node::Distinct(Distinct { input, mut keys }) => {
             let mut pulled = pull(*input, free, purpose, columns)?;
-            // One row is distinct, and neither EXISTS nor IN asks how often.
+            // A single row is distinct, and EXISTS and IN do not depend on duplicates.
             if pulled.single_row || semi {
                 return Some(pulled);
             }
             if keys.iter().any(|key| pulled.definitions.contains_key(key)) {
                 return None;
             }
-            // For one outer row, an equality leaves one value of the inner side.
+            // For one outer row, an equality leaves only one value of the inner side.
             let inner: HashSet<ColumnId> = pulled.node.columns().into_iter().collect();
             for predicate in &pulled.predicates {
                 let key = as_key(predicate.clone(), free, &inner).ok()?;
@@ -657,7 +659,7 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             let node = Node::Values(Values { columns: limit.input.columns(), rows: Vec::new() });
             Some(Pulled { node, predicates: vec![], definitions: HashMap::new(), single_row: false })
         }
-        // Whether there are rows does not depend on how many are taken.
+        // The existence of rows does not depend on how many are taken.
         Node::Limit(Limit { input, offset: 0, count }) if purpose == Purpose::Exists && count != Some(0) => {
             pull(*input, free, purpose, columns)
         }
@@ -673,7 +675,7 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
     }
 }
 
-/// True if the node gives exactly one row, whatever it reads.
+/// True if the node returns exactly one row, whatever it reads.
 pub(super) fn is_single_row(node: &Node) -> bool {
     match node {
         Node::Aggregate(aggregate) => aggregate.groups.is_empty(),
@@ -684,7 +686,7 @@ pub(super) fn is_single_row(node: &Node) -> bool {
     }
 }
 
-/// Aggregates that give zero for no rows.
+/// True for aggregates that are zero for an empty input.
 fn is_count(function: &AggregateFunction) -> bool {
     matches!(function.name(), "count" | "approx_distinct" | "regr_count")
 }
@@ -707,13 +709,14 @@ fn filter(input: Node, predicate: Expr) -> Node {
     if predicates.is_empty() { input } else { Node::Filter(Filter { input: Box::new(input), predicates }) }
 }
 
-/// A join whose residuals become keys where they can and may.
+/// A join whose residuals become keys where that is possible and allowed.
 fn join(left: Node, right: Node, kind: JoinKind, on: Option<JoinKey>, residual: Vec<Expr>) -> Node {
     rejoin(left, right, kind, on.into_iter().collect(), residual)
 }
 
 fn rejoin(left: Node, right: Node, kind: JoinKind, mut on: Vec<JoinKey>, mut residual: Vec<Expr>) -> Node {
-    // What makes IN NULL is its own key alone; conditions of the correlation stay beside it.
+    // In a null-aware join only the key of IN may decide about NULL; conditions of the correlation stay
+    // residuals.
     if !is_null_aware(kind) {
         split_keys(&left, &right, &mut on, &mut residual);
     }

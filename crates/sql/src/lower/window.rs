@@ -1,5 +1,6 @@
-//! Window functions. What was said of each call goes through the binder beside it (`crate::rewrite`,
-//! [`crate::functions::window`]); here calls of one partitioning and order meet in one operator.
+//! Window functions. The clauses of each call pass through the binder separately from it (`crate::rewrite`,
+//! [`crate::functions::window`]); here calls with the same partitioning and order are combined into one
+//! operator.
 
 use super::aggregate::Asked;
 use super::{Lowered, Lowering, Scope};
@@ -194,8 +195,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether an offset of one type can be said in another: an integer in any number, a number with a fraction
-/// in one that has them.
+/// Whether an offset of one type can be represented in another: an integer in any number, a number with a
+/// fraction in one that has fractions.
 fn is_exact(given: DataType, wanted: DataType) -> bool {
     given.is_numeric() && wanted.is_numeric() && (given.is_integer() || !wanted.is_integer())
 }
@@ -212,7 +213,7 @@ fn said_of(function: &DfWindow) -> Result<&WindowCall> {
     }
 }
 
-/// The function that is no aggregate.
+/// The window function of this name, if it is not an aggregate.
 fn plain(name: &str) -> Option<WindowFunction> {
     use WindowFunction as F;
     window::is_window_function(name).then_some(())?;

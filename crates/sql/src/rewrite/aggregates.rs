@@ -1,22 +1,25 @@
-//! Which query an aggregate is of, and what its arguments see.
+//! Finds the query to which an aggregate belongs, and what its arguments see.
 //!
-//! **Aggregates of an outer query**:
-//! `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY g`. An aggregate is of the query
-//! that its columns are of; if these are of several, of the innermost one; if it has none, of the query that
-//! it stands in. So `sum(t.x)` is computed with the groups of `t`, and the subquery sees a value of its
-//! group. The binder would take it for one of the subquery.
+//! **Aggregates of an outer query**: `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY
+//! g`. An aggregate belongs to the query from which its columns come; if they come from several queries, to
+//! the innermost of these; if it has no columns, to the query in which it occurs. So `sum(t.x)` is computed
+//! with the groups of `t`, and the subquery sees a value of its group. The binder would assign it to the
+//! subquery.
 //!
-//! 1. Each `SELECT` is visited after what is in it. In the subqueries of its list, `HAVING`, `QUALIFY` and
-//!    `ORDER BY`, aggregates that are its own become calls of functions made for them ([`outer_aggregate`]),
-//!    and each is put into `HAVING`, in a condition that is always true, so that it is computed.
-//! 2. Lowering finds the columns that they are.
+//! 1. Each `SELECT` is visited after the queries in it. In the subqueries of its list, `HAVING`, `QUALIFY`
+//!    and `ORDER BY`, its own aggregates are replaced by calls of functions made for them
+//!    ([`outer_aggregate`]), and each is added to `HAVING`, in a condition that is always true, so that it is
+//!    computed.
+//! 2. Lowering finds the columns that represent them.
 //!
-//! Whose a name is says the alias before it, or the columns of the `FROM` of each query around it, from the
-//! inside out. Where those cannot be told, the query is thought to have the column. In the subqueries of a
-//! `FROM`, a `WHERE` or a `GROUP BY`, aggregates of the same query are refused: there are no groups yet.
+//! A name belongs to the `SELECT` with the table alias before it, or with such a column in its `FROM`,
+//! searched from the inside out. If the columns of a `FROM` cannot be determined, it is assumed to have the
+//! column. In the subqueries of a `FROM`, a `WHERE` or a `GROUP BY`, aggregates of the same query are
+//! refused: there are no groups yet.
 //!
-//! **Names of results** are none of columns: `SELECT x + 1 AS z … HAVING max(z) > 3` is refused, as in
-//! PostgreSQL and DuckDB. `HAVING z > 3` may mean the result; the binder would let aggregates mean it, too.
+//! **Names of results** are not names of columns: `SELECT x + 1 AS z … HAVING max(z) > 3` is refused, as in
+//! PostgreSQL and DuckDB. `HAVING z > 3` may refer to the result; the binder would also allow that in
+//! aggregates.
 
 use super::ambiguous::names_in;
 use super::order_by::{is_aggregate, is_aggregate_call};
@@ -37,11 +40,11 @@ use entasis_vector::{Error, Result};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// Moves the aggregates of outer queries of a statement to where they are computed.
+/// Moves the aggregates of outer queries in a statement to where they are computed.
 ///
 /// # Errors
-/// Input, for one that stands where the query that it is of has no groups yet, and for one of a result's
-/// name; not supported, with `GROUP BY ALL` of `*`.
+/// Input, for an aggregate in a place where its query has no groups yet, and for one with the name of a
+/// result; not supported, with `GROUP BY ALL` of `*`.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
     let mut look = Look { queries: 0 };
     if statement.walk(&mut look).is_continue() {
@@ -54,7 +57,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     }
 }
 
-/// Stops at an aggregate in a query within another, or in a `HAVING` beside results that have names.
+/// Stops at an aggregate in a query within another, or in a `HAVING` if there are results with names.
 struct Look {
     queries: usize,
 }
@@ -131,7 +134,7 @@ impl Queries<'_> {
             calls: 0,
             found: Vec::new(),
         };
-        // What `GROUP BY ALL` means.
+        // The keys for which `GROUP BY ALL` stands.
         let mut keys = Some(Vec::new());
         own.refuse_results(select)?;
         own.refuse(&mut select.from, "FROM")?;
@@ -149,7 +152,7 @@ impl Queries<'_> {
                 }
                 _ => keys = None,
             }
-            // A result is called by what was written, in its case.
+            // A result is named as it was written, in its letter case.
             if let SelectItem::UnnamedExpr(expr) = item
                 && own.calls > calls
             {
@@ -189,7 +192,7 @@ impl Queries<'_> {
     }
 }
 
-/// An error about a call, with its place.
+/// An error about a call, with its position.
 fn at(error: Error, function: &Function) -> Error {
     match span_position(function.name.span()) {
         Some(position) => error.with_position(position),
@@ -197,17 +200,18 @@ fn at(error: Error, function: &Function) -> Error {
     }
 }
 
-/// A place where names mean columns.
+/// A scope of column names.
 enum Frame {
     /// A `SELECT`.
     Select {
-        /// What its tables are called, in lower case.
+        /// The aliases of its tables, in lower case.
         tables: Vec<String>,
         from: Vec<TableWithJoins>,
-        /// The names of its columns, where they can be told, once somebody has asked.
+        /// The names of its columns, computed when first needed; the inner `None` if they cannot be
+        /// determined.
         columns: Option<Option<HashSet<String>>>,
     },
-    /// A derived table without `LATERAL` does not see the `SELECT` whose `FROM` it is in.
+    /// A derived table without `LATERAL` does not see the `SELECT` in whose `FROM` it is.
     Barrier,
 }
 
@@ -217,27 +221,27 @@ impl Frame {
     }
 }
 
-/// Visits the parts of one `SELECT`, and takes its aggregates out of the subqueries.
+/// Visits the parts of one `SELECT`, and moves its aggregates out of the subqueries.
 struct Own<'a, 'b> {
     context: &'b Context<'a>,
     joins: &'b mut Joins<'a>,
-    /// The `SELECT`, and those in it around the place.
+    /// The `SELECT`, and those within it that enclose the current position.
     frames: Vec<Frame>,
-    /// Of each query in it around the place: how many frames there were before, and whether it is one
-    /// `SELECT`, whose names its `ORDER BY` sees.
+    /// For each query within it that encloses the current position: the number of frames outside, and whether
+    /// it is a single `SELECT`, whose names its `ORDER BY` sees.
     starts: Vec<(usize, bool)>,
-    /// Aggregates of the `SELECT` around the place.
+    /// Number of aggregates of the `SELECT` that enclose the current position.
     aggregates: usize,
-    /// The clause, if no aggregates may stand in it.
+    /// The name of the clause, if aggregates are not allowed in it.
     clause: Option<&'static str>,
-    /// While the arguments of an aggregate are looked through: how many frames are around it, and the
-    /// innermost of these that a column was found to be of.
+    /// While the arguments of an aggregate are visited: the number of frames that enclose it, and the
+    /// innermost of these to which one of its columns belongs.
     looking: Option<(usize, Option<usize>)>,
-    /// How many aggregates and windows of the `SELECT` stand outside of its subqueries, so far.
+    /// Number of aggregates and windows of the `SELECT` outside its subqueries, so far.
     computed: usize,
-    /// How many calls there are of those that were found.
+    /// Number of calls of the aggregates found.
     calls: usize,
-    /// The aggregates that were taken out, by their numbers.
+    /// The aggregates that were moved out, with their numbers.
     found: Vec<(usize, Function)>,
 }
 
@@ -257,7 +261,7 @@ impl Own<'_, '_> {
         refused
     }
 
-    /// Refuses the names of results in the aggregates of `HAVING`.
+    /// Refuses names of results in the aggregates of `HAVING`.
     fn refuse_results(&mut self, select: &Select) -> Result<()> {
         let results = conditions::result_names(select);
         for name in names_in(&select.having, true) {
@@ -272,7 +276,7 @@ impl Own<'_, '_> {
         Ok(())
     }
 
-    /// The frames that are seen from the place, innermost first.
+    /// The frames visible from the current position, innermost first.
     fn visible(&self) -> Vec<usize> {
         let mut visible = Vec::with_capacity(self.frames.len());
         let mut hidden = false;
@@ -286,7 +290,7 @@ impl Own<'_, '_> {
         visible
     }
 
-    /// The frame that a table is of.
+    /// The frame to which a table belongs.
     fn owner_of_table(&self, table: &str) -> Option<usize> {
         let has = |number: &usize| match &self.frames[*number] {
             Frame::Select { tables, .. } => tables.iter().any(|own| own == table),
@@ -295,7 +299,7 @@ impl Own<'_, '_> {
         self.visible().into_iter().find(has)
     }
 
-    /// The frame that a column is of.
+    /// The frame to which a column belongs.
     fn owner_of_column(&mut self, column: &str) -> Option<usize> {
         let visible = self.visible();
         visible.into_iter().find(|number| match &mut self.frames[*number] {
@@ -310,7 +314,7 @@ impl Own<'_, '_> {
         })
     }
 
-    /// The innermost of the frames around an aggregate that a column in it is of.
+    /// The innermost frame outside an aggregate to which a column in it belongs.
     fn level(&mut self, function: &Function) -> Result<Option<usize>> {
         self.looking = Some((self.frames.len(), None));
         let looked = self.visit(&mut function.clone());
@@ -318,7 +322,7 @@ impl Own<'_, '_> {
         looked.map(|()| level)
     }
 
-    /// Puts a value in the place of an aggregate of the `SELECT`.
+    /// Replaces an aggregate of the `SELECT` by its value.
     fn take(&mut self, function: &Function) -> Result<Expr> {
         if let Some(clause) = self.clause {
             let text = format!("the aggregate {} is of a query in whose {clause} it stands", function.name);

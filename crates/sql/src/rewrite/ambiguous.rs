@@ -1,18 +1,19 @@
 //! Names of columns that more than one table has, in queries within queries.
 //!
 //! `SELECT … FROM t WHERE t.a IN (SELECT a FROM t x, t y)`: `a` is ambiguous. The binder, which finds it
-//! twice, looks on in the query around and takes it for a column of that, without a word. So it is refused
-//! here, as the binder refuses it where there is no query around.
+//! twice, silently continues in the enclosing query and takes it for a column of that. So it is refused here,
+//! as the binder refuses it if there is no enclosing query.
 //!
-//! 1. Of each `SELECT` over several tables those columns are found whose name its `FROM` gives more than
-//!    once. Names that `USING` merges are written out before ([`super::using`]), and do not count.
-//! 2. A bare name of them is an error, but in queries within, which have their own tables.
-//! 3. In `GROUP BY`, `HAVING`, `QUALIFY` and `ORDER BY` it may be a result's, and becomes what that is:
-//!    `SELECT x.a FROM t x, t y ORDER BY a` orders by `x.a`. In aggregates of `HAVING` it may not, in no
-//!    query.
+//! 1. For each `SELECT` over several tables, the column names are found that its `FROM` has more than once.
+//!    Names that `USING` merges were replaced before ([`super::using`]), and do not count.
+//! 2. An unqualified occurrence of such a name is an error, except in queries within, which have their own
+//!    tables.
+//! 3. In `GROUP BY`, `HAVING`, `QUALIFY` and `ORDER BY` it may refer to a result, and is replaced by the
+//!    result's expression: `SELECT x.a FROM t x, t y ORDER BY a` orders by `x.a`. In aggregates of `HAVING`
+//!    it may not, in any query.
 //!
-//! Where the columns of a `FROM` cannot be told, nothing is done. Conditions of joins see a part of the
-//! tables, and are looked at elsewhere ([`super::conditions`]).
+//! If the columns of a `FROM` cannot be determined, nothing is done. Conditions of joins see only some of the
+//! tables, and are checked elsewhere ([`super::conditions`]).
 
 use super::each_arm;
 use super::order_by::is_aggregate;
@@ -29,8 +30,8 @@ use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Refuses ambiguous names in the queries within others of a statement, and in its aggregates of `HAVING`,
-/// and writes out those that are of results.
+/// Refuses ambiguous names in the nested queries of a statement, and in its aggregates of `HAVING`, and
+/// replaces those that refer to results.
 ///
 /// # Errors
 /// Input, for an ambiguous name.
@@ -43,7 +44,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
 
 struct Queries<'a> {
     joins: Joins<'a>,
-    /// Queries around the place.
+    /// Number of enclosing queries.
     depth: usize,
 }
 
@@ -120,7 +121,7 @@ fn lower(name: &Ident) -> String {
     name.value.to_lowercase()
 }
 
-/// Results that were given a name, by it.
+/// Results that were given a name, by that name.
 fn named_results(items: &[SelectItem]) -> HashMap<String, Expr> {
     let named = items.iter().rev().filter_map(|item| match item {
         SelectItem::ExprWithAlias { expr, alias } => Some((lower(alias), expr.clone())),
@@ -129,7 +130,7 @@ fn named_results(items: &[SelectItem]) -> HashMap<String, Expr> {
     named.collect()
 }
 
-/// Results that are columns of a table: `x.a`, and those of `x.*`; by their names.
+/// Results that are columns of a table, `x.a` and those of `x.*`, by their names.
 fn columns_of_results(items: &[SelectItem], given: &[(String, Expr)]) -> Vec<(String, Expr)> {
     let mut found = Vec::new();
     for item in items {
@@ -151,7 +152,7 @@ fn columns_of_results(items: &[SelectItem], given: &[(String, Expr)]) -> Vec<(St
     found
 }
 
-/// The number of the result that a key names, if it can be told.
+/// The number of the result to which a key refers, if it can be determined.
 fn place(key: &Expr, items: &[SelectItem]) -> Option<usize> {
     let Expr::Identifier(name) = key else { return None };
     let is_named = |item: &SelectItem| match item {
@@ -164,12 +165,12 @@ fn place(key: &Expr, items: &[SelectItem]) -> Option<usize> {
     (!items[..place].iter().any(is_star)).then_some(place + 1)
 }
 
-/// Writes out ambiguous names that are of results, and refuses others.
+/// Replaces ambiguous names that refer to results, and refuses others.
 struct Writer<'a> {
     ambiguous: &'a HashSet<&'a str>,
-    /// What results are, by their names.
+    /// The expressions of results, by their names.
     results: HashMap<String, Expr>,
-    /// Queries around the place.
+    /// Number of enclosing queries.
     queries: usize,
 }
 
@@ -181,7 +182,7 @@ impl Writer<'_> {
         }
     }
 
-    /// True for an ambiguous name of a result.
+    /// True for an ambiguous name that refers to a result.
     fn is_result(&self, key: &Expr) -> bool {
         let Expr::Identifier(name) = key else { return false };
         let name = lower(name);
@@ -202,7 +203,7 @@ impl VisitorMut for Writer<'_> {
         ControlFlow::Continue(())
     }
 
-    // What takes the place of a name is not looked at again.
+    // Replacements are not visited again.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Expr::Identifier(name) = expr
             && self.queries == 0
@@ -218,7 +219,7 @@ impl VisitorMut for Writer<'_> {
     }
 }
 
-/// The bare names of a part of a query, but for those in queries within it; or only those in aggregates.
+/// The unqualified names in a part of a query, except those in nested queries; or only those in aggregates.
 pub(super) fn names_in(part: &impl Visit, only_in_aggregates: bool) -> Vec<Ident> {
     let mut names = Names { aggregates: 0, queries: 0, only_in_aggregates, found: Vec::new() };
     let _ = part.walk(&mut names);
@@ -226,9 +227,9 @@ pub(super) fn names_in(part: &impl Visit, only_in_aggregates: bool) -> Vec<Ident
 }
 
 struct Names {
-    /// Aggregates around the place.
+    /// Number of enclosing aggregates.
     aggregates: usize,
-    /// Subqueries around the place.
+    /// Number of enclosing subqueries.
     queries: usize,
     only_in_aggregates: bool,
     found: Vec<Ident>,

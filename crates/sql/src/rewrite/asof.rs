@@ -1,21 +1,21 @@
-//! `ASOF JOIN`: each left row with the one right row that is nearest by an inequality.
+//! `ASOF JOIN`: joins each left row with the one right row that is nearest by an inequality.
 //!
 //! ```text
 //! trades t ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts
 //! trades ASOF JOIN quotes USING (symbol, ts)                          the last column is compared by >=
 //! trades t ASOF JOIN quotes q MATCH_CONDITION (t.ts >= q.ts) ON t.symbol = q.symbol
 //! ```
-//! The parser knows the last form only, the binder none, so that one travels through both under other names:
+//! The parser knows only the last form, the binder none, so such a join passes through both in disguise:
 //!
 //! 1. *Tokens* ([`crate::syntax::asof`]). `ASOF` becomes `GLOBAL`.
-//! 2. *Syntax tree*, here. Such a join is an inner or left join; its inequality becomes the argument of a
+//! 2. *Syntax tree*, here. The join becomes an inner or left join; its inequality becomes the argument of a
 //!    function that no user can write ([`NEAREST`]). `USING` gets its conditions where those of all joins are
 //!    made ([`super::using`]).
-//! 3. *Lowering* (`crate::lower::asof`). The function is taken out of the join's condition: what is in it is
-//!    the inequality of the engine's as-of join, and all the others must be its keys.
+//! 3. *Lowering* (`crate::lower::asof`). The function is removed from the join's condition: its argument is
+//!    the inequality of the engine's as-of join, and all other conditions must be keys.
 //!
-//! Refused are right and full joins, `NATURAL`, no inequality, several of them, and any condition that is
-//! none of these two.
+//! Right and full joins, `NATURAL`, no inequality or several, and any condition that is neither an equality
+//! nor the inequality are refused.
 
 use crate::hidden::NEAREST;
 use crate::syntax::build::call;
@@ -28,11 +28,11 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
-/// Makes inner and left joins of the as-of joins of a statement. Those with `USING` stay marked until they
+/// Turns the as-of joins of a statement into inner and left joins. Those with `USING` stay marked until they
 /// get conditions.
 ///
 /// # Errors
-/// Input and not supported, for what the module names.
+/// Input and not supported, for the cases listed in the module.
 pub(super) fn apply(statement: &mut Statement) -> Result<()> {
     match statement.walk_mut(&mut Joins) {
         ControlFlow::Continue(()) => Ok(()),
@@ -93,7 +93,7 @@ fn settle_join(join: &mut Join) -> Result<()> {
             join.global = false;
             Ok(())
         }
-        // Marked until it has conditions.
+        // It stays marked until it gets conditions.
         JoinConstraint::Using(_) => Ok(()),
         JoinConstraint::Natural => Err(Error::not_supported("NATURAL ASOF JOIN")),
         JoinConstraint::None => Err(without_inequality()),
@@ -111,7 +111,7 @@ fn without_inequality() -> Error {
         .with_hint("add one of >=, >, <= and < between a column of each side, such as t.ts >= q.ts")
 }
 
-/// Puts the one inequality of a condition into the function that says what it is.
+/// Wraps the only inequality of a condition in the function that marks it.
 fn mark_inequality(condition: &mut Expr) -> Result<()> {
     let mut found = Vec::new();
     collect_inequalities(condition, &mut found);
@@ -128,7 +128,7 @@ fn mark_inequality(condition: &mut Expr) -> Result<()> {
     }
 }
 
-/// The inequalities among the conditions that all must hold.
+/// The inequalities among the conjuncts.
 fn collect_inequalities<'e>(condition: &'e mut Expr, found: &mut Vec<&'e mut Expr>) {
     match condition {
         Expr::Nested(inner) => collect_inequalities(inner, found),

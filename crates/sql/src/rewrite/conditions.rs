@@ -1,10 +1,10 @@
-//! What conditions are made of.
+//! Corrections of conditions.
 //!
-//! * **Text literals** where a condition stands, `WHERE 'true'`, `NOT 'f'`, `a AND 'no'`, are BOOLEANs, as in
-//!   comparisons, and the binder wants them to be.
-//! * **Ambiguous names**: `FROM x, y WHERE a > 0 AND x.a = y.a`. Where a condition names both columns, the
-//!   binder takes the bare name for what `USING` has merged of them, and gives the first. Names that `USING`
-//!   has merged are written out before ([`super::using`]), so that any other is refused here.
+//! * **Text literals** as conditions, `WHERE 'true'`, `NOT 'f'`, `a AND 'no'`, are BOOLEANs, as in
+//!   comparisons, and the binder requires them to be.
+//! * **Ambiguous names**: `FROM x, y WHERE a > 0 AND x.a = y.a`. If a condition names both columns, the
+//!   binder takes the unqualified name for the merged column of a `USING`, and chooses the first. Names that
+//!   `USING` has merged were replaced before ([`super::using`]), so any other is refused here.
 
 use super::outer_names::for_each_factor;
 use super::using::qualifier;
@@ -19,7 +19,7 @@ use entasis_vector::Result;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Makes a BOOLEAN of a condition that is a text literal.
+/// Casts a text literal as a condition to BOOLEAN.
 pub(super) fn condition(expr: &mut Expr) {
     match expr {
         Expr::Nested(inner) => condition(inner),
@@ -49,7 +49,7 @@ pub(super) fn operands(expr: &mut Expr) {
     }
 }
 
-/// What the tables of a `FROM` are called, in lower case.
+/// The aliases of the tables of a `FROM`, in lower case.
 pub(super) fn names_of(tables: &[TableWithJoins]) -> Vec<String> {
     let mut names = Vec::new();
     for_each_factor(tables, &mut |factor| {
@@ -58,8 +58,8 @@ pub(super) fn names_of(tables: &[TableWithJoins]) -> Vec<String> {
     names
 }
 
-/// Refuses a bare name of a condition that two of these tables have, as the condition itself says, unless it
-/// is one of `others`, which the condition may name, too.
+/// Refuses an unqualified name in a condition if the condition itself shows that two of these tables have
+/// such a column, unless it is one of `others`, to which the condition may also refer.
 ///
 /// # Errors
 /// Input, for an ambiguous name.
@@ -75,13 +75,13 @@ pub(super) fn unambiguous(expr: &Expr, tables: &[String], others: &[String]) -> 
     Err(locate_ident(ambiguous_name(&name.value), name))
 }
 
-/// The names in a condition that belong to the tables beside it.
+/// The names in a condition that belong to its tables.
 struct Names<'a> {
     tables: &'a [String],
-    /// Subqueries around the place: bare names in them may be their own.
+    /// Number of enclosing subqueries: unqualified names in them may be their own.
     depth: usize,
     bare: Vec<Ident>,
-    /// By column: the tables that it is named with.
+    /// For each column, the tables by which it is qualified somewhere.
     owners: HashMap<String, Vec<String>>,
 }
 
@@ -118,7 +118,7 @@ impl Visitor for Names<'_> {
     }
 }
 
-/// The names that a SELECT gives to its results, in lower case: `HAVING` may mean those.
+/// The names that a SELECT gives to its results, in lower case, to which `HAVING` may refer.
 pub(super) fn result_names(select: &Select) -> Vec<String> {
     let named = |item: &SelectItem| match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.to_lowercase()),

@@ -1,18 +1,18 @@
-//! What becomes of a `WITH`.
+//! Rewrites the queries of a `WITH`.
 //!
-//! **One that hides another** of the same name gets a name of its own, since the binder knows one query of
-//! each name: `WITH t AS (…) SELECT … FROM (WITH t AS (…) SELECT t.i FROM t) q`: the inner `t` is renamed,
-//! and `FROM t`, where it is meant, becomes `FROM renamed AS t`. A query of a `WITH` sees those before it and
-//! those around it.
+//! **A query that hides another** of the same name gets a new name, because the binder knows only one query
+//! of each name: in `WITH t AS (…) SELECT … FROM (WITH t AS (…) SELECT t.i FROM t) q`, the inner `t` is
+//! renamed, and each `FROM t` that refers to it becomes `FROM renamed AS t`. A query of a `WITH` sees those
+//! before it and those of enclosing queries.
 //!
-//! **One with a key** (`USING KEY`) gets a name by which the key is known ([`super::using_key`]).
+//! **A query with a key** (`USING KEY`) gets a name that contains the number of its key
+//! ([`super::using_key`]).
 //!
-//! **One that is read more than once** is bound where it is read, each time anew, so that filters reach it;
-//! but not if its rows might differ (`random()`, `nextval`, `LIMIT`), if it is computed from many rows
-//! (groups, `DISTINCT`, set operations; `NOT MATERIALIZED` takes that back), or if the statement says
-//! `MATERIALIZED`, or if it would be bound more than [`MOST_COPIES`] times, as in a
-//! chain whose members each read the one before twice. Then it is bound once and its rows are a relation
-//! ([`Shared`]). What reads the query around it cannot be: it is bound in place.
+//! **A query that is read more than once** is bound each time where it is read, so that filters can be pushed
+//! into it. Instead it is bound once, and its rows are a relation ([`Shared`]), in these cases: its rows
+//! might differ (`random()`, `nextval`, `LIMIT`); it combines many rows (groups, `DISTINCT`, set operations)
+//! and is not `NOT MATERIALIZED`; it is `MATERIALIZED`; or it would be bound more than [`MOST_COPIES`] times,
+//! as in a chain whose members each read the previous one twice. A correlated query is always bound in place.
 
 use super::reads::{RECURRING, reads};
 use super::{recursive, using_key};
@@ -34,27 +34,27 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A query of a `WITH` that is bound in place is copied so often at most.
+/// The most copies of a query of a `WITH` that is bound in place.
 const MOST_COPIES: u64 = 8;
 
 /// Renames queries that hide others, and shares rows.
 pub(super) struct Ctes<'a> {
     context: &'a Context<'a>,
-    /// Of each query around the place, innermost last: the names of its `WITH`, and what they have become.
+    /// For each enclosing query, outermost first: the names in its `WITH`, and their new names.
     scopes: Vec<HashMap<String, Option<String>>>,
-    /// The `WITH`s of those queries, which are visited by hand and put back at the end.
+    /// The `WITH`s of those queries, which are visited explicitly and put back at the end.
     withs: Vec<Option<With>>,
     renamed: u64,
-    /// Queries with keys that the place is within: their names, and what they have become.
+    /// The enclosing queries with keys: their names, and their new names.
     keyed: Vec<(String, String)>,
-    /// The first that was found.
+    /// The first error.
     error: Option<Error>,
 }
 
 /// Renames queries that hide others or have keys, and shares rows.
 ///
 /// # Errors
-/// Input, for a key of what is no recursion.
+/// Input, for a key of a query that is not recursive.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
     let mut ctes =
         Ctes { context, scopes: Vec::new(), withs: Vec::new(), renamed: 0, keyed: Vec::new(), error: None };
@@ -63,7 +63,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
 }
 
 impl Ctes<'_> {
-    /// What becomes of a query with a key: its new name.
+    /// Rewrites a query with a key; returns its new name.
     fn keyed(&mut self, cte: &mut Cte, key: Vec<String>, is_recursive: bool) -> String {
         let name = cte.alias.name.value.to_lowercase();
         let numbered = numbered(&name, self.context.key(key));
@@ -82,7 +82,8 @@ impl Ctes<'_> {
         numbered
     }
 
-    /// Binds a query of a `WITH` by itself, as a relation; its name, or `None` if it must be bound in place.
+    /// Binds a query of a `WITH` by itself, as a relation. Returns its name, or `None` if it must be bound in
+    /// place.
     fn share(&mut self, cte: &Cte, before: &[Cte]) -> Option<String> {
         let around = self.withs.iter().flatten().flat_map(|with| &with.cte_tables);
         let mut around: Vec<Cte> = around.chain(before).cloned().collect();
@@ -120,7 +121,7 @@ impl Ctes<'_> {
         if cte.alias.columns.len() > schema.len() {
             return None;
         }
-        // Those of a recursion have their names already.
+        // The columns of a recursion have their names already.
         for (field, column) in schema.iter_mut().zip(&cte.alias.columns) {
             field.name = column.name.value.to_lowercase().into();
         }
@@ -155,7 +156,7 @@ impl VisitorMut for Ctes<'_> {
             let (own, around) = self.scopes.split_last_mut().expect("pushed above");
             let hides = around.iter().any(|scope| scope.contains_key(&name));
             if with.recursive && recursive::reads_itself(&cte) && !own.contains_key(&name) {
-                // It means itself by its name, not another one around.
+                // In its own query the name refers to itself, not to an outer one.
                 let renamed = hides.then(|| {
                     self.renamed += 1;
                     format!("{name}{}", hidden(self.renamed))
@@ -187,7 +188,7 @@ impl VisitorMut for Ctes<'_> {
             if let (Some(renamed), false) = (&renamed, is_relation) {
                 cte.alias.name = Ident::with_quote('"', renamed);
             }
-            // Twice in one WITH is an error, which the binder raises.
+            // A repeated name in one WITH is an error, which the binder raises.
             self.scopes.last_mut().expect("pushed above").entry(name).or_insert(renamed);
             if !is_relation {
                 kept.push(cte);
@@ -232,11 +233,11 @@ impl VisitorMut for Ctes<'_> {
     }
 }
 
-/// Which queries of a `WITH` are bound once for all places that read them.
+/// For each query of a `WITH`, whether it is bound once for all places that read it.
 fn is_shared(with: &With, query: &Query) -> Vec<bool> {
     let ctes = &with.cte_tables;
     let mut shared = vec![false; ctes.len()];
-    // From the last to the first: what is read by one that is bound several times is bound as often.
+    // From the last to the first: what a query that is bound several times reads is bound as often.
     let mut copies = vec![1u64; ctes.len()];
     for at in (0..ctes.len()).rev() {
         let name = ctes[at].alias.name.value.to_lowercase();
@@ -256,7 +257,7 @@ fn is_shared(with: &With, query: &Query) -> Vec<bool> {
     shared
 }
 
-/// True if a query may give other rows the second time.
+/// True if a query may return other rows the second time.
 fn may_differ(query: &Query) -> bool {
     struct Look;
     impl Visitor for Look {

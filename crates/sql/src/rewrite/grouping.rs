@@ -1,12 +1,12 @@
-//! `GROUPING SETS`, `ROLLUP` and `CUBE`, on their way through the binder.
+//! Passes `GROUPING SETS`, `ROLLUP` and `CUBE` through the binder.
 //!
 //! ```text
 //! SELECT a, grouping(a), sum(x) … GROUP BY ROLLUP (a, b)
 //!     ⇒  SELECT a, "…sets"('0,1;0;') // 1 % 2, sum(x) … GROUP BY a, b, "…sets"('0,1;0;')
 //! ```
-//! All keys become keys of one grouping, and one more says which sets of them there are, by their numbers.
-//! Lowering makes a grouping for each set (`crate::lower`); the value of that key says which keys a row is
-//! not grouped by, a bit for each, which is what `grouping(…)` asks for.
+//! All keys become keys of one grouping, and an additional key lists the sets, by the numbers of their keys.
+//! Lowering makes a grouping for each set (`crate::lower`); the value of that key tells by which keys a row
+//! is not grouped, with one bit for each, from which `grouping(…)` is computed.
 
 use crate::hidden::SETS;
 use crate::syntax::walk::WalkMut;
@@ -18,16 +18,16 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
-/// Sets of one query at most.
+/// The most sets in one query.
 const MOST_SETS: usize = 4096;
-/// Keys of one query with sets at most: each has a bit.
+/// The most keys in a query with sets: each has a bit.
 const MOST_KEYS: usize = 60;
 
-/// Puts the grouping sets of a query's SELECTs into the form in which they go through the binder.
+/// Converts the grouping sets of a query's SELECTs to the form in which they pass through the binder.
 ///
 /// # Errors
-/// Input, for `grouping` of what is no key, and for too many sets; not supported, for MySQL's and
-/// ClickHouse's forms.
+/// Input, for `grouping` of an expression that is not a key, and for too many sets; not supported, for
+/// MySQL's and ClickHouse's forms.
 pub(super) fn apply(query: &mut Query) -> Result<()> {
     let found = body(&mut query.body)?;
     if let Some(order_by) = &mut query.order_by
@@ -40,13 +40,13 @@ pub(super) fn apply(query: &mut Query) -> Result<()> {
     Ok(())
 }
 
-/// The keys of the sets, and the call that says which there are.
+/// The keys of the sets, and the call that lists the sets.
 struct Sets {
     keys: Vec<Expr>,
     call: Expr,
 }
 
-/// `None` if it is not one SELECT, or has no sets.
+/// `None` if it is not a single SELECT, or has no sets.
 fn body(body: &mut SetExpr) -> Result<Option<Sets>> {
     match body {
         SetExpr::Select(select) => self::select(select),
@@ -54,7 +54,7 @@ fn body(body: &mut SetExpr) -> Result<Option<Sets>> {
             self::body(left)?;
             self::body(right).map(|_| None)
         }
-        // A query in brackets is visited by itself.
+        // A query in brackets is visited separately.
         _ => Ok(None),
     }
 }
@@ -82,7 +82,7 @@ fn select(select: &mut Select) -> Result<Option<Sets>> {
     Ok(sets)
 }
 
-/// The sets of a `GROUP BY`, which gets plain keys instead; `None` without any.
+/// The sets of a `GROUP BY`, in which they are replaced by plain keys; `None` if there are none.
 fn group_by(group_by: &mut GroupByExpr) -> Result<Option<Sets>> {
     let GroupByExpr::Expressions(elements, modifiers) = group_by else { return Ok(None) };
     let mut sets: Vec<Vec<Expr>> = vec![Vec::new()];
@@ -102,7 +102,7 @@ fn group_by(group_by: &mut GroupByExpr) -> Result<Option<Sets>> {
     {
         return Ok(None);
     }
-    // What stands side by side is multiplied.
+    // Adjacent elements are multiplied.
     for element in std::mem::take(elements) {
         let own = sets_of(element)?;
         if sets.len() * own.len() > MOST_SETS {
@@ -141,7 +141,7 @@ fn too_many() -> Error {
     Error::resource(format!("a GROUP BY has more than {MOST_SETS} sets or {MOST_KEYS} keys"))
 }
 
-/// The sets that an element of a `GROUP BY` stands for.
+/// The sets of an element of a `GROUP BY`.
 fn sets_of(element: Expr) -> Result<Vec<Vec<Expr>>> {
     Ok(match element {
         Expr::Rollup(elements) => {
@@ -162,7 +162,7 @@ fn sets_of(element: Expr) -> Result<Vec<Vec<Expr>>> {
         Expr::GroupingSets(elements) => {
             let mut sets = Vec::new();
             for mut element in elements {
-                // A set of one element may be sets again.
+                // A set with a single element may contain sets.
                 match element.pop() {
                     Some(last) => match nested(&last).filter(|_| element.is_empty()) {
                         Some(nested) => sets.extend(sets_of(nested)?),
@@ -180,7 +180,7 @@ fn sets_of(element: Expr) -> Result<Vec<Vec<Expr>>> {
     })
 }
 
-/// Sets within a set, of which the parser makes calls of functions.
+/// Nested sets, which the parser takes for calls of functions.
 fn nested(element: &Expr) -> Option<Expr> {
     let Expr::Function(function) = element else { return None };
     let FunctionArguments::List(list) = &function.args else { return None };
@@ -203,7 +203,7 @@ fn parts(element: Expr) -> Vec<Expr> {
     }
 }
 
-/// Replaces `grouping(…)`; true if there was one. Those of queries within belong to these.
+/// Replaces `grouping(…)`; true if there was one. Calls in nested queries belong to those.
 fn substitute(expr: &mut Expr, sets: Option<&Sets>) -> Result<bool> {
     let mut visitor = Substitute { sets, depth: 0, found: false };
     match expr.walk_mut(&mut visitor) {
@@ -249,14 +249,14 @@ impl VisitorMut for Substitute<'_> {
 }
 
 impl Substitute<'_> {
-    /// The bits of the keys that are asked for, the last one lowest.
+    /// The bits of the requested keys, the last one lowest.
     fn grouping(&self, name: &str, function: &Function) -> Result<Expr> {
         let args = match &function.args {
             FunctionArguments::List(list) => list.args.as_slice(),
             _ => &[],
         };
         let Some(sets) = self.sets else {
-            // Without sets every row is grouped by every key.
+            // Without sets, every row is grouped by every key.
             return Ok(number(0));
         };
         let all: Vec<usize> = (0..sets.keys.len()).collect();

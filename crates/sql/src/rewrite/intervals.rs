@@ -1,8 +1,9 @@
-//! `INTERVAL` literals and `AT TIME ZONE` in terms that the binder takes as they are meant.
+//! `INTERVAL` literals and `AT TIME ZONE` in a form that the binder interprets correctly.
 //!
-//! * `INTERVAL 'text' [unit [TO unit]]` is read here, by the engine's rules, and becomes a cast of the text
+//! * `INTERVAL 'text' [unit [TO unit]]` is parsed here, by the engine's rules, and becomes a cast of the text
 //!   that the engine prints for it.
-//! * `INTERVAL (expr) unit` is the expression times one unit; of minutes and what is longer, its whole part.
+//! * `INTERVAL (expr) unit` is the expression times one unit; for minutes and longer units, only its whole
+//!   part.
 //! * `x AT TIME ZONE zone` is `timezone(zone, x)`.
 
 use crate::syntax::build::{as_type, call};
@@ -13,7 +14,7 @@ use entasis_vector::{DataType, Error, Result, Value as Constant};
 /// Rewrites an expression, if it is one of these.
 ///
 /// # Errors
-/// Input, for a text that is no interval and for units that there are not.
+/// Input, for a text that is not an interval and for unknown units.
 pub(super) fn expression(expr: &mut Expr) -> Result<()> {
     match expr {
         Expr::Interval(interval) => *expr = literal(interval)?,
@@ -58,7 +59,7 @@ fn literal(interval: &Interval) -> Result<Expr> {
     }
 }
 
-/// How many units an expression is: whole ones, but for seconds and what is shorter.
+/// The number of units of an expression: a whole number, except for seconds and shorter units.
 fn counted(value: &Expr, unit: IntervalUnit) -> Expr {
     if unit <= IntervalUnit::Second || is_number(plain(value)) && !value.to_string().contains(['.', 'e', 'E'])
     {
@@ -73,7 +74,7 @@ fn constant(interval: entasis_vector::Interval) -> Expr {
     as_type(Expr::Value(Value::SingleQuotedString(text).into()), "INTERVAL")
 }
 
-/// An expression without brackets around it.
+/// An expression without brackets.
 fn plain(mut expr: &Expr) -> &Expr {
     while let Expr::Nested(inner) = expr {
         expr = inner;

@@ -1,4 +1,4 @@
-//! A text literal has no type of its own: beside something that has one, it is of that type.
+//! Text literals have no type of their own: among values of another type, they get that type.
 //!
 //! ```text
 //! CASE WHEN a THEN '5' ELSE 6 END     ⇒  CASE WHEN a THEN 5 ELSE 6 END
@@ -6,10 +6,11 @@
 //! SELECT 'true' UNION SELECT false    ⇒  SELECT CAST('true' AS BOOLEAN) UNION …
 //! ```
 //!
-//! So it is for the results of a `CASE`, the arguments of functions that return one of them, the rows of
-//! `VALUES` and the lists of set operations. Here it is done where the type is written; where it is that of a
-//! column, when types are coerced (`crate::binding::coerce`). For that, a `CASE` whose first result is a
-//! literal gets a branch before it that is never taken, so that the binder sees the type of the others first.
+//! This applies to the results of a `CASE`, the arguments of functions that return one of them, the rows of
+//! `VALUES` and the lists of set operations. Here it is done if the type is written in the statement; if it
+//! is that of a column, it is done when types are coerced (`crate::binding::coerce`). For that, a `CASE`
+//! whose first result is a literal gets another branch before it that is never taken, so that the binder sees
+//! the type of the others first.
 
 use crate::syntax::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
@@ -24,7 +25,7 @@ pub(super) fn apply<S: VisitMut>(statement: &mut S) {
     let _ = statement.walk_mut(&mut Literals);
 }
 
-/// Functions that return one of their arguments, from the one at the number on.
+/// Functions that return one of their arguments, and the number of the first such argument.
 const UNIFYING: [(&str, usize); 7] =
     [("coalesce", 0), ("ifnull", 0), ("nvl", 0), ("greatest", 0), ("least", 0), ("if", 1), ("nvl2", 1)];
 
@@ -83,7 +84,7 @@ fn lists(body: &mut SetExpr) {
         let exprs: Option<Vec<&mut Expr>> = arms.iter_mut().map(|arm| expr_of(&mut arm[column])).collect();
         settle(exprs.unwrap_or_default());
     }
-    // What a column is called by is what was written.
+    // A column is named as it was written.
     fn collect<'a>(body: &'a mut SetExpr, arms: &mut Vec<&'a mut [SelectItem]>) {
         match body {
             SetExpr::Select(select) => {
@@ -115,16 +116,16 @@ fn expr_of(item: &mut SelectItem) -> Option<&mut Expr> {
     }
 }
 
-/// The type that an expression is written with.
+/// The type of an expression, as far as its text shows it.
 #[derive(Clone)]
 enum Written {
-    /// An integer or a fraction in digits, or what is computed of some.
+    /// An integer or a fraction in digits, or an expression of such numbers.
     Number,
     /// A type by its name.
     Named(DataType),
 }
 
-/// Gives the text literals among `exprs` the type that others are written with.
+/// Gives the text literals among `exprs` the type that others have by their text.
 fn settle(exprs: Vec<&mut Expr>) {
     if !exprs.iter().any(|expr| text_of(expr).is_some()) {
         return;
@@ -135,7 +136,7 @@ fn settle(exprs: Vec<&mut Expr>) {
     }
     for expr in exprs {
         let Some(text) = text_of(expr) else { continue };
-        // Numbers with all of their digits.
+        // Numbers keep all of their digits.
         if matches!(
             &ty,
             Written::Number | Written::Named(DataType::Decimal(_) | DataType::Numeric(_) | DataType::Dec(_))
@@ -165,7 +166,7 @@ fn text_of(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// A text as the number that it is, in digits with a point at most.
+/// The number that a text represents, if it consists of digits with at most one decimal point.
 fn number(text: &str) -> Option<Expr> {
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -243,7 +244,8 @@ fn is_text(ty: &DataType) -> bool {
     )
 }
 
-/// Puts a column before the results of a `CASE`, if the first of them that is not NULL is a literal.
+/// Adds a branch with a column before the results of a `CASE`, if the first of them that is not NULL is a
+/// literal.
 fn show_type(conditions: &mut Vec<CaseWhen>, else_result: Option<&Expr>) {
     let mut results = conditions.iter().map(|when| &when.result).chain(else_result);
     let is_null = |expr: &&Expr| matches!(expr, Expr::Value(value) if value.value == Value::Null);

@@ -1,32 +1,33 @@
-//! Syntax tree to syntax tree, before binding, where DataFusion's meaning is not ours:
+//! Rewrites the syntax tree before binding, where our semantics differ from DataFusion's:
 //!
-//! * **Names are case-insensitive**, quoted or not: every identifier is folded to lower case. What a result
-//!   column is called is taken from the text first ([`display_names`]).
-//! * **Unnamed results are called as they are written** (`sum(l_tax)`, not `sum(lineitem.l_tax)`), and may
+//! * **Names are case-insensitive**, quoted or not: every identifier is folded to lower case. The names of
+//!   result columns are taken from the text first ([`display_names`]).
+//! * **Unnamed results are named as they are written** (`sum(l_tax)`, not `sum(lineitem.l_tax)`), and may
 //!   occur twice.
 //! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They
-//!   travel through the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias
+//!   pass through the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias
 //!   that no user can write ([`marked_set`](crate::hidden::marked_set)); lowering turns them back.
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
-//! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
+//! * **`USING` and `NATURAL`** merge columns; the binder gets conditions and lists instead ([`using`]).
 //! * **A derived table without a name** gets one ([`nameless`]).
-//! * **Ambiguous names** in queries within others are refused ([`ambiguous`]).
-//! * **A table of an outer query** may be called like a column ([`outer_names`]).
+//! * **Ambiguous names** in nested queries are refused ([`ambiguous`]).
+//! * **A table of an outer query** may have the name of a column ([`outer_names`]).
 //! * **An aggregate of an outer query** is computed there ([`aggregates`]).
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
-//! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and
-//!   **rows may be compared** ([`rows`]).
-//! * **`SIMILAR TO`** matches the regular expression that its pattern is.
+//! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]).
+//! * **Rows may be compared** ([`rows`]).
+//! * **`SIMILAR TO`** becomes a match of the equivalent regular expression.
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
-//! * **`TABLESAMPLE`** is a condition or a limit of the rows ([`sample`]).
-//! * **Grouping sets** become one grouping with a key that says which sets there are ([`grouping`]).
-//! * **`WITH RECURSIVE`** loses what the binder would not read ([`recursive`]).
-//! * **Window functions** are calls of functions made for them ([`windows`]).
-//! * **Text literals as conditions** are BOOLEANs ([`conditions`]); beside something of a type they are of
+//! * **`TABLESAMPLE`** becomes a condition or a limit on the rows ([`sample`]).
+//! * **Grouping sets** become one grouping with a key that lists the sets ([`grouping`]).
+//! * **`WITH RECURSIVE`** loses clauses that the binder would ignore ([`recursive`]).
+//! * **Window functions** become calls of functions made for them ([`windows`]).
+//! * **Text literals as conditions** are BOOLEANs ([`conditions`]); among values of another type they get
 //!   that type ([`literals`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it;
-//!   a call of [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
-//! * **Features that are not there yet** are refused here, by name and place.
+//!   a call of [`native::exact`](crate::functions::native::exact) around every cast makes the difference
+//!   visible.
+//! * **Unsupported features** are refused here, by name and position.
 
 mod aggregates;
 mod ambiguous;
@@ -60,7 +61,7 @@ use std::ops::ControlFlow;
 /// Rewrites a query for the binder.
 ///
 /// # Errors
-/// Not supported, for features that are not there yet; input, for unknown functions.
+/// Not supported, for unsupported features; input, for unknown functions.
 pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &Context<'_>) -> Result<()> {
     literals::apply(statement);
     sample::apply(statement)?;
@@ -78,7 +79,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     }
 }
 
-/// The name that the user gave each item of a query's select list, or `None` where it is the column's own;
+/// The name that the user gave each item of a query's select list, or `None` if it is the column's own;
 /// `None` as a whole if there are wildcards, whose number of columns is not known here.
 pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
     let mut body = &*query.body;
@@ -102,7 +103,7 @@ pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
     }
 }
 
-/// Shows `each` the queries of a set operation, but for those in brackets, which are visited by themselves.
+/// Passes `each` the SELECTs of a set operation, except those in brackets, which are visited separately.
 fn each_arm(body: &mut SetExpr, each: &mut dyn FnMut(&mut Select) -> Result<()>) -> Result<()> {
     match body {
         SetExpr::Select(select) => each(select),

@@ -1,7 +1,7 @@
 //! Derived tables without a name: `FROM t, (SELECT 1 AS a)`.
 //!
-//! Columns need the name of their table to be told apart: the binder takes `t.a` for ambiguous beside a
-//! column `a` of no table, and `USING` has to write out which of two it means. So each such table is given a
+//! Columns need the name of their table to be distinguished: the binder considers `t.a` ambiguous with a
+//! column `a` of an unnamed table, and `USING` has to qualify each of two columns. So each such table gets a
 //! name that no user can write.
 
 use crate::hidden::MARK;
@@ -16,7 +16,7 @@ pub(super) fn apply(statement: &mut Statement) {
 }
 
 struct Nameless {
-    /// Tables without a name so far.
+    /// Number of tables without a name so far.
     found: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Keys of an `ORDER BY` that the binder would take for something else.
+//! Keys of an `ORDER BY` that the binder would misinterpret.
 
 use super::ties::meant;
 use crate::functions::Library;
@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-/// `ORDER BY ALL` orders by the numbers of the results. The binder knows it where all of them are columns:
-/// for others whose number is not known (`*`), and behind a set operation, another query is put around.
+/// `ORDER BY ALL` orders by the numbers of the results. The binder supports it if all of them are columns: if
+/// their number is not known (`*`), and after a set operation, the query is wrapped in another one.
 pub(super) fn all(query: &mut Query) {
     let Some(OrderBy { kind: kind @ OrderByKind::All(_), .. }) = &mut query.order_by else { return };
     if let (SetExpr::Select(select), OrderByKind::All(options)) = (&*query.body, &*kind) {
@@ -47,7 +47,7 @@ pub(super) fn all(query: &mut Query) {
     }
 }
 
-/// `DISTINCT ON (1) … ORDER BY 1`: numbers of results become what these are, which the binder compares.
+/// `DISTINCT ON (1) … ORDER BY 1`: numbers of results are replaced by the results, which the binder compares.
 pub(super) fn distinct_on(query: &mut Query) {
     let SetExpr::Select(select) = &mut *query.body else { return };
     let Select { distinct: Some(Distinct::On(keys)), projection, .. } = &mut **select else { return };
@@ -67,8 +67,8 @@ pub(super) fn distinct_on(query: &mut Query) {
     }
 }
 
-/// `SELECT DISTINCT f(x) … ORDER BY f(x)` orders by a result: by its number, since the binder would look for
-/// `x`.
+/// `SELECT DISTINCT f(x) … ORDER BY f(x)` orders by a result: it becomes the result's number, since the
+/// binder would look for `x`.
 pub(super) fn results(query: &mut Query) {
     let SetExpr::Select(select) = &*query.body else { return };
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
@@ -92,11 +92,11 @@ fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// `SELECT a AS b FROM t ORDER BY t.b`, or `ORDER BY max(b)`, orders by a column of `t` that a result has the
-/// name of. The result gets a hidden name.
+/// `SELECT a AS b FROM t ORDER BY t.b`, or `ORDER BY max(b)`, orders by a column of `t` that has the name of
+/// a result. The result gets a hidden name.
 ///
-/// Where the results' names must stay, as other queries know them, another query gives them back:
-/// `SELECT hidden AS b FROM (SELECT a AS hidden FROM t ORDER BY t.b) AS …`.
+/// If the names of the results must be kept, because other queries refer to them, another query restores
+/// them: `SELECT hidden AS b FROM (SELECT a AS hidden FROM t ORDER BY t.b) AS …`.
 pub(super) fn columns(query: &mut Query, keep_names: bool) {
     let SetExpr::Select(select) = &mut *query.body else { return };
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
@@ -133,11 +133,11 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
     }
 }
 
-/// What can only be columns: names with their tables, and those in the arguments of aggregates.
+/// Names that can only be columns: qualified ones, and those in the arguments of aggregates.
 #[derive(Default)]
 struct Columns {
     found: HashSet<String>,
-    /// Aggregates around the place.
+    /// Number of enclosing aggregates.
     aggregates: usize,
 }
 
@@ -174,7 +174,7 @@ impl Visitor for Columns {
     }
 }
 
-/// Puts a query around another that gives these of its results the names that they had.
+/// Wraps a query in another that restores the names of these of its results.
 fn give_back(query: &mut Query, names: Vec<(usize, Ident)>) {
     let SetExpr::Select(select) = &mut *query.body else { return };
     let mut names: HashMap<usize, Ident> = names.into_iter().collect();
@@ -184,7 +184,7 @@ fn give_back(query: &mut Query, names: Vec<(usize, Ident)>) {
             SelectItem::ExprWithAlias { alias, .. } => {
                 (alias.clone(), names.remove(&i).unwrap_or_else(|| alias.clone()))
             }
-            // What has no name gets one, by which it can be referred to.
+            // A result without a name gets one, by which it can be referred to.
             SelectItem::UnnamedExpr(expr) => {
                 let name = match &*expr {
                     Expr::Identifier(name) => name.clone(),

@@ -1,4 +1,4 @@
-//! `f(…) WITHIN GROUP (ORDER BY x)`, as our aggregates take it.
+//! `f(…) WITHIN GROUP (ORDER BY x)`, in the form in which our aggregates take it.
 //!
 //! ```text
 //! percentile_disc(0.5) WITHIN GROUP (ORDER BY x DESC)   ⇒   percentile_disc(x, 0.5, true)
@@ -6,7 +6,7 @@
 //! mode() WITHIN GROUP (ORDER BY x)                      ⇒   mode(x ORDER BY x)
 //! listagg(x, ';') WITHIN GROUP (ORDER BY y)             ⇒   listagg(x, ';' ORDER BY y)
 //! ```
-//! The third argument of the first says that the order is descending.
+//! The third argument in the first example says that the order is descending.
 
 use crate::functions::aggregates::OF_ORDER;
 use datafusion_sql::sqlparser::ast::Expr;
@@ -19,7 +19,7 @@ use entasis_vector::{Error, Result};
 /// Rewrites a call of the function `name`.
 ///
 /// # Errors
-/// Input, for an order of several keys, or of a function that knows none.
+/// Input, for an order with several keys, or for a function that has none.
 pub(super) fn within_group(name: &str, function: &mut Function) -> Result<()> {
     let of_order = OF_ORDER.contains(&name);
     if function.within_group.is_empty() && !of_order {
@@ -65,7 +65,7 @@ fn single(name: &str, keys: Vec<OrderByExpr>) -> Result<OrderByExpr> {
     }
 }
 
-/// Takes `ORDER BY` out of the arguments.
+/// Removes `ORDER BY` from the arguments and returns it.
 fn take_order(list: &mut FunctionArgumentList) -> Vec<OrderByExpr> {
     let at = list.clauses.iter().position(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
     match at.map(|at| list.clauses.remove(at)) {

@@ -1,10 +1,10 @@
-//! Names of outer tables that columns have, too:
-//! `SELECT … FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE lines.orders = orders.id)`.
+//! Names of outer tables that are also names of columns: `SELECT … FROM orders WHERE EXISTS (SELECT 1 FROM
+//! lines WHERE lines.orders = orders.id)`.
 //!
-//! The binder takes `orders.id` for a field of the column `orders` before it looks at the query around. So
-//! where a subquery names an outer table that a column of its own may be called like, that table is given a
-//! hidden name, and so is all that means it. Whether there is such a column is known of tables and views; of
-//! whatever else is in the `FROM`, it is assumed.
+//! The binder takes `orders.id` for a field of the column `orders` before it searches the enclosing query. So
+//! if a subquery names an outer table, and one of its own columns may have the same name, that table gets a
+//! hidden name, and so do all references to it. Whether there is such a column is known for tables and views;
+//! for other items of the `FROM`, it is assumed.
 
 use super::using::qualifier;
 use crate::binding::context::Context;
@@ -18,7 +18,8 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-/// Gives hidden names to the outer tables of a statement that columns of subqueries may be called like.
+/// Gives hidden names to those outer tables of a statement whose names may also be names of a subquery's
+/// columns.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) {
     let mut look =
         Look { context, frames: Vec::new(), starts: Vec::new(), selects: 0, found: HashSet::new() };
@@ -30,17 +31,17 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) {
     }
 }
 
-/// A `SELECT` around the place.
+/// An enclosing `SELECT`.
 struct Frame {
-    /// How many there are before it in the statement.
+    /// Its number in the statement.
     number: u64,
-    /// What its tables are called, in lower case.
+    /// The aliases of its tables, in lower case.
     tables: Vec<String>,
-    /// Those of them that the catalog has, by their names there; `None` if there are others.
+    /// The names in the catalog of its tables; `None` if some are not in the catalog.
     relations: Option<Vec<String>>,
 }
 
-/// The `SELECT` that a table's name is looked up in: its place in `frames`.
+/// The `SELECT` to which a table's name refers: its index in `frames`.
 fn owner(frames: &[Frame], table: &str) -> Option<usize> {
     frames.iter().rposition(|frame| frame.tables.iter().any(|own| own == table))
 }
@@ -48,10 +49,10 @@ fn owner(frames: &[Frame], table: &str) -> Option<usize> {
 struct Look<'a> {
     context: &'a Context<'a>,
     frames: Vec<Frame>,
-    /// The frames around each query around the place.
+    /// For each enclosing query, the number of frames outside.
     starts: Vec<usize>,
     selects: u64,
-    /// By `SELECT`: tables that need another name.
+    /// The tables that need another name, each with the number of its `SELECT`.
     found: HashSet<(u64, String)>,
 }
 
@@ -72,7 +73,7 @@ impl Visitor for Look<'_> {
         ControlFlow::Continue(())
     }
 
-    // ORDER BY comes after the SELECT and means its tables.
+    // ORDER BY comes after the SELECT and refers to its tables.
     fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Infallible> {
         self.frames.truncate(self.starts.pop().unwrap_or_default());
         ControlFlow::Continue(())
@@ -120,7 +121,7 @@ struct Rename {
 }
 
 impl Rename {
-    /// The name that a table has been given.
+    /// The name that a table was given.
     fn given(&self, table: &Ident) -> Option<Ident> {
         let table = table.value.to_lowercase();
         let number = self.frames[owner(&self.frames, &table)?].number;
@@ -150,7 +151,7 @@ impl VisitorMut for Rename {
         self.frames.push(Frame { number: self.selects, tables, relations: None });
         self.selects += 1;
         for item in &mut select.projection {
-            // A result is called by what was written, in its case.
+            // A result is named as it was written, in its letter case.
             if let SelectItem::UnnamedExpr(expr) = item
                 && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
             {
@@ -191,7 +192,7 @@ impl VisitorMut for Rename {
     }
 }
 
-/// All tables of a `FROM`, also those of joins in brackets.
+/// Calls `act` for all tables of a `FROM`, including those of joins in brackets.
 pub(super) fn for_each_factor(tables: &[TableWithJoins], act: &mut impl FnMut(&TableFactor)) {
     for table in tables {
         for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {

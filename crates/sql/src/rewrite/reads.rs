@@ -1,14 +1,14 @@
-//! How often a statement reads a query of a `WITH`.
+//! Counts how often a statement reads a query of a `WITH`.
 
 use crate::syntax::walk::Walk;
 use datafusion_sql::sqlparser::ast::{ObjectName, ObjectNamePart, Visit, Visitor};
 use std::ops::ControlFlow;
 
-/// The schema by which the step of a recursion with a key reads all of its rows so far
+/// The schema by which the recursive term of a recursion with a key reads all of its rows so far
 /// ([`super::using_key`]).
 pub(super) const RECURRING: &str = "recurring";
 
-/// How often a name is read as a table's.
+/// How often a name occurs as that of a table.
 pub(super) fn reads(part: &impl Visit, name: &str) -> u64 {
     struct Count<'a>(&'a str, u64);
     impl Visitor for Count<'_> {

@@ -1,8 +1,8 @@
-//! `WITH RECURSIVE`, as the binder takes it.
+//! `WITH RECURSIVE`, in a form that the binder accepts.
 //!
-//! The binder takes every set operation of such a `WITH` for a recursion, and reads no more of its query than
-//! the two sides. So those that do not read themselves are put into brackets, and of those that do, other
-//! clauses are refused.
+//! The binder takes every set operation of such a `WITH` for a recursion, and ignores everything in its query
+//! except the two sides. So queries that do not read themselves are put into brackets, and other clauses of
+//! those that do are refused.
 
 use super::reads::reads;
 use crate::syntax::parse::parse_query;
@@ -14,11 +14,11 @@ pub(super) fn reads_itself(cte: &Cte) -> bool {
     reads(&*cte.query, &cte.alias.name.value.to_lowercase()) > 0
 }
 
-/// Prepares the queries of a `WITH RECURSIVE`.
+/// Prepares the queries of a `WITH RECURSIVE` for the binder.
 ///
 /// # Errors
 /// Input, for a query that reads itself elsewhere than in the second side of a `UNION`; not supported, for
-/// clauses around it.
+/// other clauses of such a query.
 pub(super) fn settle(with: &mut With) -> Result<()> {
     for cte in &mut with.cte_tables {
         let name = cte.alias.name.value.clone();

@@ -1,7 +1,7 @@
 //! The last pass before binding, over all queries and expressions of a statement: names are folded, results
-//! are called as they are written, and each place is handed to the module that rewrites what stands there.
+//! are named as they are written, and each construct is passed to the module that rewrites it.
 //!
-//! What passes before it have done by themselves is listed in [`super`].
+//! The earlier passes are listed in [`super`].
 
 use super::{conditions, grouping, intervals, order_by, orders, recursive, rows, ties, using, windows};
 use crate::binding::context::{Context, ResultNames};
@@ -26,15 +26,15 @@ use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Rewrites a statement, place by place.
+/// Rewrites a statement, construct by construct.
 pub(super) struct Rewriter<'a> {
-    /// The statement's world.
+    /// The context of the statement.
     context: &'a Context<'a>,
-    /// What may become of the names of its results.
+    /// How the names of its results may change.
     names: ResultNames,
-    /// Within the arguments of a table function, which may be nested.
+    /// Whether this is within the arguments of a table function, which may be nested.
     in_arguments: bool,
-    /// Queries around the place.
+    /// Number of enclosing queries.
     depth: usize,
 }
 
@@ -118,8 +118,8 @@ impl VisitorMut for Rewriter<'_> {
         flow(clauses::expression(expr))?;
         conditions::operands(expr);
         match expr {
-            // A literal with an exponent is a DOUBLE; the binder would make a decimal of hundreds of digits
-            // of it.
+            // A literal with an exponent is a DOUBLE; the binder would make it a decimal of hundreds of
+            // digits.
             Expr::Value(literal) => {
                 if let Value::Number(text, _) = &literal.value
                     && text.contains(['e', 'E'])
@@ -129,8 +129,8 @@ impl VisitorMut for Rewriter<'_> {
             }
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
                 if let Some(operand) = first_operand(right) {
-                    // The parser takes everything that follows for the right side:
-                    // `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`.
+                    // The parser takes everything that follows for the right side: `a IS DISTINCT FROM b AND
+                    // c` is `(a IS DISTINCT FROM b) AND c`.
                     let nothing = || Box::new(Expr::Value(Value::Null.into()));
                     let left = std::mem::replace(left, nothing());
                     let taken = Box::new(std::mem::replace(operand, *nothing()));
@@ -146,7 +146,7 @@ impl VisitorMut for Rewriter<'_> {
                 return flow(rows::expression(expr));
             }
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: power } => {
-                // A sign binds more strongly than a power: `-2 ^ 2` is `(-2) ^ 2`.
+                // A sign binds more tightly than a power: `-2 ^ 2` is `(-2) ^ 2`.
                 if let Some(base) = base_of_power(power) {
                     let taken = std::mem::replace(base, Expr::Value(Value::Null.into()));
                     *base = Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(taken) };
@@ -196,7 +196,7 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        // As an operator it gets the types that comparisons get.
+        // As an operator, its operands are typed like those of comparisons.
         if let Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) = expr {
             let [left, right] =
                 [left, right].map(|side| std::mem::replace(side, Box::new(Expr::Value(Value::Null.into()))));
@@ -212,7 +212,7 @@ impl VisitorMut for Rewriter<'_> {
 }
 
 impl<'a> Rewriter<'a> {
-    /// For a statement whose results may be renamed so.
+    /// A rewriter for a statement whose results may be renamed as `names` says.
     pub(super) fn new(context: &'a Context<'a>, names: ResultNames) -> Rewriter<'a> {
         Rewriter { context, names, in_arguments: false, depth: 0 }
     }
@@ -245,7 +245,7 @@ impl<'a> Rewriter<'a> {
             && let FunctionArguments::List(list) = &mut function.args
             && list.args.is_empty()
         {
-            // It is that of the connection: a call of a function that gives it.
+            // It depends on the connection: a call of a function that returns it.
             let (database, schema) = self.context.current();
             let current = if name == "current_schema" { schema } else { database };
             let current = Expr::value(Value::SingleQuotedString(current));
@@ -312,7 +312,7 @@ impl<'a> Rewriter<'a> {
             SetExpr::Table(_) => {
                 ControlFlow::Break(Error::not_supported("TABLE name as a query").with_hint("write FROM name"))
             }
-            // Queries in brackets are visited by themselves.
+            // Queries in brackets are visited separately.
             SetExpr::Query(_) | SetExpr::Values(_) => ControlFlow::Continue(()),
         }
     }
@@ -367,7 +367,7 @@ impl<'a> Rewriter<'a> {
             .iter()
             .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
         let mut seen = HashSet::new();
-        // A result that has a name of its own and a column of a table cannot share it.
+        // A named result and a column of a table cannot have the same name.
         let (mut columns, mut aliases) = (HashSet::new(), HashSet::new());
         for (i, item) in select.projection.iter_mut().enumerate() {
             match item {
@@ -424,9 +424,9 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-// ---- pieces -----------------------------------------------------------------------------------------------
+// ---- parts ------------------------------------------------------------------------------------------------
 
-/// Refuses what is not there yet, at its place.
+/// Refuses an unsupported feature, with its position.
 fn unsupported(feature: &str, at: Span) -> ControlFlow<Error> {
     let error = Error::not_supported(feature);
     ControlFlow::Break(match span_position(at) {
@@ -449,7 +449,7 @@ fn first_operand(expr: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
-/// A condition on groups that all of them meet, so that there are groups.
+/// A condition on groups that is always true, so that there are groups.
 fn one_group(having: &mut Option<Expr>) {
     let template = parse_query("SELECT 1 HAVING count(*) >= 0").expect("a constant");
     if let SetExpr::Select(select) = *template.body
@@ -465,7 +465,7 @@ fn one_group(having: &mut Option<Expr>) {
     }
 }
 
-/// What a chain of powers raises first.
+/// The base of a chain of powers.
 fn base_of_power(expr: &mut Expr) -> Option<&mut Expr> {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, .. } => {
@@ -489,7 +489,7 @@ fn exact(expr: Expr) -> Expr {
     call(EXACT, vec![expr])
 }
 
-/// `nextval('s')` under the name that the binder finds the sequence by.
+/// Renames `nextval('s')` to the name by which the binder finds the sequence.
 fn name_sequence(function: &mut Function, kind: sequence_call::Kind) -> Result<()> {
     let name = sequence_call::named_sequence(function)?;
     function.name = ObjectName::from(Ident::with_quote('"', sequence::call(kind, &name)));
@@ -499,7 +499,7 @@ fn name_sequence(function: &mut Function, kind: sequence_call::Kind) -> Result<(
     Ok(())
 }
 
-/// A result as the visitor wants it.
+/// A result as the visitor returns it.
 fn flow(result: Result<()>) -> ControlFlow<Error> {
     match result {
         Ok(()) => ControlFlow::Continue(()),
@@ -507,8 +507,8 @@ fn flow(result: Result<()>) -> ControlFlow<Error> {
     }
 }
 
-/// `SELECT 'x' AS p, 'x' AS q … GROUP BY p, q`: the binder names keys by their texts, and refuses two of one
-/// name. So a literal that is there again becomes another expression.
+/// `SELECT 'x' AS p, 'x' AS q … GROUP BY p, q`: the binder names keys by their texts, and refuses two of the
+/// same name. So a repeated literal is replaced by another expression.
 fn tell_literals_apart(select: &mut Select) {
     let is_literal = |expr: &Expr| matches!(expr, Expr::Value(_));
     match &mut select.group_by {
@@ -532,7 +532,7 @@ fn tell_literals_apart(select: &mut Select) {
     }
 }
 
-/// Folds an identifier to lower case. Single quotes make a path, which stays.
+/// Folds an identifier to lower case. An identifier in single quotes is a path, which is kept.
 fn fold(ident: &mut Ident) {
     if ident.quote_style != Some('\'') {
         ident.value = ident.value.to_lowercase();

@@ -1,18 +1,20 @@
 //! Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(a, b) IN (SELECT …)`, `(a, b) IS NULL`;
-//! also as `ROW(a, b)`.
+//! also written `ROW(a, b)`.
 //!
-//! Rows are equal if all their columns are, and ordered by the first that differs. A row `IS NULL` if all its
-//! columns are, and `IS NOT NULL` if none is. A query in brackets is compared as the row that it gives.
-//! `row IN (query)`, which is `row = ANY (query)`, is true if a row of the query is equal, else NULL if one
-//! might be (its comparison is NULL), else false:
+//! Rows are equal if all their columns are, and ordered by the first column that differs. A row `IS NULL` if
+//! all its columns are, and `IS NOT NULL` if none is. A query in brackets is compared as the row that it
+//! returns. `row IN (query)`, which is `row = ANY (query)`, is true if a row of the query is equal; otherwise
+//! NULL if one might be (its comparison is NULL); otherwise false:
 //!
 //! ```text
-//! CASE WHEN EXISTS (query WHERE equal) THEN true WHEN EXISTS (query WHERE equal IS NULL) THEN NULL ELSE false END
+//! CASE WHEN EXISTS (query WHERE equal) THEN true
+//!      WHEN EXISTS (query WHERE equal IS NULL) THEN NULL
+//!      ELSE false END
 //! ```
 //!
-//! A condition asks only whether it is true, so where one stands ([`condition`]), `row IN (query)` is the
-//! first `EXISTS` alone, and `row NOT IN (query)` is `NOT EXISTS (query WHERE equal IS NOT FALSE)`. Other
-//! comparisons go for `=`, and `row op ALL (query)` is the opposite of `ANY` with the opposite comparison.
+//! For a condition it matters only whether it is true, so as a condition ([`condition`]) `row IN (query)` is
+//! just the first `EXISTS`, and `row NOT IN (query)` is `NOT EXISTS (query WHERE equal IS NOT FALSE)`. Other
+//! comparisons replace `=`, and `row op ALL (query)` is the negation of `ANY` with the opposite comparison.
 
 use crate::hidden::MARK;
 use crate::syntax::parse::parse_query;
@@ -23,7 +25,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_vector::{Error, Result};
 
-/// Rewrites what compares rows at the top of a condition.
+/// Rewrites a comparison of rows that is itself a condition.
 pub(super) fn condition(expr: &mut Expr) -> Result<()> {
     match expr {
         Expr::Nested(inner) => condition(inner),
@@ -53,7 +55,7 @@ pub(super) fn condition(expr: &mut Expr) -> Result<()> {
     }
 }
 
-/// Rewrites an expression that compares rows itself, or tests one.
+/// Rewrites an expression that itself compares or tests rows.
 pub(super) fn expression(expr: &mut Expr) -> Result<()> {
     match expr {
         Expr::BinaryOp { left, op, right } => {
@@ -140,7 +142,7 @@ pub(super) fn expression(expr: &mut Expr) -> Result<()> {
 
 /// A test of each value of a row.
 fn each(parts: Vec<Expr>, test: fn(Box<Expr>) -> Expr) -> Result<Vec<Expr>> {
-    // A row is no NULL, whatever is in it.
+    // A row is not NULL, whatever it contains.
     let test = |mut part: Expr| match row(&mut part) {
         Some(_) => Err(Error::not_supported("tests for NULL of rows within rows")),
         None => Ok(test(Box::new(part))),
@@ -148,7 +150,7 @@ fn each(parts: Vec<Expr>, test: fn(Box<Expr>) -> Expr) -> Result<Vec<Expr>> {
     parts.into_iter().map(test).collect()
 }
 
-/// Takes the values of a row out of it, if it is one.
+/// Moves the values out of a row, if the expression is one.
 fn row(expr: &mut Expr) -> Option<Vec<Expr>> {
     match expr {
         Expr::Nested(inner) => row(inner),
@@ -177,7 +179,7 @@ fn same_length(left: &[Expr], right: &[Expr]) -> Result<()> {
     }
 }
 
-/// Whether a row compares with any of a query's rows, or not with any.
+/// Whether the comparison of a row holds for any of a query's rows, or if `negated` for none.
 fn compared_with_any(row: Vec<Expr>, op: &BinaryOperator, query: &Query, negated: bool) -> Result<Expr> {
     let found = exists(row.clone(), op, query, |holds| holds)?;
     let unknown = exists(row, op, query, |holds| Expr::IsNull(Box::new(nested(holds))))?;
@@ -194,7 +196,7 @@ fn compared_with_any(row: Vec<Expr>, op: &BinaryOperator, query: &Query, negated
     })
 }
 
-/// The comparison that holds where the other one does not.
+/// The comparison that is true where the other one is false.
 fn opposite(op: &BinaryOperator) -> Result<BinaryOperator> {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     Ok(match op {
@@ -237,7 +239,7 @@ fn with_row(query: Box<Query>, length: usize, result: impl Fn(Vec<Expr>) -> Resu
     Ok(Expr::Subquery(template))
 }
 
-/// `SELECT 1 FROM (query) AS hidden (names)`, and the columns of these names.
+/// `SELECT 1 FROM (query) AS hidden (names)`, and the columns with these names.
 fn over(query: Box<Query>, length: usize) -> Result<(Box<Query>, Vec<Expr>)> {
     let table = format!("{MARK}rows");
     let names: Vec<Ident> = (0..length).map(|i| Ident::with_quote('"', format!("{MARK}value{i}"))).collect();
@@ -270,7 +272,7 @@ fn compare(op: &BinaryOperator, left: Vec<Expr>, right: Vec<Expr>) -> Result<Exp
     let Some((left, right)) = pairs.next() else { return Err(Error::input("a row has no values")) };
     let mut result = binary(left, op.clone(), right);
     for (left, right) in pairs {
-        // Beyond equal first columns, an order is that of the rest.
+        // If the first columns are equal, the order is that of the rest.
         if matches!(op, Lt | LtEq | Gt | GtEq) {
             result = binary(binary(left.clone(), Eq, right.clone()), And, result);
         }
@@ -279,17 +281,17 @@ fn compare(op: &BinaryOperator, left: Vec<Expr>, right: Vec<Expr>) -> Result<Exp
     Ok(result)
 }
 
-/// True if one of the conditions is.
+/// True if one of the conditions is true.
 fn any(conditions: Vec<Expr>) -> Expr {
     joined(conditions, BinaryOperator::Or)
 }
 
-/// True if all conditions are.
+/// True if all conditions are true.
 fn all(conditions: Vec<Expr>) -> Expr {
     joined(conditions, BinaryOperator::And)
 }
 
-/// Conditions as a tree that is no deeper than it must be.
+/// The conditions as a balanced tree.
 fn joined(mut conditions: Vec<Expr>, op: BinaryOperator) -> Expr {
     match conditions.len() {
         0 => value(Value::Boolean(op == BinaryOperator::And)),

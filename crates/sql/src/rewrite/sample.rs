@@ -1,19 +1,19 @@
-//! `TABLESAMPLE` and `USING SAMPLE`: some of a relation's rows, by chance.
+//! `TABLESAMPLE` and `USING SAMPLE`: a random sample of a relation's rows.
 //!
 //! ```text
 //! FROM t a TABLESAMPLE BERNOULLI (10)  ⇒  FROM (SELECT * FROM t WHERE random() * 100 < 10) AS a
 //! FROM t a TABLESAMPLE (10 ROWS)       ⇒  FROM (SELECT * FROM t ORDER BY random() LIMIT 10) AS a
-//! … REPEATABLE (7)                     ⇒  the same with hash(row, 7) in the place of random(), where row is the number of a row
+//! … REPEATABLE (7)                     ⇒  the same with hash(row number, 7) instead of random()
 //! SELECT … FROM t USING SAMPLE 10%     ⇒  FROM t TABLESAMPLE BERNOULLI (10)
 //! SELECT … FROM t, u USING SAMPLE 10%  ⇒  FROM t, u WHERE random() * 100 < 10
 //! ```
-//! A share of the rows is the rows that each by itself has been lucky, in `SYSTEM`, too: that it may take
-//! whole blocks makes it no faster where blocks are pruned and decoded by themselves. A sample that is
-//! repeatable is the same as long as the rows are.
+//! For a share of the rows, each row is chosen independently, also in `SYSTEM`: choosing whole blocks, which
+//! that permits, would not be faster where blocks are pruned and decoded one by one. A repeatable sample is
+//! the same as long as the rows are.
 //!
-//! The tokens have DuckDB's forms in the parser's, and `USING SAMPLE` as a last result of its `SELECT`
-//! ([`crate::syntax::sample`]), which is taken out again here. It is of the rows that `FROM` gives, before
-//! `WHERE`; not there: a number of rows, or `REPEATABLE`, of several tables.
+//! The token pass converts DuckDB's forms to the parser's, and `USING SAMPLE` to a last result of its
+//! `SELECT` ([`crate::syntax::sample`]), which is removed here. It samples the rows of `FROM`, before
+//! `WHERE`. Not supported: a number of rows, or `REPEATABLE`, for several tables.
 
 use super::using::qualifier;
 use crate::hidden::{MARK, SAMPLE};
@@ -29,16 +29,16 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
-/// True for the result that stands for `USING SAMPLE`.
+/// True for the result that represents `USING SAMPLE`.
 pub(super) fn is_mark(item: &SelectItem) -> bool {
     let SelectItem::UnnamedExpr(Expr::Function(function)) = item else { return false };
     matches!(&function.name.0[..], [part] if part.as_ident().is_some_and(|name| name.value == SAMPLE))
 }
 
-/// Writes out the samples of a statement.
+/// Replaces the samples of a statement by queries.
 ///
 /// # Errors
-/// Input, for a share or a number of rows that there is not; not supported, for other dialects' forms.
+/// Input, for an invalid share or number of rows; not supported, for other dialects' forms.
 pub(super) fn apply(statement: &mut Statement) -> Result<()> {
     match statement.walk_mut(&mut Samples) {
         ControlFlow::Continue(()) => Ok(()),
@@ -67,7 +67,7 @@ impl VisitorMut for Samples {
     }
 }
 
-/// Gives the rows of `FROM` the sample that a result stands for.
+/// Applies the sample that a result represents to the rows of `FROM`.
 fn using_sample(select: &mut Select, at: usize) -> Result<()> {
     let SelectItem::UnnamedExpr(Expr::Function(function)) = select.projection.remove(at) else {
         return Err(Error::internal("a mark of USING SAMPLE is a function"));
@@ -133,7 +133,7 @@ fn using_sample(select: &mut Select, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// A condition by its text.
+/// Parses a condition.
 fn condition(text: &str) -> Result<Expr> {
     match *parse_query(&format!("SELECT 1 WHERE {text}"))?.body {
         SetExpr::Select(select) => select.selection.ok_or_else(|| Error::internal("a WHERE has a condition")),
@@ -141,7 +141,7 @@ fn condition(text: &str) -> Result<Expr> {
     }
 }
 
-/// Refuses a share or a number of rows that there is not.
+/// Refuses an invalid share or number of rows.
 fn check_quantity(quantity: &TableSampleQuantity) -> Result<()> {
     let number = match &quantity.value {
         Expr::Value(value) => match &value.value {
@@ -212,7 +212,7 @@ fn written_out(factor: &mut TableFactor) -> Result<()> {
     Ok(())
 }
 
-/// A query for a sample of `t` that is the same with the same seed.
+/// A query for a sample of `t` that is the same for the same seed.
 fn repeatable(seed: &TableSampleSeed, is_rows: bool) -> Result<String> {
     let seed = match &seed.value.value {
         Value::Number(digits, _) => digits.parse::<i64>().ok(),
@@ -232,7 +232,7 @@ fn repeatable(seed: &TableSampleSeed, is_rows: bool) -> Result<String> {
     })
 }
 
-/// The name by which the statement knows the relation, which is taken from it.
+/// The alias of the relation, which is removed from it; otherwise its name.
 fn alias_of(factor: &mut TableFactor) -> TableAlias {
     let name = qualifier(factor);
     let own = match factor {

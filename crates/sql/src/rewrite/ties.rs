@@ -1,12 +1,12 @@
-//! `FETCH FIRST n ROWS WITH TIES`: the first rows of an order, and those behind them that are equal to the
-//! last in it.
+//! `FETCH FIRST n ROWS WITH TIES`: the first rows of an order, and those after them that are equal to the
+//! last one in it.
 //!
 //! ```text
 //! SELECT a FROM t ORDER BY b OFFSET m FETCH FIRST n ROWS WITH TIES
 //!   ⇒  SELECT a FROM t QUALIFY rank() OVER (ORDER BY b) <= n + m ORDER BY b OFFSET m
 //! ```
-//! Of the keys of the order, names and numbers of results become what these are. Not here: set operations,
-//! `DISTINCT`, `ORDER BY ALL`, and a share of the rows (`PERCENT`).
+//! Names and numbers of results in the order's keys are replaced by the results. Not supported: set
+//! operations, `DISTINCT`, `ORDER BY ALL`, and a share of the rows (`PERCENT`).
 
 use crate::syntax::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
@@ -15,10 +15,10 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_vector::{Error, Result};
 
-/// Writes out the ties of a query that wants them.
+/// Rewrites a query with `WITH TIES`.
 ///
 /// # Errors
-/// Input, without an order; not supported, for what the module names.
+/// Input, without an order; not supported, for the cases listed in the module.
 pub(super) fn apply(query: &mut Query) -> Result<()> {
     if !query.fetch.as_ref().is_some_and(|fetch| fetch.with_ties) {
         return Ok(());
@@ -79,7 +79,7 @@ fn unsupported() -> Error {
         .with_hint("put what it is of into a subquery: SELECT * FROM (…) ORDER BY … FETCH FIRST …")
 }
 
-/// What a key of an order means: the result that it names or numbers, or itself.
+/// What a key of an order refers to: the result with its name or number, or itself.
 pub(super) fn meant(key: &Expr, results: &[SelectItem]) -> Expr {
     let of_item = |item: &SelectItem| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr.clone()),

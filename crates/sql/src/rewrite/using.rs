@@ -1,21 +1,21 @@
-//! Joins whose `USING` or `NATURAL` merges columns, as joins with `ON`.
+//! Rewrites joins whose `USING` or `NATURAL` merges columns to joins with `ON`.
 //!
-//! The merged column is the left one of an inner or left join, the right one of a right join, and of a full
-//! join the one that is there: `coalesce(l.k, r.k)`. In `*` merged columns come first, then what is left of
-//! both sides. The binder would keep the column of the table whose name sorts first, so all of it is written
-//! out here:
+//! The merged column is the left one of an inner or left join, the right one of a right join, and for a full
+//! join the one that is not NULL: `coalesce(l.k, r.k)`. In `*`, merged columns come first, then the other
+//! columns of both sides. The binder would keep the column of the table whose name sorts first, so everything
+//! is written out here:
 //!
 //! ```text
 //! SELECT * FROM l FULL JOIN r USING (k) ORDER BY k
 //!     → SELECT coalesce(l.k, r.k) AS k, l.a, r.b FROM l FULL JOIN r ON l.k = r.k ORDER BY k
 //! ```
 //!
-//! 1. Each `SELECT` is visited before what is in it; if a join of its `FROM` merges, the columns of all its
-//!    relations are found out, the joins get conditions, and `*` a list.
-//! 2. A bare name in it, or in a subquery that has no such column of its own, becomes what the merged column
-//!    is. `ORDER BY` comes last and means results first.
+//! 1. Each `SELECT` is visited before the queries in it; if a join in its `FROM` merges columns, the columns
+//!    of all its relations are determined, the joins get conditions, and `*` is replaced by a list.
+//! 2. An unqualified name in it, or in a subquery without such a column of its own, is replaced by the
+//!    expression of the merged column. `ORDER BY` comes last and refers to results first.
 //!
-//! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
+//! Statements without such joins are not changed. Not handled here: ambiguous names.
 
 use super::asof;
 use crate::binding::context::Context;
@@ -34,10 +34,10 @@ use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Writes out the joins of a statement that merge columns.
+/// Rewrites the joins of a statement that merge columns.
 ///
 /// # Errors
-/// Input, for a column that is not there or is there twice; those of looking up the relations.
+/// Input, for a column that does not exist or is ambiguous; those of looking up the relations.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
     if !merges(statement) {
         return Ok(());
@@ -48,7 +48,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     }
 }
 
-/// True if there is a join with `USING` or `NATURAL` in it, or a list that replaces columns.
+/// True if it contains a join with `USING` or `NATURAL`, or a list that replaces columns.
 fn merges(statement: &mut Statement) -> bool {
     struct Look;
     impl VisitorMut for Look {
@@ -60,8 +60,8 @@ fn merges(statement: &mut Statement) -> bool {
     statement.walk_mut(&mut Look).is_break()
 }
 
-/// True if `*` does not stand for the columns of the `FROM` one by one: a join merges some, or `REPLACE` says
-/// what they are.
+/// True if `*` is not simply the list of the columns of the `FROM`: a join merges some, or `REPLACE` changes
+/// them.
 fn is_written_out(select: &mut Select) -> bool {
     let replaces = |item: &SelectItem| match item {
         SelectItem::Wildcard(options) => options.opt_replace.is_some(),
@@ -70,7 +70,7 @@ fn is_written_out(select: &mut Select) -> bool {
     select.from.iter_mut().any(has_merge) || select.projection.iter().any(replaces)
 }
 
-/// True if one of the joins, also of those in brackets, merges columns.
+/// True if one of the joins, including those in brackets, merges columns.
 fn has_merge(table: &mut TableWithJoins) -> bool {
     let nested = |factor: &mut TableFactor| match factor {
         TableFactor::NestedJoin { table_with_joins, .. } => has_merge(table_with_joins),
@@ -86,7 +86,7 @@ fn has_merge(table: &mut TableWithJoins) -> bool {
         })
 }
 
-/// The constraint of a join, if it has a place for one.
+/// The constraint of a join, if its kind can have one.
 pub(super) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     use JoinOperator as J;
     match operator {
@@ -105,49 +105,49 @@ pub(super) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstra
     }
 }
 
-/// A column that a `FROM` gives under a bare name.
+/// A column of a `FROM`, with its unqualified name.
 #[derive(Clone)]
 struct Column {
     /// In lower case.
     name: String,
-    /// What it is: a column of a relation, or what a join has merged.
+    /// Its expression: a column of a relation, or what a join has merged.
     expr: Expr,
     is_merged: bool,
 }
 
-/// What bare names mean at a place.
+/// What unqualified names refer to at some position.
 enum Scope {
-    /// Of a `SELECT`, or of a join's condition.
+    /// The names of a `SELECT`, or of a join's condition.
     Names {
-        /// The columns that take the place of their names.
+        /// The expressions that replace names of merged columns.
         replaced: HashMap<String, Expr>,
-        /// All columns.
+        /// The names of all columns.
         all: HashSet<String>,
     },
-    /// A derived table without `LATERAL` does not see the `SELECT` whose `FROM` it is in.
+    /// A derived table without `LATERAL` does not see the `SELECT` in whose `FROM` it is.
     Barrier,
 }
 
-/// A query around the place.
+/// An enclosing query.
 #[derive(Default)]
 struct Around {
-    /// Its `ORDER BY`, if it orders one `SELECT`, taken out until that has been visited.
+    /// Its `ORDER BY`, if the query is a single `SELECT`; removed until that has been visited.
     order_by: Option<OrderBy>,
     /// The scope of that `SELECT`, and the names of its results.
     select: Option<(Scope, HashSet<String>)>,
 }
 
-/// What is known of the columns at a place in a statement.
+/// What is known about columns at the current position in a statement.
 pub(super) struct Joins<'a> {
     context: &'a Context<'a>,
     queries: Vec<Around>,
     scopes: Vec<Scope>,
-    /// Names of the common table expressions of each query around the place, and their columns if these can
-    /// be told.
+    /// For each enclosing query, the names of its common table expressions, and their columns if these can be
+    /// determined.
     ctes: Vec<Vec<(String, Option<Vec<String>>)>>,
 }
 
-/// A result as the visitor wants it.
+/// A result as the visitor returns it.
 fn flow(result: Result<()>) -> ControlFlow<Error> {
     match result {
         Ok(()) => ControlFlow::Continue(()),
@@ -248,14 +248,14 @@ impl<'a> Joins<'a> {
         Joins { context, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() }
     }
 
-    /// The columns that a `FROM` gives, if they can be told: their names in lower case, and what they are.
-    /// One that several tables have is there as often.
+    /// The columns of a `FROM`, if they can be determined: their names in lower case, and their expressions.
+    /// A name that several tables have is repeated.
     pub(super) fn given(&mut self, tables: &[TableWithJoins]) -> Option<Vec<(String, Expr)>> {
         let columns = self.tables(&mut tables.to_vec()).ok()?;
         Some(columns.into_iter().map(|column| (column.name, column.expr)).collect())
     }
 
-    /// What a bare name stands for, if that has to be written out.
+    /// The expression for which an unqualified name stands, if it has to be replaced.
     fn meaning(&self, name: &str) -> Option<Expr> {
         let mut scopes = self.scopes.iter().rev();
         while let Some(scope) = scopes.next() {
@@ -276,7 +276,7 @@ impl<'a> Joins<'a> {
         None
     }
 
-    /// Settles the joins of a `SELECT` and its `*`, and enters its scope.
+    /// Rewrites the joins of a `SELECT` and its `*`, and enters its scope.
     fn select(&mut self, select: &mut Select) -> Result<()> {
         let own = is_written_out(select);
         let around = self
@@ -302,7 +302,7 @@ impl<'a> Joins<'a> {
                         }
                         None => items.push(SelectItem::UnnamedExpr(Expr::Identifier(name))),
                     },
-                    // A result is called by what was written, in its case.
+                    // A result is named as it was written, in its letter case.
                     SelectItem::UnnamedExpr(expr) if !matches!(expr, Expr::CompoundIdentifier(_)) => {
                         let alias = Ident::with_quote('\'', expr.to_string());
                         items.push(SelectItem::ExprWithAlias { expr, alias });
@@ -341,7 +341,7 @@ impl<'a> Joins<'a> {
             };
             let mut conditions = Vec::new();
             let mut merged = Vec::new();
-            // The last column of an as-of join is not equal but the nearest.
+            // The last column of an as-of join is compared for the nearest value, not for equality.
             let is_nearest = std::mem::take(&mut join.global);
             for (number, name) in names.iter().enumerate() {
                 let (l, r) = (find(&left, name, "left")?, find(&right, name, "right")?);
@@ -371,7 +371,7 @@ impl<'a> Joins<'a> {
             };
             match constraint(&mut join.join_operator) {
                 Some(JoinConstraint::On(condition)) => {
-                    // What is merged so far is what the condition sees; later joins may merge more.
+                    // The condition sees what is merged so far; later joins may merge more.
                     let replaced = unambiguous(&columns);
                     self.scopes.push(Scope::Names { replaced, all: HashSet::new() });
                     let flow = condition.walk_mut(self);
@@ -402,7 +402,7 @@ impl<'a> Joins<'a> {
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let columns = self.joined(table_with_joins)?;
                 let Some(alias) = alias.clone() else { return Ok(columns) };
-                // Behind a name, merged columns are the only ones of their names.
+                // With a qualifier, merged columns are the only ones of their names.
                 let mut template = parse_query("SELECT 1 FROM t")?;
                 if let SetExpr::Select(select) = &mut *template.body {
                     select.projection.clear();
@@ -445,7 +445,7 @@ impl<'a> Joins<'a> {
     /// The columns of a table, view or common table expression.
     fn table(&self, name: &ObjectName, last: &Ident) -> Result<Vec<String>> {
         let own = lower(last);
-        // All rows of a recursion so far have the columns of its last ones.
+        // A recursion's rows so far have the same columns as those of its last iteration.
         let bare = query_of_all(&own).map_or_else(|| own.clone(), str::to_owned);
         let cte = self.ctes.iter().rev().flatten().rev().find(|(cte, _)| *cte == bare && name.0.len() == 1);
         match cte {
@@ -457,7 +457,7 @@ impl<'a> Joins<'a> {
         }
     }
 
-    /// Makes the common table expressions of a query known: each to those behind it.
+    /// Makes the common table expressions of a query known: each to those after it.
     pub(super) fn enter_with(&mut self, query: &Query) {
         self.ctes.push(Vec::new());
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -466,7 +466,7 @@ impl<'a> Joins<'a> {
         }
     }
 
-    /// Forgets those of the innermost query.
+    /// Forgets the common table expressions of the innermost query.
     pub(super) fn leave_with(&mut self) {
         self.ctes.pop();
     }
@@ -526,7 +526,7 @@ impl<'a> Joins<'a> {
         }
     }
 
-    /// The columns of the relations of that name in a `FROM`.
+    /// The columns of the relations with that alias in a `FROM`.
     fn columns_under(
         &mut self,
         name: &str,
@@ -552,7 +552,7 @@ impl<'a> Joins<'a> {
     }
 }
 
-/// What the columns of a table are qualified with.
+/// The name by which the columns of a table are qualified.
 pub(super) fn qualifier(factor: &TableFactor) -> Option<Ident> {
     match factor {
         TableFactor::Table { alias: Some(alias), .. }
@@ -569,7 +569,7 @@ pub(super) fn qualifier(factor: &TableFactor) -> Option<Ident> {
     }
 }
 
-/// The factor without its alias, for whoever looks at its columns.
+/// The table without its alias, to determine its columns.
 fn factor_alone(factor: &TableFactor) -> TableFactor {
     let mut alone = factor.clone();
     if let TableFactor::Table { alias, .. } = &mut alone {
@@ -589,7 +589,7 @@ fn column_name(name: &ObjectName) -> Result<String> {
     }
 }
 
-/// The column of a join's side that `USING` or `NATURAL` names.
+/// The column of a join's side that `USING` or `NATURAL` merges.
 fn find(columns: &[Column], name: &str, side: &str) -> Result<Expr> {
     let mut found = columns.iter().filter(|column| column.name == name);
     match (found.next(), found.next()) {
@@ -603,7 +603,7 @@ fn find(columns: &[Column], name: &str, side: &str) -> Result<Expr> {
     }
 }
 
-/// The columns of a relation, by the name that it has, if it has one.
+/// The columns of a relation, qualified by its name if it has one.
 fn of_relation(qualifier: Option<&Ident>, names: Vec<String>) -> Vec<Column> {
     let column = |name: String| {
         let ident = Ident::with_quote('"', name.as_str());
@@ -618,7 +618,7 @@ fn of_relation(qualifier: Option<&Ident>, names: Vec<String>) -> Vec<Column> {
     names.into_iter().map(column).collect()
 }
 
-/// The columns whose names no other has.
+/// The columns whose names are unique.
 fn unambiguous(columns: &[Column]) -> HashMap<String, Expr> {
     let mut found = HashMap::new();
     let mut twice = HashSet::new();
@@ -631,7 +631,7 @@ fn unambiguous(columns: &[Column]) -> HashMap<String, Expr> {
     found
 }
 
-/// The names that an alias gives the first columns.
+/// The names of columns after an alias renames the first ones.
 fn renamed(mut names: Vec<String>, alias: Option<&TableAlias>) -> Vec<String> {
     for (name, given) in names.iter_mut().zip(alias.iter().flat_map(|alias| &alias.columns)) {
         *name = lower(&given.name);
@@ -650,7 +650,7 @@ fn item_name(item: &SelectItem) -> String {
     }
 }
 
-/// The list that `*` stands for.
+/// The list for which `*` stands.
 fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec<SelectItem>) -> Result<()> {
     let object =
         |name: &ObjectName| name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();

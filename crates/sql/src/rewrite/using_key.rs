@@ -1,17 +1,17 @@
-//! `WITH RECURSIVE t (a, b) USING KEY (a) AS (start UNION step)`: rows by key, of which the last one counts.
+//! `WITH RECURSIVE t (a, b) USING KEY (a) AS (start UNION step)`: rows by key, of which the last one is kept.
 //!
-//! The parser does not know the clause, and the binder neither, so it travels through both:
+//! Neither the parser nor the binder knows the clause, so it passes through both in disguise:
 //!
-//! 1. *Tokens* ([`crate::syntax::using_key`]). The columns of the key become further columns of `t`, behind
+//! 1. *Tokens* ([`crate::syntax::using_key`]). The columns of the key become additional columns of `t`, after
 //!    one that no user can write.
-//! 2. *Syntax tree*, here. They are taken out again, and `t` gets a name of which the key's number is a
-//!    hidden part ([`crate::hidden::numbered`]). `recurring.t`, by which the step reads all rows so far,
-//!    becomes a table of that name with one more hidden part. The binder takes a query for a recursion only
-//!    if it reads `t` itself: a step that does not is given no rows of it as well.
+//! 2. *Syntax tree*, here. They are removed again, and `t` gets a name with the key's number as a hidden part
+//!    ([`crate::hidden::numbered`]). `recurring.t`, by which the recursive term reads all rows so far,
+//!    becomes a table of that name with another hidden part. The binder takes a query for a recursion only if
+//!    it reads `t` itself: if the recursive term does not, an empty read of it is added.
 //! 3. *Lowering* finds the key by its number ([`crate::lower`]).
 //!
-//! `UNION` and `UNION ALL` mean the same here. Refused are aggregates in the place of columns, and a key of
-//! what is no recursion.
+//! `UNION` and `UNION ALL` mean the same here. Aggregates in place of columns are refused, and so is a key of
+//! a query that is not recursive.
 
 use super::reads::reads;
 use crate::hidden::{KEY, all_of, query_of_all};
@@ -23,7 +23,7 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
 
-/// Takes the columns of its key from a query of a `WITH`, in lower case.
+/// Removes the columns of its key from a query of a `WITH` and returns them in lower case.
 pub(super) fn take_key(cte: &mut Cte) -> Option<Vec<String>> {
     let columns = &mut cte.alias.columns;
     let at = columns.iter().position(|column| column.name.value == KEY)?;
@@ -31,10 +31,10 @@ pub(super) fn take_key(cte: &mut Cte) -> Option<Vec<String>> {
     Some(key.collect())
 }
 
-/// Gives a query with a key, of this name, what it needs to be bound as a recursion.
+/// Prepares a query of this name, with a key, to be bound as a recursion.
 ///
 /// # Errors
-/// Input, if it reads itself nowhere, or before there are rows.
+/// Input, if it does not read itself, or does so before there are rows.
 pub(super) fn prepare(query: &mut Query, name: &str, shown: &str) -> Result<()> {
     let all = all_of(name);
     let SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } = &mut *query.body else {
@@ -63,7 +63,7 @@ pub(super) fn prepare(query: &mut Query, name: &str, shown: &str) -> Result<()> 
     Ok(())
 }
 
-/// True if a query reads all rows so far of a recursion around it.
+/// True if a query reads all rows so far of an enclosing recursion.
 pub(super) fn reads_all(query: &Query) -> bool {
     struct Look;
     impl Visitor for Look {

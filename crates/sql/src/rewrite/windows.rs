@@ -1,16 +1,15 @@
-//! Window functions: calls with an `OVER`, on their way through the binder.
+//! Passes window functions, calls with an `OVER`, through the binder.
 //!
-//! The binder would bind frames of constants alone, without `EXCLUDE`, and no `DISTINCT` or order within a
-//! call. So a call goes through it as one of a function that is made for it
-//! ([`crate::functions::window_call`]): what is said of the call is kept beside, and every expression in it
-//! is an argument.
+//! The binder supports only frames of constants, without `EXCLUDE`, and no `DISTINCT` or order within a call.
+//! So a call passes through it as one of a function that is made for it ([`crate::functions::window_call`]):
+//! its clauses are stored separately, and every expression in it is an argument.
 //!
 //! ```text
 //! sum(x) FILTER (WHERE c) OVER (PARTITION BY p ORDER BY o ROWS n PRECEDING)
 //!     ⇒  "…window:3"(x, n, c) OVER (PARTITION BY p ORDER BY o)
 //! ```
 //!
-//! Windows with a name are written out where the name stands ([`name_windows`]).
+//! References to named windows are replaced by their definitions ([`name_windows`]).
 
 use crate::binding::context::Context;
 use crate::functions::window_call::{End, Exclude, Frame, Units, WindowCall};
@@ -28,10 +27,11 @@ use entasis_vector::{Error, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Puts a call with an `OVER` into the form in which it goes through the binder; `name` is its function.
+/// Converts a call with an `OVER` to the form in which it passes through the binder; `name` is its function.
 ///
 /// # Errors
-/// Input, for what is no window function, and for clauses that the function or the frame cannot have.
+/// Input, for a function that is not a window function, and for clauses that the function or the frame cannot
+/// have.
 pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -> Result<()> {
     let Some(WindowType::WindowSpec(mut spec)) = function.over.take() else {
         return Err(Error::internal("a window whose name was not written out"));
@@ -90,8 +90,7 @@ pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -
     let hidden = Ident::with_quote('"', context.window(call));
     function.name = ObjectName(vec![ObjectNamePart::Identifier(hidden)]);
     function.args = FunctionArguments::List(list);
-    // The binder sees a frame of rows: of the frame that there is without one, it would want keys that can be
-    // counted with.
+    // The binder sees a frame of rows: for the default frame, it would require keys with a distance.
     spec.window_frame = Some(WindowFrame {
         units: WindowFrameUnits::Rows,
         start_bound: WindowFrameBound::Preceding(None),
@@ -105,7 +104,7 @@ fn empty_list() -> FunctionArgumentList {
     FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() }
 }
 
-/// A frame; its offsets are added as arguments.
+/// A frame; its offsets are added to the arguments.
 fn frame(frame: WindowFrame, exclude: Exclude, add: &mut impl FnMut(Expr)) -> Result<Frame> {
     let units = match frame.units {
         WindowFrameUnits::Rows => Units::Rows,
@@ -142,7 +141,7 @@ fn frame(frame: WindowFrame, exclude: Exclude, add: &mut impl FnMut(Expr)) -> Re
     }
 }
 
-/// What a window excludes: the parser does not know, so it was made a part of the window's name
+/// What a window excludes: the parser does not know the clause, so it was made part of the window's name
 /// ([`crate::syntax::words`]).
 fn exclusion(spec: &mut WindowSpec) -> Exclude {
     let Some(name) = &mut spec.window_name else { return Exclude::NoOthers };
@@ -159,11 +158,11 @@ fn exclusion(spec: &mut WindowSpec) -> Exclude {
     exclude
 }
 
-/// Writes the windows of a query's `WINDOW` clause out where they are named, in its list, its `QUALIFY` and
-/// its `ORDER BY`.
+/// Replaces references to the windows of a query's `WINDOW` clause, in its list, its `QUALIFY` and its `ORDER
+/// BY`.
 ///
 /// # Errors
-/// Input, for names that are not there or there twice, and for what a window cannot add to another.
+/// Input, for names that do not exist or are repeated, and for clauses that a window cannot add to another.
 pub(super) fn name_windows(query: &mut Query) -> Result<()> {
     let order_by = query.order_by.as_mut();
     let SetExpr::Select(select) = &mut *query.body else { return Ok(()) };
@@ -204,7 +203,7 @@ pub(super) fn name_windows(query: &mut Query) -> Result<()> {
     Ok(())
 }
 
-/// Adds what a window says to the one that it is built upon.
+/// Adds the clauses of a window to the one that it extends.
 fn build_upon(spec: &mut WindowSpec, named: &HashMap<String, WindowSpec>, is_definition: bool) -> Result<()> {
     let excluded = match &spec.window_name {
         Some(name) if name.value.starts_with(EXCLUDE) => name.value.clone(),
@@ -240,7 +239,7 @@ fn build_upon(spec: &mut WindowSpec, named: &HashMap<String, WindowSpec>, is_def
     if spec.window_frame.is_none() {
         spec.window_frame = upon.window_frame.clone();
     }
-    // What is excluded stays: of its own frame, or of the one that it took over.
+    // The exclusion is kept: that of its own frame, or of the one that it inherits.
     spec.window_name = match excluded.rsplit_once(MARK) {
         Some((what, _)) if !excluded.is_empty() => Some(Ident::new(format!("{what}{MARK}"))),
         _ => upon.window_name.clone(),
@@ -248,7 +247,7 @@ fn build_upon(spec: &mut WindowSpec, named: &HashMap<String, WindowSpec>, is_def
     Ok(())
 }
 
-/// Writes windows out; those of queries within belong to these.
+/// Replaces references to windows; those in nested queries belong to those.
 struct Writer {
     named: HashMap<String, WindowSpec>,
     depth: usize,

@@ -1,14 +1,14 @@
 //! `ALTER TABLE`.
 //!
-//! The table as it will be is declared from what it is ([`Altered`]), action by action, as `CREATE TABLE`
-//! declares one: several actions in one statement add up. From the difference follow
+//! The new table is declared from the old one ([`Altered`]), action by action, as `CREATE TABLE` declares
+//! one: several actions in one statement add up. The difference determines
 //!
-//! 1. the rows, if values change: a query over the table as it is;
-//! 2. what the rows that are there may violate now: `NOT NULL`, checks, unique keys and foreign keys that are
-//!    new or speak of new values, a query each over those rows.
+//! 1. the rows, if values change: a query over the old table;
+//! 2. the constraints that existing rows may violate: `NOT NULL`, checks, unique keys and foreign keys that
+//!    are new or concern new values, with a query over those rows for each.
 //!
-//! What is not done here: whoever runs the statement sees to what needs the table: foreign keys that refer to
-//! it, which [`Columns::places`] numbers anew, and views.
+//! The caller that runs the statement updates the objects that need the table: foreign keys that refer to it,
+//! whose columns [`Columns::places`] renumbers, and views.
 
 use super::binder::Binder;
 use super::bound::{Alteration, Columns, Statement};
@@ -37,25 +37,25 @@ use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
 use entasis_vector::{DataType, Error, Field, Result};
 use std::ops::ControlFlow;
 
-/// A table as it will be.
+/// The new table.
 struct Altered {
     declared: Declared,
-    /// Where the values of each column come from, over the table as it is.
+    /// The source of each column's values, over the old table.
     origins: Vec<Origin>,
-    /// Which column each was; `None` for a new one.
+    /// The old number of each column; `None` for a new one.
     places: Vec<Option<usize>>,
     changed: bool,
-    /// Names of constraints that are dropped: another one of such a name is new.
+    /// Names of dropped constraints: another constraint of such a name is new.
     dropped: Vec<String>,
-    /// Whether all that is dropped is dropped with what needs it; `None` if nothing is.
+    /// Whether everything dropped is dropped with `CASCADE`; `None` if nothing is dropped.
     cascade: Option<bool>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 enum Origin {
-    /// A column of the table as it is.
+    /// A column of the old table.
     Column(usize),
-    /// Another value.
+    /// Another expression.
     Expr(Expr),
 }
 
@@ -65,12 +65,12 @@ impl Altered {
             .map_err(|error| error.with_context(format!("table {}", self.declared.table)))
     }
 
-    /// True if the values of the column are others than before, or new.
+    /// True if the column is new or its values change.
     fn is_new(&self, column: usize) -> bool {
         matches!(self.origins[column], Origin::Expr(_))
     }
 
-    /// What uses a column, if anything does: a constraint, an index or the layout.
+    /// A constraint, an index or the layout that uses a column, if there is one.
     fn user(&self, column: usize) -> Option<String> {
         let definition = &self.declared.definition;
         let name = self.declared.columns[column].name.to_lowercase();
@@ -95,19 +95,19 @@ impl Altered {
         })
     }
 
-    /// Notes how something is dropped.
+    /// Records whether something is dropped with `CASCADE`.
     fn drops(&mut self, behavior: Option<&DropBehavior>) -> bool {
         let cascade = matches!(behavior, Some(DropBehavior::Cascade));
         self.cascade = Some(self.cascade.unwrap_or(true) && cascade);
         cascade
     }
 
-    /// True if a foreign key of the table has a column of it, or refers to it.
+    /// True if a foreign key of the table includes a column of it, or refers to it.
     fn has_column(&self, key: &ForeignKey, column: usize) -> bool {
         key.columns.contains(&column) || key.table == self.declared.table && key.references.contains(&column)
     }
 
-    /// Drops the constraints and indexes that have a column.
+    /// Drops the constraints and indexes that include a column.
     fn drop_users(&mut self, column: usize) {
         let foreign_keys = std::mem::take(&mut self.declared.definition.foreign_keys);
         let kept = foreign_keys.into_iter().filter(|key| !self.has_column(key, column)).collect();
@@ -159,7 +159,7 @@ impl Altered {
         Ok(())
     }
 
-    /// An error, if a column has the name.
+    /// Refuses a name that a column has already.
     fn free(&self, name: &Ident) -> Result<()> {
         if self.declared.columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name.value)) {
             let error =
@@ -169,7 +169,7 @@ impl Altered {
         Ok(())
     }
 
-    /// Takes a constraint away; false if there is none of that name.
+    /// Removes a constraint; false if there is none of that name.
     fn drop_constraint(&mut self, name: &str) -> Result<bool> {
         let definition = &mut self.declared.definition;
         if let Some(at) = definition.keys.iter().position(|key| key.name == name) {
@@ -191,7 +191,7 @@ impl Altered {
         Ok(true)
     }
 
-    /// True if a constraint of that name has been there before.
+    /// True if a constraint of that name existed before.
     fn is_kept(&self, old: &str, new: &str) -> bool {
         old == new && !self.dropped.iter().any(|dropped| dropped == new)
     }
@@ -225,7 +225,7 @@ impl Binder<'_> {
         let AlterTable {
             name: _,
             if_exists: _,
-            // A table has no descendants.
+            // Tables have no descendants.
             only: _,
             operations: _,
             location,
@@ -476,8 +476,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Refuses another kind of type for a column that checks read: they would compare other things than they
-    /// say.
+    /// Refuses a type of another kind for a column that checks read: the meaning of their comparisons would
+    /// change.
     fn judge_checks(&self, altered: &Altered, field: &Field, ty: DataType) -> Result<()> {
         let is_moment = |ty| matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz);
         let both = |is: &dyn Fn(DataType) -> bool| is(field.ty) && is(ty);
@@ -497,7 +497,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The rows of the table with the columns that it will have.
+    /// The rows of the table with its new columns.
     fn altered_rows(&self, before: &Target, altered: &Altered) -> Result<Plan> {
         let mut items = Vec::with_capacity(altered.origins.len());
         for (origin, field) in altered.origins.iter().zip(&altered.declared.columns) {
@@ -513,7 +513,7 @@ impl Binder<'_> {
         Ok(rows)
     }
 
-    /// The queries for rows that violate what is new: messages and plans.
+    /// The queries for rows that violate new constraints: messages and plans.
     fn violations(&self, before: &Target, altered: &Altered, rows: &Plan) -> Result<Vec<(String, Plan)>> {
         let Declared { table, columns, definition, .. } = &altered.declared;
         let alias = Ident::with_quote('"', table.as_str());
@@ -627,7 +627,7 @@ fn several() -> Option<Expr> {
     }
 }
 
-/// Gives a column another name.
+/// Renames a column.
 struct Renamer<'a> {
     from: &'a str,
     to: &'a Ident,

@@ -1,6 +1,6 @@
-//! A statement's syntax tree to the statement: names resolved, types settled, queries lowered.
+//! Binds a statement's syntax tree: resolves names and types, and lowers queries.
 //!
-//! What each kind of statement becomes stands in a module of its own, as methods of the [`Binder`].
+//! Each kind of statement is bound in a module of its own, by methods of the [`Binder`].
 
 use super::binder::{Binder, STEPS, description};
 use super::bound::{ObjectKind, Statement};
@@ -28,17 +28,17 @@ use entasis_vector::{DataType, Error, Result, Value};
 /// Binds a statement against a catalog, with the values of its parameters.
 ///
 /// # Errors
-/// Input, with position and advice where they are known, for unknown names and wrong types; not supported,
-/// naming the feature; whatever the catalog raises.
+/// Input, with position and hint where they are known, for unknown names and wrong types; not supported, with
+/// the name of the feature; those of the catalog.
 pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<Statement> {
     bind_with(statement, catalog, Parameters::Values(params), true)
 }
 
-/// Binds a query that the catalog keeps as text, of a view: its names have their places, and mean nothing
-/// else on this connection.
+/// Binds a view's query, which the catalog keeps as text: its names are qualified already, and are
+/// independent of this connection.
 ///
 /// # Errors
-/// As [`bind`]; input, if the text is no query.
+/// Those of [`bind`]; input, if the text is not a query.
 pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
     let stored = parse(text)?;
     let [query] = stored.as_slice() else { return Err(Error::input("a view is not a query")) };
@@ -48,11 +48,11 @@ pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
     }
 }
 
-/// Binds a query for many runs: with parameters of these types, whose values are given later, in its plan.
+/// Binds a query for many runs: its plan contains parameters of these types, whose values are given later.
 ///
 /// # Errors
-/// As [`bind`]; input or not supported, too, if the query means another thing with other values or at another
-/// moment, so that it must be bound for each run.
+/// Those of [`bind`]; input or not supported, too, if the meaning of the query depends on the values or on
+/// the time, so that it must be bound for each run.
 pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Plan> {
     match bind_with(query, catalog, Parameters::Types(types), true)? {
         Statement::Query(plan) => Ok(plan),
@@ -60,14 +60,14 @@ pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) 
     }
 }
 
-/// `is_written`: by a user, whose names are to be given their places.
+/// `is_written`: the statement was written by a user, so its names must be resolved.
 fn bind_with(
     statement: &Parsed,
     catalog: &dyn Catalog,
     params: Parameters<'_>,
     is_written: bool,
 ) -> Result<Statement> {
-    // More than that are for other statements of the script.
+    // Additional values are for other statements of the script.
     if params.len() < statement.parameters() {
         check_arguments(statement.parameters(), params.len())?;
     }
@@ -204,13 +204,13 @@ impl Binder<'_> {
         }
     }
 
-    /// A command, with the name of its table, which there is.
+    /// A command, with the name of its table, which must exist.
     fn command(&self, command: &Command<ObjectName>) -> Result<Command<String>> {
         let table = |name: &Option<ObjectName>| {
-            // One that is no table may be the database.
+            // A name that is not a table may be the database.
             name.as_ref().filter(|name| !is_home(name, self.catalog)).map(|name| {
                 let name = table_name(name)?;
-                // Nothing of its rows is to be held.
+                // None of its rows must be held.
                 match self.catalog.definition(&name) {
                     Some(_) => Ok(name),
                     None => Err(self.table(&name).map_or_else(

@@ -1,6 +1,6 @@
-//! The queries of statements: bound, lowered, and what `DESCRIBE` says of them.
+//! The queries of statements: bound, lowered, and described for `DESCRIBE`.
 //!
-//! Modules of statements are methods of the [`Binder`]. It gives every context the steps around DataFusion's
+//! Statements are bound by methods of the [`Binder`]. It passes every context the steps around DataFusion's
 //! binder ([`STEPS`]).
 
 use super::resolve::resolved;
@@ -23,23 +23,23 @@ use entasis_engine::relation::Relation;
 use entasis_vector::{Error, Field, Result, Schema};
 use std::sync::Arc;
 
-/// The steps before and behind DataFusion's binder, of every query.
+/// The steps before and after DataFusion's binder, for every query.
 pub(super) static STEPS: Steps = Steps { rewrite, lower: lower::lower, constant: lower::constant, describe };
 
-/// What a statement is bound with.
+/// Binds one statement.
 pub(super) struct Binder<'a> {
-    /// The names that it may use.
+    /// The names that the statement may use.
     pub(super) catalog: &'a dyn Catalog,
-    /// Its parameters.
+    /// The statement's parameters.
     pub(super) params: Parameters<'a>,
     /// Tables besides those of the catalog.
     pub(super) given: Given,
-    /// The queries before a statement that changes rows: `WITH … INSERT`.
+    /// The `WITH` before a statement that changes rows: `WITH … INSERT`.
     pub(super) with: Option<&'a With>,
 }
 
 impl Binder<'_> {
-    /// A query that sees those of the `WITH` before the statement.
+    /// A query that also sees the `WITH` before the statement.
     pub(super) fn behind_with(&self, mut query: Query) -> Query {
         let Some(with) = self.with else { return query };
         if query.with.is_some() {
@@ -55,7 +55,8 @@ impl Binder<'_> {
     pub(super) fn query(&self, query: &Query) -> Result<Plan> {
         let names = display_names(query);
         let mut plan = match self.bind_query(query, false) {
-            // Two results of one name are no error for us: rename what the binder cannot tell apart.
+            // Two results of the same name are not an error for us: rename those that the binder cannot
+            // distinguish.
             Err(error) if error.message().contains("unique expression names") => {
                 self.bind_query(query, true)?
             }
@@ -91,9 +92,9 @@ impl Binder<'_> {
         }
     }
 
-    /// The columns that `DESCRIBE` speaks of.
+    /// The columns that `DESCRIBE` describes.
     pub(super) fn described(&self, query: &Query) -> Result<Schema> {
-        // A table knows more of its columns than a query over it.
+        // A table knows more about its columns than a query over it.
         if let SetExpr::Select(select) = &*query.body
             && let ([from], [SelectItem::Wildcard(_)]) =
                 (select.from.as_slice(), select.projection.as_slice())
@@ -109,10 +110,10 @@ impl Binder<'_> {
     }
 }
 
-/// The rows that a `DESCRIBE …` in `FROM` gives.
+/// The rows that a `DESCRIBE …` in `FROM` returns.
 ///
 /// # Errors
-/// Those of binding what is described, without places: its text is not the statement's.
+/// Those of binding the described query, without positions: its text is not the statement's.
 fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || {
@@ -128,7 +129,7 @@ fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result
     description(&schema).map_err(from_datafusion)
 }
 
-/// What `DESCRIBE` says of these columns.
+/// The result of `DESCRIBE` for these columns.
 pub(super) fn description(columns: &Schema) -> DfResult<LogicalPlan> {
     let row = |field: &Field| {
         let null = if field.nullable { "YES" } else { "NO" };

@@ -1,4 +1,4 @@
-//! Statements after binding: what is left to do, with every name resolved and every type known.
+//! Statements after binding: what remains to be executed, with every name resolved and every type known.
 
 use crate::syntax::parsed::Command;
 use entasis_engine::plan::Plan;
@@ -8,177 +8,177 @@ use entasis_vector::{Field, Schema, Value};
 /// A bound statement.
 #[derive(Debug, Clone)]
 pub enum Statement {
-    /// Rows are wanted: those of a query, or of `DESCRIBE`.
+    /// Returns the rows of a query, or of `DESCRIBE`.
     Query(Plan),
-    /// The plan of a statement is wanted.
+    /// Returns the plan of a statement.
     Explain {
         /// Run the statement and show what each operator did.
         analyze: bool,
-        /// Show more.
+        /// Show more details.
         verbose: bool,
         /// The statement.
         statement: Box<Statement>,
     },
-    /// An empty table.
+    /// Creates an empty table.
     CreateTable {
         /// Its name.
         name: String,
         /// Its columns; `NOT NULL` and key columns are not nullable.
         columns: Vec<Field>,
-        /// What its rows must satisfy, and more.
+        /// Its constraints, defaults and layout.
         definition: Definition,
-        /// Sequences to make with it, for its identity columns.
+        /// Sequences to create with it, for its identity columns.
         sequences: Vec<(String, SequenceOptions)>,
-        /// An existing table of that name is no error and stays.
+        /// An existing table of that name is kept, without an error.
         if_not_exists: bool,
         /// An existing table of that name is replaced.
         or_replace: bool,
     },
-    /// A table that holds the rows of a query; its columns are those of `plan.schema()`.
+    /// Creates a table that holds the rows of a query; its columns are those of `plan.schema()`.
     CreateTableAs {
         /// Its name.
         name: String,
         /// The query.
         plan: Plan,
-        /// How it is to be laid out; no keys.
+        /// Its layout; no keys.
         definition: Definition,
-        /// An existing table of that name is no error and stays.
+        /// An existing table of that name is kept, without an error.
         if_not_exists: bool,
         /// An existing table of that name is replaced.
         or_replace: bool,
     },
-    /// New rows for a table.
+    /// Adds rows to a table.
     Insert(Insert),
-    /// Rows of a table to change, to remove or to add, one by one.
+    /// Changes, removes or adds rows of a table, one by one.
     Change(Change),
-    /// A transaction begins.
+    /// Begins a transaction.
     Begin,
-    /// What the transaction did becomes permanent.
+    /// Commits the transaction.
     Commit,
-    /// What the transaction did is undone.
+    /// Rolls the transaction back.
     Rollback,
-    /// A place to come back to within the transaction.
+    /// Sets a savepoint within the transaction.
     Savepoint {
         /// Its name, in lower case.
         name: String,
     },
-    /// What was done since a savepoint is undone.
+    /// Undoes what was done since a savepoint.
     RollbackTo {
         /// Its name, in lower case.
         name: String,
     },
-    /// A savepoint is forgotten.
+    /// Releases a savepoint.
     Release {
         /// Its name, in lower case.
         name: String,
     },
-    /// A table gets other columns, constraints or another layout.
+    /// Changes the columns, constraints, name or layout of a table.
     AlterTable {
         /// The table.
         table: String,
-        /// No such table is no error.
+        /// A missing table is not an error.
         if_exists: bool,
         /// What changes.
         alteration: Alteration,
     },
-    /// An index.
+    /// Creates an index.
     CreateIndex {
         /// The table.
         table: String,
         /// The index; its kind is `Unique` or `Index`.
         key: Key,
-        /// An existing index of that name is no error and stays.
+        /// An existing index of that name is kept, without an error.
         if_not_exists: bool,
-        /// An existing index of that name, of whatever table, is dropped.
+        /// An existing index of that name, on whatever table, is dropped.
         or_replace: bool,
     },
-    /// A schema.
+    /// Creates a schema.
     CreateSchema {
         /// Its name.
         name: String,
-        /// An existing one is no error and stays.
+        /// An existing one is kept, without an error.
         if_not_exists: bool,
     },
-    /// A sequence.
+    /// Creates a sequence.
     CreateSequence {
         /// Its name.
         name: String,
-        /// What it counts.
+        /// Its options.
         options: SequenceOptions,
-        /// An existing sequence of that name is no error and stays.
+        /// An existing sequence of that name is kept, without an error.
         if_not_exists: bool,
         /// An existing sequence of that name is replaced.
         or_replace: bool,
     },
-    /// Tables whose rows are all to be removed; some may not exist.
+    /// Removes all rows of tables.
     Truncate {
         /// Their names.
         names: Vec<String>,
-        /// So are those of tables that refer to them.
+        /// Also removes the rows of tables that refer to them.
         cascade: bool,
     },
-    /// Objects to remove.
+    /// Drops objects.
     Drop {
-        /// Tables or views.
+        /// Their kind.
         kind: ObjectKind,
         /// Their names.
         names: Vec<String>,
-        /// A missing one is no error.
+        /// A missing object is not an error.
         if_exists: bool,
-        /// What needs them is dropped, too: views, foreign keys, defaults.
+        /// Objects that need them are dropped, too: views, foreign keys, defaults.
         cascade: bool,
     },
-    /// A named query.
+    /// Creates a view.
     CreateView {
         /// Its name.
         name: String,
         /// The text of the query.
         sql: String,
-        /// What the query gives now.
+        /// The present columns of the query.
         columns: Schema,
-        /// True if it is temporary, though that was not asked for, as it names what is.
+        /// True if it is temporary without having been declared so, because it names temporary objects.
         becomes_temporary: bool,
-        /// What it names, in lower case: tables, views and sequences, and perhaps what is none of these.
+        /// The names in it, in lower case: tables, views and sequences, and possibly names of other things.
         needs: Vec<String>,
-        /// An existing view of that name is no error and stays.
+        /// An existing view of that name is kept, without an error.
         if_not_exists: bool,
         /// An existing view of that name is replaced.
         or_replace: bool,
     },
-    /// What reading costs on this machine is to be measured.
+    /// Measures the costs of reading on this machine.
     Calibrate,
-    /// All that is committed is to be brought to the file.
+    /// Writes everything that is committed to the file.
     Checkpoint {
-        /// Of this database, in lower case; else of the current one.
+        /// The database, in lower case; `None` for the current one.
         database: Option<String>,
     },
-    /// Something is to be done with the whole database. Tables by their names.
+    /// A command on the whole database. Tables are given by name.
     Command(Command<String>),
-    /// The names of tables and views are wanted.
+    /// Returns the names of tables and views.
     ShowTables {
-        /// The parts of the name of a schema, or a database, in lower case; else it is the current database.
+        /// The parts of the name of a schema, or a database, in lower case; `None` for the current database.
         of: Option<Vec<String>>,
     },
-    /// Those of all databases are wanted.
+    /// Returns the names of tables and views of all databases.
     ShowAllTables,
-    /// Names are to be looked for elsewhere.
+    /// Changes the current database or schema.
     Use {
         /// The parts of the name of a schema, or a database, in lower case.
         name: Vec<String>,
     },
-    /// All settings are wanted.
+    /// Returns all settings.
     ShowSettings,
-    /// One setting is wanted; it exists.
+    /// Returns one setting, which exists.
     ShowSetting {
         /// Its name.
         name: String,
     },
-    /// Statistics of each column of the rows of a query are wanted.
+    /// Returns statistics of each column of a query.
     Summarize {
         /// The query.
         plan: Plan,
     },
-    /// The rows of a query go to a file. (Those of a file go to a table by [`Statement::Insert`].)
+    /// Writes the rows of a query to a file. (The reverse is an [`Statement::Insert`].)
     CopyTo {
         /// The query.
         plan: Plan,
@@ -187,69 +187,68 @@ pub enum Statement {
         /// `(name value, …)`, names in lower case; an option without a value is true.
         options: Vec<(String, Value)>,
     },
-    /// A setting gets a value.
+    /// Changes a setting.
     Set {
         /// Its name, in lower case.
         name: String,
         /// The value: text, an integer, a float or a boolean, as it was written.
         value: Value,
     },
-    /// A setting gets its default value back.
+    /// Restores the default value of a setting.
     Reset {
         /// Its name, in lower case.
         name: String,
     },
 }
 
-/// `INSERT` without `ON CONFLICT`. Rows are added in the order in which the plan gives them.
+/// `INSERT` without `ON CONFLICT`. Rows are added in the order in which the plan returns them.
 #[derive(Debug, Clone)]
 pub struct Insert {
     /// The table.
     pub table: String,
-    /// The rows: all columns of the table in their order and of their types, with defaults where no value was
-    /// given; then a BOOLEAN for each of `checks`; then the columns of `returning`.
+    /// The rows: all columns of the table in order and with their types, including defaults for columns
+    /// without a value; then a BOOLEAN for each of `checks`; then the columns of `returning`.
     pub plan: Plan,
-    /// The names of the CHECK constraints that are judged by the plan: a row for which one is FALSE is a
-    /// violation.
+    /// The names of the CHECK constraints that the plan evaluates: a row for which one is FALSE violates it.
     pub checks: Vec<String>,
     /// `RETURNING`: the columns of the result.
     pub returning: Option<Schema>,
 }
 
-/// `UPDATE`, `DELETE`, `MERGE`, `INSERT … ON CONFLICT`: what is done to which rows.
+/// `UPDATE`, `DELETE`, `MERGE`, `INSERT … ON CONFLICT`: which rows to change, and how.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// The table.
     pub table: String,
-    /// The table's columns that the plan has values for: for an update the columns that are assigned, for a
-    /// delete none, for actions that differ by row all.
+    /// The table's columns for which the plan has values: for an update the assigned columns, for a delete
+    /// none, for actions that differ by row all.
     pub columns: Vec<usize>,
-    /// What is done.
+    /// The action.
     pub action: Action,
     /// The rows. Output columns: the row's id ([`crate::ROW_ID`], UBIGINT; NULL for rows to add); for
     /// [`Action::ByRow`] the action (TINYINT, see there); then a value for each of `columns`, of its type;
     /// then a BOOLEAN for each of `checks`; then the columns of `returning`.
     pub plan: Plan,
-    /// As for [`Insert`]; judged for rows that are added or updated.
+    /// As for [`Insert`]; checked for rows that are added or updated.
     pub checks: Vec<String>,
     /// `RETURNING`: the columns of the result.
     pub returning: Option<Schema>,
-    /// What to do about a row that is named more than once, and about rows to add that share a key with one
-    /// that was added by the same statement.
+    /// How to handle a row that occurs more than once, and rows to add that share a key with a row that the
+    /// same statement has added.
     pub repeated: Repeated,
-    /// `ON CONFLICT`: the unique keys (indices into [`Definition::keys`]) whose conflicts the plan has judged
-    /// already, and of which `repeated` speaks. A conflict on any other key is a violation.
+    /// `ON CONFLICT`: the unique keys (indices into [`Definition::keys`]) for which the plan has already
+    /// handled conflicts, and to which `repeated` applies. A conflict on any other key is a violation.
     pub conflicts: Vec<usize>,
 }
 
-/// What a [`Change`] does to its rows.
+/// The action of a [`Change`] on its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Sets columns.
     Update,
     /// Removes rows.
     Delete,
-    /// The plan says so for each row: 1 adds it, 2 updates it, 3 removes it.
+    /// The plan decides for each row: 1 adds it, 2 updates it, 3 removes it.
     ByRow,
 }
 
@@ -266,41 +265,41 @@ pub enum Repeated {
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 pub enum Alteration {
-    /// The table becomes one of other columns.
+    /// Changes the columns or constraints.
     Columns(Columns),
-    /// The table gets another name.
+    /// Renames the table.
     Rename {
         /// The name.
         to: String,
     },
-    /// The table is laid out anew.
+    /// Changes the layout.
     Layout(LayoutChoice),
-    /// Nothing: what was to be added is there (`IF NOT EXISTS`), what was to be dropped is not (`IF EXISTS`).
+    /// Nothing: what was to be added exists (`IF NOT EXISTS`), or what was to be dropped does not (`IF
+    /// EXISTS`).
     Nothing,
 }
 
-/// A table of other columns or constraints: see [`Alteration::Columns`].
+/// The new columns and constraints of a table: see [`Alteration::Columns`].
 #[derive(Debug, Clone)]
 pub struct Columns {
     /// The columns.
     pub columns: Vec<Field>,
-    /// Their definition: keys and the rest with the new indices.
+    /// The definition, with the new indices of columns.
     pub definition: Definition,
-    /// By column as it was: which one it is now. `None` if it is dropped.
+    /// For each old column, its new index; `None` if it is dropped.
     pub places: Vec<Option<usize>>,
-    /// Columns, as they were, that get other values or another type.
+    /// Old columns whose values or types change.
     pub revalued: Vec<usize>,
-    /// What needs a column or constraint that is dropped is dropped, too.
+    /// Objects that need a dropped column or constraint are dropped, too.
     pub cascade: bool,
     /// The rows with the new columns; `None` if only names, defaults or constraints change.
     pub rows: Option<Plan>,
-    /// Constraints that rows which are there must satisfy now: what is wrong if there is one that does not,
-    /// and a query for at most one such row. Its columns are those that the constraint speaks of, to be shown
-    /// with the message.
+    /// New constraints that existing rows must satisfy: the message if a row does not, and a query for at
+    /// most one such row. Its columns are those that the constraint concerns, to be shown with the message.
     pub violations: Vec<(String, Plan)>,
 }
 
-/// What a sequence counts.
+/// How a sequence counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequenceOptions {
     /// The first value.
@@ -311,11 +310,11 @@ pub struct SequenceOptions {
     pub min: i64,
     /// The greatest value.
     pub max: i64,
-    /// Begins anew behind the last value, instead of failing.
+    /// Starts again after the last value, instead of failing.
     pub cycle: bool,
 }
 
-/// What a name may stand for.
+/// The kinds of named objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     /// A schema. Its name ends in a dot, as in the catalog.

@@ -1,4 +1,4 @@
-//! Columns of a table by the names that a statement has for them.
+//! Finds columns of a table by the names in a statement.
 
 use crate::names::nearest;
 use crate::syntax::place::locate_ident;
@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::ast::Ident;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Field, Result};
 
-/// The columns of a table that `names` are; all of them if there are no names.
+/// The columns of a table with these `names`; all of them if there are no names.
 pub(super) fn target_columns(table: &str, schema: &[Field], names: &[Ident]) -> Result<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..schema.len()).collect());

@@ -1,4 +1,4 @@
-//! `CREATE TABLE` and `CREATE VIEW`. What a table's columns and constraints declare: [`super::definition`].
+//! `CREATE TABLE` and `CREATE VIEW`. For columns and constraints of tables, see [`super::definition`].
 
 use super::binder::Binder;
 use super::bound::Statement;
@@ -29,14 +29,14 @@ impl Binder<'_> {
         }
         let plan = self.query(&query)?;
         let needs: Vec<String> = named_objects(&query).into_iter().collect();
-        // It would mean nothing where that one is not attached.
+        // It could not be resolved where that database is not attached.
         if let Some(needed) = needs.iter().find(|needed| self.catalog.is_elsewhere(needed)) {
             return Err(Error::input(format!("a view cannot name {needed}, which is in another database"))
                 .with_hint(
                     "names without a database are those of the current one; CREATE TABLE … AS makes a copy",
                 ));
         }
-        // It cannot stay longer than what it needs.
+        // It cannot outlive the objects that it needs.
         let needs_temporary = needs.iter().any(|needed| is_temporary(needed));
         let name = new_name(&create.name, create.temporary || needs_temporary, self.catalog)?;
         Ok(Statement::CreateView {
@@ -66,7 +66,7 @@ impl Binder<'_> {
                 columns => named_columns(query.clone(), columns.iter().map(|c| c.name.clone()).collect()),
             };
             let mut plan = self.query(&query)?;
-            // A column of bare NULLs has no type; a table's needs one.
+            // A column of untyped NULLs has no type, but a table's column needs one.
             let types: Vec<DataType> = plan
                 .output
                 .iter()
@@ -93,7 +93,7 @@ impl Binder<'_> {
     }
 }
 
-/// What becomes of a table of this name when a transaction commits.
+/// What happens to a table of this name when a transaction commits.
 fn on_commit(create: &CreateTable, name: &str) -> Result<OnCommit> {
     if create.on_commit.is_some() && !is_temporary(name) {
         return Err(

@@ -1,13 +1,13 @@
-//! `CREATE TABLE`: columns, and what is declared of them.
+//! `CREATE TABLE`: columns and their declarations.
 //!
-//! 1. Every column gets its type, its default or sequence, and the constraints that stand beside it.
-//! 2. Constraints of the table follow. All of them have names; those that are not given are PostgreSQL's
+//! 1. Every column gets its type, its default or sequence, and its column constraints.
+//! 2. Table constraints follow. All constraints have names; if none is given, it is formed as in PostgreSQL
 //!    (`t_pkey`, `t_a_b_key`, `t_a_check`, `t_a_fkey`).
 //! 3. Columns of the primary key are not nullable.
 //!
-//! Expressions (defaults and checks) are bound here once, to see that they can be, and are kept as text. What
-//! is declared is judged elsewhere: checks in the plans of the statements that write
-//! ([`crate::statements::change`]), keys and foreign keys by whoever runs them.
+//! Expressions (defaults and checks) are bound here once, to check that they can be, and are kept as text.
+//! Constraints are enforced elsewhere: checks in the plans of the statements that write
+//! ([`crate::statements::change`]), keys and foreign keys by the caller that runs these.
 
 use super::binder::Binder;
 use super::bound::SequenceOptions;
@@ -65,7 +65,7 @@ impl Binder<'_> {
         Ok(declared)
     }
 
-    /// What stands beside a column that is there.
+    /// The options of a column that has been added.
     pub(crate) fn column_options(&self, declared: &mut Declared, i: usize, column: &ColumnDef) -> Result<()> {
         for option in &column.options {
             let name = option.name.as_ref();
@@ -107,7 +107,7 @@ impl Binder<'_> {
                         declared.columns[i].ty,
                     )
                     .map_err(|e| e.with_context(format!("column {}", column.name.value)))?;
-                    // Its sequence is called as the constraint is, if that has a name.
+                    // Its sequence has the name of the constraint, if that has one.
                     let sequence = match name {
                         Some(name) => beside(&declared.table, &name.value.to_lowercase()),
                         None => format!("{}_{}_seq", declared.table, column.name.value.to_lowercase()),
@@ -157,7 +157,7 @@ impl Binder<'_> {
         clauses::check(check)?;
         let what = "a CHECK constraint";
         let read = read_columns(&check.expr, what)?;
-        // Binding tells what is wrong with it; it must be a condition.
+        // Binding reports errors in it; it must be a condition.
         let view = TableView { name: &declared.table, columns: &declared.columns };
         self.over_view(&view, |select| select.selection = Some((*check.expr).clone())).map_err(
             |e| match e.message().contains("non-boolean predicate") {
@@ -171,14 +171,14 @@ impl Binder<'_> {
             (None, _) => String::new(),
         };
         let name = declared.constraint_name(name, &[&part], "check", &|_| false)?;
-        // The table may get another name.
+        // The table may be renamed.
         let mut expr = (*check.expr).clone();
         let _ = expr.walk_mut(&mut Unqualifier);
         declared.definition.checks.push(Check { name, sql: expr.to_string() });
         Ok(())
     }
 
-    /// The default that an expression is, for a column.
+    /// The default of a column, from its expression.
     pub(crate) fn default(&self, expr: &Expr, column: &Field) -> Result<ColumnDefault> {
         let context = |e: Error| e.with_context(format!("DEFAULT of column {}", column.name));
         read_columns(expr, "a DEFAULT")?;
@@ -290,8 +290,8 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// The table that a foreign key of `table` refers to. Without a schema, the table's own name is the
-    /// table's.
+    /// The table to which a foreign key of `table` refers. Without a schema, the table's own name refers to
+    /// itself.
     fn referred_table(&self, table: &str, name: &ObjectName) -> Result<String> {
         let parent = table_name(name)?;
         let new_ones =
@@ -311,7 +311,7 @@ impl Declared {
         }
     }
 
-    /// Adds a column without its options, and says which it is.
+    /// Adds a column without its options, and returns its number.
     pub(crate) fn add_column(&mut self, column: &ColumnDef) -> Result<usize> {
         let ty = sql_type(&column.data_type)
             .map_err(|e| locate_ident(e, &column.name))
@@ -359,7 +359,7 @@ impl Declared {
             }
             columns.iter().for_each(|&i| self.columns[i].nullable = false);
         } else if name.is_none() && keys.iter().any(|key| key.kind == kind && key.columns == columns) {
-            // The same once more says nothing.
+            // A repeated constraint has no effect.
             return Ok(());
         }
         let parts: Vec<String> = match kind {
@@ -381,7 +381,7 @@ impl Declared {
         Ok(())
     }
 
-    /// Notes the sequences that defaults and checks call.
+    /// Records the sequences that defaults and checks call.
     pub(crate) fn note_sequences(&mut self) -> Result<()> {
         let defaults = self.definition.defaults.iter().filter_map(|default| match default {
             ColumnDefault::Expression(sql) => Some(sql),
@@ -407,7 +407,7 @@ impl Declared {
         Ok(())
     }
 
-    /// The name that was given, or one that is made of the columns and is free in the table, and not taken
+    /// The given name, or one that is formed from the columns and is not taken, neither in the table nor
     /// elsewhere.
     fn constraint_name(
         &self,
@@ -434,7 +434,7 @@ impl Declared {
     }
 }
 
-/// A name in the schema of a table.
+/// A name in the same schema as a table.
 fn beside(table: &str, name: &str) -> String {
     let schema = table.strip_suffix(without_schema(table)).unwrap_or_default();
     format!("{schema}{name}")
@@ -447,7 +447,7 @@ pub(crate) fn has_constraint(definition: &Definition, name: &str) -> bool {
         || definition.foreign_keys.iter().any(|key| key.name == name)
 }
 
-/// True if values of the two types are equal just if the numbers or texts inside are: those that a foreign
+/// True if values of the two types are equal exactly if their numbers or texts are: the types that a foreign
 /// key may pair.
 fn are_comparable(own: DataType, other: DataType) -> bool {
     let scale = |ty: DataType| match ty {
@@ -459,7 +459,7 @@ fn are_comparable(own: DataType, other: DataType) -> bool {
         || scale(own).is_some() && scale(own) == scale(other)
 }
 
-/// What a foreign key does, by how it is written.
+/// The action of a foreign key, as it is written.
 fn action(written: Option<ast::ReferentialAction>) -> ReferentialAction {
     match written {
         None | Some(ast::ReferentialAction::NoAction) => ReferentialAction::NoAction,
@@ -470,7 +470,7 @@ fn action(written: Option<ast::ReferentialAction>) -> ReferentialAction {
     }
 }
 
-/// The columns that a key is made of.
+/// The columns of a key.
 pub(crate) fn key_columns(columns: &[Field], key: &[IndexColumn]) -> Result<Vec<usize>> {
     key.iter()
         .map(|column| match &column.column.expr {
@@ -480,7 +480,7 @@ pub(crate) fn key_columns(columns: &[Field], key: &[IndexColumn]) -> Result<Vec<
         .collect()
 }
 
-/// Takes tables away from the names of columns.
+/// Removes table qualifiers from column names.
 struct Unqualifier;
 
 impl VisitorMut for Unqualifier {
@@ -496,7 +496,7 @@ impl VisitorMut for Unqualifier {
     }
 }
 
-/// Whether values of one type can be stored as another at all.
+/// Whether values of one type can be cast to another at all.
 fn can_cast(from: DataType, to: DataType) -> bool {
     from == to
         || from == DataType::Null

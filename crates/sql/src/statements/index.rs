@@ -1,7 +1,7 @@
 //! `CREATE INDEX`.
 //!
-//! A unique index is a unique key by another name. What is not there: indexes of expressions, of a part of
-//! the rows, and with other columns beside the key.
+//! A unique index is another name for a unique key. Not supported: indexes on expressions, partial indexes,
+//! and indexes with additional columns.
 
 use super::binder::Binder;
 use super::bound::Statement;
@@ -63,7 +63,7 @@ impl Binder<'_> {
     }
 }
 
-/// What the name of an index of a table begins with, if it is made up.
+/// The start of a generated name for an index of a table.
 fn index_prefix(table: &str) -> String {
     let own = if is_temporary(table) { without_schema(table) } else { table };
     own.to_owned()

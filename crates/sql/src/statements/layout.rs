@@ -1,13 +1,15 @@
-//! What `WITH (…)` of `CREATE TABLE` and `SET (…)` of `ALTER TABLE` say of the layout and the encodings of a
-//! table.
+//! The options of a table's layout and encodings, in `WITH (…)` of `CREATE TABLE` and `SET (…)` of `ALTER
+//! TABLE`.
 //!
 //! | option | value |
 //! |---|---|
-//! | `layout` | the name of a layout, in quotes or without |
-//! | `layout_key` | a column or several: `a`, `(a, b)` or `'a, b'` |
+//! | `layout` | the name of a layout, with or without quotes |
+//! | `layout_key` | one or more columns: `a`, `(a, b)` or `'a, b'` |
 //! | `partitions` | a number from 1 |
 //! | `ghost` | a share of the slots, from 0 to less than 1, or in percent: `0.01`, `'1%'` |
-//! | `compression` | `auto`, `none`, or an encoding that is forced wherever it is possible; in parentheses also for single columns: `(packed, a = none)` |
+//! | `compression` | `auto`, `none`, or an encoding to use wherever possible |
+//!
+//! In parentheses, `compression` can also be set for single columns: `(packed, a = none)`.
 
 use super::columns::find_column;
 use crate::syntax::place::span_position;
@@ -18,7 +20,7 @@ use entasis_vector::{Error, Field, Result};
 const OPTIONS: [&str; 5] = ["layout", "layout_key", "partitions", "ghost", "compression"];
 const LAYOUTS: [&str; 7] = ["auto", "insertion", "sorted", "delta", "equi", "equi_ghost", "casper"];
 
-/// The choice that the options of a `CREATE TABLE` of these columns make.
+/// The choices made by the options of a `CREATE TABLE` with these columns.
 pub(crate) fn of_table(options: &CreateTableOptions, columns: &[Field]) -> Result<LayoutChoice> {
     match options {
         CreateTableOptions::None => Ok(LayoutChoice::default()),
@@ -29,7 +31,7 @@ pub(crate) fn of_table(options: &CreateTableOptions, columns: &[Field]) -> Resul
     }
 }
 
-/// The choice that these options make.
+/// The choices made by these options.
 pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutChoice> {
     let mut choice = LayoutChoice::default();
     let mut seen = Vec::new();
@@ -73,7 +75,7 @@ fn compression(value: &Expr) -> Result<Compression> {
     Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))
 }
 
-/// Takes the compression of the table, and those of single columns.
+/// Reads the compression of the table, and those of single columns.
 fn compressions(value: &Expr, columns: &[Field], choice: &mut LayoutChoice) -> Result<()> {
     let parts = match value {
         Expr::Tuple(parts) => &parts[..],
@@ -150,7 +152,7 @@ fn ghost(value: &Expr) -> Result<f64> {
     })
 }
 
-/// A bare word or a text.
+/// An unquoted word or a text.
 fn text(value: &Expr) -> Option<String> {
     match value {
         Expr::Identifier(name) => Some(name.value.clone()),
@@ -162,7 +164,7 @@ fn text(value: &Expr) -> Option<String> {
     }
 }
 
-/// A number as it is written, in quotes or without.
+/// A number as it is written, with or without quotes.
 fn number(value: &Expr) -> Option<String> {
     match value {
         Expr::Value(value) => match &value.value {

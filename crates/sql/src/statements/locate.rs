@@ -1,4 +1,4 @@
-//! Places of errors that name something and do not know where it stands.
+//! Finds positions for errors that mention a name but have no position.
 
 use crate::syntax::parsed::Ast;
 use crate::syntax::place::span_position;
@@ -8,8 +8,7 @@ use entasis_vector::error::Position;
 use entasis_vector::{Error, ErrorKind};
 use std::ops::ControlFlow;
 
-/// An error that names something and does not know where it stands: at the first place where the statement
-/// has the name.
+/// An error that mentions a name but has no position, with the first position of that name in the statement.
 pub(super) fn locate(error: Error, ast: &Ast) -> Error {
     if error.position().is_some() || error.kind() != ErrorKind::Input {
         return error;
@@ -35,7 +34,7 @@ pub(super) fn locate(error: Error, ast: &Ast) -> Error {
     }
 }
 
-/// Looks for an identifier.
+/// Searches for an identifier.
 struct Finder {
     name: String,
 }

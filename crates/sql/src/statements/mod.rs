@@ -1,13 +1,13 @@
 //! Statements: what each kind of them becomes.
 //!
 //! ```text
-//! bind                                         every kind, and where in the text an error is
-//! alter  create  index                         what there is
-//! definition                                   what is declared of a table
-//! change                                       rows
+//! bind                                         all kinds, and positions of errors
+//! alter  create  index                         data definition
+//! definition                                   declarations of a table
+//! change                                       changes of rows
 //! schema  layout  sequence  transaction  zone  parts of statements
 //! binder                                       their queries, with the steps around DataFusion's binder
-//! resolve  columns  locate  bound              names without a schema, columns, places; what comes out
+//! resolve  columns  locate  bound              names without a schema, columns, positions; the results
 //! ```
 
 mod alter;

@@ -1,19 +1,19 @@
-//! What is named without a schema: which object that is.
+//! Name resolution for objects that are named without a schema.
 //!
-//! A temporary object of the connection comes first, then what is in the schemas of its search path, then
-//! what is in `main`. A statement's names get the schemas in which they are found, before anything else looks
-//! at them; from then on a name means one object. A table in `FROM` keeps its name as an alias, so that `t.a`
-//! goes on to mean its column. What the catalog keeps as text (views, defaults, checks) is kept with these
-//! schemas, so that it means the same on other connections and later.
+//! A temporary object of the connection comes first, then objects in the schemas of its search path, then
+//! objects in `main`. The names in a statement are qualified with the schemas in which they are found, before
+//! anything else uses them; from then on a name identifies one object. A table in `FROM` keeps its name as an
+//! alias, so that `t.a` still refers to its column. Text that the catalog keeps (views, defaults, checks) is
+//! kept with these schemas, so that it means the same on other connections and later.
 //!
-//! Nothing is done where there is nothing but `main`: no temporary object, and no search path. Names of what
-//! is to be created are those of [`crate::environment::schema::new_name`]. Common table expressions hide
-//! everything.
+//! Nothing is done if there is only `main`: no temporary object, and no search path. Names of new objects are
+//! handled by [`crate::environment::schema::new_name`]. Common table expressions hide everything.
 //!
-//! Where there are several databases, names get their places in these first ([`Catalog::place`]): one of the
-//! database that the statement works on loses that database's name, and an object of another database becomes
-//! one name in quotes, `"database.schema.object"`. Names of what is to be created are placed, too, if they
-//! have several parts. What is declared of a table is read as if the table's database was the current one.
+//! If there are several databases, names are first resolved to their places in these ([`Catalog::place`]): a
+//! name in the database on which the statement works loses that database's name, and an object of another
+//! database becomes one quoted name, `"database.schema.object"`. Names of new objects are resolved, too, if
+//! they have several parts. The declarations of a table are read as if the table's database were the current
+//! one.
 
 use crate::environment::Catalog;
 use crate::syntax::asof;
@@ -33,8 +33,8 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_vector::Result;
 use std::ops::ControlFlow;
 
-/// The statement with the schemas of its names; `None` if it can be left as it is. `has_database`: it may
-/// name a database.
+/// The statement with qualified names; `None` if it need not be changed. `has_database`: it may name a
+/// database.
 pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog, has_database: bool) -> Option<Ast> {
     if !has_database && !catalog.has_other_schemas() {
         return None;
@@ -44,7 +44,7 @@ pub(crate) fn resolved(ast: &Ast, catalog: &dyn Catalog, has_database: bool) -> 
     Some(ast)
 }
 
-/// True if a name is that of the database that the statement works on, and of no table in it.
+/// True if a name is that of the database on which the statement works, and not of a table in it.
 pub(crate) fn is_home(name: &ObjectName, catalog: &dyn Catalog) -> bool {
     match parts_of(name).as_deref() {
         Some([one]) => {
@@ -57,12 +57,12 @@ pub(crate) fn is_home(name: &ObjectName, catalog: &dyn Catalog) -> bool {
     }
 }
 
-/// The parts of a name in lower case, if that is all it has.
+/// The parts of a name in lower case, if it consists only of identifiers.
 fn parts_of(name: &ObjectName) -> Option<Vec<String>> {
     name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect()
 }
 
-/// A part of a name, in quotes.
+/// A part of a name, quoted.
 fn quoted_part(part: String) -> ObjectNamePart {
     ObjectNamePart::Identifier(Ident::with_quote('"', part))
 }
@@ -71,14 +71,14 @@ fn quoted_part(part: String) -> ObjectNamePart {
 /// among `needs`, are in that database.
 ///
 /// # Errors
-/// Input, if the text is no query.
+/// Input, if the text is not a query.
 pub fn view_of(sql: &str, database: &str, needs: &[String]) -> Result<String> {
     let mut query = parse_query(sql)?;
     let _ = query.walk_mut(&mut Prefixer { database, needs, scopes: Scopes::default() });
     Ok(using_key::restored(asof::restored(query.to_string())))
 }
 
-/// Puts a database before names.
+/// Qualifies names with a database.
 struct Prefixer<'a> {
     database: &'a str,
     needs: &'a [String],
@@ -118,7 +118,7 @@ impl VisitorMut for Prefixer<'_> {
     }
 }
 
-/// The name of a sequence that is called, and the text that names it.
+/// The name of the sequence in a call, and the text that contains it.
 fn sequence_text(function: &mut Function) -> Option<(String, &mut String)> {
     Kind::of(&function.name.to_string().to_lowercase())?;
     let name = named_sequence(function).ok()?;
@@ -136,7 +136,7 @@ fn sequence_text(function: &mut Function) -> Option<(String, &mut String)> {
 struct Resolver<'a> {
     catalog: &'a dyn Catalog,
     scopes: Scopes,
-    /// True within what is declared of a table.
+    /// True within the declarations of a table.
     declared: bool,
 }
 
@@ -251,7 +251,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The table that a foreign key refers to; one that is being created, `own`, is known where it is bound.
+    /// Resolves the table to which a foreign key refers; `own`, the one that is being created, is resolved
+    /// during binding.
     fn referred(&self, name: &mut ObjectName, own: Option<&str>) {
         let is_own = |ident: &Ident| own.is_some_and(|own| own == ident.value.to_lowercase());
         if !matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(is_own)) {
@@ -259,14 +260,14 @@ impl Resolver<'_> {
         }
     }
 
-    /// Places the name of something that is to be made, if it has several parts.
+    /// Resolves the name of a new object, if it has several parts.
     fn new_name(&self, name: &mut ObjectName) {
         if name.0.len() > 1 {
             self.name(name);
         }
     }
 
-    /// Takes the database from the name of a schema of it.
+    /// Removes the database from the name of one of its schemas.
     fn schema(&self, name: &mut ObjectName) {
         let Some(parts) = parts_of(name) else { return };
         if let [database, _] = parts.as_slice()
@@ -276,7 +277,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Gives a name that has none its schema.
+    /// Qualifies a name without a schema.
     fn name(&self, name: &mut ObjectName) {
         let Some(parts) = parts_of(name) else { return };
         let is_cte = matches!(parts.as_slice(), [own] if self.scopes.has(own));
@@ -294,7 +295,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Takes the database and the schema from the name of a column, whose table has its own name alone.
+    /// Removes the database and the schema from the name of a column, leaving only its table's own name.
     fn column(&self, parts: &mut Vec<Ident>) {
         if let [table @ .., _] = parts.as_slice()
             && table.len() > 1
@@ -307,7 +308,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The sequence that a call names.
+    /// Resolves the sequence in a call.
     fn sequence(&self, function: &mut Function) {
         let Some((_, text)) = sequence_text(function) else { return };
         let parts: Vec<String> = text.split('.').map(|part| part.trim_matches('"').to_lowercase()).collect();

@@ -1,4 +1,4 @@
-//! `CREATE SCHEMA`, and the name of one that is dropped.
+//! `CREATE SCHEMA`, and the name in `DROP SCHEMA`.
 
 use super::binder::Binder;
 use super::bound::Statement;
@@ -38,7 +38,7 @@ impl Binder<'_> {
         Ok(Statement::CreateSchema { name, if_not_exists: *if_not_exists })
     }
 
-    /// The name of a schema that is to be dropped.
+    /// The name of a schema to be dropped.
     pub(crate) fn dropped_schema(&self, name: &ObjectName) -> Result<String> {
         let ident = schema_ident(name)?;
         let name = ident.value.to_lowercase();

@@ -1,13 +1,13 @@
-//! What `CREATE SEQUENCE` and identity columns say of the numbers to come.
+//! The options of `CREATE SEQUENCE` and identity columns.
 //!
-//! As in PostgreSQL: a sequence counts up from 1 to the greatest BIGINT, one with a negative increment down
-//! from -1.
+//! The defaults are those of PostgreSQL: a sequence counts up from 1 to the greatest BIGINT, one with a
+//! negative increment down from -1.
 
 use super::bound::SequenceOptions;
 use datafusion_sql::sqlparser::ast::{self, Expr, UnaryOperator, Value};
 use entasis_vector::{DataType, Error, Result};
 
-/// The options that were given, and the usual ones for the rest. Numbers are at most those of `ty`.
+/// The given options, and defaults for the rest. Numbers are limited to the range of `ty`.
 pub(crate) fn options(given: &[ast::SequenceOptions], ty: DataType) -> Result<SequenceOptions> {
     use ast::SequenceOptions as Sql;
     let (lowest, highest) = match ty {
@@ -25,9 +25,9 @@ pub(crate) fn options(given: &[ast::SequenceOptions], ty: DataType) -> Result<Se
             Sql::MinValue(number) => min = number.as_ref().map(integer).transpose()?,
             Sql::MaxValue(number) => max = number.as_ref().map(integer).transpose()?,
             Sql::StartWith(number, _) => start = Some(integer(number)?),
-            // Values are not taken in advance.
+            // Values are not allocated in advance.
             Sql::Cache(_) => {}
-            // The parser's flag says NO.
+            // The parser's flag is true for NO CYCLE.
             Sql::Cycle(no) => cycle = !no,
         }
     }

@@ -1,7 +1,7 @@
 //! `BEGIN`, `COMMIT`, `ROLLBACK` and savepoints.
 //!
-//! Transactions see one snapshot of the database (snapshot isolation). A statement that asks for less gets
-//! that; one that asks for more is refused.
+//! Transactions see one snapshot of the database (snapshot isolation). A request for a lower isolation level
+//! gets that; one for a higher level is refused.
 
 use super::bound::Statement;
 use crate::clauses::refuse;
@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_vector::{Error, Result};
 
-/// The statement, if it is one about transactions.
+/// The statement, if it is one that controls transactions.
 pub(crate) fn statement(statement: &ast::Statement) -> Option<Result<Statement>> {
     use ast::Statement as Sql;
     Some(match statement {

@@ -5,7 +5,7 @@ use crate::environment::TimeZone;
 use crate::functions::zone::session::apply_to_plan;
 use entasis_engine::plan::Plan;
 
-/// Puts `zone` into all plans of a statement.
+/// Applies `zone` to all plans of a statement.
 pub(crate) fn apply(statement: &mut Statement, zone: TimeZone) {
     for plan in plans(statement) {
         apply_to_plan(plan, zone);

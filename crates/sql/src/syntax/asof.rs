@@ -1,8 +1,8 @@
-//! `ASOF JOIN` among the tokens: as a join that the parser knows ([`crate::rewrite::asof`] says what it
-//! means).
+//! `ASOF JOIN` among the tokens: replaced by a join that the parser knows. For its meaning, see
+//! [`crate::rewrite::asof`].
 //!
-//! The parser knows `ASOF` with a `MATCH_CONDITION` only. Elsewhere `ASOF` becomes `GLOBAL`, a word before a
-//! join that means nothing here and is refused where a user writes it. Views keep their text with `ASOF`.
+//! The parser knows `ASOF` only with a `MATCH_CONDITION`. Elsewhere `ASOF` becomes `GLOBAL`, a keyword before
+//! a join that has no meaning here and is refused if a user writes it. The text of views keeps `ASOF`.
 
 use super::dialect::EntasisDialect;
 use super::place::position;
@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use entasis_vector::{Error, Result};
 
-/// The same tokens, with `GLOBAL` in the place of `ASOF` where the parser does not know what follows.
+/// The tokens with `ASOF` replaced by `GLOBAL` where the parser does not know what follows.
 ///
 /// # Errors
 /// Not supported, for a `GLOBAL JOIN` that the user wrote.
@@ -39,7 +39,7 @@ fn begins_join(token: Option<&TokenWithSpan>) -> bool {
     matches!(keyword(token), JOIN | INNER | LEFT | RIGHT | FULL | CROSS)
 }
 
-/// The text of a syntax tree as its user would write it, with `ASOF` in its place again.
+/// The text of a syntax tree as a user would write it, with `ASOF` restored.
 pub(crate) fn restored(mut text: String) -> String {
     if !text.contains("GLOBAL") {
         return text;

@@ -1,4 +1,4 @@
-//! Pieces of syntax trees, as statements are made of other statements.
+//! Parts of syntax trees, from which statements are made of other statements.
 
 use super::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
@@ -7,7 +7,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_vector::{DataType, Error, Result};
 
-/// A query of a body and nothing else.
+/// A query with only a body.
 pub(crate) fn query_of(body: SetExpr) -> Query {
     Query {
         with: None,
@@ -23,7 +23,7 @@ pub(crate) fn query_of(body: SetExpr) -> Query {
     }
 }
 
-/// `SELECT … FROM "table" AS alias` after `edit`.
+/// `SELECT … FROM "table" AS alias`, changed by `edit`.
 pub(crate) fn select_from(table: &str, alias: TableAlias, edit: impl FnOnce(&mut Select)) -> Result<Query> {
     let mut query = *parse_query(&format!("SELECT 1 FROM \"{table}\" AS t"))?;
     let SetExpr::Select(select) = &mut *query.body else {
@@ -68,7 +68,7 @@ pub(crate) fn number(number: u8) -> Expr {
     Expr::Value(ast::Value::Number(number.to_string(), false).into())
 }
 
-/// All of these, each in brackets behind the first; `None` if there are none.
+/// The conjunction of these conditions, with all but the first in brackets; `None` if there are none.
 pub(crate) fn and(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
         left: Box::new(left),
@@ -162,7 +162,7 @@ pub(crate) fn select_expr(expr: Expr) -> Result<Query> {
     Ok(*query)
 }
 
-/// An expression that stands in a definition.
+/// Parses an expression of a definition.
 pub(crate) fn stored_expr(sql: &str) -> Result<Expr> {
     let query = parse_query(&format!("SELECT {sql}"))?;
     match *query.body {
@@ -174,7 +174,7 @@ pub(crate) fn stored_expr(sql: &str) -> Result<Expr> {
     }
 }
 
-/// `CAST(expr AS ty)`, for a type by its name.
+/// `CAST(expr AS ty)`, with the type given by name.
 pub(crate) fn as_type(expr: Expr, ty: &str) -> Expr {
     let mut template =
         parse_query(&format!("SELECT CAST(NULL AS {ty})")).expect("a constant but for the type");

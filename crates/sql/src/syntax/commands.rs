@@ -1,5 +1,6 @@
 //! The grammar of statements about a whole database: `EXPORT DATABASE`, `IMPORT DATABASE`, `BACKUP`,
-//! `VACUUM`, `ATTACH`, `DETACH`, `SHOW DATABASES` and `PRAGMA integrity_check`. None of them is the parser's.
+//! `VACUUM`, `ATTACH`, `DETACH`, `SHOW DATABASES` and `PRAGMA integrity_check`. The parser knows none of
+//! them.
 
 use super::grammar::StatementParser;
 use super::parsed::{Ast, Command, Parsed};
@@ -13,7 +14,7 @@ use std::path::Path;
 const INTEGRITY_CHECK: &str = "integrity_check";
 
 impl StatementParser<'_> {
-    /// The command that a word begins, in upper case, if it is one; nothing was read yet.
+    /// The command that begins with this word, in upper case, if there is one; nothing has been read yet.
     pub(super) fn command(&mut self, word: &str) -> Result<Option<Ast>> {
         Ok(Some(Ast::Command(match word {
             "EXPORT" => {
@@ -70,7 +71,7 @@ impl StatementParser<'_> {
         })))
     }
 
-    /// The first word and `DATABASE`, which follows it.
+    /// Reads the first word and the `DATABASE` that follows it.
     fn database(&mut self) -> Result<()> {
         self.parser.next_token();
         if self.parser.parse_keyword(Keyword::DATABASE) {
@@ -93,7 +94,7 @@ impl StatementParser<'_> {
         self.check(name)
     }
 
-    /// In lower case.
+    /// A database's name, in lower case.
     pub(super) fn database_name(&mut self) -> Result<String> {
         let name = self.parser.parse_identifier();
         Ok(self.check(name)?.value.to_lowercase())
@@ -129,7 +130,7 @@ impl StatementParser<'_> {
 }
 
 impl Parsed {
-    /// The statement with the file of a `COPY` in a directory, unless its path begins at the root.
+    /// The statement with the file of a `COPY` in a directory, unless its path is absolute.
     #[must_use]
     pub fn in_directory(mut self, directory: &Path) -> Parsed {
         if let Ast::CopyFrom { path, .. } | Ast::CopyTo { path, .. } = &mut self.ast {
@@ -139,10 +140,10 @@ impl Parsed {
     }
 }
 
-/// Words of the language that are names of many columns, and are taken for nothing else.
+/// Keywords that are common names of columns, and are never taken for anything else.
 const NAMES: [&str; 1] = ["id"];
 
-/// A name as a statement has it: in quotes, if it would be read as something else otherwise.
+/// A name as a statement contains it: in quotes if it would be parsed as something else.
 pub fn quoted(name: &str) -> String {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let is_plain = name.bytes().all(is_part) && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit();

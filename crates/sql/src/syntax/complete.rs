@@ -1,4 +1,4 @@
-//! Whether a text ends with a complete statement: what a line editor asks at every Enter.
+//! Whether a text ends with a complete statement, as a line editor checks at every Enter.
 
 /// True if the last character of `sql` outside white space and comments is a semicolon, and no quote or
 /// comment is open.
@@ -25,8 +25,8 @@ pub fn is_complete(sql: &str) -> bool {
     last == Some(b';')
 }
 
-/// Length of the quoted text at the start of `bytes`, in which a doubled quote stands for one; `None` if it
-/// is open.
+/// Length of the quoted text at the start of `bytes`, in which a doubled quote stands for a single one;
+/// `None` if it is not closed.
 fn quoted(bytes: &[u8], quote: u8) -> Option<usize> {
     let mut at = 1;
     loop {

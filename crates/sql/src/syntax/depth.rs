@@ -1,9 +1,9 @@
-//! How deep a statement nests, and enough stack for those that nest deeply.
+//! Limits the nesting depth of statements, and provides enough stack for deep ones.
 //!
-//! Parser and binder are recursive, and so is the destruction of what they build. Before parsing, the tokens
-//! say how deep a statement can become: by its brackets, and by the operators in a row at one level (`a + b +
-//! c …` nests to the left). Beyond [`MAX_NESTING`] and [`MAX_CHAIN`] it is refused; deep ones are handled on
-//! a thread with a large stack ([`on_deep_stack`]), all others on the caller's.
+//! Parser and binder are recursive, and so is the destruction of their trees. Before parsing, the tokens give
+//! an upper bound on the depth of a statement: by its brackets, and by the operators in sequence at one level
+//! (`a + b + c …` is left-deep). Beyond [`MAX_NESTING`] and [`MAX_CHAIN`] it is refused; deep statements run
+//! on a thread with a large stack ([`on_deep_stack`]), all others on the caller's.
 
 use super::place::position;
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -11,17 +11,17 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result, statement};
 
-/// Brackets, `CASE`s and subqueries within each other.
+/// Maximum nesting of brackets, `CASE`s and subqueries.
 pub(super) const MAX_NESTING: usize = 200;
-/// Operators in a row at one level.
+/// Maximum number of operators in sequence at one level.
 const MAX_CHAIN: usize = 2000;
-/// Up to these the caller's stack is enough, even that of a test's thread in a debug build.
+/// Up to these limits the caller's stack is enough, even that of a test's thread in a debug build.
 const SHALLOW_NESTING: usize = 12;
 const SHALLOW_CHAIN: usize = 40;
-/// Address space, of which only what is used becomes memory.
+/// Address space; only what is used becomes memory.
 const DEEP_STACK: usize = 512 << 20;
 
-/// True if a statement of these tokens must be handled on a large stack.
+/// True if a statement of these tokens needs a large stack.
 ///
 /// # Errors
 /// Resource, if it is too deep even for that.
@@ -30,9 +30,9 @@ pub(super) fn is_deep(tokens: &[TokenWithSpan]) -> Result<bool> {
     Ok(nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN)
 }
 
-/// Upper bounds on how deep the statement nests: brackets, and operators in a row.
+/// Upper bounds on the depth of the statement: brackets, and operators in sequence.
 fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
-    // One counter of operators for each open bracket; a comma at the same level starts a new chain.
+    // One counter of operators for each open bracket; a comma at the same level begins a new chain.
     let mut chains = vec![0usize];
     let (mut nesting, mut longest, mut cases) = (0, 0, 0usize);
     for token in tokens {
@@ -84,10 +84,10 @@ fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
     Ok((nesting, longest))
 }
 
-/// Runs `f` with enough stack for a deep statement, on this thread if it is not deep.
+/// Runs `f` with enough stack for a deep statement; if it is not deep, on this thread.
 ///
 /// # Errors
-/// Those of `f`; resource, if there is no thread to be had.
+/// Those of `f`; resource, if no thread can be started.
 pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     if !deep {
         return f();

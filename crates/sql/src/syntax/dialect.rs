@@ -1,4 +1,4 @@
-//! The dialect: DuckDB's as the parser knows it, with what PostgreSQL adds and users expect.
+//! The dialect: the parser's DuckDB dialect, with additions that PostgreSQL has and users expect.
 
 use datafusion_sql::sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
@@ -10,7 +10,7 @@ use std::any::TypeId;
 pub(crate) struct EntasisDialect;
 
 impl Dialect for EntasisDialect {
-    /// The parser asks for the dialect by type in a few places; there it takes this one for DuckDB's.
+    /// The parser tests the dialect's type in a few places, where this one must pass for DuckDB's.
     fn dialect(&self) -> TypeId {
         TypeId::of::<DuckDbDialect>()
     }
@@ -104,7 +104,7 @@ impl Dialect for EntasisDialect {
     fn supports_alter_column_type_using(&self) -> bool {
         true
     }
-    /// `^` is a power and binds more strongly than `*`; a sign before it binds more strongly still
+    /// `^` is a power and binds more tightly than `*`; a sign before it binds more tightly still
     /// ([`crate::rewrite`]).
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         (parser.peek_token_ref().token == Token::Caret).then(|| Ok(self.prec_value(Precedence::AtTz) + 1))

@@ -1,6 +1,7 @@
-//! The grammar of single statements: the parser's, and the forms that it does not know, or knows differently.
-//! These are `EXPLAIN`, `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `USE`, `RESET`, `PRAGMA`, `CALIBRATE`,
-//! `COPY`, `CREATE OR REPLACE` of a sequence, an index or a schema, and those of [`super::commands`].
+//! The grammar of single statements: the parser's, and the forms that it does not know, or parses
+//! differently. These are `EXPLAIN`, `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `USE`, `RESET`, `PRAGMA`,
+//! `CALIBRATE`, `COPY`, `CREATE OR REPLACE` of a sequence, an index or a schema, and those of
+//! [`super::commands`].
 
 use super::depth::MAX_NESTING;
 use super::dialect::EntasisDialect;
@@ -14,23 +15,23 @@ use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::expr::parse::parse_interval;
 use entasis_vector::{Error, Result, Value};
 
-/// The setting of `SET search_path` and `SET schema`.
+/// The setting behind `SET search_path` and `SET schema`.
 pub(crate) const SEARCH_PATH: &str = "search_path";
 
-/// The setting of `SET TIME ZONE`.
+/// The setting behind `SET TIME ZONE`.
 const TIME_ZONE: &str = "timezone";
 
-/// Reads one statement from its tokens.
+/// Parses one statement from its tokens.
 pub(super) struct StatementParser<'a> {
     pub(super) parser: Parser<'a>,
     /// The script.
     sql: &'a str,
-    /// The bytes of it at which lines start.
+    /// The byte offsets of its lines.
     lines: &'a [usize],
 }
 
 impl<'a> StatementParser<'a> {
-    /// For a statement of these tokens in a script with lines that start there.
+    /// A parser for a statement of these tokens in a script with these line offsets.
     pub(super) fn new(tokens: Vec<TokenWithSpan>, sql: &'a str, lines: &'a [usize]) -> StatementParser<'a> {
         let parser = Parser::new(&EntasisDialect)
             .with_recursion_limit(MAX_NESTING * 4 + 100)
@@ -38,10 +39,10 @@ impl<'a> StatementParser<'a> {
         StatementParser { parser, sql, lines }
     }
 
-    /// The statement.
+    /// Parses the statement.
     ///
     /// # Errors
-    /// Input, with its place, for what is no statement; resource, for one that is nested too deeply.
+    /// Input, with its position, for a syntax error; resource, if it is nested too deeply.
     pub(super) fn statement(mut self) -> Result<Ast> {
         let ast = self.ast()?;
         match self.parser.peek_token() {
@@ -99,7 +100,7 @@ impl<'a> StatementParser<'a> {
     fn sql(&mut self) -> Result<Ast> {
         let statement = self.parser.parse_statement();
         let mut statement = self.check(statement)?;
-        // The parser takes what follows the tables for PostgreSQL's alone.
+        // The parser accepts what follows the tables only for PostgreSQL.
         if let ast::Statement::Truncate(truncate) = &mut statement {
             truncate.cascade = match self.parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT])
             {
@@ -147,7 +148,7 @@ impl<'a> StatementParser<'a> {
         Ok(Ast::Explain { analyze, verbose, statement: Box::new(self.ast()?) })
     }
 
-    /// `SELECT …`, or a table, view or file, which stands for all of its rows.
+    /// `SELECT …`, or a table, view or file, which stands for a query of all its rows.
     fn query_or_table(&mut self) -> Result<Box<ast::Query>> {
         let next = self.parser.peek_token();
         let is_query = match &next.token {
@@ -217,13 +218,13 @@ impl<'a> StatementParser<'a> {
         Ok(Ast::Set { name, value })
     }
 
-    /// What follows `SET search_path`, or `SET schema`, which is followed by one schema: names, as such or as
-    /// texts. A text may have several.
+    /// The rest of `SET search_path`, or of `SET schema`, which takes a single schema: names, as identifiers
+    /// or as texts. A text may contain several.
     fn set_search_path(&mut self, several: bool) -> Result<Ast> {
         let name = SEARCH_PATH.to_owned();
         let has_sign = self.parser.consume_token(&Token::Eq) || self.parser.parse_keyword(Keyword::TO);
         let next = self.parser.peek_token();
-        // PostgreSQL has SET SCHEMA 'a', too.
+        // PostgreSQL also has SET SCHEMA 'a'.
         if !has_sign && (several || !matches!(next.token, Token::SingleQuotedString(_))) {
             return Err(self.unexpected("= or TO", &next));
         }
@@ -246,7 +247,7 @@ impl<'a> StatementParser<'a> {
         Ok(Ast::Set { name, value: Value::Text(schemas.join(", ").into()) })
     }
 
-    /// What follows `SET TIME ZONE`.
+    /// The rest of `SET TIME ZONE`.
     fn set_time_zone(&mut self) -> Result<Ast> {
         let name = TIME_ZONE.to_owned();
         if self.parser.parse_keyword(Keyword::DEFAULT) || self.parser.parse_keyword(Keyword::LOCAL) {
@@ -262,7 +263,7 @@ impl<'a> StatementParser<'a> {
             else {
                 return Err(Error::input("the INTERVAL of a time zone is a literal"));
             };
-            // Hours to the east, as a number is.
+            // Hours to the east, as for a number.
             let span = parse_interval(&text).filter(|span| span.months == 0 && span.days == 0);
             let span = span.ok_or_else(|| Error::input(format!("'{text}' is not an INTERVAL of hours")))?;
             return Ok(Ast::Set { name, value: Value::Float(span.micros as f64 / 3.6e9) });
@@ -338,7 +339,7 @@ impl<'a> StatementParser<'a> {
         }
     }
 
-    /// A literal of an option or setting. Bare words are text.
+    /// A literal for an option or setting. Unquoted words are text.
     fn value(&mut self) -> Result<Value> {
         let negative = self.parser.consume_token(&Token::Minus);
         let token = self.parser.next_token();
@@ -380,7 +381,7 @@ impl<'a> StatementParser<'a> {
         })
     }
 
-    /// The parser's messages end in their place; a missing place means the end of the text.
+    /// The parser's messages end with their position; without one, it is the end of the text.
     fn syntax_error(&self, message: &str) -> Error {
         let (message, place) = split_location(message);
         let (expected, found) =
@@ -415,7 +416,7 @@ impl<'a> StatementParser<'a> {
     }
 }
 
-/// `SELECT * FROM t`, of which both that follow are made.
+/// `SELECT * FROM t`, from which the following two are made.
 fn all_of_t() -> Box<ast::Query> {
     let parser = Parser::new(&EntasisDialect).try_with_sql("SELECT * FROM t");
     parser.and_then(|mut parser| parser.parse_query()).expect("a constant")

@@ -1,18 +1,18 @@
-//! Integers in other bases than ten, which the tokenizer takes for other things: `0xFF`, `0o17`, `0b11`, each
-//! with underscores.
+//! Integers in bases other than ten, which the tokenizer does not recognize: `0xFF`, `0o17`, `0b11`, each
+//! with optional underscores.
 //!
-//! It makes a binary string of the first, which `X'FF'` is, and a number with a name behind it of the others.
-//! Here they become the numbers that they are. A word that begins where a number ends is an error: `12abc` is
-//! neither `12 abc` nor a name.
+//! It takes the first for a binary string, like `X'FF'`, and the others for a number followed by a name. Here
+//! they are converted to decimal numbers. A word directly after a number is an error: `12abc` is neither `12
+//! abc` nor a name.
 
 use super::place::position;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 use entasis_vector::{Error, Result};
 
-/// The same tokens with such integers as numbers.
+/// The tokens with such integers converted to decimal numbers.
 ///
 /// # Errors
-/// Input, for digits that the base does not have, and for words that begin where a number ends.
+/// Input, for digits that the base does not have, and for words directly after a number.
 pub(crate) fn settle(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let mut settled: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut tokens = tokens.into_iter().peekable();
@@ -21,7 +21,7 @@ pub(crate) fn settle(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
             matches!(&next.token, Token::Word(Word { quote_style: None, .. }))
                 && next.span.start == token.span.end
         };
-        // 0xFF and X'FF' differ in their length only.
+        // 0xFF and X'FF' differ only in their length.
         let is_number = match &token.token {
             Token::HexStringLiteral(digits) => length(token.span) == Some(digits.chars().count() as u64 + 2),
             Token::Number(..) => true,
@@ -64,7 +64,7 @@ pub(crate) fn settle(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     Ok(settled)
 }
 
-/// Characters of a token that stands in one line.
+/// Length in characters of a token on a single line.
 fn length(span: Span) -> Option<u64> {
     (span.start.line == span.end.line).then(|| span.end.column - span.start.column)
 }
@@ -76,7 +76,7 @@ fn written(token: &Token) -> String {
     }
 }
 
-/// The integer with these digits, in decimal. An underscore may stand before each digit.
+/// The integer with these digits, in decimal. Each digit may be preceded by an underscore.
 fn in_base(base: u32, digits: &str) -> Option<String> {
     if digits.ends_with('_') || digits.contains("__") {
         return None;

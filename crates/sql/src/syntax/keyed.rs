@@ -1,18 +1,19 @@
-//! Statements that name rows by values of their columns and do nothing else: what applications do most, and
-//! what is worth running without binding, plan and pipelines.
+//! Statements that only name rows by values of their columns: the most frequent statements of applications,
+//! which are worth running without binding, plan and pipelines.
 //!
 //! ```text
 //! SELECT columns | * FROM t WHERE a = x [AND b = y …]
-//! INSERT INTO t [(columns)] VALUES (x, …) [ON CONFLICT (a, …) DO NOTHING | DO UPDATE SET b = z, …] [returning]
+//! INSERT INTO t [(columns)] VALUES (x, …) [conflict] [returning]
 //! UPDATE t SET a = z [, …] WHERE b = y [AND …] [returning]
 //! DELETE FROM t WHERE a = x [AND …] [returning]
+//! conflict: ON CONFLICT (a, …) DO NOTHING | DO UPDATE SET b = z, …
 //! returning: RETURNING columns | *
 //! ```
-//! where x and y are parameters or constants, and z also `column + x` or `column - x`. In a `DO UPDATE`, such a
-//! column is written as `t.column`, and z may be `excluded.column`. This says only what the text says. Whether the columns are a
-//! key, and whether the table needs more than that (checks, defaults), is for those who know the table.
-//! Everything else is `None`: it goes the long way, and so does what has an error, because there it is told
-//! best.
+//! where x and y are parameters or constants, and z may also be `column + x` or `column - x`. In a `DO
+//! UPDATE`, such a column is written as `t.column`, and z may be `excluded.column`. Only the text is
+//! considered here. Whether the columns are a key, and whether the table needs more than that (checks,
+//! defaults), is decided where the table is known. All other statements are `None` and run with a plan, and
+//! so do erroneous ones, which get better messages there.
 
 use super::object_name::WrittenName;
 use super::parse::parse;
@@ -30,20 +31,20 @@ use std::sync::LazyLock;
 pub struct Keyed {
     /// The table.
     pub table: WrittenName,
-    /// Columns and the values that the rows have there; all different. Empty for an insert.
+    /// Columns, all different, and the values that the rows have in them. Empty for an insert.
     pub key: Vec<(String, Scalar)>,
-    /// What is done with the rows.
+    /// The action on the rows.
     pub action: KeyedAction,
-    /// The columns that a change gives back, all if there are no names; `None` without `RETURNING`.
+    /// The columns that a change returns, all of them if there are no names; `None` without `RETURNING`.
     pub returning: Option<Vec<String>>,
 }
 
-/// What a [`Keyed`] does with its rows. Names of columns are as written.
+/// The action of a [`Keyed`] on its rows. Names of columns are as written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyedAction {
-    /// Reads columns; all, if there are no names.
+    /// Reads columns; all of them if there are no names.
     Read(Vec<String>),
-    /// Adds a row: the columns, all if there are no names, and their values.
+    /// Adds a row: its columns, all of them if there are no names, and their values.
     Insert(Vec<String>, Vec<Scalar>, Option<OnConflict>),
     /// Sets columns.
     Update(Vec<(String, Assigned)>),
@@ -51,43 +52,43 @@ pub enum KeyedAction {
     Delete,
 }
 
-/// What an insert does if there is a row with the same key.
+/// What an insert does if a row has the same key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OnConflict {
     /// The columns of the key.
     pub key: Vec<String>,
-    /// What is set in that row; nothing for `DO NOTHING`.
+    /// The columns that are set in that row; none for `DO NOTHING`.
     pub set: Vec<(String, Assigned)>,
 }
 
-/// What a column is set to.
+/// The new value of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Assigned {
     /// A parameter or a constant.
     Scalar(Scalar),
-    /// The row's value of a column plus a scalar, or minus one.
+    /// The row's value of a column plus or minus a scalar.
     Sum {
         /// The column.
         column: String,
-        /// What is added.
+        /// The scalar.
         by: Scalar,
         /// True if it is subtracted.
         is_negative: bool,
     },
-    /// The value that the row would have had that was to be inserted.
+    /// The value of a column in the row that was to be inserted.
     Excluded(String),
 }
 
 /// A value in the statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
-    /// The parameter with this index, from 0.
+    /// The parameter with this index, counted from 0.
     Parameter(usize),
     /// A constant: NULL, a boolean, an integer or a text.
     Constant(Value),
 }
 
-/// The plainest statement of each kind, to compare with.
+/// The plainest statement of each kind, for comparison.
 static PLAIN: LazyLock<[ast::Statement; 4]> = LazyLock::new(|| {
     ["SELECT 1 FROM t", "INSERT INTO t VALUES (1)", "UPDATE t SET a = 1", "DELETE FROM t"].map(|sql| {
         match parse(sql).expect("a constant").pop().expect("one").ast {
@@ -98,7 +99,7 @@ static PLAIN: LazyLock<[ast::Statement; 4]> = LazyLock::new(|| {
 });
 
 impl Parsed {
-    /// What it says, if it only names rows by values of their columns.
+    /// The statement in keyed form, if it only names rows by values of their columns.
     pub fn keyed(&self) -> Option<Keyed> {
         let Ast::Sql(statement) = &self.ast else { return None };
         match &**statement {
@@ -209,7 +210,7 @@ fn qualified(expr: &Expr) -> Option<(&Ident, &Ident)> {
     }
 }
 
-/// The columns of `RETURNING`, `None` within if there is none; `None` if it says more.
+/// The columns of `RETURNING`, `Some(None)` without one; `None` if it contains anything else.
 fn returning(items: &Option<Vec<SelectItem>>) -> Option<Option<Vec<String>>> {
     match items {
         None => Some(None),

@@ -1,4 +1,4 @@
-//! The words of the language, for completion.
+//! The keywords of the language, for completion.
 
 /// The words that statements are made of, as far as they are worth completing.
 pub(crate) const KEYWORDS: [&str; 168] = [

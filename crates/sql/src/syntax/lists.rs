@@ -1,8 +1,8 @@
 //! Parameters that are lists.
 //!
-//! A parameter may be a list where its values are compared with one: `x IN ?`, `x IN (?)`, `x = ANY(?)`,
-//! `x > ALL(?)`. There is no type for lists, so a statement that is given some is made into one with a place
-//! for each of their values ([`Parsed::with_lists`]).
+//! A parameter may be a list where a value is compared with several: `x IN ?`, `x IN (?)`, `x = ANY(?)`, `x >
+//! ALL(?)`. There is no type for lists, so a statement with list arguments is converted to one with a
+//! parameter for each of their values ([`Parsed::with_lists`]).
 
 use super::build::query_of;
 use super::parsed::{Ast, Parsed};
@@ -15,11 +15,11 @@ use entasis_vector::{Error, Result};
 use std::ops::{ControlFlow, Range};
 
 impl Parsed {
-    /// The same statement for parameters of which some are lists: of so many values each; `None` stands for
-    /// one value. It takes all of these values in their order.
+    /// The statement for arguments some of which are lists, with these numbers of values; `None` stands for a
+    /// single value. It takes all of these values in order.
     ///
     /// # Errors
-    /// Input, if a list stands where only one value can, or the number of parameters is another one.
+    /// Input, if a list is given where only a single value is possible, or the number of parameters differs.
     pub fn with_lists(&self, lengths: &[Option<usize>]) -> Result<Parsed> {
         let mut next = 1;
         let places: Vec<Range<usize>> = lengths
@@ -53,18 +53,18 @@ fn visit<V: VisitorMut<Break = Error>>(ast: &mut Ast, visitor: &mut V) -> Contro
     }
 }
 
-/// Before the number of a place that is a list, until that is where it may stand.
+/// Prefix of the number of a parameter that is a list, until it is found in a place that allows one.
 const LIST: &str = "\u{1}list ";
 
-/// Numbers places anew, and puts a place for each value where a list stands.
+/// Renumbers parameters, and replaces each list by a parameter for each value.
 struct Spread<'a> {
     lengths: &'a [Option<usize>],
-    /// By parameter.
+    /// The new numbers for each old parameter.
     places: Vec<Range<usize>>,
 }
 
 impl Spread<'_> {
-    /// The places of a list's values, if `expr` is a list.
+    /// The parameters for a list's values, if `expr` is a list.
     fn list(&self, expr: &Expr) -> Option<Vec<Expr>> {
         let Expr::Value(ValueWithSpan { value: Value::Placeholder(name), span }) = expr else { return None };
         let index: usize = name.strip_prefix(LIST)?.parse().ok()?;
@@ -99,7 +99,7 @@ impl VisitorMut for Spread<'_> {
                 let spread =
                     std::mem::take(list).into_iter().flat_map(|item| self.list(&item).unwrap_or(vec![item]));
                 *list = spread.collect();
-                // Nothing is in an empty list.
+                // IN an empty list is always false.
                 if let Expr::InList { list, negated, .. } = expr
                     && list.is_empty()
                 {
@@ -128,7 +128,7 @@ impl VisitorMut for Spread<'_> {
     }
 }
 
-/// Refuses the lists that are left.
+/// Refuses the remaining lists.
 struct NoList;
 
 impl VisitorMut for NoList {

@@ -1,15 +1,15 @@
-//! Text to syntax trees, and what a tree says by itself: nothing here knows a catalog, a function or
+//! Text to syntax trees, and properties of a tree by itself: nothing here depends on a catalog, a function or
 //! DataFusion's binder.
 //!
 //! ```text
 //! lists  stored                                    lists as parameters; texts that the catalog keeps
-//! build  keyed                                     pieces of trees; statements that name rows by values
+//! build  keyed                                     parts of trees; statements that name rows by values
 //! parse                                            a script to statements
 //! commands                                         statements about a whole database
 //! grammar  preparing                               one statement from its tokens
-//! words                                            tokens that the parser takes for something else
-//! asof  using_key  sample  integers  placeholders  some of them by themselves
-//! targets  sequence_call  types  depth             what a tree, or its tokens, say
+//! words                                            tokens that the parser would misinterpret
+//! asof  using_key  sample  integers  placeholders  some of these, in modules of their own
+//! targets  sequence_call  types  depth             properties of a tree, or of its tokens
 //! parsed  place  tokens  object_name  dialect  walk  keywords  complete
 //! ```
 

@@ -1,12 +1,13 @@
 //! Text to syntax trees.
 //!
-//! A script is tokenized once and cut at its semicolons; every statement is parsed on its own, so that each
+//! A script is tokenized once and split at its semicolons; every statement is parsed separately, so that each
 //! knows its text:
 //!
-//! 1. tokens that mean other things to the parser become what it knows: in the whole script numbers
-//!    ([`integers`]) and as-of joins ([`asof`]), in each statement parameters ([`Places`]) and [`words`];
-//! 2. what nests too deeply is refused ([`is_deep`]);
-//! 3. `PREPARE`, `EXECUTE` and `DEALLOCATE` are read by [`preparing`], every other statement by the
+//! 1. tokens that the parser would misinterpret are replaced by ones that it knows: in the whole script
+//!    numbers ([`integers`]) and as-of joins ([`asof`]), in each statement parameters ([`Places`]) and
+//!    [`words`];
+//! 2. statements that are nested too deeply are refused ([`is_deep`]);
+//! 3. `PREPARE`, `EXECUTE` and `DEALLOCATE` are parsed by [`preparing`], every other statement by the
 //!    [`StatementParser`].
 
 use super::depth::{is_deep, on_deep_stack};
@@ -21,10 +22,10 @@ use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Token
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 
-/// Parses a script: statements separated by semicolons. Comments and empty statements vanish.
+/// Parses a script: statements separated by semicolons. Comments and empty statements are dropped.
 ///
 /// # Errors
-/// Input, with its position in `sql`, for what is no SQL; resource, for statements that are nested too
+/// Input, with its position in `sql`, for a syntax error; resource, for statements that are nested too
 /// deeply.
 pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
     let mut tokens = Tokenizer::new(&EntasisDialect, sql)
@@ -59,7 +60,7 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
     Ok(statements)
 }
 
-/// Parses a query that stands in the catalog: a view.
+/// Parses the query of a view, from the catalog.
 pub(crate) fn parse_query(sql: &str) -> Result<Box<ast::Query>> {
     let mut statements = parse(sql)?;
     match (statements.pop(), statements.is_empty()) {
@@ -93,7 +94,7 @@ fn parse_statement(
     Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count, qualifiers })
 }
 
-/// The words before a dot, in lower case, each once.
+/// The words before a dot, in lower case and without duplicates.
 fn qualifiers(tokens: &[TokenWithSpan]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for pair in tokens.windows(2) {
@@ -106,7 +107,7 @@ fn qualifiers(tokens: &[TokenWithSpan]) -> Vec<String> {
     found
 }
 
-/// The part of a script that these tokens stand in.
+/// The part of a script that consists of these tokens.
 fn text_of(sql: &str, lines: &[usize], tokens: &[TokenWithSpan]) -> String {
     let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
     let end = tokens.last().map_or(Location::empty(), |t| t.span.end);

@@ -1,10 +1,9 @@
-//! What parsing gives: a statement with its syntax tree, its text and its parameters.
+//! The result of parsing: a statement with its syntax tree, its text and its parameters.
 
 use datafusion_sql::sqlparser::ast;
 use entasis_vector::Value;
 
-/// Bytes of a statement's syntax tree, bound plan and what binding makes of it meanwhile, for each of its
-/// tokens: measured.
+/// Bytes per token of a statement's syntax tree, bound plan and intermediate results of binding: measured.
 const BINDING_BYTES: usize = 768;
 
 /// A parsed statement with its text.
@@ -16,11 +15,11 @@ pub struct Parsed {
     pub(super) text: String,
     /// See [`Parsed::parameters`].
     pub(super) parameters: usize,
-    /// Of the parameters, if they have any.
+    /// Names of the parameters, if they have names.
     pub(super) names: Vec<String>,
     /// See [`Parsed::is_deep`].
     pub(super) deep: bool,
-    /// Words, numbers, texts and signs, of which it consists.
+    /// Number of tokens: words, numbers, texts and signs.
     pub(super) tokens: usize,
     /// The words before a dot, in lower case: names of tables, schemas or databases.
     pub(crate) qualifiers: Vec<String>,
@@ -29,9 +28,10 @@ pub struct Parsed {
 /// The syntax tree of a statement.
 #[derive(Debug, Clone)]
 pub(crate) enum Ast {
-    /// As the parser gives it.
+    /// As the parser returns it.
     Sql(Box<ast::Statement>),
-    /// `CREATE OR REPLACE` of what the parser does not know it of; the statement without it.
+    /// `CREATE OR REPLACE` of kinds of objects for which the parser does not know it; the statement without
+    /// it.
     CreateOrReplace(Box<ast::Statement>),
     /// `EXPLAIN [ANALYZE] [VERBOSE] statement`
     Explain { analyze: bool, verbose: bool, statement: Box<Ast> },
@@ -48,7 +48,7 @@ pub(crate) enum Ast {
         /// In lower case.
         database: Option<String>,
     },
-    /// About a whole database.
+    /// A command on a whole database.
     Command(Command<ast::ObjectName>),
     /// `SHOW TABLES [FROM schema, database or database.schema]`, in lower case
     ShowTables {
@@ -74,102 +74,102 @@ pub(crate) enum Ast {
     CopyTo { query: Box<ast::Query>, path: String, options: Vec<(String, Value)> },
     /// `COPY table [(columns)] FROM 'path' (options)`
     CopyFrom {
-        /// The table that takes the rows.
+        /// The table that receives the rows.
         table: ast::ObjectName,
-        /// Its columns that the file has; all, if there are none.
+        /// The columns that the file has; empty for all.
         columns: Vec<ast::Ident>,
         /// The file.
         path: String,
-        /// What stands in brackets behind it.
+        /// The options in brackets.
         options: Vec<(String, Value)>,
     },
 }
 
-/// A statement about a whole database, or a table of it, which is a `T`.
+/// A command on a whole database, or a table of it, which is identified by a `T`.
 #[derive(Debug, Clone)]
 pub enum Command<T> {
-    /// `EXPORT DATABASE 'path' (options)`: all that is in it goes to files of a directory.
+    /// `EXPORT DATABASE 'path' (options)`: writes everything in it to files of a directory.
     Export {
         /// The directory.
         path: String,
         /// `(name value, …)`, names in lower case; an option without a value is true.
         options: Vec<(String, Value)>,
     },
-    /// `IMPORT DATABASE 'path'`: all that was exported to a directory comes in.
+    /// `IMPORT DATABASE 'path'`: reads everything that was exported to a directory.
     Import {
         /// The directory.
         path: String,
     },
-    /// `PRAGMA integrity_check[(table)]`: what is not as it should be is wanted.
+    /// `PRAGMA integrity_check[(table)]`: returns all violations.
     CheckIntegrity {
-        /// Of this table only.
+        /// Only check this table.
         table: Option<T>,
     },
-    /// `BACKUP TO 'path' (options)`: a copy of the database is wanted.
+    /// `BACKUP TO 'path' (options)`: writes a copy of the database.
     Backup {
         /// The file.
         path: String,
         /// As those of an export.
         options: Vec<(String, Value)>,
     },
-    /// `ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] 'path' [AS name] (options)`: another database is to be
-    /// seen.
+    /// `ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] 'path' [AS name] (options)`: attaches another
+    /// database.
     Attach {
         /// The file.
         path: String,
-        /// What it is called, in lower case.
+        /// Its name, in lower case.
         name: Option<String>,
-        /// One that is attached by that name is no error and stays.
+        /// A database attached under that name is kept, without an error.
         if_not_exists: bool,
-        /// One that is attached by that name is detached.
+        /// A database attached under that name is detached first.
         or_replace: bool,
         /// As those of an export.
         options: Vec<(String, Value)>,
     },
-    /// `DETACH [DATABASE] [IF EXISTS] name`: one is to be seen no more.
+    /// `DETACH [DATABASE] [IF EXISTS] name`: detaches a database.
     Detach {
-        /// What it is called, in lower case.
+        /// Its name, in lower case.
         name: String,
-        /// It is no error if there is none.
+        /// A missing database is not an error.
         if_exists: bool,
     },
     /// `SHOW DATABASES`
     ShowDatabases,
-    /// `VACUUM [table]`: what nobody needs is to be freed.
+    /// `VACUUM [table]`: frees what is no longer needed.
     Vacuum {
-        /// Of this table only.
+        /// Only process this table.
         table: Option<T>,
     },
 }
 
-/// A statement about statements that have names.
+/// A command on prepared statements.
 #[derive(Debug, Clone)]
 pub enum Preparing {
-    /// Keeps a statement.
+    /// Prepares a statement.
     Prepare {
-        /// In lower case.
+        /// Its name, in lower case.
         name: String,
-        /// What it will run.
+        /// The statement to run.
         statement: Box<Parsed>,
-        /// A query of one row that gives the arguments, its parameters, the types that were declared.
+        /// A query of one row that converts the arguments, its parameters, to the declared types.
         casts: Option<Box<Parsed>>,
     },
-    /// Runs one.
+    /// Runs a prepared statement.
     Execute {
-        /// In lower case.
+        /// Its name, in lower case.
         name: String,
-        /// A query of one row.
+        /// The arguments, as a query of one row.
         arguments: Option<Box<Parsed>>,
     },
-    /// Forgets one, or all.
+    /// Forgets one prepared statement, or all.
     Deallocate {
-        /// In lower case; all, if there is none.
+        /// Its name, in lower case; `None` for all.
         name: Option<String>,
     },
 }
 
 impl Parsed {
-    /// The statement's own text, without semicolon and surrounding space.
+    /// The statement's own text, without semicolon and surrounding white space.
     pub fn sql(&self) -> &str {
         &self.text
     }
@@ -177,20 +177,20 @@ impl Parsed {
     pub fn parameters(&self) -> usize {
         self.parameters
     }
-    /// The names of the parameters from the first to the last that it or a statement before it in its script
-    /// has, in lower case; none, if they are written `?` or `$1`.
+    /// The names of all parameters up to the last one in this statement, including those of earlier
+    /// statements in its script, in lower case; empty if they are written `?` or `$1`.
     pub fn parameter_names(&self) -> &[String] {
         &self.names
     }
-    /// True if it is a query, and nothing else.
+    /// True if it is a query.
     pub fn is_query(&self) -> bool {
         matches!(&self.ast, Ast::Sql(statement) if matches!(**statement, ast::Statement::Query(_)))
     }
-    /// Bytes that binding it takes at most, while it lasts.
+    /// The most bytes that binding it takes while it runs.
     pub(crate) fn binding_bytes(&self) -> usize {
         self.tokens * BINDING_BYTES
     }
-    /// Whether it must be handled on a large stack.
+    /// Whether it needs a large stack.
     pub fn is_deep(&self) -> bool {
         self.deep
     }

@@ -1,8 +1,9 @@
-//! The places for parameters in the text of a statement.
+//! Placeholders: the parameters in the text of a statement.
 //!
-//! A place is written `?`, `$1`, or with a name, `$name` or `:name`, in one way throughout a script; all
-//! become `$n`, counted from 1 ([`Places`]). A name is one parameter wherever it occurs, in all statements of
-//! a script; case does not matter. Parameters that are lists: [`super::lists`].
+//! A placeholder is written `?`, `$1`, or with a name, `$name` or `:name`, in the same way throughout a
+//! script; all are converted to `$n`, counted from 1 ([`Places`]). A name is one parameter wherever it
+//! occurs, in all statements of a script; its case does not matter. For list parameters, see
+//! [`super::lists`].
 
 use super::place::position;
 use super::tokens::keyword;
@@ -11,7 +12,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 
-/// Refuses a number of values that is not the number of parameters.
+/// Refuses a number of values that differs from the number of parameters.
 ///
 /// # Errors
 /// Input.
@@ -27,7 +28,7 @@ pub fn check_arguments(parameters: usize, values: usize) -> Result<()> {
     Err(Error::input(text).with_sqlstate(sqlstate::PARAMETERS))
 }
 
-/// How the places of a script are written.
+/// The way in which the placeholders of a script are written.
 #[derive(Clone, Copy, PartialEq)]
 enum Writing {
     Marks,
@@ -35,19 +36,19 @@ enum Writing {
     Names,
 }
 
-/// The places that a script has so far.
+/// The placeholders of a script so far.
 #[derive(Default)]
 pub(crate) struct Places {
     writing: Option<Writing>,
-    /// In lower case; the first is number 1.
+    /// Names in lower case; the first is number 1.
     names: Vec<String>,
 }
 
 impl Places {
-    /// Numbers the places of one more statement. Returns the highest number in it.
+    /// Numbers the placeholders of another statement. Returns the highest number in it.
     ///
     /// # Errors
-    /// Input, if places are written in several ways.
+    /// Input, if placeholders are written in several ways.
     pub(crate) fn number(&mut self, tokens: &mut Vec<TokenWithSpan>) -> Result<usize> {
         join_colons(tokens);
         let (mut marks, mut highest) = (0, 0);
@@ -77,7 +78,7 @@ impl Places {
         Ok(highest)
     }
 
-    /// The names of the parameters so far, in lower case and in order; none, if they have numbers.
+    /// The names of the parameters so far, in lower case and in order; empty if they have numbers.
     pub(crate) fn names(&self) -> Vec<String> {
         self.names.clone()
     }
@@ -92,7 +93,8 @@ impl Places {
     }
 }
 
-/// `:name` is a place, if the colon stands at the name and is not within something (`a[x:y]`, `{'a':b}`).
+/// `:name` is a placeholder, if the colon directly precedes the name and is not part of a slice or struct
+/// (`a[x:y]`, `{'a':b}`).
 fn join_colons(tokens: &mut Vec<TokenWithSpan>) {
     for i in (0..tokens.len()).rev() {
         let Some(Token::Word(word)) = tokens.get(i + 1).map(|next| &next.token) else { continue };
@@ -118,11 +120,11 @@ fn join_colons(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// `x IN $1` is `x = ANY ($1)`, and `x NOT IN $1` is `x <> ALL ($1)`: the parser wants brackets.
-/// `position(x IN $1)` stays.
+/// `x IN $1` becomes `x = ANY ($1)`, and `x NOT IN $1` becomes `x <> ALL ($1)`: the parser requires brackets.
+/// `position(x IN $1)` is not changed.
 fn lists_after_in(tokens: &mut Vec<TokenWithSpan>) {
     let is = |token: Option<&TokenWithSpan>, word| keyword(token) == word;
-    // Of each open bracket, whether it is that of a call in which IN separates arguments.
+    // For each open bracket, whether it belongs to a call in which IN separates arguments.
     let mut brackets = vec![false];
     let mut found = Vec::new();
     for i in 0..tokens.len() {

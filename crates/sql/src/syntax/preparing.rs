@@ -1,13 +1,13 @@
-//! `PREPARE`, `EXECUTE` and `DEALLOCATE`: statements that a connection keeps by a name.
+//! `PREPARE`, `EXECUTE` and `DEALLOCATE`: statements that a connection keeps under a name.
 //!
 //! ```text
 //! PREPARE name [(type, …)] AS statement with $1 or ?
 //! EXECUTE name [(expression, …)]
 //! DEALLOCATE [PREPARE] {name | ALL}
 //! ```
-//! They are read from the tokens. What is prepared is parsed as a statement of its own, with places for
-//! parameters of its own; the arguments of an `EXECUTE` are a query of one row, `SELECT expression, …`. Who
-//! keeps the statements and runs them is the connection.
+//! They are parsed from the tokens. The prepared statement is parsed as a statement of its own, with its own
+//! placeholders; the arguments of an `EXECUTE` are a query of one row, `SELECT expression, …`. The connection
+//! keeps the statements and runs them.
 
 use super::parsed::{Ast, Parsed, Preparing};
 use super::place::position;
@@ -16,7 +16,7 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 
 impl Parsed {
-    /// What it says of statements that have names, if that is all that it says.
+    /// The command on prepared statements, if this is one.
     pub fn preparing(&self) -> Option<&Preparing> {
         match &self.ast {
             Ast::Preparing(preparing) => Some(preparing),
@@ -25,11 +25,11 @@ impl Parsed {
     }
 }
 
-/// Reads such a statement. `None` if it is none. `parse` reads a statement from its tokens, at the place of
-/// these in the script.
+/// Parses such a statement; `None` if it is another one. `parse` parses a statement from its tokens, at their
+/// position in the script.
 ///
 /// # Errors
-/// Input, with the place, for what is no such statement; those of `parse`.
+/// Input, with the position, for a syntax error; those of `parse`.
 pub(super) fn read(
     tokens: &[TokenWithSpan],
     mut parse: impl FnMut(Vec<TokenWithSpan>) -> Result<Parsed>,
@@ -121,7 +121,7 @@ fn word(text: &str, at: &TokenWithSpan) -> TokenWithSpan {
     TokenWithSpan { token: Token::make_keyword(text), span: at.span }
 }
 
-/// A word without quotes.
+/// An unquoted word.
 fn bare_word(token: &TokenWithSpan) -> Option<String> {
     match &token.token {
         Token::Word(Word { value, quote_style: None, .. }) => Some(value.clone()),
@@ -129,7 +129,7 @@ fn bare_word(token: &TokenWithSpan) -> Option<String> {
     }
 }
 
-/// The tokens of a statement from one of them on.
+/// The tokens of a statement, starting at one of them.
 struct Words<'a> {
     tokens: &'a [TokenWithSpan],
     at: usize,
@@ -159,7 +159,7 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    /// What is in brackets, if brackets come next.
+    /// The contents of the brackets that come next, if there are any.
     fn bracketed(&mut self) -> Result<Option<&'a [TokenWithSpan]>> {
         if self.tokens.get(self.at).is_none_or(|token| token.token != Token::LParen) {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! Samples among the tokens: in the forms that the parser knows ([`crate::rewrite::sample`] says what they
-//! mean).
+//! Samples among the tokens: converted to the forms that the parser knows. For their meaning, see
+//! [`crate::rewrite::sample`].
 //!
-//! DuckDB's forms are put into the parser's: `10%`, `reservoir(10 ROWS)`, `10 PERCENT (bernoulli, 7)`. `USING
-//! SAMPLE` becomes a last result of its `SELECT`, of a name that no user can write.
+//! DuckDB's forms are converted to the parser's: `10%`, `reservoir(10 ROWS)`, `10 PERCENT (bernoulli, 7)`.
+//! `USING SAMPLE` becomes a last result of its `SELECT`, with a name that no user can write.
 
 use super::place::position;
 use crate::hidden::SAMPLE;
@@ -12,11 +12,11 @@ use entasis_vector::{Error, Result};
 /// A sample as DuckDB and PostgreSQL write it.
 struct Written {
     number: TokenWithSpan,
-    /// `None`: the form says neither rows nor percent.
+    /// `None` if neither rows nor percent is written.
     is_rows: Option<bool>,
     is_bracketed: bool,
     seed: Option<TokenWithSpan>,
-    /// Behind it.
+    /// The index of the token after it.
     end: usize,
 }
 
@@ -27,7 +27,7 @@ fn is_word(token: Option<&TokenWithSpan>, words: &[&str]) -> bool {
 
 const METHODS: [&str; 3] = ["bernoulli", "system", "reservoir"];
 
-/// Reads the sample that begins at a token, if it is one.
+/// Parses the sample that begins at a token, if there is one.
 fn written(tokens: &[TokenWithSpan], start: usize) -> Option<Written> {
     let is = |at: usize, token: &Token| tokens.get(at).is_some_and(|found| found.token == *token);
     let number = |at: usize| tokens.get(at).filter(|token| matches!(token.token, Token::Number(..))).cloned();
@@ -71,10 +71,10 @@ fn written(tokens: &[TokenWithSpan], start: usize) -> Option<Written> {
     Some(Written { number: quantity, is_rows, is_bracketed, seed, end: at })
 }
 
-/// Puts samples into the forms that the parser knows.
+/// Converts samples to the forms that the parser knows.
 ///
 /// # Errors
-/// Input, for a `USING SAMPLE` that is behind no `SELECT … FROM`.
+/// Input, for a `USING SAMPLE` that does not follow a `SELECT … FROM`.
 pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     let mut next = tokens.len();
     while next > 0 {
@@ -86,7 +86,7 @@ pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
             let Some(Written { number, is_rows, is_bracketed, seed, end }) = written(tokens, at + 1) else {
                 continue;
             };
-            // As PostgreSQL has it, and as DuckDB does.
+            // As in PostgreSQL, and as in DuckDB.
             let unit = if is_rows.unwrap_or(!is_bracketed) { "ROWS" } else { "PERCENT" };
             let mut new =
                 vec![token(Token::LParen), number, token(Token::make_keyword(unit)), token(Token::RParen)];
@@ -105,7 +105,7 @@ pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
                 let error = Error::input("USING SAMPLE is not behind the FROM of a SELECT");
                 return Err(error.with_position(position(span.start)));
             };
-            // A number alone is one of rows.
+            // A number alone is a number of rows.
             let unit = if is_rows == Some(false) { "percent" } else { "rows" };
             let name = Token::make_word(SAMPLE, Some('"'));
             let unit = token(Token::SingleQuotedString(unit.into()));
@@ -129,7 +129,7 @@ pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
-/// The `FROM` of the `SELECT` that a token belongs to.
+/// The `FROM` of the `SELECT` to which a token belongs.
 fn from_of(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     let (mut level, mut from) = (0usize, None);
     for i in (0..at).rev() {

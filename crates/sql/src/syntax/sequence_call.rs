@@ -5,7 +5,7 @@ use super::object_name::in_schema;
 use datafusion_sql::sqlparser::ast;
 use entasis_vector::{Error, Result};
 
-/// What is asked of a sequence.
+/// The function of a sequence that is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// `nextval`
@@ -36,10 +36,10 @@ impl Kind {
 /// The names of the functions.
 pub(crate) const NAMES: [&str; 2] = ["currval", "nextval"];
 
-/// The sequence that a call names as a text, in lower case.
+/// The sequence in a call, which is given as a text, in lower case.
 ///
 /// # Errors
-/// Input, if it names none; not supported, if the name is computed.
+/// Input, if it is missing; not supported, if the name is computed.
 pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
     let ast::FunctionArguments::List(list) = &function.args else {
         return Err(Error::input(format!("{} needs the name of a sequence", function.name)));

@@ -1,7 +1,7 @@
-//! Questions about SQL text that the catalog keeps: queries of views, defaults and checks.
+//! Properties of SQL text that the catalog keeps: queries of views, defaults and checks.
 //!
-//! Views are kept as text, so what one reads of a table is not known column by column. What it *mentions* is,
-//! and is never less: a column that no view mentions may change.
+//! Views are kept as text, so it is not known which columns of a table they read. The columns that they
+//! *mention* are known, and include all that they read: a column that no view mentions may change.
 
 use super::build::stored_expr;
 use super::object_name::table_name;
@@ -13,20 +13,20 @@ use entasis_vector::{Error, Result};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// Names of columns that a query has somewhere, in lower case.
+/// Names of columns that occur anywhere in a query, in lower case.
 #[derive(Debug, Default)]
 pub struct Mentioned {
-    /// With the name of a table before them, or without.
+    /// All names, with or without a table before them.
     pub columns: BTreeSet<String>,
-    /// Those without.
+    /// The unqualified ones.
     pub bare: BTreeSet<String>,
 }
 
-/// The columns that a view's query mentions, of whatever table. Not those that `*` and `NATURAL JOIN` stand
-/// for.
+/// The columns that a view's query mentions, of any table. Does not include those for which `*` and `NATURAL
+/// JOIN` stand.
 ///
 /// # Errors
-/// Input, if the text is no query.
+/// Input, if the text is not a query.
 pub fn mentioned_columns(query: &str) -> Result<Mentioned> {
     let mut mentioned = Mentioned::default();
     let _ = parse_query(query)?.walk(&mut mentioned);
@@ -51,28 +51,28 @@ impl Visitor for Mentioned {
     }
 }
 
-/// The names that a query has for tables, views and sequences, in lower case: not those of its own common
-/// table expressions, nor what views that it names need. Some may name functions, files or nothing.
+/// The names of tables, views and sequences in a query, in lower case: neither its own common table
+/// expressions, nor what the views in it need. Some may be names of functions or files, or of nothing.
 pub(crate) fn named_objects(query: &Query) -> BTreeSet<String> {
     let mut named = Named::default();
     let _ = query.walk(&mut named);
     named.objects
 }
 
-/// Gathers names of objects.
+/// Collects names of objects.
 #[derive(Default)]
 struct Named {
     objects: BTreeSet<String>,
     scopes: Scopes,
 }
 
-/// The queries around a place of a statement, outermost first, by which it is known what a name without a
-/// schema means there: a common table expression, or something else.
+/// The queries that enclose a position in a statement, outermost first. They determine whether an unqualified
+/// name there is a common table expression.
 #[derive(Default)]
 pub(crate) struct Scopes(Vec<Scope>);
 
 impl Scopes {
-    /// What follows is within a query.
+    /// Enters a query.
     pub(crate) fn enter(&mut self, query: &Query) {
         if let Some(around) = self.0.last_mut().filter(|around| around.recursive) {
             around.see(query);
@@ -85,7 +85,7 @@ impl Scopes {
         self.0.push(Scope { visible: Vec::new(), ctes: ctes.collect(), recursive });
     }
 
-    /// What follows is behind it.
+    /// Leaves a query.
     pub(crate) fn leave(&mut self, query: &Query) {
         self.0.pop();
         if let Some(around) = self.0.last_mut() {
@@ -99,7 +99,7 @@ impl Scopes {
     }
 }
 
-/// The hooks by which a visitor keeps its field `scopes` up to date.
+/// The visitor hooks that keep its field `scopes` up to date.
 macro_rules! follow_scopes {
     ($query:ty) => {
         fn pre_visit_query(&mut self, query: $query) -> ControlFlow<Self::Break> {
@@ -115,11 +115,11 @@ macro_rules! follow_scopes {
 }
 pub(crate) use follow_scopes;
 
-/// A query and the common table expressions of its own.
+/// A query and its own common table expressions.
 struct Scope {
-    /// Those whose names may be used at this place.
+    /// The names that are visible at this position.
     visible: Vec<String>,
-    /// Queries and names of all of them: one becomes visible behind its query, or within it if it is
+    /// The queries and names of all of them: a name becomes visible after its query, or within it if it is
     /// recursive.
     ctes: Vec<(*const Query, String)>,
     recursive: bool,
@@ -155,14 +155,14 @@ impl Visitor for Named {
 /// The sequences that an expression of a definition calls, in lower case.
 ///
 /// # Errors
-/// Input, if the text is no expression.
+/// Input, if the text is not an expression.
 pub fn called_sequences(expr: &str) -> Result<BTreeSet<String>> {
     let mut called = Called(BTreeSet::new());
     let _ = stored_expr(expr)?.walk(&mut called);
     Ok(called.0)
 }
 
-/// Gathers sequences.
+/// Collects sequences.
 struct Called(BTreeSet<String>);
 
 impl Visitor for Called {
@@ -174,7 +174,7 @@ impl Visitor for Called {
     }
 }
 
-/// The sequence that an expression calls, not the expressions within it.
+/// The sequence that an expression itself calls, not expressions within it.
 fn called_sequence(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Function(function) if Kind::of(&function.name.to_string().to_lowercase()).is_some() => {

@@ -1,5 +1,5 @@
-//! What a statement is going to write to, as far as its text says: so that whoever runs it does so in the
-//! database that it is about, and waits for its turn before it looks at anything.
+//! The objects to which a statement is going to write, as far as its text shows: so that it can run in the
+//! right database, and wait for the turns of its tables before it pins anything.
 
 use super::object_name::{TEMP, WrittenName};
 use super::parsed::{Ast, Command, Parsed};
@@ -7,48 +7,47 @@ use datafusion_sql::sqlparser::ast::{
     FromTable, ObjectName, ObjectType, Query, SchemaName, SetExpr, Statement, TableFactor, TableObject,
 };
 
-/// What a statement is about, besides what it reads.
+/// An object that a statement is about, besides those that it reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The parts of its name, in lower case.
     pub parts: Vec<String>,
-    /// What it may be.
+    /// The possible kinds of object.
     pub what: What,
-    /// True if rows of it may be changed, or what is declared of them, so that its turn is waited for. Not so
-    /// the table of an index that is made or dropped, which others go on writing to meanwhile.
+    /// True if its rows or declarations may be changed, so that the statement waits for its turn. False for
+    /// the table of an index that is created or dropped, to which others go on writing meanwhile.
     pub has_rows: bool,
 }
 
-/// What a name that is written somewhere may be one of.
+/// The kinds of object to which a written name may refer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// Something that is there, or nothing.
+    /// An existing object, or none.
     Object,
-    /// Something that is to be made.
+    /// A new object.
     New,
     /// A schema.
     Schema,
-    /// A database; without parts, the current one.
+    /// A database; the current one, if there are no parts.
     Database,
-    /// A table, or else a database.
+    /// A table, or otherwise a database.
     TableOrDatabase,
 }
 
 impl Parsed {
-    /// The tables that it changes: rows of them, or what is declared of them. Names may be those of other
-    /// things, or of nothing.
+    /// The tables whose rows or declarations it changes. Names may be those of other objects, or of none.
     pub fn targets(&self) -> Vec<WrittenName> {
         let written = self.subjects().into_iter().filter(|subject| subject.has_rows);
         written.filter_map(|subject| WrittenName::of_parts(&subject.parts)).collect()
     }
 
-    /// What it is about: what it writes to or makes, or the database as a whole. Nothing, if it only reads
-    /// rows, or is about the connection.
+    /// What the statement is about: the objects that it writes to or creates, or the database as a whole.
+    /// Empty if it only reads rows, or concerns the connection.
     pub fn subjects(&self) -> Vec<Subject> {
         self.ast.subjects()
     }
 
-    /// True if it changes what it is about.
+    /// True if it changes its subjects.
     pub fn writes(&self) -> bool {
         !matches!(
             &self.ast,
@@ -64,7 +63,7 @@ impl Ast {
             names.filter_map(subject).collect()
         };
         let one = |what: What, name: &ObjectName| of(what, false, &mut std::iter::once(name));
-        // What is temporary, and has no schema, is in that of what is.
+        // A new temporary object without a schema is in the temporary schema.
         let new = |name: &ObjectName, temporary: bool, has_rows: bool| {
             let mut subjects = of(What::New, has_rows, &mut std::iter::once(name));
             for subject in subjects.iter_mut().filter(|subject| temporary && subject.parts.len() == 1) {
@@ -107,7 +106,7 @@ impl Ast {
             Statement::Drop { object_type: ObjectType::Schema, names, .. } => {
                 of(What::Schema, false, &mut names.iter())
             }
-            // The names of indexes are no names of objects.
+            // The names of indexes are not names of objects.
             Statement::Drop { object_type: ObjectType::Index, names, .. } => {
                 of(What::New, false, &mut names.iter())
             }
@@ -119,12 +118,12 @@ impl Ast {
     }
 }
 
-/// The parts of a name in lower case, if that is all it has.
+/// The parts of a name in lower case, if it consists only of identifiers.
 fn parts_of(name: &ObjectName) -> Option<Vec<String>> {
     name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect()
 }
 
-/// Its name, as it was written.
+/// The name of the table, as it was written.
 fn written_name(statement: &Statement) -> Option<&ObjectName> {
     fn factor_name(factor: &TableFactor) -> Option<&ObjectName> {
         match factor {
@@ -148,7 +147,7 @@ fn written_name(statement: &Statement) -> Option<&ObjectName> {
     }
 }
 
-/// The statement that changes rows behind a `WITH`, if that is what a query is.
+/// The statement that changes rows after a `WITH`, if the query is one.
 pub(crate) fn changed_by(query: &Query) -> Option<&Statement> {
     match &*query.body {
         SetExpr::Insert(change)

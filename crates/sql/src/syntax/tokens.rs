@@ -1,9 +1,9 @@
-//! Questions about tokens, which have no blanks among them.
+//! Helpers for lists of tokens without white space.
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-/// The keyword that a token is, unless it stands in quotes; [`Keyword::NoKeyword`] if it is none.
+/// The keyword that a token represents, unless it is quoted; [`Keyword::NoKeyword`] if it is none.
 pub(super) fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
     match token.map(|token| &token.token) {
         Some(Token::Word(Word { quote_style: None, keyword, .. })) => *keyword,
@@ -17,7 +17,7 @@ pub(super) fn is_word(token: Option<&TokenWithSpan>, word: &str) -> bool {
         if own.quote_style.is_none() && own.value.eq_ignore_ascii_case(word))
 }
 
-/// The place of the bracket that closes the one at `open`.
+/// The index of the bracket that closes the one at `open`.
 pub(super) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
     let mut level = 0usize;
     tokens[open..]

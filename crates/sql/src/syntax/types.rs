@@ -1,4 +1,4 @@
-//! The names of types: SQL's as ours, where DataFusion's defaults differ, and what is refused of them.
+//! The names of types: our types for SQL's names, where DataFusion's defaults differ, and unsupported types.
 
 use super::dialect::EntasisDialect;
 use datafusion_sql::sqlparser::ast::{self, ExactNumberInfo, TimezoneInfo};
@@ -6,10 +6,10 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use entasis_vector::{DataType, Error, Result};
 
-/// The type that a text such as `DECIMAL(12, 2)` names.
+/// The type of a text such as `DECIMAL(12, 2)`.
 ///
 /// # Errors
-/// Input, if there is no such type; not supported, for nested types and others that are not there yet.
+/// Input, if there is no such type; not supported, for nested types and others that are not implemented.
 pub fn parse_type(name: &str) -> Result<DataType> {
     let unknown = || Error::input(format!("there is no type '{name}'"));
     let mut parser = Parser::new(&EntasisDialect).try_with_sql(name).map_err(|_| unknown())?;
@@ -23,7 +23,7 @@ pub fn parse_type(name: &str) -> Result<DataType> {
 /// The type that SQL text names.
 ///
 /// # Errors
-/// As [`parse_type`].
+/// Those of [`parse_type`].
 pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     use ast::DataType as Sql;
     if let Some(part) = disobeyed(ty) {
@@ -97,20 +97,20 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     })
 }
 
-/// What to use for seconds of another precision.
+/// The hint for seconds of another precision.
 pub(crate) const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and a BIGINT holds nanoseconds";
 
-/// What to use for a time of day with an offset.
+/// The hint for a time of day with an offset.
 const INSTEAD_OF_TIMETZ: &str = "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";
 
-/// Said of a type with another number of digits than six.
+/// The feature name for a precision other than six digits.
 const SECONDS: &str = "seconds of this precision";
 
-/// What a type is written with that nobody obeys, if anything. (The lengths of texts are one of DuckDB's
-/// habits: VARCHAR(n) takes longer ones, too.)
+/// The part of a type that is not supported, if there is one. (The lengths of texts are ignored as in DuckDB:
+/// VARCHAR(n) accepts longer ones.)
 fn disobeyed(ty: &ast::DataType) -> Option<&'static str> {
     use ast::DataType as Sql;
-    // The digits of a fraction of a second; there are six.
+    // The number of digits in a fraction of a second; only six are supported.
     let seconds = |digits: &Option<u64>| digits.is_some_and(|digits| digits != 6).then_some(SECONDS);
     match ty {
         Sql::Time(digits, _)

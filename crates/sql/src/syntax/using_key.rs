@@ -1,8 +1,8 @@
-//! `USING KEY` of a `WITH RECURSIVE` among the tokens: as columns, which the parser knows
-//! ([`crate::rewrite::using_key`] says what they mean).
+//! `USING KEY` of a `WITH RECURSIVE` among the tokens: converted to columns, which the parser knows. For its
+//! meaning, see [`crate::rewrite::using_key`].
 //!
-//! The columns of the key become further columns of their query, behind one that no user can write. Views
-//! keep their text as it was.
+//! The columns of the key become additional columns of their query, after one that no user can write. The
+//! text of views is not changed.
 
 use super::place::position;
 use super::tokens::{closing, keyword};
@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
 
-/// Puts the columns of a `USING KEY (…)` behind those of its query.
+/// Moves the columns of a `USING KEY (…)` to the end of those of its query.
 ///
 /// # Errors
 /// Not supported, for aggregates among them.
@@ -35,8 +35,8 @@ pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
         let token = |token| TokenWithSpan { token, span };
         let mark = token(Token::make_word(KEY, Some('"')));
         match tokens[at - 1].token {
-            // t (a, b) USING KEY (a): the bracket that closes the list goes, and so does the one that opens
-            // the other.
+            // t (a, b) USING KEY (a): the bracket that closes the first list is removed, and so is the one
+            // that opens the second.
             Token::RParen => {
                 drop(tokens.splice(at - 1..at + 3, [token(Token::Comma), mark, token(Token::Comma)]))
             }
@@ -46,7 +46,7 @@ pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
-/// The text of a syntax tree as its user would write it.
+/// The text of a syntax tree as a user would write it.
 pub(crate) fn restored(text: String) -> String {
     if !text.contains(KEY) {
         return text;

@@ -1,8 +1,8 @@
-//! Walks over the parser's syntax tree.
+//! Traversals of the parser's syntax tree.
 //!
-//! `sqlparser` compiles its walk anew for each type of visitor, with code for every node of the language: two
-//! fifths of this crate's machine code, and of the time to build it. Here a visitor is called through a table
-//! of functions, so that there is one walk for all of them, but for what they break with.
+//! `sqlparser` monomorphizes its traversal for each type of visitor, with code for every node of the
+//! language: two fifths of this crate's machine code, and of the time to build it. Here a visitor is called
+//! through a table of functions, so that all share one traversal for each type of result.
 
 use datafusion_sql::sqlparser::ast::{
     Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor,
@@ -10,9 +10,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 
-/// A part of a syntax tree that can be looked at.
+/// A part of a syntax tree that can be visited.
 pub(crate) trait Walk: Visit {
-    /// Shows `visitor` the part and all below it.
+    /// Passes the part and everything below it to `visitor`.
     fn walk<B>(&self, visitor: &mut dyn Visitor<Break = B>) -> ControlFlow<B> {
         self.visit(&mut Looking(visitor))
     }
@@ -22,7 +22,7 @@ impl<T: Visit + ?Sized> Walk for T {}
 
 /// A part of a syntax tree that can be changed.
 pub(crate) trait WalkMut: VisitMut {
-    /// Shows `visitor`, which may change it, the part and all below it.
+    /// Passes the part and everything below it to `visitor`, which may change it.
     fn walk_mut<B>(&mut self, visitor: &mut dyn VisitorMut<Break = B>) -> ControlFlow<B> {
         self.visit(&mut Changing(visitor))
     }
@@ -34,7 +34,7 @@ struct Looking<'a, B>(&'a mut dyn Visitor<Break = B>);
 
 struct Changing<'a, B>(&'a mut dyn VisitorMut<Break = B>);
 
-/// Hands each call on.
+/// Forwards each call.
 macro_rules! hand_on {
     ($($call:ident: $node:ty,)*) => {
         impl<B> Visitor for Looking<'_, B> {

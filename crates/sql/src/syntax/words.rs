@@ -1,9 +1,9 @@
-//! Words that the parser does not know, or takes for something else, as it knows them.
+//! Replaces words that the parser does not know or would misinterpret by ones that it knows.
 //!
-//! One pass over the tokens of a statement each: names for what it has no syntax for (`DO NOTHING` in a
-//! `MERGE`, columns without types, `DESCRIBE` in `FROM`) stand where it wants a name, and no user can write
-//! them. Words that it passes over without a word of its own are refused. Not here: forms of whole
-//! statements, which [`super::grammar`] reads.
+//! Each rewrite is a pass over the tokens of a statement: constructs for which the parser has no syntax (`DO
+//! NOTHING` in a `MERGE`, columns without types, `DESCRIBE` in `FROM`) become names that no user can write,
+//! where it expects a name. Words that it silently ignores are refused. Forms of whole statements are parsed
+//! by [`super::grammar`].
 
 use super::place::position;
 use super::tokens::{closing, is_word, keyword};
@@ -14,11 +14,11 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
 
-/// Puts the tokens of a statement, without blanks, into the parser's words; `text` is what stands between two
-/// places.
+/// Converts the tokens of a statement, without white space, to the parser's syntax; `text` returns the source
+/// text of a span.
 ///
 /// # Errors
-/// Not supported, for words that the parser would pass over.
+/// Not supported, for words that the parser would ignore.
 pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) -> &'a str) -> Result<()> {
     refuse_swallowed(tokens)?;
     other_words(tokens);
@@ -32,8 +32,8 @@ pub(super) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     exclusions(tokens)
 }
 
-/// `OVER (… ROWS … EXCLUDE TIES)`: what is excluded becomes a part of the name of the window that this one is
-/// built upon, which the parser reads first ([`crate::rewrite::windows`]).
+/// `OVER (… ROWS … EXCLUDE TIES)`: the exclusion becomes part of the name of the window that this one
+/// extends, which the parser reads first ([`crate::rewrite::windows`]).
 fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     for i in (0..tokens.len()).rev() {
@@ -50,7 +50,7 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
         if tokens.get(i + length).is_none_or(|token| token.token != Token::RParen) {
             continue;
         }
-        // The bracket that this one is in, and the name behind it.
+        // The innermost bracket that encloses it, and the name after that.
         let mut level = 0usize;
         let open = (0..i).rev().find(|&at| match tokens[at].token {
             Token::RParen => {
@@ -85,8 +85,8 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
-/// `TIMESTAMP_US '…'` is `TIMESTAMP '…'`; of the like that are not there, the parser would take the type for
-/// a column and the text for its alias.
+/// `TIMESTAMP_US '…'` becomes `TIMESTAMP '…'`; for similar types that are not supported, the parser would
+/// take the type for a column and the text for its alias.
 fn typed_literals(tokens: &mut [TokenWithSpan]) -> Result<()> {
     const MISSING: [&str; 5] = ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS", "TIME_NS"];
     for at in 1..tokens.len() {
@@ -109,9 +109,9 @@ fn typed_literals(tokens: &mut [TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// `x = ALL ((SELECT …) UNION (SELECT …))` is `x = ALL (SELECT * FROM ((SELECT …) UNION (SELECT …)))`: the
-/// parser takes the second bracket for that of an expression. Likewise with `ALL (VALUES …)`, which it does
-/// not know.
+/// `x = ALL ((SELECT …) UNION (SELECT …))` becomes `x = ALL (SELECT * FROM ((SELECT …) UNION (SELECT …)))`:
+/// the parser takes the second bracket for that of an expression. Likewise with `ALL (VALUES …)`, which it
+/// does not know.
 fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
     for i in (1..tokens.len()).rev() {
         let is_quantified = matches!(keyword(tokens.get(i)), Keyword::ANY | Keyword::ALL | Keyword::SOME)
@@ -139,7 +139,7 @@ fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// Options of a sequence in the one order in which the parser reads them; the first token is none.
+/// Puts the options of a sequence into the order that the parser expects; the first token is not an option.
 fn order_sequence_options(tokens: &mut [TokenWithSpan]) {
     const ORDER: [&str; 7] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle", "owned"];
     let word = |token: &TokenWithSpan| match &token.token {
@@ -165,7 +165,7 @@ fn order_sequence_options(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// Units of intervals that the parser knows by their singular only.
+/// Units of intervals that the parser knows only in the singular.
 const UNITS: [(&str, &str); 6] = [
     ("decades", "DECADE"),
     ("centuries", "CENTURY"),
@@ -175,13 +175,13 @@ const UNITS: [(&str, &str); 6] = [
     ("weeks", "WEEK"),
 ];
 
-/// `INTERVAL 3 decades`: the unit as the parser knows it, which would take it for an alias.
+/// `INTERVAL 3 decades`: replaces the unit by the one that the parser knows; it would take it for an alias.
 fn singular_units(tokens: &mut [TokenWithSpan]) {
     for i in 0..tokens.len() {
         if keyword(tokens.get(i)) != Keyword::INTERVAL {
             continue;
         }
-        // The value: a literal, with or without a sign, or something in brackets.
+        // The value: a literal, with or without a sign, or an expression in brackets.
         let mut end = i + 1;
         while matches!(tokens.get(end).map(|t| &t.token), Some(Token::Minus | Token::Plus)) {
             end += 1;
@@ -209,7 +209,7 @@ fn singular_units(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// Columns without types have one that is none, as the parser wants one: `CREATE TABLE t (a, b) AS`.
+/// Gives columns without types a placeholder type, as the parser requires one: `CREATE TABLE t (a, b) AS`.
 fn type_bare_columns(tokens: &mut Vec<TokenWithSpan>) {
     let Some(open) = tokens.iter().position(|token| token.token == Token::LParen) else { return };
     let names = tokens[open + 1..].iter().enumerate().take_while(|(i, token)| match (i % 2, &token.token) {
@@ -230,10 +230,10 @@ fn type_bare_columns(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// Refuses words behind a column that the parser passes over without a word of its own.
+/// Refuses words after a column that the parser silently ignores.
 fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
     const SWALLOWED: [&str; 6] = ["AUTO_INCREMENT", "AUTOINCREMENT", "IDENTITY", "ASC", "DESC", "SRID"];
-    // Behind these a name may stand that is one of them.
+    // These may be followed by a name that is one of the words.
     const BEFORE_NAMES: [&str; 10] =
         ["AS", "TABLE", "COLUMN", "ADD", "ALTER", "DROP", "RENAME", "TO", "EXISTS", "CONSTRAINT"];
     let word = |token: &TokenWithSpan| match &token.token {
@@ -274,9 +274,9 @@ fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a
-/// column that is none; whether a `WITH` is `[NOT] MATERIALIZED` changes no result, and the rewriter decides
-/// ([`crate::rewrite`]).
+/// Replaces words by those that the parser knows: `ABORT` by `ROLLBACK`; `DO NOTHING` in a `MERGE` by setting
+/// or inserting a placeholder column. `[NOT] MATERIALIZED` in a `WITH` is removed, because it changes no
+/// result, and the rewriter decides ([`crate::rewrite`]).
 fn other_words(tokens: &mut Vec<TokenWithSpan>) {
     let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     if is(tokens.first(), "abort") {
@@ -345,7 +345,7 @@ fn other_words(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// `FROM t WHERE …` without a `SELECT` selects all columns; the parser wants that said.
+/// `FROM t WHERE …` without a `SELECT` selects all columns, which the parser needs to be written.
 fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
     let is = |token: &TokenWithSpan, words: &[Keyword]| words.contains(&keyword(Some(token)));
     let starts = |tokens: &[TokenWithSpan], i: usize| match i.checked_sub(1).map(|before| &tokens[before]) {
@@ -378,7 +378,7 @@ fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
-/// `FROM (DESCRIBE …)`: the parser knows queries there and nothing else, so the text goes to a function.
+/// `FROM (DESCRIBE …)`: the parser allows only queries there, so the text becomes the argument of a function.
 fn describe_in_from<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) -> &'a str) {
     let is = |token: Option<&TokenWithSpan>, words: &[&str]| match token.map(|token| &token.token) {
         Some(Token::Word(word)) => {

@@ -1,4 +1,4 @@
-//! `ALTER TABLE`: the tables that come out.
+//! `ALTER TABLE`: the resulting tables.
 
 use super::*;
 use crate::{Alteration, Columns};

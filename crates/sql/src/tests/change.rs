@@ -45,7 +45,7 @@ pub(super) fn change(sql: &str) -> Change {
     }
 }
 
-/// How many calls of volatile functions a plan has.
+/// Number of calls of volatile functions in a plan.
 fn volatile_calls(plan: &Plan) -> usize {
     let mut calls = 0;
     for node in nodes(plan) {
@@ -86,7 +86,7 @@ fn inserts_fill_all_columns() {
         [vec![Value::Null; 5]]
     );
 
-    // A sequence is asked once for each row, constants and now() are constants.
+    // A sequence is called once for each row; constants and now() are constants.
     for sql in [
         "INSERT INTO w (b) SELECT b FROM t",
         "INSERT INTO w (b) VALUES (1), (2)",

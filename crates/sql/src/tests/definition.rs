@@ -1,4 +1,4 @@
-//! What is declared of tables, sequences and transactions.
+//! Declarations of tables, sequences and transactions.
 
 use super::*;
 use crate::{ObjectKind, SequenceOptions};

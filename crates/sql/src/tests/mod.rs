@@ -1,4 +1,5 @@
-//! Whole statements against a small catalog: what binds, to which plan, and how what does not is refused.
+//! Whole statements against a small catalog: what can be bound, to which plan, and which errors the rest
+//! gives.
 
 mod alter;
 mod change;
@@ -14,7 +15,7 @@ use entasis_vector::{ColumnId, DataType, Error, ErrorKind, Field, Result, Schema
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// TPC-H's tables without NULLs, `t` with one nullable column of every kind, `u` like it, a view and a file.
+/// TPC-H's tables without NULLs, `t` with a nullable column of every kind, `u` like it, a view and a file.
 struct Tables;
 
 const TABLES: [(&str, &str); 13] = [
@@ -228,8 +229,8 @@ fn refused(sql: &str) -> Error {
     }
 }
 
-/// Every expression reads only what its inputs give, under the right type; comparisons compare one type; no
-/// column is made twice.
+/// Checks that every expression reads only columns of its inputs, with the right types; that comparisons
+/// compare equal types; and that no column is produced twice.
 fn check(plan: &Plan, sql: &str) {
     let mut made = HashSet::new();
     check_node(&plan.root, plan, &mut made, sql);
@@ -360,7 +361,7 @@ fn joins(sql: &str) -> Vec<JoinKind> {
 #[test]
 fn the_22_queries_of_tpch_bind() {
     for number in 1..=22 {
-        // Relative to the package, where Cargo runs tests: a path that is compiled in would be that of
+        // The path is relative to the package, where Cargo runs tests: a compiled-in path would be that of
         // another clone with the same target directory.
         let path = format!("../../tests/tpch/queries/q{number:02}.sql");
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));

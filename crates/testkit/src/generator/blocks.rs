@@ -5,8 +5,8 @@ use super::values::Family::{self, *};
 use super::{Generator, Shape};
 
 impl Generator {
-    /// A SELECT block. `families`: those of the result's columns, by default any; mostly cast to a common
-    /// type.
+    /// A SELECT block. `families` are those of the result's columns, by default arbitrary; the columns are
+    /// mostly cast to a common type.
     pub(super) fn block(&mut self, families: Option<&[Family]>, depth: usize) -> Block {
         let casts = families.is_some() && self.random.chance(60);
         let (mut from, scope) = self.from(depth);
@@ -97,15 +97,15 @@ impl Generator {
         }
         let mut sql = format!("SELECT {} FROM {from}{}", items.join(", "), self.group_by(&keys, scope));
         if self.random.chance(30) {
-            // A cast makes a key another expression.
+            // A cast turns a key into another expression.
             let keys = if casts { &[] } else { &keys[..] };
             sql = format!("{sql} HAVING {}", self.group_condition(keys, scope));
         }
         Block::closed(sql, columns, scope.rows())
     }
 
-    /// `GROUP BY` the first columns: by place or, if they are plain columns, by name; some twice, in one form
-    /// or two.
+    /// `GROUP BY` the first columns: by number or, if they are plain columns, by name; some are repeated, in
+    /// the same form or both.
     fn group_by(&mut self, keys: &[String], scope: &Scope) -> String {
         if keys.is_empty() {
             return if self.random.chance(20) { " GROUP BY ()".to_string() } else { String::new() };
@@ -135,7 +135,7 @@ impl Generator {
         format!("{} {operator} {}", self.aggregate(family, scope), self.literal(family))
     }
 
-    /// A call of an aggregate whose result is of `family`.
+    /// A call of an aggregate with a result of `family`.
     pub(super) fn aggregate(&mut self, family: Family, scope: &Scope) -> String {
         let distinct = if self.random.chance(20) { "DISTINCT " } else { "" };
         let call = match family {
@@ -192,7 +192,7 @@ impl Generator {
     }
 }
 
-/// An item of a select list, the `i`-th; cast to what is common to a family.
+/// The `i`-th item of a select list, cast to the common type of a family.
 pub(super) fn item_of(item: String, i: usize, family: Option<Family>) -> String {
     match family {
         Some(family) => format!("CAST({item} AS {}) AS c{i}", family.common_type()),

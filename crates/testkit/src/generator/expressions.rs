@@ -1,11 +1,12 @@
-//! Expressions of a family: columns and literals, what every family has, and operations on numbers and text.
+//! Expressions of a family: columns and literals, constructs that every family has, and operations on numbers
+//! and text.
 
 use super::scope::{Column, Scope};
 use super::values::Family::{self, *};
 use super::{Generator, Shape};
 
 impl Generator {
-    /// One of `families`, if possible of a column in `scope`.
+    /// One of `families`, if possible that of a column in `scope`.
     pub(super) fn family_among(&mut self, families: &[Family], scope: &Scope) -> Family {
         let there: Vec<Family> =
             scope.columns().map(|column| column.family).filter(|family| families.contains(family)).collect();
@@ -31,13 +32,13 @@ impl Generator {
         self.literal(family)
     }
 
-    /// A column or a literal of `family`, or of one whose values become those of it.
+    /// A column or a literal of `family`, or of one whose values are implicitly converted to it.
     pub(super) fn narrow_leaf(&mut self, family: Family, scope: &Scope, tame: bool) -> String {
         let family = if self.random.chance(25) { self.narrower(family) } else { family };
         self.leaf(family, scope, tame)
     }
 
-    /// An expression of `family`. `tame`: it reads no wild column, so that it may be computed with.
+    /// An expression of `family`. `tame`: it reads no wild column, so that it can be used in computations.
     pub(super) fn expression(&mut self, family: Family, scope: &Scope, depth: usize, tame: bool) -> String {
         if depth == 0 || self.random.chance(35) {
             return self.leaf(family, scope, tame);
@@ -73,7 +74,7 @@ impl Generator {
         }
     }
 
-    /// What every family has: CASE, COALESCE, NULLIF and scalar subqueries.
+    /// Constructs that every family has: CASE, COALESCE, NULLIF and scalar subqueries.
     fn conditional(&mut self, family: Family, scope: &Scope, depth: usize, tame: bool) -> String {
         match self.random.below(6) {
             0 => {
@@ -94,7 +95,7 @@ impl Generator {
                 self.condition(scope, depth),
                 self.expression(family, scope, depth, tame)
             ),
-            // The type of the first result comes from the second.
+            // The type of the first result is derived from the second.
             4 => {
                 let first = if self.random.chance(50) { "NULL".to_string() } else { self.untyped(family) };
                 let second = self.expression(family, scope, depth, tame);
@@ -153,7 +154,7 @@ impl Generator {
     }
 
     fn text(&mut self, scope: &Scope, depth: usize, tame: bool) -> String {
-        // What is the capital of ß is another question.
+        // The upper case of ß differs between databases.
         let cased = self.expression(Text, scope, depth, tame || self.is_common());
         match self.random.below(10) {
             0 => format!("upper({cased})"),

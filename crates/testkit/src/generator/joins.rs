@@ -5,13 +5,13 @@ use super::values::COMPUTED;
 use super::values::Family::{self, Text};
 use super::{Generator, Shape};
 
-/// Rows that a product of all tables in a FROM may have: the reference looks at each.
+/// The most rows in the product of all tables in a FROM: the reference visits each.
 const MOST_ROWS: usize = 40_000;
 /// The same within a derived table, a named query or a set operation, which are joined in turn.
 const MOST_INNER_ROWS: usize = 400;
 
 impl Generator {
-    /// What stands behind `FROM`.
+    /// A `FROM` clause.
     pub(super) fn from(&mut self, depth: usize) -> (String, Scope) {
         let (mut sql, mut scope) = self.item(depth);
         if self.shape == Shape::Large {
@@ -56,7 +56,7 @@ impl Generator {
         chosen
     }
 
-    /// One relation, under a name of its own.
+    /// One relation, with an alias of its own.
     pub(super) fn item(&mut self, depth: usize) -> (String, Scope) {
         let alias = self.name("r");
         let large = self.shape == Shape::Large;
@@ -71,7 +71,7 @@ impl Generator {
                 let order = self.order_and_limit(&block);
                 block.sql.push_str(&order);
             }
-            // PostgreSQL wants a name before its version 16.
+            // PostgreSQL before version 16 requires an alias.
             if self.is_common() && self.random.chance(4) {
                 return (format!("({})", block.sql), Scope::unnamed(block.columns, block.rows));
             }
@@ -87,7 +87,8 @@ impl Generator {
         (format!("{} {alias}", table.name), Scope::of(&alias, table.columns, table.rows))
     }
 
-    /// A table under other names for its columns, all but one or two of the first; they are what joins merge.
+    /// A table with other names for all but one or two of its first columns, which are those that joins
+    /// merge.
     fn renamed(&mut self, alias: &str) -> (String, Scope) {
         let table = self.random.pick(&self.tables).clone();
         let (mut items, mut columns) = (Vec::new(), Vec::new());
@@ -106,7 +107,7 @@ impl Generator {
         )
     }
 
-    /// Rows of literals whose types must be found out.
+    /// Rows of literals whose types must be inferred.
     fn values(&mut self, alias: &str) -> (String, Scope) {
         let count = self.random.between(1, 4) as usize;
         let mut rows = vec![Vec::new(); count];
@@ -114,11 +115,11 @@ impl Generator {
         for i in 0..self.random.between(1, 3) {
             let family = *self.random.pick(COMPUTED);
             let narrower = self.narrower(family);
-            // One row is of its own type.
+            // A single row determines its own type.
             let mix = if count > 1 { self.random.below(4) } else { 3 };
             for (at, row) in rows.iter_mut().enumerate() {
                 row.push(match mix {
-                    // Of another type, whose values become those of the column's.
+                    // Of another type, whose values are converted to the column's.
                     0 if at % 2 == 0 => self.literal(narrower),
                     1 if at == 0 => "NULL".to_string(),
                     2 if at > 0 => self.untyped(family),
@@ -146,7 +147,7 @@ impl Generator {
 
     fn join_condition(&mut self, left: &Scope, right: &Scope, kind: &str) -> String {
         let mut parts = Vec::new();
-        // PostgreSQL has FULL JOIN on equalities only.
+        // PostgreSQL supports FULL JOIN only on equalities.
         let plain = self.is_common() && kind == "FULL JOIN";
         if plain || self.random.chance(80) {
             for _ in 0..*self.random.pick(&[1, 1, 1, 2]) {
@@ -162,10 +163,10 @@ impl Generator {
         if parts.is_empty() { "true".to_string() } else { parts.join(" AND ") }
     }
 
-    /// `l = r` over two columns of one family.
+    /// `l = r` over two columns of the same family.
     fn equality(&mut self, left: &Scope, right: &Scope) -> Option<String> {
         let both = left.clone().beside(right.clone());
-        // A bare name must be good beside the other side's.
+        // An unqualified name must be unambiguous with the other side's.
         let good = |column: &&Column| column.name.contains('.') || both.once(&column.name).is_some();
         let (l, r) =
             self.pair(left.columns().filter(good).collect(), right.columns().filter(good).collect())?;
@@ -173,14 +174,14 @@ impl Generator {
         Some(format!("{l} {operator} {r}"))
     }
 
-    /// A condition that ties a subquery to the query around it.
+    /// A condition that correlates a subquery with the enclosing query.
     pub(super) fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<String> {
         let outer = outer.around(inner);
         let (l, r) = (0..6).find_map(|_| self.pair(inner.columns().collect(), outer.columns().collect()))?;
         Some(format!("{l} = {r}"))
     }
 
-    /// One of `left`, and one of `right` that is of the same family.
+    /// One column of `left`, and one of `right` that is of the same family.
     fn pair(&mut self, left: Vec<&Column>, right: Vec<&Column>) -> Option<(String, String)> {
         if left.is_empty() {
             return None;
@@ -193,7 +194,7 @@ impl Generator {
         Some((l.name.clone(), self.random.pick(&partners).name.clone()))
     }
 
-    /// A family that has a column in `scope`, or one to compute with.
+    /// The family of a column in `scope`, or one to compute with.
     pub(super) fn family_of(&mut self, scope: &Scope) -> Family {
         let families: Vec<Family> = scope.columns().map(|column| column.family).collect();
         if self.random.chance(85) && !families.is_empty() {

@@ -2,13 +2,13 @@
 //!
 //! **Strategy.** A [`Workload`] is a few small tables (all types, NULLs, duplicates, one table often empty;
 //! half of them laid out by a key, with rows that were changed or removed) and a list of queries over them.
-//! The values come from tiny domains, so that keys meet.
+//! The values come from tiny domains, so that keys match.
 //!
-//! | file | what it writes |
+//! | file | what it generates |
 //! |---|---|
 //! | [`values`] | types, literals with and without a type, the extremes of types |
 //! | [`tables`] | tables, their rows and changes to them |
-//! | [`scope`] | which names an expression may use |
+//! | [`scope`] | the names that an expression may use |
 //! | [`queries`] | set operations, `WITH`, `ORDER BY`, `LIMIT` |
 //! | [`blocks`] | `SELECT` blocks, grouping, aggregates |
 //! | [`joins`] | `FROM`: tables, derived tables, `VALUES`, joins with `ON`, `USING`, `NATURAL` |
@@ -18,22 +18,21 @@
 //! | [`windows`] | window functions |
 //! | [`subqueries`] | `EXISTS`, `IN`, `ANY`, `ALL`, rows, scalars |
 //!
-//! **Invariants.** What a query means is determined:
-//! - `LIMIT` stands only over an order by all columns, so rows that tie are equal.
-//! - Arithmetic cannot overflow: it reads *tame* columns and literals only, in BIGINT, a few levels deep.
-//!   *Wild* columns hold the extremes of their types and are compared, grouped, joined and sorted, never
-//!   computed with.
-//! - Floats are multiples of a quarter and divisors powers of two, so sums are exact in whatever order they
-//!   run.
-//! - No functions of time or chance.
+//! **Invariants.** The result of a query is determined:
+//! - `LIMIT` is only used with an order by all columns, so rows that tie are equal.
+//! - Arithmetic cannot overflow: it only reads *tame* columns and literals, in BIGINT, a few levels deep.
+//!   *Wild* columns contain the extremes of their types and are compared, grouped, joined and sorted, but
+//!   never used in computations.
+//! - Floats are multiples of a quarter and divisors powers of two, so sums are exact in any order.
+//! - There are no functions of time or chance.
 //!
-//! So the engine and the reference must agree on every query, and an error of one of them alone is a failure.
+//! So the engine and the reference must agree on every query, and an error in only one of them is a failure.
 //!
-//! **Dialects.** [`Dialect::Own`] has every type and clause that the reference engine can run.
-//! [`Dialect::Common`] is for other databases: what DuckDB and PostgreSQL understand too, and mean alike
-//! where that can be had by writing it out (the place of NULLs in a descending order); and now and then
-//! something that all must refuse. What it does not avoid are differences that a query as users write it
-//! shows; `tests/differences.md` has them.
+//! **Dialects.** [`Dialect::Own`] has every type and clause that the reference engine supports.
+//! [`Dialect::Common`] is for other databases: it uses what DuckDB and PostgreSQL understand too, and what
+//! means the same in all, if necessary by writing it out (the place of NULLs in a descending order); and now
+//! and then something that all must refuse. It does not avoid differences that occur in queries as users
+//! write them; `tests/differences.md` lists these.
 
 mod blocks;
 mod conditions;
@@ -53,9 +52,9 @@ use scope::Table;
 /// Tables and queries.
 #[derive(Debug, Clone)]
 pub struct Workload {
-    /// Statements that make and fill the tables.
+    /// Statements that create and fill the tables.
     pub setup: Vec<String>,
-    /// Queries, each with whether its result comes in a defined order.
+    /// Queries, each with whether the order of its result is defined.
     pub queries: Vec<Query>,
 }
 
@@ -64,7 +63,7 @@ pub struct Workload {
 pub struct Query {
     /// The text.
     pub sql: String,
-    /// True: the rows must come in the reference's order.
+    /// True if the rows must be in the reference's order.
     pub ordered: bool,
 }
 
@@ -73,12 +72,12 @@ pub struct Query {
 pub enum Shape {
     /// Up to a dozen rows, queries of every kind.
     Small,
-    /// Thousands of rows, so that full chunks and several blocks occur; queries over one table, because the
-    /// reference joins by nested loops.
+    /// Thousands of rows, so that full chunks and several blocks occur; each query is over one table, because
+    /// the reference uses nested-loop joins.
     Large,
 }
 
-/// For whom statements are written.
+/// The databases for which statements are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Entasis and the reference engine.
@@ -99,9 +98,9 @@ struct Generator {
     random: Random,
     shape: Shape,
     dialect: Dialect,
-    /// What `FROM` may name; a name that stands here several times is read more often.
+    /// The tables that `FROM` may name; a table that occurs several times here is read more often.
     tables: Vec<Table>,
-    /// Names that were made so far.
+    /// Number of names generated so far.
     names: usize,
 }
 
@@ -110,13 +109,13 @@ impl Generator {
         self.dialect == Dialect::Common
     }
 
-    /// True if something wrong should be written: an ambiguous name, a column that is not grouped. Others
-    /// must refuse it, too.
+    /// True if an error should be generated: an ambiguous name, or a column that is not grouped. Others must
+    /// refuse it, too.
     fn is_wrong(&mut self) -> bool {
         self.is_common() && self.random.below(300) == 0
     }
 
-    /// A name that no other thing has.
+    /// A new unique name.
     fn name(&mut self, prefix: &str) -> String {
         self.names += 1;
         format!("{prefix}{}", self.names - 1)

@@ -5,7 +5,7 @@ use super::scope::Scope;
 use super::values::Family::*;
 use super::values::RARE_FORMS;
 
-/// Time zones: with summer times of an hour and of half an hour, and without.
+/// Time zones: with daylight saving time of an hour and of half an hour, and without.
 pub(super) const ZONES: &[&str] =
     &["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", "UTC"];
 
@@ -42,7 +42,7 @@ impl Generator {
             }
             3 => format!("CAST({} AS TIMESTAMP)", self.leaf(Instant, scope, true)),
             _ => {
-                // A day becomes a moment.
+                // A date is converted to a timestamp.
                 let family = if self.random.chance(30) { Date } else { Timestamp };
                 let span = self.span(scope);
                 format!("({} {span})", self.leaf(family, scope, true))

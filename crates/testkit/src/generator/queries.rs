@@ -25,8 +25,8 @@ impl Generator {
         }
     }
 
-    /// An order by all columns of a block, by place or name, often with a limit; before them, sometimes, by
-    /// one that its expressions read.
+    /// An order by all columns of a block, by number or name, often with a limit; sometimes preceded by a
+    /// column that the block's expressions read.
     pub(super) fn order_and_limit(&mut self, block: &Block) -> String {
         let columns = &block.columns;
         let mut places: Vec<usize> = (0..columns.len()).collect();
@@ -55,14 +55,14 @@ impl Generator {
 
     pub(super) fn sort_key(&mut self, key: &str) -> String {
         let direction = *self.random.pick(&["", " ASC", " DESC"]);
-        // PostgreSQL puts NULLs first where the order descends, if nothing is said.
+        // By default, PostgreSQL puts NULLs first in a descending order.
         let free = !(self.is_common() && direction == " DESC");
         let nulls: &[&str] = if free { &["", "", NULLS[0], NULLS[1]] } else { &NULLS };
         format!("{key}{direction}{}", self.random.pick(nulls))
     }
 
     /// `UNION`, `INTERSECT`, `EXCEPT` of two or three blocks; one of the first two may be a row of literals,
-    /// whose types the other decides.
+    /// whose types are determined by the other.
     pub(super) fn set_operation(&mut self) -> Block {
         let families: Vec<Family> =
             (0..self.random.between(1, 3)).map(|_| *self.random.pick(COMPUTED)).collect();
@@ -86,7 +86,7 @@ impl Generator {
         Block::closed(sql, families.iter().enumerate().map(column).collect(), rows)
     }
 
-    /// An input of a set operation, and how many rows it gives at most.
+    /// An input of a set operation, and the most rows that it returns.
     fn arm(&mut self, families: &[Family], of_literals: bool) -> (String, usize) {
         if of_literals {
             return (self.literal_row(families), 1);
@@ -95,7 +95,7 @@ impl Generator {
         (block.sql, block.rows)
     }
 
-    /// A row of literals that may have no type of their own.
+    /// A row of literals that may be untyped.
     fn literal_row(&mut self, families: &[Family]) -> String {
         let mut items = Vec::new();
         for (i, family) in families.iter().enumerate() {
@@ -113,7 +113,7 @@ impl Generator {
         format!("SELECT {}", items.join(", "))
     }
 
-    /// One or two queries that are named and read, mostly more than once; the second may read the first.
+    /// One or two named queries, mostly read more than once; the second may read the first.
     fn with_clause(&mut self) -> Block {
         let own = self.tables.len();
         let mut named = Vec::new();

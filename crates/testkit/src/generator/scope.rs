@@ -1,16 +1,16 @@
-//! Which names an expression may use.
+//! The names that an expression may use.
 //!
-//! A join shows its columns twice: under the name of their table (`r1.c0`), and bare (`c0`). A bare name is
-//! good where it occurs once; `USING` and `NATURAL` make one of two.
+//! A join has each column under two names: qualified by its table (`r1.c0`), and unqualified (`c0`). An
+//! unqualified name is valid if it is unique; `USING` and `NATURAL` merge two columns into one.
 
 use super::values::Family;
 
-/// A column, by the name that an expression writes.
+/// A column, by the name that an expression uses.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) family: Family,
-    /// It holds extremes of its type: not to be computed with.
+    /// True if it contains extremes of its type, and must not be used in computations.
     pub(super) wild: bool,
 }
 
@@ -20,47 +20,47 @@ impl Column {
     }
 }
 
-/// A table, or what `FROM` takes for one.
+/// A table, or a relation in `FROM`.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
-    /// How many rows there are at most.
+    /// The most rows that it has.
     pub(super) rows: usize,
 }
 
-/// A query block and its result columns, by their names.
+/// A query block and the names of its result columns.
 pub(super) struct Block {
     pub(super) sql: String,
     pub(super) columns: Vec<Column>,
-    /// How many rows it gives at most.
+    /// The most rows that it returns.
     pub(super) rows: usize,
-    /// What its `ORDER BY` may name besides.
+    /// The additional columns that its `ORDER BY` may name.
     pub(super) inputs: Vec<Column>,
 }
 
 impl Block {
-    /// A block whose `ORDER BY` sees its result columns only.
+    /// A block whose `ORDER BY` sees only its result columns.
     pub(super) fn closed(sql: String, columns: Vec<Column>, rows: usize) -> Block {
         Block { sql, columns, rows, inputs: Vec::new() }
     }
 }
 
-/// What the expressions of one block may read.
+/// The columns that the expressions of one block may read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
     /// The relations of `FROM`, by their names.
     relations: Vec<Table>,
-    /// Under the names of their tables.
+    /// Columns qualified by the names of their tables.
     qualified: Vec<Column>,
-    /// As `*` shows them.
+    /// Columns as `*` returns them.
     shown: Vec<Column>,
-    /// How many rows `FROM` gives at most.
+    /// The most rows that `FROM` returns.
     rows: usize,
 }
 
 impl Scope {
-    /// The columns of a table that is called `alias`.
+    /// The columns of a table with the alias `alias`.
     pub(super) fn of(alias: &str, columns: Vec<Column>, rows: usize) -> Scope {
         let qualified = columns.iter().map(|column| column.clone().named(format!("{alias}.{}", column.name)));
         let relations = vec![Table { name: alias.to_string(), columns: columns.clone(), rows }];
@@ -77,17 +77,17 @@ impl Scope {
         &self.relations
     }
 
-    /// All names that mean one column.
+    /// All names that refer to a single column.
     pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
         self.qualified.iter().chain(self.shown.iter().filter(|column| self.once(&column.name).is_some()))
     }
 
-    /// How many rows `FROM` gives at most.
+    /// The most rows that `FROM` returns.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many rows a join with `right` gives at most.
+    /// The most rows of a join with `right`.
     pub(super) fn rows_beside(&self, right: &Scope) -> usize {
         (self.rows + 1).saturating_mul(right.rows + 1)
     }
@@ -97,24 +97,24 @@ impl Scope {
         &self.shown
     }
 
-    /// The column of a bare name, if there is exactly one.
+    /// The column with an unqualified name, if there is exactly one.
     pub(super) fn once(&self, name: &str) -> Option<&Column> {
         let mut found = self.shown.iter().filter(|column| column.name == name);
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// A name that means none of several columns, if there is one.
+    /// An ambiguous name, if there is one.
     pub(super) fn ambiguous(&self) -> Option<&str> {
         let found = self.shown.iter().find(|column| self.once(&column.name).is_none());
         found.map(|column| column.name.as_str())
     }
 
-    /// True if no two columns of `*` have one name.
+    /// True if no two columns of `*` have the same name.
     pub(super) fn has_distinct_names(&self) -> bool {
         self.shown.iter().all(|column| self.once(&column.name).is_some())
     }
 
-    /// What a subquery over `inner` sees of this block: a bare name may be hidden by one of its own.
+    /// What a subquery over `inner` sees of this block: its own columns may hide unqualified names.
     pub(super) fn around(&self, inner: &Scope) -> Scope {
         let hidden = |column: &Column| inner.shown.iter().any(|own| own.name == column.name);
         let qualified = self.columns().filter(|column| !hidden(column)).cloned().collect();
@@ -126,8 +126,8 @@ impl Scope {
         self.merged(right, &[])
     }
 
-    /// Both sides of a join that merges the columns `names`: those come first, then what is left of both
-    /// sides.
+    /// Both sides of a join that merges the columns `names`: those come first, then the remaining columns of
+    /// both sides.
     pub(super) fn merged(mut self, right: Scope, names: &[String]) -> Scope {
         let merges = |column: &Column| names.contains(&column.name);
         let wild = |name: &str| {
@@ -145,7 +145,7 @@ impl Scope {
         Scope { shown, ..self }
     }
 
-    /// Names that both sides have once, in columns of one family, in the order of this side.
+    /// Names that are unique on both sides, in columns of the same family, in the order of this side.
     pub(super) fn common_names(&self, right: &Scope) -> Vec<String> {
         let fits = |column: &&Column| {
             self.once(&column.name).is_some()
@@ -154,7 +154,7 @@ impl Scope {
         self.shown.iter().filter(fits).map(|column| column.name.clone()).collect()
     }
 
-    /// True if `NATURAL JOIN` may stand between both sides: every name that both have is one of
+    /// True if the sides can be joined by `NATURAL JOIN`: every name that both have is one of
     /// [`Scope::common_names`].
     pub(super) fn joins_naturally(&self, right: &Scope) -> bool {
         let common = self.common_names(right);

@@ -48,7 +48,7 @@ impl Generator {
         }
     }
 
-    /// A subquery of a scalar: an aggregate over one table.
+    /// A scalar subquery: an aggregate over one table.
     pub(super) fn scalar_subquery(&mut self, family: Family, outer: &Scope, tame: bool) -> String {
         let (from, scope) = self.item(1);
         let argument = self.leaf(family, &scope, tame);
@@ -62,8 +62,8 @@ impl Generator {
         format!("(SELECT {call} FROM {from}{sql_where})")
     }
 
-    /// A subquery whose columns are of `families`: over one table or a join, sometimes grouped or of two
-    /// blocks.
+    /// A subquery whose columns are of `families`: over one table or a join, sometimes grouped or a set
+    /// operation of two blocks.
     fn subquery(&mut self, outer: &Scope, families: &[Family]) -> String {
         let joined = self.random.chance(20);
         let (from, scope) = if joined { self.from(1) } else { self.item(1) };

@@ -5,16 +5,16 @@ use super::values::Family::{Integer, Text};
 use super::values::{ColumnType, KEYS, TYPES};
 use super::{Generator, Shape};
 
-/// A column that is filled.
+/// A column to fill.
 struct Filled {
     ty: ColumnType,
     column: Column,
-    /// How many of a hundred values are NULL.
+    /// Percentage of values that are NULL.
     nulls: usize,
 }
 
 impl Generator {
-    /// The statements that make and fill all tables.
+    /// The statements that create and fill all tables.
     pub(super) fn setup(&mut self) -> Vec<String> {
         let mut statements = Vec::new();
         if self.is_common() && self.random.chance(50) {
@@ -39,7 +39,7 @@ impl Generator {
             Shape::Small => self.random.between(1, 14),
         };
         let mut lines: Vec<Vec<String>> = (0..rows).map(|_| self.line(&columns)).collect();
-        // Rows that come a few at a time and in the order of the key stand in several blocks.
+        // Rows inserted a few at a time and in the order of the key are spread over several blocks.
         if self.random.chance(70) {
             lines.sort_by_key(|cells| cells[0].parse::<i64>().unwrap_or(i64::MAX));
         }
@@ -79,7 +79,7 @@ impl Generator {
         columns.iter().map(|own| self.cell(own.ty, own.column.wild, own.nulls)).collect()
     }
 
-    /// How a table is laid out, of half of them by a key.
+    /// The layout of a table; for half of them by a key.
     fn layout(&mut self) -> String {
         if self.is_common() || self.random.chance(50) {
             return String::new();
@@ -89,7 +89,7 @@ impl Generator {
         format!(" WITH (layout = '{layout}', layout_key = ({key}))")
     }
 
-    /// A statement that changes some rows of a table, so that blocks have been written and have empty slots.
+    /// A statement that changes some rows of a table, so that some blocks are hot and have empty slots.
     fn change(&mut self, name: &str, columns: &[Filled]) -> String {
         let some = match self.random.below(4) {
             0 => "c1 IS NULL".to_string(),
@@ -100,7 +100,7 @@ impl Generator {
         match self.random.below(5) {
             0 => format!("DELETE FROM {name} WHERE {some}"),
             1 => format!("INSERT INTO {name} VALUES ({})", self.line(columns).join(", ")),
-            // The types of what is selected come from the columns that it goes to.
+            // The types of the selected values are derived from their target columns.
             2 => format!("INSERT INTO {name} SELECT {}", self.line(columns).join(", ")),
             _ => {
                 let own = self.random.pick(columns);

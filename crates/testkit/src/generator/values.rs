@@ -22,12 +22,12 @@ pub(super) enum Family {
 
 use Family::*;
 
-/// A type of table columns.
+/// A type of a table's column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnType {
     pub(super) name: &'static str,
     pub(super) family: Family,
-    /// Other databases have it too.
+    /// True if other databases have it too.
     pub(super) common: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) const COMPUTED: &[Family] = &[
 ];
 
 impl Family {
-    /// Families whose values become those of this one beside them.
+    /// Families whose values are converted to this one when they occur together.
     fn narrower(self) -> &'static [Family] {
         match self {
             Decimal => &[Integer],
@@ -105,7 +105,7 @@ impl Family {
     }
 }
 
-/// Around the hours that clocks skip or show twice in New York and Berlin.
+/// Near the hours that are skipped or occur twice in New York and Berlin.
 const LOCAL: &[&str] = &[
     "2020-02-29 00:00:00",
     "2020-02-29 12:34:56.789",
@@ -117,7 +117,7 @@ const LOCAL: &[&str] = &[
     "2021-10-31 02:30:00",
 ];
 
-/// The same hours, as instants; two by the clocks of the session.
+/// The same hours, as instants; two of them in the session's time zone.
 const INSTANTS: &[&str] = &[
     "2021-03-14 02:30:00",
     "2021-11-07 01:30:00",
@@ -132,7 +132,7 @@ const INSTANTS: &[&str] = &[
     "2021-10-31 02:30:00+01",
 ];
 
-/// Texts of intervals that everyone reads alike.
+/// Texts of intervals that all databases read in the same way.
 const INTERVALS: &[&str] = &[
     "1 day",
     "2 days",
@@ -160,7 +160,7 @@ const FORMS: &[&str] = &[
     "CAST('1 day' AS INTERVAL)",
 ];
 
-/// Those of them that DuckDB does not read.
+/// The forms that DuckDB does not support.
 pub(super) const RARE_FORMS: &[&str] = &[
     "INTERVAL '1-2'",
     "INTERVAL '1 2:03'",
@@ -174,13 +174,13 @@ pub(super) const RARE_FORMS: &[&str] = &[
 ];
 
 impl Generator {
-    /// A family whose values become those of `family` beside them, or the family itself.
+    /// A family whose values are converted to `family` when they occur together, or the family itself.
     pub(super) fn narrower(&mut self, family: Family) -> Family {
         let narrower = family.narrower();
         if narrower.is_empty() { family } else { *self.random.pick(narrower) }
     }
 
-    /// A value of `family`, with its type.
+    /// A typed value of `family`.
     pub(super) fn literal(&mut self, family: Family) -> String {
         if family == Interval && self.random.chance(35) {
             return self.random.pick(FORMS).to_string();
@@ -195,8 +195,8 @@ impl Generator {
         }
     }
 
-    /// A value of `family`, as a text that gets its type from what stands beside it. Which one that is, only
-    /// other databases can judge: the reference is told.
+    /// A value of `family`, as a text that gets its type from its context. Only other databases can check
+    /// which type that is: the reference is given the type.
     pub(super) fn untyped(&mut self, family: Family) -> String {
         if self.is_common() { format!("'{}'", self.text_of(family)) } else { self.literal(family) }
     }
@@ -225,7 +225,7 @@ impl Generator {
         }
     }
 
-    /// A value for a column of type `ty`, which `nulls` of a hundred are not.
+    /// A value for a column of type `ty`; NULL in `nulls` percent of cases.
     pub(super) fn cell(&mut self, ty: ColumnType, wild: bool, nulls: usize) -> String {
         if self.random.chance(nulls) {
             return "NULL".to_string();
@@ -241,7 +241,7 @@ impl Generator {
             Decimal if self.random.chance(30) => {
                 format!("{}.{:02}", self.random.between(-9, 9), self.random.between(0, 3) * 25)
             }
-            // A text that is what its column is.
+            // A text literal that is converted to the column's type.
             Date | Timestamp | Instant | Interval | Boolean | Decimal if self.random.chance(25) => {
                 format!("'{}'", self.text_of(ty.family))
             }

@@ -1,8 +1,9 @@
 //! Window functions.
 //!
-//! A result must not depend on which of several rows that tie comes first. So what counts rows (`ROWS`,
-//! `row_number`, `lag`) stands over an order by all columns, where rows that tie are equal, and once in a
-//! `SELECT`: two orders may put equal rows differently. Over any order stands what treats such rows alike.
+//! A result must not depend on which of several tying rows comes first. So functions that count rows (`ROWS`,
+//! `row_number`, `lag`) are only used over an order by all columns, where rows that tie are equal, and only
+//! once in a `SELECT`, because two orders may order equal rows differently. Functions that treat tying rows
+//! alike are used over any order.
 
 use super::Generator;
 use super::scope::{Block, Column, Scope};
@@ -12,7 +13,8 @@ const EXCLUSIONS: [&str; 4] =
     [" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"];
 
 impl Generator {
-    /// `SELECT` with columns and calls of window functions; of these `families`, if there are any.
+    /// A `SELECT` with columns and calls of window functions; with results of these `families`, if there are
+    /// any.
     pub(super) fn windowed(&mut self, from: &str, scope: &Scope, wanted: &[Family], casts: bool) -> Block {
         let (mut items, mut columns) = (Vec::new(), Vec::new());
         let mut named = Vec::new();
@@ -30,8 +32,8 @@ impl Generator {
         Block::closed(format!("SELECT {} FROM {from}{windows}", items.join(", ")), columns, scope.rows())
     }
 
-    /// A call whose result is of `family`. Windows that get names are added to `named`. It may count rows if
-    /// `by_place` says so, which then says that no other may.
+    /// A call with a result of `family`. Named windows are added to `named`. The call may count rows if
+    /// `by_place` is true, which is then set to false so that no other call may.
     fn window_call(
         &mut self,
         family: Family,
@@ -62,7 +64,7 @@ impl Generator {
         format!("{call} OVER ({window})")
     }
 
-    /// An order by all columns, if rows that tie in it are equal: equal intervals may be different ones.
+    /// An order by all columns, if rows that tie in it are identical: equal intervals may differ.
     fn total_order(&mut self, scope: &Scope) -> Option<String> {
         let columns: Vec<Column> =
             scope.columns().filter(|column| column.name.contains('.')).cloned().collect();
@@ -107,13 +109,13 @@ impl Generator {
         call
     }
 
-    /// A call that treats rows alike that tie.
+    /// A call that treats rows that tie alike.
     fn call_by_peers(&mut self, family: Family, scope: &Scope, window: &mut Vec<String>) -> String {
         let key = *self.random.pick(&[Integer, Integer, Decimal, Text, Date]);
         let key = self.family_among(&[key, Integer], scope);
         let has_order = self.random.chance(80);
         if has_order {
-            // A literal would be a place, or no order at all.
+            // A literal would be a column number, or no order at all.
             let tame: Vec<Column> = scope.columns().filter(|c| c.family == key && !c.wild).cloned().collect();
             let columns: Vec<Column> = scope.columns().filter(|c| c.family == key).cloned().collect();
             let (columns, is_tame) = if tame.is_empty() { (columns, false) } else { (tame, true) };
@@ -138,7 +140,7 @@ impl Generator {
         self.window_aggregate(family, scope)
     }
 
-    /// A frame; `offsets`: it may begin or end so many rows, groups or values away.
+    /// A frame; `offsets`: it may begin or end a number of rows, groups or values away.
     fn frame(&mut self, unit: &str, offsets: bool) -> String {
         let mut bounds = vec![(0, "UNBOUNDED PRECEDING".to_string()), (2, "CURRENT ROW".to_string())];
         if offsets {
@@ -157,7 +159,7 @@ impl Generator {
         }
     }
 
-    /// An aggregate, without `DISTINCT`, which PostgreSQL does not have here.
+    /// An aggregate, without `DISTINCT`, which PostgreSQL does not support here.
     fn window_aggregate(&mut self, family: Family, scope: &Scope) -> String {
         let call = match family {
             Integer => match self.random.below(4) {

@@ -1,33 +1,34 @@
-//! What a history may violate, by the names that Adya, Berenson and Cerone gave, and how a violation is told.
+//! The anomalies that a history may contain, with the names given by Adya, Berenson and Cerone, and their
+//! reports.
 
 use std::fmt;
 
-/// What is wrong.
+/// The kinds of violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anomaly {
-    /// G0: transactions wrote over each other in a circle.
+    /// G0: transactions overwrote each other in a cycle.
     DirtyWrite,
-    /// G1a: something was seen of what was never committed.
+    /// G1a: a read returned a write that was never committed.
     AbortedRead,
-    /// G1b: a version was seen that its own transaction wrote over.
+    /// G1b: a read returned a version that its own transaction overwrote.
     IntermediateRead,
-    /// G1c: transactions saw each other's writes in a circle.
+    /// G1c: transactions read each other's writes in a cycle.
     CircularInformationFlow,
-    /// G-single: one snapshot shows a part of a transaction.
+    /// G-single: one snapshot contains part of a transaction.
     ReadSkew,
-    /// The same within one statement.
+    /// The same, within one statement.
     FracturedRead,
-    /// The same row read twice differs.
+    /// Two reads of the same row differ.
     NonRepeatableRead,
-    /// OTV: a transaction that was seen is not seen any more.
+    /// OTV: a transaction that was visible no longer is.
     ObservedTransactionVanishes,
-    /// PMP: what satisfies a predicate is not of one moment.
+    /// PMP: the rows that satisfy a predicate are not of one moment.
     PredicateManyPreceders,
     /// P4: two transactions changed the same version of a row.
     LostUpdate,
-    /// Two snapshots see two transactions in opposite order.
+    /// Two snapshots contain two transactions in opposite order.
     LongFork,
-    /// A snapshot does not show what had been committed before it was taken.
+    /// A snapshot lacks what had been committed before it was taken.
     StaleRead,
     /// The order of effects contradicts the order of calls in another way.
     RealTime,
@@ -35,30 +36,30 @@ pub enum Anomaly {
     OwnWrites,
     /// The columns of a row are of different versions.
     TornRow,
-    /// A version that nobody wrote: a write is missing in it, there twice, or comes from nowhere.
+    /// A version that nobody wrote: a write in it is missing, duplicated, or unknown.
     UnwrittenRow,
-    /// A row is not there that nobody deleted.
+    /// A row that nobody deleted is missing.
     LostRow,
-    /// One read shows a row twice.
+    /// One read returns a row twice.
     RowTwice,
-    /// A statement says that it changed more or fewer rows than it did.
+    /// A statement reports a wrong number of changed rows.
     WrongCount,
-    /// Two rows with one key.
+    /// Two rows have the same key.
     UniqueViolation,
-    /// A row refers to one that is not there.
+    /// A row refers to one that does not exist.
     DanglingReference,
-    /// What others need was dropped or changed.
+    /// An object that others need was dropped or changed.
     BrokenDependency,
-    /// Two objects have one name.
+    /// Two objects have the same name.
     NameTwice,
-    /// The tables do not hold what the model holds.
+    /// The contents of the tables differ from those of the model.
     WrongContents,
-    /// A statement failed that must not.
+    /// A statement failed that must not fail.
     UnexpectedError,
 }
 
 impl Anomaly {
-    /// How it is called in accounts.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Anomaly::DirtyWrite => "dirty write (G0)",
@@ -90,17 +91,17 @@ impl Anomaly {
     }
 }
 
-/// A violation, and how it came about.
+/// A violation, with an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What is wrong.
+    /// The kind of violation.
     pub anomaly: Anomaly,
-    /// Who did and saw what.
+    /// Which transactions wrote and read what.
     pub account: String,
 }
 
 impl Violation {
-    /// A violation with its account.
+    /// A violation with its explanation.
     pub fn new(anomaly: Anomaly, account: impl Into<String>) -> Violation {
         Violation { anomaly, account: account.into() }
     }

@@ -1,5 +1,5 @@
-//! Statements that change many rows and do not say which: what they did is known from what was read before in
-//! the same transaction, or found in lists later.
+//! Statements that change many rows and do not report which: their effects are known from previous reads in
+//! the same transaction, or are found later in lists.
 
 use super::history::{Effect, Predicate, Row, TableId};
 use super::session::{Request, Session, Stop};
@@ -7,7 +7,7 @@ use super::tables::{CHILD, COLUMNS, GROUPS, KEYED, TABLES};
 use super::write::counted;
 
 impl Session<'_> {
-    /// One of them.
+    /// Runs one of them.
     pub(crate) fn change_many(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
         if self.open.is_none() {
@@ -23,7 +23,7 @@ impl Session<'_> {
 
     /// Appends to all rows of a group, or of all groups, as a statement by itself.
     fn append_to_many(&mut self, table: TableId) -> Result<(), Stop> {
-        // Who deletes by key would not know what these made of a row.
+        // A delete by key would not know what these statements did to a row.
         if table == KEYED {
             return self.stamp();
         }
@@ -68,7 +68,7 @@ impl Session<'_> {
         .map(drop)
     }
 
-    /// Reads a group and deletes a part of it.
+    /// Reads a group and deletes part of it.
     fn delete_some(&mut self, table: TableId) -> Result<(), Stop> {
         let (group, mut found) = self.read_group(table)?;
         found.retain(|row| row.key % 3 == 0);
@@ -87,7 +87,7 @@ impl Session<'_> {
         rows.into_iter().map(delete).collect()
     }
 
-    /// Empties a table, and before that the one that refers to it, and fills it anew.
+    /// Empties a table, and before that the one that refers to it, and fills it again.
     fn truncate_and_fill(&mut self, table: TableId) -> Result<(), Stop> {
         if TABLES[table].is_referred_to {
             self.truncate(CHILD)?;
@@ -95,7 +95,7 @@ impl Session<'_> {
         if self.truncate(table)? { (0..4).try_for_each(|_| self.insert_many(table)) } else { Ok(()) }
     }
 
-    /// Reads a table and empties it. False if it was refused.
+    /// Reads a table and empties it. False if that was refused.
     fn truncate(&mut self, table: TableId) -> Result<bool, Stop> {
         let rules = &TABLES[table];
         let mut found = Vec::new();

@@ -1,8 +1,8 @@
-//! The versions of each row in the order in which they were committed.
+//! The versions of each row in the order of their commits.
 //!
-//! A list says which version a version was written upon, so what committed transactions made of a row is one
-//! chain: absent, the version of who inserted it, that of who wrote next, …, and absent again once it is
-//! deleted. Two transactions that wrote upon one version are a lost update.
+//! A list shows on which version another version is based, so what committed transactions did to a row is one
+//! chain: absent, the version of the transaction that inserted it, that of the next writer, …, and absent
+//! again once it is deleted. Two transactions that based their writes on the same version are a lost update.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Fingerprint, Row, TableId, TransactionId};
@@ -10,12 +10,12 @@ use super::walk::Walk;
 use super::written::Written;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What a row was from one commit to the next.
+/// The state of a row from one commit to the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
-    /// Whose commit began it; of the first state: nobody's.
+    /// The transaction whose commit began it; `None` for the first state.
     pub(crate) writer: Option<TransactionId>,
-    /// `None`: there is no such row.
+    /// `None`: the row does not exist.
     pub(crate) version: Option<Fingerprint>,
 }
 
@@ -31,18 +31,18 @@ pub(crate) struct Chain {
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     pub(crate) all: Vec<Chain>,
-    /// Where a version is: a chain, and one of its states.
+    /// The position of each version: a chain, and one of its states.
     places: HashMap<Fingerprint, (usize, usize)>,
     by_table: Vec<Vec<usize>>,
-    /// Chains that have, or had, a key.
+    /// Chains of rows that have, or had, a key.
     by_key: HashMap<(TableId, i64), Vec<usize>>,
 }
 
 impl Chains {
-    /// The chains that transactions made.
+    /// The chains resulting from transactions.
     ///
     /// # Errors
-    /// Lost updates, and versions that were written upon what was not committed.
+    /// Lost updates, and versions based on uncommitted ones.
     pub(crate) fn new(walks: &[Walk], written: &Written<'_>) -> Result<Chains, Violation> {
         let tables = written.history.tables.len();
         let mut chains = Chains { by_table: vec![Vec::new(); tables], ..Chains::default() };
@@ -93,7 +93,7 @@ impl Chains {
         self.all.push(chain);
     }
 
-    /// Rows that were deleted by their keys, which only they ever had.
+    /// Applies deletions by key, of rows that were the only ones ever to have the key.
     fn delete_keys(&mut self, walks: &[Walk], written: &Written<'_>) -> Result<(), Violation> {
         for (id, walk) in
             walks.iter().enumerate().filter(|(id, _)| written.history.transactions[*id].committed)
@@ -111,7 +111,7 @@ impl Chains {
         Ok(())
     }
 
-    /// Where a version is, if it was the last one of a committed transaction.
+    /// The position of a version, if it was the last one written by a committed transaction.
     pub(crate) fn place(&self, version: Fingerprint) -> Option<(usize, usize)> {
         self.places.get(&version).copied()
     }

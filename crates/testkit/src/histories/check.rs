@@ -1,4 +1,4 @@
-//! The checker: from a history to its first violation.
+//! The checker: finds the first violation in a history.
 
 use super::anomaly::Violation;
 use super::chains::Chains;
@@ -8,24 +8,24 @@ use super::walk::{Walk, walk};
 use super::written::Written;
 use super::{classify, constraints, cycles, model, observe, stamps, unfold};
 
-/// What was checked of a history.
+/// What was checked in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checked {
     /// Rows whose versions were put in order.
     pub rows: u64,
     /// Their versions.
     pub versions: u64,
-    /// Reads that were placed among commits.
+    /// Reads that were placed between commits.
     pub reads: u64,
     /// Dependencies between transactions.
     pub edges: u64,
-    /// Stamps that were seen.
+    /// Stamps that were read.
     pub stamps: u64,
     /// Rows that were compared with the model.
     pub compared: u64,
 }
 
-/// Checks a history whose calls were all over before its contents were read.
+/// Checks a history all of whose calls had ended before its contents were read.
 ///
 /// # Errors
 /// The first violation that is found.
@@ -59,7 +59,7 @@ fn in_order(
     walks: &[Walk],
     written: &Written<'_>,
 ) -> Result<Vec<TransactionId>, Violation> {
-    // What is wrong without the clock has a better name.
+    // A violation that does not need the clock has a better name.
     for timed in [false, true] {
         let order = Order::new(&history.transactions, edges, timed);
         match order.commits(&history.transactions) {
@@ -74,7 +74,7 @@ fn in_order(
     unreachable!("the second order is the last")
 }
 
-/// Whoever read the contents in the end is a transaction as well.
+/// Adds the read of the final contents as another transaction.
 fn append_last_reader(history: &mut History) {
     let last = history
         .transactions

@@ -1,4 +1,4 @@
-//! The name of a cycle, and its account.
+//! The name of a cycle, and its explanation.
 
 use super::anomaly::{Anomaly, Violation};
 use super::chains::Chains;
@@ -8,7 +8,7 @@ use super::walk::Walk;
 use super::written::Written;
 use std::fmt::Write as _;
 
-/// What a cycle of moments violates.
+/// The anomaly of a cycle of moments.
 pub(crate) fn classify(cycle: &[Edge], chains: &Chains, walks: &[Walk], written: &Written<'_>) -> Violation {
     Violation::new(name(cycle, chains, walks), account(cycle, chains, written))
 }
@@ -82,7 +82,7 @@ fn account(cycle: &[Edge], chains: &Chains, written: &Written<'_>) -> String {
                 format!("{from} did not see in step {step} what {to} left in {}", left(chain, edge.to))
             }
         };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "  {line}");
     }
     for (number, id) in names.iter().enumerate() {

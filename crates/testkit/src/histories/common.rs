@@ -1,4 +1,4 @@
-//! What all sessions of a run share: a clock, numbers, and how far each has come.
+//! The state that all sessions of a run share: a clock, numbers, and the progress of each.
 
 use super::history::{Span, TableId};
 use super::tables::{CHILD, PARENT, TABLES};
@@ -9,21 +9,21 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Who waits so long while nobody else gets on either hangs.
+/// A session that waits this long, while no other makes progress, hangs.
 const HANGS: Duration = Duration::from_secs(30);
-/// So many statements are kept for accounts.
+/// Number of statements that are kept for reports.
 const RECENT: usize = 60;
-/// How often a session gives way to others that may have nothing to do.
+/// How often a session yields to others, which may have nothing to do.
 const YIELDS: usize = 100;
 
-/// What a session runs, and what it ran last, with the times of calls.
+/// The statement that a session runs, and its last ones, with the times of calls.
 #[derive(Default)]
 struct Current {
     sql: String,
     recent: VecDeque<(Span, String)>,
 }
 
-/// What comes more often in a window than in others.
+/// The kind of statement that is more frequent in a window than in others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Theme {
     Mixed,
@@ -35,11 +35,11 @@ pub(crate) enum Theme {
 /// See the module.
 pub(crate) struct Common {
     seed: u64,
-    /// Names of statements that are left out.
+    /// Names of statements that are excluded.
     without: Vec<String>,
     ticks: AtomicU64,
     numbers: AtomicU64,
-    /// Transactions that are still to be begun in this window.
+    /// Transactions that are still to begin in this window.
     pub(crate) left: AtomicI64,
     /// Number of the window.
     pub(crate) window: AtomicUsize,
@@ -49,16 +49,16 @@ pub(crate) struct Common {
     pub(crate) is_running: AtomicBool,
     /// True when the run is over.
     pub(crate) is_over: AtomicBool,
-    /// Statements that have ended.
+    /// Number of statements that have ended.
     pub(crate) statements: AtomicU64,
-    /// Held by the statement that runs, if no two may run at once.
+    /// Held by the running statement, if statements must not overlap.
     one_at_a_time: Mutex<()>,
     /// By session.
     current: Vec<Mutex<Current>>,
 }
 
 impl Common {
-    /// For so many sessions, numbered from 0; the last number is that of who leads the run.
+    /// The state for this many sessions, numbered from 0; the last number is that of the leader of the run.
     pub(crate) fn new(seed: u64, sessions: usize, without: &[String]) -> Common {
         Common {
             seed,
@@ -76,12 +76,12 @@ impl Common {
         }
     }
 
-    /// False if statements of this name are left out.
+    /// False if statements of this name are excluded.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.without.iter().all(|other| other != name)
     }
 
-    /// What this window is about.
+    /// The theme of this window.
     pub(crate) fn theme(&self) -> Theme {
         let themes = [Theme::Mixed, Theme::References, Theme::Definitions, Theme::Bulk];
         themes[self.window.load(Ordering::Relaxed) % themes.len()]
@@ -97,12 +97,12 @@ impl Common {
         [one, (one + 1 + window / tables % (tables - 1)) % tables]
     }
 
-    /// A number that all sessions are given for a while.
+    /// A number that all sessions use for a while.
     pub(crate) fn hot_number(&self) -> i64 {
         (self.statements.load(Ordering::Relaxed) / 64) as i64
     }
 
-    /// Lets others run some statements, if they do.
+    /// Waits until others have run some statements, if they do.
     pub(crate) fn linger(&self, statements: u64) {
         let until = self.statements.load(Ordering::Relaxed) + statements;
         for _ in 0..YIELDS {
@@ -113,28 +113,28 @@ impl Common {
         }
     }
 
-    /// The time.
+    /// The next tick of the clock.
     pub(crate) fn tick(&self) -> u64 {
         self.ticks.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Numbers that nobody else has.
+    /// Draws numbers that are unique.
     pub(crate) fn draw(&self, count: u64) -> Range<u64> {
         let first = self.numbers.fetch_add(count, Ordering::Relaxed);
         first..first + count
     }
 
-    /// Keeps statements of others out while it is held, if none may overlap.
+    /// Keeps out statements of others while it is held, if none may overlap.
     pub(crate) fn alone(&self) -> Option<MutexGuard<'_, ()>> {
         (!self.has("overlap")).then(|| self.one_at_a_time.lock().expect("no panic while locked"))
     }
 
-    /// A session begins a statement.
+    /// Called when a session begins a statement.
     pub(crate) fn enter(&self, session: usize, sql: &str) {
         sql.clone_into(&mut self.current[session].lock().expect("no panic while locked").sql);
     }
 
-    /// Its statement has ended, with this outcome.
+    /// Called when its statement has ended, with this outcome.
     pub(crate) fn leave(&self, session: usize, span: Span, outcome: &str) {
         let mut current = self.current[session].lock().expect("no panic while locked");
         let line = format!("session {session}: {} -- {outcome}", std::mem::take(&mut current.sql));
@@ -146,7 +146,7 @@ impl Common {
         self.statements.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The statements that ended last, in the order in which they were called.
+    /// The last statements that have ended, in the order of their calls.
     pub(crate) fn recent(&self) -> Vec<String> {
         let lock = |current: &Mutex<Current>| current.lock().expect("no panic while locked").recent.clone();
         let mut recent: Vec<(Span, String)> = self.current.iter().flat_map(lock).collect();
@@ -155,7 +155,7 @@ impl Common {
         last.into_iter().map(|(Span { start, end }, line)| format!("{start}–{end} {line}")).collect()
     }
 
-    /// Ends the process if statements run and none ends for half a minute: a thread that hangs cannot be
+    /// Ends the process if statements are running and none ends for half a minute: a hanging thread cannot be
     /// ended otherwise.
     pub(crate) fn watch(&self) {
         let (mut seen, mut since) = (0, Instant::now());

@@ -1,11 +1,11 @@
-//! Keys and foreign keys, in everything that one statement showed and in what is left in the end.
+//! Checks keys and foreign keys in everything that a single statement returned and in the final contents.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, History, Predicate, Row, TableId};
 use super::written::{Written, show};
 use std::collections::{BTreeSet, HashMap};
 
-/// Judges all reads of a history, and its contents.
+/// Checks all reads of a history, and its contents.
 ///
 /// # Errors
 /// Unique violations and dangling references.
@@ -64,7 +64,7 @@ fn unique(written: &Written<'_>, table: TableId, rows: &[&Row]) -> Result<(), Vi
     Ok(())
 }
 
-/// Who wrote a version, as accounts show it.
+/// The writer of a version, for reports.
 fn writer(written: &Written<'_>, table: TableId, row: &Row) -> String {
     let writer = written.writer(row.fingerprint(table));
     writer.map_or(String::new(), |(writer, _)| written.account(&written.history.transactions[writer]))

@@ -1,12 +1,12 @@
-//! Cycles of an order: Tarjan's components, and a shortest cycle in one of them.
+//! Cycles of an order: Tarjan's strongly connected components, and a shortest cycle in one of them.
 
 use super::order::{Edge, Order, Why};
 use std::collections::VecDeque;
 
-/// From how many moments of a component the shortest cycle is looked for.
+/// The number of moments of a component from which a shortest cycle is searched.
 const BEGINNINGS: usize = 500;
 
-/// A short cycle, if there is any; steps of the clock between two moments are one edge.
+/// A short cycle, if there is one; steps of the clock between two moments are one edge.
 pub(crate) fn shortest(order: &Order) -> Option<Vec<Edge>> {
     let component = components(order);
     let mut sizes = vec![0_usize; order.moments()];
@@ -17,7 +17,7 @@ pub(crate) fn shortest(order: &Order) -> Option<Vec<Edge>> {
     cycles.min_by_key(Vec::len)
 }
 
-/// The shortest way from a moment back to itself.
+/// The shortest path from a moment back to itself.
 fn cycle_from(order: &Order, beginning: usize, component: &[usize]) -> Option<Vec<Edge>> {
     let mut reached: std::collections::HashMap<usize, Edge> = std::collections::HashMap::new();
     let mut queue = VecDeque::from([beginning]);
@@ -62,7 +62,7 @@ fn without_clock(order: &Order, way: &[Edge]) -> Vec<Edge> {
     edges
 }
 
-/// By moment, the number of its strongly connected component (Tarjan 1972, without recursion).
+/// For each moment, the number of its strongly connected component (Tarjan 1972, without recursion).
 fn components(order: &Order) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let moments = order.moments();

@@ -1,7 +1,7 @@
-//! Statements that change what there is, beside those who write: indexes and columns come and go, views are
-//! replaced, tables are copied, and tables that refer to others are made and dropped.
+//! Data definition concurrent with writers: indexes and columns are added and dropped, views are replaced,
+//! tables are copied, and tables that refer to others are created and dropped.
 //!
-//! Each session has names of its own, so nothing but a conflict may keep it from defining what it wants.
+//! Each session has names of its own, so only a conflict may prevent a definition.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Predicate, Span, Statement, Step, Transaction};
@@ -9,11 +9,11 @@ use super::session::{Request, Session, Stop};
 use super::tables::{COLUMNS, JUNK, PARENT, TABLES};
 use entasis::{ErrorKind, Rows, Value};
 
-/// An index that any session makes and drops.
+/// An index that all sessions create and drop.
 pub(crate) const SHARED_INDEX: &str = "shared_index";
 
 impl Session<'_> {
-    /// One of them, outside transactions.
+    /// Runs one of these statements, outside transactions.
     pub(crate) fn define(&mut self) -> Result<(), Stop> {
         self.counts.definitions += 1;
         let kinds = if self.common.has("several") { 14 } else { 11 };
@@ -79,7 +79,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes or drops an index whose name others use as well.
+    /// Creates or drops an index with a name that other sessions also use.
     pub(crate) fn share_index(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
         let sql = match self.random.chance(60) && !TABLES[table].has_order_of_insertion {
@@ -89,7 +89,7 @@ impl Session<'_> {
         self.attempt(&sql).map(drop)
     }
 
-    /// Tries what must not be done, as others refer to the table.
+    /// Tries what must be refused, because other tables refer to the table.
     fn break_dependency(&mut self) -> Result<(), Stop> {
         let parent = TABLES[PARENT].name;
         let attempts = [
@@ -105,7 +105,7 @@ impl Session<'_> {
         }
     }
 
-    /// Runs a statement that may be wrong, as others change names as well. True if it was done.
+    /// Runs a statement that may be refused, because others change names as well. True if it succeeded.
     pub(crate) fn attempt(&mut self, sql: &str) -> Result<bool, Stop> {
         match self.call(&Request::new(sql)).1 {
             Ok(_) => Ok(true),
@@ -129,7 +129,7 @@ impl Session<'_> {
         self.aside(&format!("CREATE OR REPLACE VIEW {name}_view AS SELECT {COLUMNS} FROM {rows}")).map(drop)
     }
 
-    /// Copies several tables into a new one, and looks at what it holds: they were all copied at one moment.
+    /// Copies several tables into a new one, and checks its contents: all were copied at one moment.
     pub(crate) fn copy_as_table(&mut self) -> Result<(), Stop> {
         let tables = self.several();
         let name = format!("copy_{}_{}", self.number, self.counts.statements);
@@ -141,7 +141,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Copies several tables into one, by one statement that says what it copied.
+    /// Copies several tables into one, by one statement that returns what it copied.
     fn copy_into_table(&mut self) -> Result<(), Stop> {
         let tables = self.several();
         let name = format!("copies_{}", self.number);
@@ -156,7 +156,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Writes down what a statement saw that was run aside.
+    /// Records what a statement saw that was run outside the history.
     fn tell(
         &mut self,
         span: Span,
@@ -180,7 +180,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes a table that refers to others' rows, while these come and go, and drops it.
+    /// Creates a table that refers to others' rows, while these are added and removed, and drops it.
     fn refer(&mut self) -> Result<(), Stop> {
         let (name, parent) = (format!("refers_{}", self.number), TABLES[PARENT].name);
         let is_made = match self.random.chance(50) {
@@ -189,7 +189,7 @@ impl Session<'_> {
                 let made = self.aside(&format!("CREATE TABLE {name} (r BIGINT)"))?.is_some();
                 if made {
                     self.refer_to_some(&name)?;
-                    // Refused, if one of the rows has gone meanwhile.
+                    // It is refused if one of the rows has been removed meanwhile.
                     let request = Request {
                         may_be_refused: true,
                         ..Request::new(format!(

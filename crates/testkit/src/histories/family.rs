@@ -1,19 +1,19 @@
-//! Two small tables, one of which refers to the other, that all sessions fill, empty, change, drop and make
-//! anew, in every order in which that may be done and in some in which it must be refused.
+//! Two small tables, one of which refers to the other. All sessions fill, empty, change, drop and create
+//! them, in every order in which that is allowed and in some in which it must be refused.
 //!
-//! Of their rows no history is kept. Whatever happens, no row refers to one that is not there, and nothing
-//! fails but for names that are not there, constraints and conflicts.
+//! No history of their rows is kept. Whatever happens, no row refers to one that does not exist, and only
+//! missing names, constraints and conflicts are allowed as errors.
 
 use super::anomaly::{Anomaly, Violation};
 use super::session::{Request, Session, Stop};
 use entasis::{Connection, Rows};
 
-/// What must have no rows.
+/// A query that must return no rows.
 const DANGLING: &str =
     "SELECT c.r FROM kin_child c LEFT JOIN kin_parent p ON p.k = c.r WHERE c.r IS NOT NULL AND p.k IS NULL";
 
 impl Session<'_> {
-    /// A statement on these tables.
+    /// Runs a statement on these tables.
     pub(crate) fn family(&mut self) -> Result<(), Stop> {
         let key = self.random.between(1, 3);
         let sql = match self.random.below(32) {
@@ -42,17 +42,17 @@ impl Session<'_> {
         self.attempt(&sql).map(drop)
     }
 
-    /// Looks at both tables in one statement.
+    /// Checks both tables in one statement.
     pub(crate) fn judge_family(&mut self) -> Result<(), Stop> {
         let result = match self.call(&Request::new(DANGLING)).1 {
             Ok(rows) => nothing_dangles(&rows),
-            // One of them may not be there.
+            // One of them may not exist.
             Err(_) => Ok(()),
         };
         result.map_err(Stop::Violation)
     }
 
-    /// Some of them in one transaction.
+    /// Runs several of the statements in one transaction.
     pub(crate) fn family_transaction(&mut self) -> Result<(), Stop> {
         for _ in 0..self.random.between(1, 3) {
             self.family()?;
@@ -62,7 +62,7 @@ impl Session<'_> {
     }
 }
 
-/// Looks at these tables, if both are there.
+/// Checks these tables, if both exist.
 ///
 /// # Errors
 /// Dangling references.

@@ -1,12 +1,12 @@
-//! A history: what transactions did and saw, as those who ran them wrote it down.
+//! A history: what transactions did and saw, as recorded by the sessions that ran them.
 //!
-//! Every row bears the *list* of the numbers that were appended to it: the first is its root and tells the
-//! row from all others, the last is its newest write. Numbers are drawn once, for one statement, so a list
-//! says which statements made a row what it is, and in which order; a *version* of a row is its list with the
+//! Every row carries the *list* of the numbers that were appended to it: the first is its root and identifies
+//! the row, the last is its newest write. Each number is drawn only once, for one statement, so a list shows
+//! which statements made a row what it is, and in which order; a *version* of a row is its list with the
 //! values of its columns.
 //!
-//! A history covers a window between two moments at which nobody wrote. Its first transaction is made up: it
-//! wrote what the tables held when the window began.
+//! A history covers a window between two moments without writers. Its first transaction is artificial: it
+//! wrote the contents of the tables at the beginning of the window.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
@@ -16,10 +16,10 @@ use std::ops::Range;
 pub type TableId = usize;
 /// Number of a transaction among [`History::transactions`].
 pub type TransactionId = usize;
-/// Stands for a version of a row ([`Row::fingerprint`]).
+/// Identifies a version of a row ([`Row::fingerprint`]).
 pub type Fingerprint = u64;
 
-/// What is promised of a table.
+/// The constraints of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableRules {
     /// Its name.
@@ -28,38 +28,38 @@ pub struct TableRules {
     pub has_unique_key: bool,
     /// No two rows have the same [`Row::unique`], unless it is NULL.
     pub has_unique: bool,
-    /// The table that [`Row::refers`] names a key of.
+    /// The table to whose keys [`Row::refers`] refers.
     pub refers_to: Option<TableId>,
 }
 
 /// A version of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// What statements find it by.
+    /// The key by which statements find it.
     pub key: i64,
-    /// A number that several rows share.
+    /// A number that is shared by several rows.
     pub group: i64,
-    /// A number that no other row has, if the table says so.
+    /// A number that must be unique, if the table has that constraint.
     pub unique: Option<i64>,
     /// The key of a row that it refers to.
     pub refers: Option<i64>,
-    /// The numbers that were appended to it. Never empty.
+    /// The numbers appended to it. Never empty.
     pub list: Vec<u64>,
 }
 
 impl Row {
-    /// The number that tells the row from all others, whatever becomes of it.
+    /// The number that identifies the row in all its versions.
     pub fn root(&self) -> u64 {
         self.list[0]
     }
 
-    /// A number for this version in a table.
+    /// A hash of this version in a table.
     pub fn fingerprint(&self, table: TableId) -> Fingerprint {
         hash(&(table, self))
     }
 }
 
-/// A number for a list; lists of different rows differ in their roots.
+/// A hash of a list; lists of different rows differ in their roots.
 pub(crate) fn list_hash(list: &[u64]) -> u64 {
     hash(&list)
 }
@@ -68,23 +68,23 @@ fn hash(value: &impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// Which rows a statement asked for.
+/// The rows that a statement requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Predicate {
     /// All rows.
     All,
-    /// Those of a key.
+    /// Rows with a key.
     Key(i64),
-    /// Those of a group.
+    /// Rows of a group.
     Group(i64),
-    /// Those of keys from the first to the second, both included.
+    /// Rows with keys in a range, both ends included.
     Keys(i64, i64),
-    /// It cannot be said: rows that are not shown mean nothing.
+    /// Unknown: rows that are not returned mean nothing.
     Some,
 }
 
 impl Predicate {
-    /// True if it holds for a version, so that the version must be shown.
+    /// True if a version satisfies it, so that it must be returned.
     pub fn demands(self, row: &Row) -> bool {
         match self {
             Predicate::All => true,
@@ -96,61 +96,61 @@ impl Predicate {
     }
 }
 
-/// One thing that a statement did or saw. What it saw stands before what it did.
+/// One effect or observation of a statement. Observations precede effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// It saw these rows of a table, and no others for which the predicate holds.
+    /// It returned these rows of a table, and no others that satisfy the predicate.
     Read {
         /// The table.
         table: TableId,
-        /// Which rows were asked for.
+        /// The requested rows.
         predicate: Predicate,
-        /// The versions that were shown.
+        /// The versions that were returned.
         shown: Vec<Fingerprint>,
     },
-    /// It looked for rows and changed all that it found: the other effects of the statement say which.
+    /// It searched for rows and changed all that it found: the other effects of the statement show which.
     Sought {
         /// The table.
         table: TableId,
-        /// Which rows were looked for.
+        /// The rows that were searched for.
         predicate: Predicate,
     },
-    /// It wrote a version. If its list has one number only, the row is new.
+    /// It wrote a version. If the version's list has only one number, the row is new.
     Put {
         /// The table.
         table: TableId,
         /// The version.
         version: Fingerprint,
     },
-    /// The table held this version when the window began. Only of the first transaction.
+    /// The table contained this version when the window began. Only in the first transaction.
     Held {
         /// The table.
         table: TableId,
         /// The version.
         version: Fingerprint,
     },
-    /// It deleted a row of which this was the version.
+    /// It deleted a row with this version.
     Delete {
         /// The table.
         table: TableId,
-        /// The version that is gone.
+        /// The deleted version.
         version: Fingerprint,
     },
-    /// It deleted the only row that ever had this key, without saying which version that was.
+    /// It deleted the only row that ever had this key, without returning its version.
     DeleteKey {
         /// The table.
         table: TableId,
         /// The key.
         key: i64,
     },
-    /// It appended its number to so many rows, without saying to which.
+    /// It appended its number to this many rows, without returning which.
     Append {
         /// The table.
         table: TableId,
-        /// How many rows.
+        /// Number of rows.
         rows: u64,
     },
-    /// It set the stamp of the row of a key, whatever it was before.
+    /// It set the stamp of the row with a key, whatever it was before.
     Stamp {
         /// The table.
         table: TableId,
@@ -159,7 +159,7 @@ pub enum Effect {
         /// The stamp, a number of the statement.
         stamp: u64,
     },
-    /// It saw the stamp of the row of a key.
+    /// It returned the stamp of the row with a key.
     Stamped {
         /// The table.
         table: TableId,
@@ -170,16 +170,16 @@ pub enum Effect {
     },
 }
 
-/// A statement and what came of it.
+/// A statement and its effects.
 #[derive(Debug, Clone, Default)]
 pub struct Statement {
     /// Its text.
     pub sql: String,
     /// The numbers that it may have written.
     pub numbers: Range<u64>,
-    /// True if it failed, and so did nothing.
+    /// True if it failed, and so had no effect.
     pub failed: bool,
-    /// What it did and saw.
+    /// Its observations and effects.
     pub effects: Vec<Effect>,
 }
 
@@ -190,25 +190,25 @@ pub enum Step {
     Statement(Statement),
     /// `SAVEPOINT`
     Savepoint,
-    /// `ROLLBACK TO` the newest savepoint, which stays.
+    /// `ROLLBACK TO` the newest savepoint, which remains.
     RollBackTo,
     /// `RELEASE` of the newest savepoint.
     Release,
 }
 
-/// A time before and a time after something happened, in ticks of one clock.
+/// The times before and after an event, in ticks of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// Not before.
+    /// The event was not before this.
     pub start: u64,
-    /// Not after.
+    /// The event was not after this.
     pub end: u64,
 }
 
 /// A transaction, or a statement by itself.
 #[derive(Debug, Clone, Default)]
 pub struct Transaction {
-    /// Who ran it.
+    /// The session that ran it.
     pub session: usize,
     /// When its snapshot was taken.
     pub begin: Span,
@@ -216,7 +216,7 @@ pub struct Transaction {
     pub commit: Span,
     /// True if it was committed.
     pub committed: bool,
-    /// What it did, in order.
+    /// Its steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -235,11 +235,11 @@ impl Transaction {
 pub struct History {
     /// The tables.
     pub tables: Vec<TableRules>,
-    /// All versions that were written or seen.
+    /// All versions that were written or read.
     pub rows: HashMap<Fingerprint, Row>,
-    /// The first one wrote what there was.
+    /// The first one wrote the initial contents.
     pub transactions: Vec<Transaction>,
-    /// What the tables hold in the end.
+    /// The final contents of the tables.
     pub contents: Vec<Vec<Row>>,
 }
 
@@ -260,7 +260,7 @@ impl History {
         history
     }
 
-    /// Notes a version and returns what stands for it.
+    /// Adds a version and returns its fingerprint.
     pub fn note(&mut self, table: TableId, row: Row) -> Fingerprint {
         let fingerprint = row.fingerprint(table);
         self.rows.entry(fingerprint).or_insert(row);

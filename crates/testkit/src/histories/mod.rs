@@ -1,22 +1,22 @@
 //! The checker of histories.
 //!
-//! Several threads run random transactions on one database and write down what they did and saw
-//! ([`history`]). When all of them have come to rest, the history of that window is checked: whether the
-//! versions of each row are one chain of commits, whether all snapshots and commits can be put in one order
-//! that also respects the clock, whether everything that was ever shown satisfies keys and foreign keys, and
-//! whether the tables hold what a slow model holds after the same commits. Write skew is all that snapshot
-//! isolation leaves.
+//! Several threads run random transactions on one database and record what they did and saw ([`history`]).
+//! When all of them have stopped, the history of that window is checked: whether the versions of each row are
+//! one chain of commits, whether all snapshots and commits can be put in one order that also agrees with the
+//! clock, whether everything that was ever returned satisfies keys and foreign keys, and whether the tables
+//! have the same contents as a slow model after the same commits. Write skew is the only anomaly that
+//! snapshot isolation allows.
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`history`] | what is written down |
-//! | `unfold`, `written`, `walk` | versions that bulk statements wrote; what counts; one transaction by itself |
-//! | `chains` | the versions of each row in their order |
-//! | `observe`, `order`, `cycles`, `classify` | from what was seen to the order of moments, and names for its cycles |
+//! | [`history`] | what is recorded |
+//! | `unfold`, `written`, `walk` | writes of bulk statements; which writes count; single transactions |
+//! | `chains` | the versions of each row in order |
+//! | `observe`, `order`, `cycles`, `classify` | the order of moments, and names for its cycles |
 //! | `constraints`, `stamps`, `model` | keys; blind writes; the slow twin |
-//! | [`check`](mod@check) | all of that |
+//! | [`check`](mod@check) | runs all of these |
 //! | `tables` | the tables of the workload |
-//! | `session`, `transaction` | who runs statements, and which come next |
+//! | `session`, `transaction` | running statements, and choosing the next ones |
 //! | `read`, `write`, `bulk`, `rekey`, `family`, `define` | the statements |
 //! | `common`, [`run`] | what sessions share; windows and the report |
 

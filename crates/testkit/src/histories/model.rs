@@ -1,5 +1,5 @@
-//! The slow twin of the tables: maps from roots to rows, to which the committed transactions are applied one
-//! after the other.
+//! The slow twin of the tables: maps from roots to rows, to which the committed transactions are applied in
+//! order.
 
 use super::anomaly::{Anomaly, Violation};
 use super::chains::Chains;
@@ -7,7 +7,7 @@ use super::history::{Row, TransactionId};
 use super::written::{Written, show};
 use std::collections::BTreeMap;
 
-/// Compares what the tables hold in the end with what the model holds after `commits`.
+/// Compares the final contents of the tables with those of the model after `commits`.
 ///
 /// # Errors
 /// Wrong contents.

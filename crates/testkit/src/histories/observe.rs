@@ -1,9 +1,9 @@
-//! From what transactions saw to the order of their moments.
+//! Derives the order of moments from what transactions observed.
 //!
-//! A version that is shown says that the snapshot was after the commit of who wrote it and before that of who
-//! wrote upon it. A row that is not shown, though asked for, was absent, or did not satisfy the predicate: of
-//! its states that would explain that and were possible at the time of the call, the first and the last bound
-//! the snapshot.
+//! A version that is returned shows that the snapshot was after the commit of its writer and before that of
+//! the next writer. A row that was requested but not returned was absent, or did not satisfy the predicate:
+//! of its states that would explain this and were possible at the time of the call, the first and the last
+//! bound the snapshot.
 
 use super::anomaly::{Anomaly, Violation};
 use super::chains::{Chain, Chains, State};
@@ -13,10 +13,10 @@ use super::walk::{Observation, Walk};
 use super::written::Written;
 use std::collections::{HashMap, HashSet};
 
-/// The edges that writes and observations give.
+/// The edges that follow from writes and observations.
 ///
 /// # Errors
-/// Versions that no snapshot could show, and rows that it must have shown.
+/// Versions that no snapshot could contain, and rows that it must have returned.
 pub(crate) fn edges(walks: &[Walk], chains: &Chains, written: &Written<'_>) -> Result<Vec<Edge>, Violation> {
     let mut edges = Vec::new();
     for (number, chain) in chains.all.iter().enumerate() {
@@ -40,7 +40,7 @@ struct Reader<'a> {
     chains: &'a Chains,
     written: &'a Written<'a>,
     edges: &'a mut Vec<Edge>,
-    /// By chain, the states that are known to have been seen, so that nothing is said twice.
+    /// For each chain, the states that are known to have been observed, to avoid duplicate edges.
     bounds: HashMap<usize, (usize, usize)>,
 }
 
@@ -116,7 +116,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// True if the clock allows that the snapshot showed a state.
+    /// True if, by the clock, the snapshot can have contained a state.
     fn is_possible(&self, chain: &Chain, place: usize) -> bool {
         let transactions = &self.written.history.transactions;
         let begin = transactions[self.id].begin;
@@ -129,12 +129,12 @@ impl Reader<'_> {
         since.is_none_or(|since| since <= begin.end) && until.is_none_or(|until| begin.start <= until)
     }
 
-    /// The snapshot showed one of the states from `first` to `last` of a chain.
+    /// Records that the snapshot contained one of the states from `first` to `last` of a chain.
     fn bound(&mut self, chain: usize, first: usize, last: usize, step: usize, searched: bool) {
         let states = &self.chains.all[chain].states;
         let transactions = &self.written.history.transactions;
         let begin = transactions[self.id].begin;
-        // What the clock says anyway need not be said of rows that are not shown.
+        // For rows that were not returned, edges that the clock implies anyway are omitted.
         if let Some(writer) = states[first].writer
             && writer != self.id
             && !(searched && transactions[writer].commit.end < begin.start)

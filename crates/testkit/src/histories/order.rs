@@ -1,19 +1,19 @@
-//! Which snapshot or commit must have been before which.
+//! The order of snapshots and commits.
 //!
 //! Under snapshot isolation each transaction has two moments: that of its snapshot and that of its commit. A
-//! history is right if its moments can be put in one order: that is, if these edges have no cycle:
+//! history is valid if its moments can be put in one order, that is, if these edges have no cycle:
 //!
 //! | edge | from | to | because |
 //! |---|---|---|---|
 //! | own | snapshot of T | commit of T | |
-//! | ww | commit of T | commit of U | U wrote upon T's version |
-//! | wr | commit of T | snapshot of U | U saw T's version |
+//! | ww | commit of T | commit of U | U overwrote T's version |
+//! | wr | commit of T | snapshot of U | U read T's version |
 //! | rw | snapshot of T | commit of U | T did not see U's version |
-//! | time | a moment | another | the first was over before the second began |
+//! | time | a moment | another | the first had ended before the second began |
 //!
-//! Write skew, which snapshot isolation allows, is no cycle of these. Adya's "Weak Consistency" (1999) and
-//! Cerone and Gotsman's "Analysing Snapshot Isolation" (2016) have the theory, Kingsbury and Alvaro's "Elle"
-//! (2020) the use of lists.
+//! Write skew, which snapshot isolation allows, is not a cycle of these edges. The theory is in Adya's "Weak
+//! Consistency" (1999) and Cerone and Gotsman's "Analysing Snapshot Isolation" (2016), the use of lists in
+//! Kingsbury and Alvaro's "Elle" (2020).
 
 use super::history::{Span, Transaction, TransactionId};
 
@@ -22,17 +22,17 @@ use super::history::{Span, Transaction, TransactionId};
 pub(crate) enum Why {
     Own,
     Time,
-    /// ww, of a chain.
+    /// ww, in a chain.
     Wrote {
         chain: usize,
     },
-    /// wr, of a chain, in a step of the reader.
+    /// wr, in a chain and a step of the reader.
     Saw {
         chain: usize,
         step: usize,
     },
-    /// rw, of a chain, in a step of the reader. `searched`: the reader saw no version of it, but asked for
-    /// what it missed.
+    /// rw, in a chain and a step of the reader. `searched`: the reader returned no version of the row, but
+    /// searched for what it missed.
     Missed {
         chain: usize,
         step: usize,
@@ -58,14 +58,14 @@ pub(crate) fn commit(id: TransactionId) -> usize {
     2 * id + 1
 }
 
-/// Whose moment it is.
+/// The transaction of a moment.
 pub(crate) fn owner(moment: usize) -> TransactionId {
     moment / 2
 }
 
-/// Moments and edges between them. Moments behind those of transactions are places on the clock.
+/// Moments and edges between them. Moments after those of transactions are times of the clock.
 pub(crate) struct Order {
-    /// By moment, where its edges begin.
+    /// For each moment, where its edges begin.
     starts: Vec<usize>,
     edges: Vec<Edge>,
     transactions: usize,
@@ -93,12 +93,12 @@ impl Order {
         Order { starts, edges, transactions: transactions.len() }
     }
 
-    /// How many moments there are.
+    /// Number of moments.
     pub(crate) fn moments(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// True if a moment is a place on the clock.
+    /// True if a moment is a time of the clock.
     pub(crate) fn is_clock(&self, moment: usize) -> bool {
         moment >= 2 * self.transactions
     }
@@ -108,8 +108,8 @@ impl Order {
         &self.edges[self.starts[moment]..self.starts[moment + 1]]
     }
 
-    /// The commits of transactions in an order that the edges allow, if there is one; of those that could be
-    /// next, the one that was called first.
+    /// The commits of transactions in an order that agrees with the edges, if there is one; of several
+    /// possible next ones, the one whose call was first.
     pub(crate) fn commits(&self, transactions: &[Transaction]) -> Option<Vec<TransactionId>> {
         let mut waits_for = vec![0_usize; self.moments()];
         self.edges.iter().for_each(|edge| waits_for[edge.to] += 1);
@@ -137,8 +137,8 @@ impl Order {
     }
 }
 
-/// Adds the order of calls: a moment that was over before another began points to a place on the clock, these
-/// to each other, and one of them to the other moment. Returns how many places there are.
+/// Adds the order of calls: a moment that ended before another began has an edge to a time of the clock,
+/// these times have edges to each other, and one of them to the other moment. Returns the number of times.
 fn add_clock(transactions: &[Transaction], first: usize, edges: &mut Vec<Edge>) -> usize {
     let moments = transactions.iter().enumerate().flat_map(|(id, transaction)| {
         let end = transaction.committed.then_some((commit(id), transaction.commit));

@@ -1,5 +1,4 @@
-//! Statements that read: a row, a group, a range, a table, several tables at once, in all the ways in which a
-//! statement names them.
+//! Statements that read: a row, a group, a range, a table, several tables at once, by all kinds of queries.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Predicate, Row, TableId};
@@ -8,7 +7,7 @@ use super::tables::{CHILD, COLUMNS, GROUPS, PARENT, TABLES};
 use entasis::{DataType, Rows, Value};
 
 impl Session<'_> {
-    /// One of them.
+    /// Runs one of them.
     pub(crate) fn read(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
         // Within a transaction all tables are of one moment anyway.
@@ -62,7 +61,7 @@ impl Session<'_> {
             .map(drop)
     }
 
-    /// All rows of a table. Their keys are known from then on.
+    /// All rows of a table. Their keys are known afterwards.
     pub(crate) fn read_table(&mut self, table: TableId) -> Result<(), Stop> {
         let request = Request::new(format!("SELECT {COLUMNS} FROM {}", self.source(table)));
         self.run(request, |session, rows| {
@@ -76,7 +75,7 @@ impl Session<'_> {
     fn read_keys_of_several(&mut self) -> Result<(), Stop> {
         let asked: Vec<(TableId, i64)> = (0..3)
             .map(|_| {
-                // A scalar subquery gives one row, so the key must be unique.
+                // A scalar subquery returns one row, so the key must be unique.
                 let hot = self.some_table();
                 let table = if TABLES[hot].has_unique_key {
                     hot
@@ -135,13 +134,13 @@ impl Session<'_> {
         (first..first + count).map(|table| table % TABLES.len()).collect()
     }
 
-    /// A query for their rows, the number of the table first.
+    /// A query for the rows of several tables, with the number of the table first.
     pub(crate) fn union(&mut self, tables: &[TableId]) -> String {
         let part = |&table: &TableId| format!("SELECT {table} AS t, {COLUMNS} FROM {}", self.source(table));
         tables.iter().map(part).collect::<Vec<_>>().join(" UNION ALL ")
     }
 
-    /// What such a query saw, whose first column is `first`.
+    /// What such a query returned, with `first` as its first column.
     pub(crate) fn saw_several(
         &mut self,
         tables: &[TableId],
@@ -159,7 +158,7 @@ impl Session<'_> {
         Ok(effects)
     }
 
-    /// All rows that refer to others, with those.
+    /// All rows that refer to others, with the rows to which they refer.
     fn read_references(&mut self) -> Result<(), Stop> {
         let sides = [("c", TABLES[CHILD].name), ("p", TABLES[PARENT].name)];
         let columns = sides.map(|(alias, _)| qualified(alias)).join(", ");
@@ -181,7 +180,7 @@ impl Session<'_> {
 
     /// All rows of two tables, joined by their keys.
     fn read_joined(&mut self) -> Result<(), Stop> {
-        // Each row comes once, as keys are unique in both.
+        // Each row occurs once, as keys are unique in both.
         let mut tables = [1, 3, PARENT, CHILD];
         let one = tables[self.random.below(4)];
         tables.rotate_left(1);
@@ -211,7 +210,7 @@ fn qualified(alias: &str) -> String {
     COLUMNS.split(", ").map(|column| format!("{alias}.{column}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The values of [`COLUMNS`] from a text that has them between semicolons.
+/// The values of [`COLUMNS`] from a text in which they are separated by semicolons.
 fn split(text: &str) -> Vec<Value> {
     let last = COLUMNS.split(", ").count() - 1;
     let value = |(column, part): (usize, &str)| match part.parse() {

@@ -1,7 +1,7 @@
-//! A table of thousands of rows with a plain and a unique index on one column, which single statements change
-//! as a whole: from some thousand rows on, rows and keys are changed another way than one by one.
+//! A table of thousands of rows with a plain and a unique index on one column, all of which single statements
+//! change: above a few thousand rows, rows and keys are changed in bulk, not one by one.
 //!
-//! No list tells what became of its rows: they stay as many as they were, and no two have the same key.
+//! No list records the history of its rows: their number does not change, and no two have the same key.
 
 use super::anomaly::{Anomaly, Violation};
 use super::session::{Request, Session, Stop};
@@ -10,7 +10,7 @@ use entasis::{Rows, Value};
 /// Rows of the table.
 const ROWS: i128 = 5_000;
 
-/// The statements that make it.
+/// The statements that create it.
 pub(crate) const DEFINITION: [&str; 4] = [
     "CREATE TABLE many (a BIGINT, b BIGINT)",
     "INSERT INTO many SELECT i, i FROM generate_series(1, 5000) s(i)",
@@ -19,7 +19,7 @@ pub(crate) const DEFINITION: [&str; 4] = [
 ];
 
 impl Session<'_> {
-    /// Changes all keys of the table, or tries to make some of them equal, and looks at them.
+    /// Changes all keys of the table, or tries to make some of them equal, and checks them.
     pub(crate) fn rekey(&mut self) -> Result<(), Stop> {
         let assignment =
             *self.random.pick(&["a = a + 1", "a = 20000 - a", "a = b", "a = a / 2", "a = 7", "b = b + 1"]);

@@ -1,7 +1,7 @@
 //! A run: windows of random transactions from several threads, with a check of each window's history.
 //!
-//! Between two windows nobody writes. Then lists are cut short, so that they do not grow for ever, and what
-//! the tables hold is what the next window begins with.
+//! Between two windows there are no writers. Then long lists are cut, so that they do not grow for ever, and
+//! the contents of the tables are the beginning of the next window.
 
 use super::anomaly::{Anomaly, Violation};
 use super::check::{Checked, check};
@@ -19,32 +19,32 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Rows of a table above which some are deleted between windows.
+/// Number of rows above which some are deleted between windows.
 const MANY: usize = 400;
-/// Lists that are longer are cut.
+/// Lists longer than this are cut.
 const LONG: usize = 8;
-/// Rows that may be deleted although others are referred to.
+/// Restricts a deletion to rows that are not referred to.
 const UNREFERRED: &str = " AND k NOT IN (SELECT r FROM q WHERE r IS NOT NULL)";
 
-/// What a run does.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Determines all statements, not how they meet.
+    /// Determines all statements, but not how they interleave.
     pub seed: u64,
-    /// Sessions at once.
+    /// Number of concurrent sessions.
     pub threads: usize,
-    /// Transactions of a window.
+    /// Transactions per window.
     pub window: u64,
-    /// Ends after so many transactions, whole windows.
+    /// The run ends after this many transactions, with a whole window.
     pub transactions: u64,
-    /// Ends after such a time, whole windows.
+    /// The run ends after this time, with a whole window.
     pub time: Option<Duration>,
-    /// Names of statements that are left out, to look behind a violation that is known.
+    /// Names of statements to exclude, in order to look past a known violation.
     pub without: Vec<String>,
 }
 
-/// What [`Options::without`] may name; without `overlap` no two statements run at once, though transactions
-/// do.
+/// The names allowed in [`Options::without`]; without `overlap` no two statements run at once, though
+/// transactions overlap.
 pub const NAMES: [&str; 16] = [
     "rekey",
     "define",
@@ -64,16 +64,16 @@ pub const NAMES: [&str; 16] = [
     "overlap",
 ];
 
-/// What was done and checked.
+/// A summary of what was done and checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report {
     /// Windows.
     pub windows: u64,
-    /// Transactions that were committed, with statements by themselves.
+    /// Transactions that were committed, including statements by themselves.
     pub committed: u64,
-    /// Transactions that were rolled back as meant.
+    /// Transactions that were rolled back intentionally.
     pub rolled_back: u64,
-    /// Transactions that were in conflict.
+    /// Transactions that had a conflict.
     pub conflicts: u64,
     /// Statements that a constraint refused.
     pub refused: u64,
@@ -83,7 +83,7 @@ pub struct Report {
     pub definitions: u64,
     /// True if upkeep was forced between statements.
     pub has_forced_upkeep: bool,
-    /// What was checked.
+    /// The summary of the checks.
     pub checked: Checked,
 }
 
@@ -116,9 +116,9 @@ pub struct Failure {
     pub seed: u64,
     /// The window, from 1.
     pub window: u64,
-    /// What was done before.
+    /// The report up to then.
     pub report: Report,
-    /// The last statements of all sessions, where no history of the violation is told.
+    /// The last statements of all sessions, if the violation does not come from a history.
     pub recent: Vec<String>,
 }
 
@@ -136,7 +136,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs windows of transactions on a database of its own and checks each. `progress` is told how far it is.
+/// Runs windows of transactions on a database of its own and checks each. Calls `progress` with the report so
+/// far.
 ///
 /// # Errors
 /// The first violation. A database that hangs ends the process.
@@ -250,7 +251,7 @@ fn window(options: &Options, common: &Common, sessions: &mut [Session<'_>]) -> R
     })
 }
 
-/// The index that all sessions make and drop is there once, or not at all.
+/// Checks that the index that all sessions create and drop exists at most once.
 fn names_are_unique(leader: &Connection) -> Result<(), Violation> {
     let drop = format!("DROP INDEX {SHARED_INDEX}");
     let times = (0..2).filter(|_| leader.execute(&drop).is_ok()).count();
@@ -261,7 +262,7 @@ fn names_are_unique(leader: &Connection) -> Result<(), Violation> {
     }
 }
 
-/// What the tables hold.
+/// The contents of the tables.
 fn read(common: &Common, leader: &Connection) -> Result<Vec<Vec<Row>>, Violation> {
     let read = |table: &tables::Table| {
         let rows = call(common, leader, &format!("SELECT {COLUMNS} FROM {}", table.name))?;
@@ -274,8 +275,8 @@ fn read(common: &Common, leader: &Connection) -> Result<Vec<Vec<Row>>, Violation
     TABLES.iter().map(read).collect()
 }
 
-/// Cuts long lists and large tables. Returns what the tables hold then, which is compared with what they must
-/// hold.
+/// Cuts long lists and large tables. Returns the resulting contents of the tables, after comparing them with
+/// the expected ones.
 fn cut(common: &Common, leader: &Connection, before: &[Vec<Row>]) -> Result<Vec<Vec<Row>>, Violation> {
     let mut expected = before.to_vec();
     let referred: HashSet<i64> = before[CHILD].iter().filter_map(|row| row.refers).collect();

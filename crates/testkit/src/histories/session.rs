@@ -1,4 +1,4 @@
-//! A session: runs statements on a connection of its own and writes down what it did and saw.
+//! A session: runs statements on a connection of its own and records what it did and saw.
 
 use super::anomaly::{Anomaly, Violation};
 use super::common::Common;
@@ -9,16 +9,16 @@ use entasis::{Connection, DataType, ErrorKind, Rows, Value};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Why a transaction ends before its time.
+/// Why a transaction ends early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Another was first.
+    /// Another transaction was first.
     Conflict,
     /// The database is wrong.
     Violation(Violation),
 }
 
-/// A statement that is to be run.
+/// A statement to run.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) sql: String,
@@ -36,7 +36,7 @@ impl Request {
     }
 }
 
-/// What a session counts.
+/// The counts of a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) committed: u64,
@@ -47,12 +47,12 @@ pub(crate) struct Counts {
     pub(crate) definitions: u64,
 }
 
-/// What a session has defined.
+/// The objects that a session has defined.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Defined {
-    /// The table of its index.
+    /// The table with its index.
     pub(super) index: Option<TableId>,
-    /// The table of its column.
+    /// The table with its column.
     pub(super) column: Option<TableId>,
 }
 
@@ -66,10 +66,10 @@ pub(crate) struct Session<'a> {
     pub(crate) open: Option<Transaction>,
     pub(crate) transactions: Vec<Transaction>,
     pub(crate) rows: HashMap<Fingerprint, Row>,
-    /// By table, keys of rows that were there a while ago.
+    /// For each table, keys of rows that existed a while ago.
     pub(crate) known: Vec<Vec<i64>>,
     pub(crate) counts: Counts,
-    /// By kind of definition, the table that it stands for.
+    /// For each kind of definition, the table concerned.
     pub(crate) defined: Defined,
 }
 
@@ -89,8 +89,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs a statement and writes down its effects, in the transaction that is open or as one by itself.
-    /// False if it was refused, or, by itself, was in conflict.
+    /// Runs a statement and records its effects, in the open transaction or as one by itself. False if it was
+    /// refused, or, by itself, had a conflict.
     pub(crate) fn run(
         &mut self,
         request: Request,
@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
         Ok(kind.is_none())
     }
 
-    /// Runs a statement that no history tells of. `None` if it was in conflict.
+    /// Runs a statement outside the history. `None` if it had a conflict.
     pub(crate) fn aside(&mut self, sql: &str) -> Result<Option<(Span, Rows)>, Stop> {
         let request = Request::new(sql);
         match self.call(&request) {
@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
         Stop::Violation(Violation::new(Anomaly::UnexpectedError, account))
     }
 
-    /// Notes a version.
+    /// Records a version.
     pub(crate) fn note(&mut self, table: TableId, row: Row) -> Fingerprint {
         let fingerprint = row.fingerprint(table);
         self.rows.entry(fingerprint).or_insert(row);
@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
             .map_err(|text| Violation::new(Anomaly::TornRow, text))
     }
 
-    /// What a read of one table saw: a result of [`tables::COLUMNS`].
+    /// What a read of one table returned: a result with the columns [`tables::COLUMNS`].
     pub(crate) fn saw(
         &mut self,
         table: TableId,
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         self.saw_values(table, predicate, values.iter().map(Vec::as_slice))
     }
 
-    /// What a read of one table saw.
+    /// What a read of one table returned.
     pub(crate) fn saw_values<'v>(
         &mut self,
         table: TableId,
@@ -221,7 +221,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The key of a row that a table may have.
+    /// The key of a row that a table may contain.
     pub(crate) fn some_key(&mut self, table: TableId) -> i64 {
         if !TABLES[table].has_fresh_keys && self.random.chance(25) {
             return self.common.hot_number() % tables::KEYS;
@@ -230,13 +230,13 @@ impl<'a> Session<'a> {
         if !TABLES[table].has_fresh_keys && (known.is_empty() || self.random.chance(50)) {
             return self.random.between(0, tables::KEYS - 1);
         }
-        // Of rows that came last others may know as well.
+        // Other sessions may know the most recent rows as well.
         let newest = known.len().saturating_sub(if self.random.chance(50) { 5 } else { known.len() });
         if known.is_empty() { -1 } else { *self.random.pick(&known[newest..]) }
     }
 }
 
-/// A statement with its parameters, as accounts show it.
+/// A statement with its parameters, for reports.
 fn with_values(sql: &str, parameters: &[(Value, DataType)]) -> String {
     match parameters {
         [] => sql.to_owned(),

@@ -1,17 +1,17 @@
-//! Stamps: numbers that statements write over each other without looking, so that no list orders them.
+//! Stamps: numbers that statements overwrite without reading, so that no list orders them.
 //!
-//! What can be said of them is said by the clock: a stamp that is seen was committed, not after the snapshot,
-//! and no other stamp was written in between, wholly after it and wholly before the snapshot.
+//! The clock limits which stamps can be read: a stamp that is returned was committed, not after the snapshot,
+//! and no other stamp was written entirely after it and entirely before the snapshot.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Span, TableId, TransactionId};
 use super::written::Written;
 use std::collections::HashMap;
 
-/// Judges all stamps that were seen. Returns how many.
+/// Checks all stamps that were returned. Returns their number.
 ///
 /// # Errors
-/// Stamps of transactions that did not commit, that came later, or that had been written over.
+/// Stamps of transactions that did not commit, that were later, or that had been overwritten.
 pub(crate) fn judge(written: &Written<'_>) -> Result<u64, Violation> {
     let transactions = &written.history.transactions;
     let mut stamps: HashMap<(TableId, i64), Vec<(u64, TransactionId)>> = HashMap::new();
@@ -33,7 +33,7 @@ pub(crate) fn judge(written: &Written<'_>) -> Result<u64, Violation> {
             for effect in &statement.effects {
                 let Effect::Stamped { table, key, stamp } = *effect else { continue };
                 seen += 1;
-                // Stamps of the time before the window are nobody's.
+                // Stamps from before the window have no writer.
                 let writer = writers.get(&stamp).copied();
                 if writer.is_some_and(|(writer, _)| writer == id) {
                     continue;

@@ -1,20 +1,20 @@
-//! The tables of the workload: every layout, keys of all kinds, and columns in which each row bears its own
+//! The tables of the workload: every layout, keys of all kinds, and columns in which each row carries its own
 //! history.
 //!
 //! | column | holds |
 //! |---|---|
-//! | `k`, `g`, `u`, `r` | key, group, a number that may have to be unique, the key of a row in `p` that is referred to |
+//! | `k`, `g`, `u`, `r` | key, group, a possibly unique number, a reference to a key in `p` |
 //! | `w` | the stamp |
-//! | `v`, `n`, `last` | the list of numbers, how many they are, and the last of them |
+//! | `v`, `n`, `last` | the list of numbers, its length, and its last number |
 
 use super::history::{Row, TableRules};
 use entasis::Value;
 
 /// The columns of all tables, in the order in which rows are read.
 pub(crate) const COLUMNS: &str = "k, g, u, r, w, last, n, v";
-/// Keys that rows share over time, in tables whose key is unique, are below this.
+/// In tables with a unique key, keys that are reused are below this.
 pub(crate) const KEYS: i64 = 60;
-/// A column before all others of tables that others refer to, until it is dropped.
+/// The name of a first column in tables to which others refer, until it is dropped.
 pub(crate) const JUNK: &str = "junk";
 /// Groups are below this.
 pub(crate) const GROUPS: i64 = 8;
@@ -24,24 +24,24 @@ pub(crate) const UNIQUE: i64 = 40;
 /// A table of the workload.
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// The statements that make it.
+    /// The statements that create it.
     definition: &'static [&'static str],
     pub(crate) has_unique_key: bool,
     pub(crate) has_unique: bool,
     pub(crate) refers_to: Option<usize>,
-    /// True if a key is that of one row only, ever.
+    /// True if each key belongs to one row only, for ever.
     pub(crate) has_fresh_keys: bool,
     /// True if other tables refer to it.
     pub(crate) is_referred_to: bool,
-    /// True if it can have no indexes.
+    /// True if it cannot have indexes.
     pub(crate) has_order_of_insertion: bool,
 }
 
-/// Whose rows are named by key, without a plan: nothing else is declared of it.
+/// The table whose rows are named by key, without a plan: it has no other declarations.
 pub(crate) const KEYED: usize = 0;
-/// Whose rows are referred to.
+/// The table to which others refer.
 pub(crate) const PARENT: usize = 5;
-/// Whose rows refer to others.
+/// The table that refers to others.
 pub(crate) const CHILD: usize = 6;
 
 const PLAIN: Table = Table {
@@ -55,7 +55,7 @@ const PLAIN: Table = Table {
     has_order_of_insertion: false,
 };
 
-/// All of them.
+/// All tables.
 pub(crate) const TABLES: [Table; 8] = [
     Table { name: "a", definition: &["PRIMARY KEY (k)", "layout = 'sorted'"], has_unique_key: true, ..PLAIN },
     Table {
@@ -99,20 +99,20 @@ pub(crate) const TABLES: [Table; 8] = [
 ];
 
 impl Table {
-    /// What is promised of it.
+    /// The constraints of the table.
     pub(crate) fn rules(&self) -> TableRules {
         let Table { has_unique_key, has_unique, refers_to, .. } = *self;
         TableRules { name: self.name.into(), has_unique_key, has_unique, refers_to }
     }
 
-    /// The statements that make it, empty.
+    /// The statements that create it, empty.
     pub(crate) fn definition(&self) -> Vec<String> {
         let [constraints, layout, indexes @ ..] = self.definition else {
             unreachable!("every table has both")
         };
         let constraints = if constraints.is_empty() { String::new() } else { format!(", {constraints}") };
         let layout = if layout.is_empty() { String::new() } else { format!(" WITH ({layout})") };
-        // Columns that others refer to do not stand where they stood, once a column before them is dropped.
+        // If a column is dropped, the referenced columns after it get other numbers.
         let junk = if self.is_referred_to { format!("{JUNK} INTEGER, ") } else { String::new() };
         let table = format!(
             "CREATE TABLE {} ({junk}k BIGINT, g INTEGER, u BIGINT, r BIGINT, w BIGINT, last BIGINT, n INTEGER, v VARCHAR{constraints}){layout}",
@@ -123,7 +123,7 @@ impl Table {
     }
 }
 
-/// A row as it was read, and its stamp.
+/// A row that was read, and its stamp.
 pub(crate) struct Read {
     pub(crate) row: Row,
     pub(crate) stamp: Option<u64>,
@@ -132,7 +132,7 @@ pub(crate) struct Read {
 /// A row from the values of [`COLUMNS`].
 ///
 /// # Errors
-/// What is wrong about them, if they cannot be those of one row.
+/// What is wrong with them, if they cannot be those of one row.
 pub(crate) fn read(values: &[Value]) -> Result<Read, String> {
     let [key, group, unique, refers, stamp, last, count, list] = values else {
         return Err(format!("a row has the columns {values:?}"));

@@ -1,4 +1,4 @@
-//! The checker checked: hand-made histories of each anomaly, which it must name, and clean ones, which must
+//! Tests of the checker: hand-made histories of each anomaly, which it must name, and valid ones, which must
 //! pass.
 
 use super::history::{Effect, History, Predicate, Row, Span, Statement, Step, TableRules, Transaction};
@@ -6,10 +6,10 @@ use super::{Anomaly, Checked, Violation, check};
 
 const T: usize = 0;
 const U: usize = 1;
-/// Nothing is promised of it.
+/// The table without constraints.
 const N: usize = 2;
 
-/// Row `list[0]` with its key, of group 0.
+/// Row `list[0]` with its key, in group 0.
 fn row(key: i64, list: &[u64]) -> Row {
     Row { key, group: 0, unique: None, refers: None, list: list.to_vec() }
 }
@@ -18,7 +18,7 @@ fn in_group(group: i64, row: Row) -> Row {
     Row { group, ..row }
 }
 
-/// A history as it is told: calls follow each other, none overlap.
+/// A history built step by step: calls follow each other, none overlap.
 struct Story {
     history: History,
     now: u64,
@@ -65,7 +65,7 @@ impl Story {
         Effect::Read { table, predicate, shown }
     }
 
-    /// One statement that reads.
+    /// A statement that reads.
     fn read(&mut self, transaction: usize, table: usize, predicate: Predicate, rows: &[Row]) {
         let effect = self.seen(table, predicate, rows);
         self.statement(transaction, 0, vec![effect]);
@@ -92,7 +92,7 @@ impl Story {
         self.end(transaction, true);
     }
 
-    /// Both moments of a transaction may have been at any time from `start` to `end`.
+    /// Allows both moments of a transaction to be at any time from `start` to `end`.
     fn loosen(&mut self, transaction: usize, start: u64, end: u64) {
         let transaction = &mut self.history.transactions[transaction];
         (transaction.begin, transaction.commit) = (Span { start, end }, Span { start, end });
@@ -118,7 +118,7 @@ fn found(result: Result<Checked, Violation>) -> Option<Anomaly> {
     result.err().map(|violation| violation.anomaly)
 }
 
-/// What the tables of a story hold if only row 1 has changed.
+/// The contents of a story's tables if only row 1 has changed.
 fn with_first(list: &[u64]) -> [Vec<Row>; 3] {
     [vec![row(10, list), row(20, &[2])], vec![row(30, &[3])], vec![row(40, &[4, 0])]]
 }
@@ -165,7 +165,7 @@ fn own_writes_savepoints_and_rows_that_come_and_go_are_clean() {
     story.put(one, N, row(50, &[7]));
     story.delete(one, N, row(50, &[7]));
     story.commit(one);
-    // A key goes from one row to another.
+    // A key moves from one row to another.
     let two = story.begin();
     story.delete(two, T, row(20, &[2]));
     story.commit(two);
@@ -231,7 +231,7 @@ fn writes_in_a_circle() {
     story.put(one, T, row(20, &[2, 7, 8]));
     story.commit(one);
     story.commit(two);
-    // A write sees what it writes upon, so it is a circle of reads as well; that of writes alone is shorter.
+    // A write sees what it overwrites, so it is a cycle of reads as well; that of writes alone is shorter.
     let result =
         story.check([&[row(10, &[1, 5, 6]), row(20, &[2, 7, 8])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), Some(Anomaly::DirtyWrite));
@@ -256,7 +256,7 @@ fn aborted_and_intermediate_versions() {
     story.commit(two);
     assert_eq!(found(checked(story, &with_first(&[1, 5, 6]))), Some(Anomaly::IntermediateRead));
 
-    // What was rolled back to a savepoint, or failed, is in a row for good.
+    // What was rolled back to a savepoint, or failed, is permanently in a row.
     let mut story = Story::new();
     let one = story.begin();
     story.step(one, Step::Savepoint);
@@ -286,8 +286,8 @@ fn information_in_a_circle() {
     assert_eq!(found(result), Some(Anomaly::CircularInformationFlow));
 }
 
-/// A transaction writes to `t` and `u`; a reader sees `steps`, each one statement, of which each is `t` or
-/// `u`, old or new.
+/// A transaction writes to `t` and `u`; a reader sees `steps`, each a statement that returns `t` or `u`, old
+/// or new.
 fn seen_in_part(steps: &[&[(usize, bool)]]) -> Option<Anomaly> {
     let mut story = Story::new();
     let reader = story.begin();
@@ -343,7 +343,7 @@ fn predicates_of_two_moments() {
 
 #[test]
 fn lost_updates() {
-    // Two upon one version: one of them is lost.
+    // Two writes on one version: one of them is lost.
     let mut story = Story::new();
     let (one, two) = (story.begin(), story.begin());
     story.put(one, T, row(10, &[1, 5]));
@@ -352,7 +352,7 @@ fn lost_updates() {
     story.commit(two);
     assert_eq!(found(checked(story, &with_first(&[1, 6]))), Some(Anomaly::LostUpdate));
 
-    // Read before, written upon what came later.
+    // Read before, but written on a later version.
     let mut story = Story::new();
     let one = story.begin();
     story.read(one, T, Predicate::Key(10), &[row(10, &[1])]);
@@ -410,7 +410,7 @@ fn own_writes_are_not_seen() {
     story.end(one, false);
     assert_eq!(found(checked(story, &with_first(&[1]))), Some(Anomaly::OwnWrites));
 
-    // An UPDATE does not find an own row.
+    // An UPDATE does not find a row of its own transaction.
     let mut story = Story::new();
     let one = story.begin();
     story.put(one, N, row(50, &[5]));
@@ -496,7 +496,7 @@ fn keys_and_references() {
 
 #[test]
 fn stamps() {
-    // Two stamps, one after the other, and a reader that sees `seen`.
+    // Two stamps in sequence, and a reader that sees `seen`.
     let tell = |is_committed: bool, seen: u64| {
         let mut story = Story::new();
         for stamp in [5, 6] {

@@ -1,5 +1,5 @@
-//! What a session does next: a statement by itself, or several between `BEGIN` and `COMMIT` or `ROLLBACK`,
-//! with savepoints.
+//! Chooses what a session does next: a statement by itself, or several between `BEGIN` and `COMMIT` or
+//! `ROLLBACK`, with savepoints.
 
 use super::common::Theme;
 use super::history::{Span, Step, Transaction};
@@ -91,7 +91,7 @@ impl Session<'_> {
                 }
                 _ => self.read_again()?,
             }
-            // So that transactions of several sessions are open at once.
+            // This makes transactions of several sessions overlap.
             if self.random.chance(50) {
                 self.common.linger(self.random.below(10) as u64);
             }
@@ -99,7 +99,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Reads tables whole that the transaction may have read or changed.
+    /// Reads whole tables that the transaction may have read or changed.
     fn read_again(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
         match self.random.chance(30) {

@@ -1,15 +1,15 @@
-//! Bulk statements say how many rows they appended to, not to which. Lists that were seen later, or whose
-//! rows were deleted later, say that: each prefix that ends with the statement's number is a version that it
-//! wrote. Columns other than the list are those of the version before.
+//! Bulk statements report to how many rows they appended, but not to which. This is found from lists that
+//! were read later, or whose rows were deleted later: each prefix that ends with the statement's number is a
+//! version that it wrote. Columns other than the list are those of the previous version.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Fingerprint, History, Row, Step, TableId, TransactionId, list_hash};
 use std::collections::{HashMap, HashSet};
 
-/// Puts the versions that they wrote in the place of all [`Effect::Append`].
+/// Replaces each [`Effect::Append`] by the versions that were written.
 ///
 /// # Errors
-/// A wrong count, if a statement by itself changed more or fewer rows than it says.
+/// A wrong count, if a statement by itself changed more or fewer rows than it reported.
 pub(crate) fn unfold(history: &mut History) -> Result<(), Violation> {
     let mut appends: HashMap<u64, (TransactionId, usize, TableId)> = HashMap::new();
     let mut by_list: HashMap<u64, Fingerprint> = HashMap::new();
@@ -45,7 +45,7 @@ pub(crate) fn unfold(history: &mut History) -> Result<(), Violation> {
     for list in prefixes {
         let (before, number) = (&list[..list.len() - 1], list[list.len() - 1]);
         let (id, step, table) = appends[&number];
-        // What came before it is nothing that anybody wrote: whoever saw it says so.
+        // The previous version was written by nobody: this is reported for the read that returned it.
         let Some(&before) = by_list.get(&list_hash(before)) else { continue };
         let hash = list_hash(&list);
         let row = Row { list, ..history.rows[&before].clone() };

@@ -1,34 +1,34 @@
-//! One transaction from its first step to its last: what it saw of others, what it wrote in the end, and
-//! whether it saw its own writes.
+//! One transaction from its first step to its last: what it saw of others, its final writes, and whether it
+//! saw its own writes.
 //!
-//! Reads of rows that the transaction has written must show just that; all others are observations of its
-//! snapshot.
+//! Reads of rows that the transaction has written must return exactly these writes; all others are
+//! observations of its snapshot.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Fingerprint, Predicate, Statement, Step, TableId, Transaction};
 use super::written::Written;
 use std::collections::BTreeMap;
 
-/// What a transaction saw of a table in its snapshot.
+/// What a transaction observed in a table of its snapshot.
 #[derive(Debug)]
 pub(crate) struct Observation {
     pub(crate) table: TableId,
     pub(crate) predicate: Predicate,
-    /// Versions of others.
+    /// Versions written by others.
     pub(crate) shown: Vec<Fingerprint>,
-    /// Roots of rows of which it says nothing, in order: the transaction has changed them.
+    /// Roots of rows about which it shows nothing, in order: the transaction has changed them.
     pub(crate) own: Vec<u64>,
     /// Number of the step.
     pub(crate) step: usize,
 }
 
-/// What a transaction made of a row.
+/// The write of a transaction to a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Write {
     pub(crate) table: TableId,
-    /// The version that it began with; `None` if the row is new.
+    /// The version that it changed; `None` if the row is new.
     pub(crate) before: Option<Fingerprint>,
-    /// The version that it left; `None` if the row is gone.
+    /// The resulting version; `None` if the row was deleted.
     pub(crate) after: Option<Fingerprint>,
 }
 
@@ -36,16 +36,16 @@ pub(crate) struct Write {
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) observations: Vec<Observation>,
-    /// By root.
+    /// Writes by root.
     pub(crate) writes: BTreeMap<u64, Write>,
-    /// Keys of rows that it deleted without saying more.
+    /// Keys of rows that it deleted without returning their versions.
     pub(crate) deleted_keys: Vec<(TableId, i64)>,
 }
 
 /// Walks through a transaction.
 ///
 /// # Errors
-/// If it does not see its own writes, or a write begins with what nobody wrote.
+/// If it does not see its own writes, or a write is based on a version that nobody wrote.
 pub(crate) fn walk(transaction: &Transaction, written: &Written<'_>) -> Result<Walk, Violation> {
     let mut walk = Walk::default();
     let mut savepoints: Vec<(BTreeMap<u64, Write>, usize)> = Vec::new();
@@ -80,7 +80,7 @@ impl Walk {
         statement: &Statement,
         written: &Written<'_>,
     ) -> Result<(), (Anomaly, String)> {
-        // What it looked for is of the time before it changed anything.
+        // What it searched for is as of before its changes.
         let before: Vec<u64> = self.writes.keys().copied().collect();
         for effect in &statement.effects {
             match effect {
@@ -112,14 +112,14 @@ impl Walk {
             if let Some(version) = missed.find(|version| !statement_touches(statement, *version, written)) {
                 return Err((Anomaly::OwnWrites, format!("{} is not found", written.show(version))));
             }
-            // What it found, it changed: those are its own now.
+            // It changed what it found: those rows are now its own.
             let own = self.writes.keys().copied().collect();
             self.observations.push(Observation { table, predicate, shown: Vec::new(), own, step });
         }
         Ok(())
     }
 
-    /// The rows of a table that the transaction has changed, after comparing them with what was shown.
+    /// The rows of a table that the transaction has changed, after comparing them with what was returned.
     fn own_rows(
         &self,
         table: TableId,
@@ -174,7 +174,7 @@ impl Walk {
         }
     }
 
-    /// A write upon a version.
+    /// Records a write based on a version.
     fn change(
         &mut self,
         step: usize,

@@ -1,4 +1,4 @@
-//! Statements that write single rows, or few, and say with `RETURNING` what they made of them.
+//! Statements that write one or a few rows, and return the resulting versions by `RETURNING`.
 
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Effect, Predicate, Row, TableId};
@@ -8,7 +8,7 @@ use entasis::{DataType, Rows, Value};
 use std::ops::Range;
 
 impl Session<'_> {
-    /// One of them.
+    /// Runs one of them.
     pub(crate) fn write(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
         match self.random.below(20) {
@@ -42,7 +42,7 @@ impl Session<'_> {
         if !TABLES[table].has_unique || !self.common.has("unique") || self.random.chance(40) {
             return None;
         }
-        // One that is taken already, or one that others want as well.
+        // A number that is taken already, or that others also try to use.
         let number = self.random.between(0, UNIQUE - 1);
         Some(if self.random.chance(50) { number } else { UNIQUE + self.common.hot_number() })
     }
@@ -143,7 +143,7 @@ impl Session<'_> {
         format!("v = v || ',{number}', last = {number}, n = n + 1")
     }
 
-    /// Appends to the row of a key, and changes other columns now and then.
+    /// Appends to the row with a key, and sometimes changes other columns.
     fn append(&mut self, table: TableId) -> Result<(), Stop> {
         let (key, numbers) = (self.some_key(table), self.common.draw(1));
         let mut set = Session::appending(numbers.start);
@@ -165,7 +165,7 @@ impl Session<'_> {
         self.run(request, |session, rows| session.put_all(table, &[key], rows)).map(drop)
     }
 
-    /// The effects of a statement that found rows by keys and returned what it made of them.
+    /// The effects of a statement that found rows by keys and returned their new versions.
     fn put_all(&mut self, table: TableId, keys: &[i64], rows: &Rows) -> Result<Vec<Effect>, Violation> {
         let sought = keys.iter().map(|key| Effect::Sought { table, predicate: Predicate::Key(*key) });
         let mut effects: Vec<Effect> = sought.collect();
@@ -221,7 +221,7 @@ impl Session<'_> {
         .map(drop)
     }
 
-    /// Inserts a row, or appends to the one that has its key.
+    /// Inserts a row, or appends to the one with its key.
     fn upsert(&mut self, table: TableId) -> Result<(), Stop> {
         if TABLES[table].has_fresh_keys {
             return self.append(table);
@@ -237,7 +237,7 @@ impl Session<'_> {
         self.run(request, |session, rows| session.put_all(table, &[row.key], rows)).map(drop)
     }
 
-    /// Inserts two rows, or appends to those that have their keys.
+    /// Inserts two rows, or appends to those with their keys.
     fn merge(&mut self, table: TableId) -> Result<(), Stop> {
         if TABLES[table].has_fresh_keys {
             return self.append(table);
@@ -258,7 +258,7 @@ impl Session<'_> {
         self.run(request, |session, rows| session.put_all(table, &[one, two], rows)).map(drop)
     }
 
-    /// Writes a stamp over that of a row, by key, without looking.
+    /// Overwrites the stamp of a row, by key, without reading.
     pub(crate) fn stamp(&mut self) -> Result<(), Stop> {
         let (table, key, numbers) = (KEYED, self.some_key(KEYED), self.common.draw(1));
         let stamp = numbers.start;
@@ -278,7 +278,7 @@ impl Session<'_> {
         .map(drop)
     }
 
-    /// Deletes a row by key, without looking.
+    /// Deletes a row by key, without reading.
     pub(crate) fn delete_by_key(&mut self) -> Result<(), Stop> {
         let (table, key) = (KEYED, self.some_key(KEYED));
         let sql = format!("DELETE FROM {} WHERE k = ?", TABLES[table].name);
@@ -295,26 +295,26 @@ impl Session<'_> {
         .map(drop)
     }
 
-    /// Statements of rows named by key, which are run without a plan.
+    /// Runs statements that name rows by key, which run without a plan.
     pub(crate) fn keyed(&mut self) -> Result<(), Stop> {
         match self.random.below(10) {
             0..=4 => self.read_key(KEYED),
             5..=6 => self.insert(KEYED),
             7..=8 => self.stamp(),
-            // Within a transaction, who deletes without looking would not know what it deletes.
+            // Within a transaction, a blind delete would not know what it deletes.
             _ if self.open.is_none() => self.delete_by_key(),
             _ => self.append(KEYED),
         }
     }
 
-    /// A child of one row, or none, and its parent in one transaction.
+    /// Writes a child of one row, or of none, and its parent in one transaction.
     pub(crate) fn write_family(&mut self) -> Result<(), Stop> {
         self.upsert(PARENT)?;
         self.upsert(CHILD)
     }
 }
 
-/// A statement must have changed so many rows.
+/// Checks that a statement has changed this many rows.
 pub(crate) fn counted(rows: &Rows, expected: u64) -> Result<(), Violation> {
     match rows.changed() {
         Some(changed) if changed == expected => Ok(()),

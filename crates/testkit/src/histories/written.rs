@@ -1,5 +1,5 @@
-//! What was written, by whom, and whether it counts: a write counts if its statement succeeded, was not
-//! rolled back, and its transaction was committed.
+//! All writes, with their writers and whether they count: a write counts if its statement succeeded and was
+//! not rolled back, and its transaction was committed.
 
 use super::anomaly::Anomaly;
 use super::history::{Effect, Fingerprint, History, Row, Span, Step, Transaction, TransactionId, list_hash};
@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 pub(crate) struct Written<'a> {
     pub(crate) history: &'a History,
     pub(crate) rows: &'a HashMap<Fingerprint, Row>,
-    /// Who wrote a version: a transaction and one of its steps.
+    /// The writer of each version: a transaction and one of its steps.
     by: HashMap<Fingerprint, (TransactionId, usize)>,
     by_list: HashMap<u64, Fingerprint>,
-    /// Who drew numbers, by the first: the number behind the last, a transaction and one of its steps.
+    /// The owners of numbers, by the first: the end of the range, a transaction and one of its steps.
     numbers: Vec<(u64, u64, TransactionId, usize)>,
-    /// By transaction and step.
+    /// Whether writes count, by transaction and step.
     counts: Vec<Vec<bool>>,
 }
 
@@ -42,29 +42,29 @@ impl<'a> Written<'a> {
         Written { history, rows, by, by_list, numbers, counts }
     }
 
-    /// The version that a version was written upon, if somebody wrote that.
+    /// The version on which a version is based, if it was written by a known transaction.
     pub(crate) fn before(&self, row: &Row) -> Option<Fingerprint> {
         self.by_list.get(&list_hash(&row.list[..row.list.len() - 1])).copied()
     }
 
-    /// True if what a step of a transaction wrote counts.
+    /// True if the writes of a step of a transaction count.
     pub(crate) fn counts(&self, (transaction, step): (TransactionId, usize)) -> bool {
         self.counts[transaction][step]
     }
 
-    /// Who wrote a version.
+    /// The writer of a version.
     pub(crate) fn writer(&self, version: Fingerprint) -> Option<(TransactionId, usize)> {
         self.by.get(&version).copied()
     }
 
-    /// Who drew a number.
+    /// The step that drew a number.
     pub(crate) fn drawer(&self, number: u64) -> Option<(TransactionId, usize)> {
         let behind = self.numbers.partition_point(|(start, ..)| *start <= number);
         let (_, end, transaction, step) = *self.numbers.get(behind.checked_sub(1)?)?;
         (number < end).then_some((transaction, step))
     }
 
-    /// What is wrong about a version that is not the last one of any transaction.
+    /// The anomaly of a version that is not the last one of any transaction.
     pub(crate) fn judge(&self, version: Fingerprint) -> Anomaly {
         match self.writer(version) {
             Some(writer) if self.counts(writer) => Anomaly::IntermediateRead,
@@ -80,18 +80,18 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// What is wrong about a list that nobody wrote.
+    /// The anomaly of a list that nobody wrote.
     pub(crate) fn judge_list(&self, list: &[u64]) -> Anomaly {
         let mut drawers = list.iter().filter_map(|number| self.drawer(*number));
         if drawers.any(|drawer| !self.counts(drawer)) { Anomaly::AbortedRead } else { Anomaly::UnwrittenRow }
     }
 
-    /// A version as accounts show it.
+    /// A version, for reports.
     pub(crate) fn show(&self, version: Fingerprint) -> String {
         show(&self.rows[&version])
     }
 
-    /// A transaction as accounts show it.
+    /// A transaction, for reports.
     pub(crate) fn account(&self, transaction: &Transaction) -> String {
         if transaction.begin == Span::default() {
             return "    (what there was when the window began)\n".into();
@@ -113,14 +113,14 @@ impl<'a> Written<'a> {
                 Step::RollBackTo => "ROLLBACK TO".into(),
                 Step::Release => "RELEASE".into(),
             };
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "    step {number}: {what}");
         }
         text
     }
 }
 
-/// A row as accounts show it.
+/// A row, for reports.
 pub(crate) fn show(row: &Row) -> String {
     let list: Vec<String> = row.list.iter().map(u64::to_string).collect();
     let mut text = format!("row {} [{}] (key {}, group {}", row.root(), list.join(" "), row.key, row.group);
@@ -132,7 +132,7 @@ pub(crate) fn show(row: &Row) -> String {
     text + ")"
 }
 
-/// By step: true if what it wrote counts.
+/// For each step, whether its writes count.
 fn counting_steps(transaction: &Transaction) -> Vec<bool> {
     let mut counts = vec![false; transaction.steps.len()];
     let mut savepoints = Vec::new();

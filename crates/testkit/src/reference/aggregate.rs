@@ -1,4 +1,4 @@
-//! What each aggregate gives: the rows of a group, one after the other.
+//! The result of each aggregate, row by row over a group.
 
 use super::expression::{evaluate, holds, order};
 use super::{Table, one_row, order_by_keys};
@@ -7,7 +7,7 @@ use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Error, Interval, Result, Value, Vector};
 use std::cmp::Ordering;
 
-/// The output rows of an aggregation: keys, then results, in the order in which the groups were first met.
+/// The output rows of an aggregation: keys, then results, in the order of the groups' first rows.
 ///
 /// # Errors
 /// Those of the expressions, and overflow of a sum.
@@ -105,7 +105,7 @@ pub fn result(call: &AggregateCall, input: &Table, members: &[usize]) -> Result<
     })
 }
 
-/// Argument vectors of no rows.
+/// Argument vectors without rows.
 fn empty(call: &AggregateCall) -> Result<Vec<Vector>> {
     call.args.iter().map(|arg| Vector::from_values(arg.ty().physical(), &[])).collect()
 }

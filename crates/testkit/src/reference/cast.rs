@@ -1,7 +1,7 @@
-//! What each conversion gives, for one value.
+//! The result of each conversion, for one value.
 //!
-//! The plain rules: to text as it prints; text to anything by its ISO form; numbers by value, out of range is
-//! an error; decimals round half away from zero, floats to integers half to even; dates are midnights.
+//! The rules: to text as printed; from text by ISO forms; numbers by value, with an error if out of range;
+//! decimals round half away from zero, floats to integers half to even; dates become midnights.
 
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::value::days_from_civil;
@@ -10,7 +10,8 @@ use entasis_vector::{DataType, Error, Result, Value};
 /// `value`, of type `from`, as a `to`.
 ///
 /// # Errors
-/// Input, if the value has no counterpart there; not supported, where the reference has no opinion.
+/// Input, if the value cannot be represented; not supported, if the reference does not support the
+/// conversion.
 pub fn cast(value: &Value, from: DataType, to: DataType) -> Result<Value> {
     use DataType::{Blob, Boolean, Date, Interval, Time, Timestamp, TimestampTz, Uuid, Varchar};
     let day = i128::from(MICROS_PER_DAY);
@@ -64,7 +65,7 @@ fn scale(ty: DataType) -> u8 {
     if let DataType::Decimal { scale, .. } = ty { scale } else { 0 }
 }
 
-/// From one number of digits after the point to another; digits that go are rounded, half away from zero.
+/// Converts between numbers of decimals; dropped digits are rounded, half away from zero.
 fn rescale(v: i128, from: u8, to: u8) -> Result<i128> {
     if to >= from {
         return v.checked_mul(pow10(to - from)).ok_or_else(|| Error::input("overflow of a decimal"));
@@ -126,7 +127,7 @@ fn parse(text: &str, to: DataType) -> Result<Value> {
     })
 }
 
-/// Digits with at most one point, to `scale` digits after it.
+/// Digits with at most one decimal point, converted to `scale` decimals.
 fn decimal(text: &str, scale: u8) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -150,7 +151,7 @@ fn date(text: &str) -> Option<i64> {
     valid.then(|| days_from_civil(year, month, day))
 }
 
-/// Days of a month.
+/// Number of days in a month.
 pub fn month_length(year: i64, month: u32) -> u32 {
     let next = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
     (days_from_civil(next.0, next.1, 1) - days_from_civil(year, month, 1)) as u32

@@ -1,7 +1,7 @@
-//! What each expression is, for one row.
+//! The value of each expression, for one row.
 //!
-//! A walk over the tree that follows the words of [`Expr`]'s documentation. Operands are evaluated only where
-//! SQL evaluates them, so an error that SQL does not raise is not raised here.
+//! A walk over the tree that follows the documentation of [`Expr`] literally. Operands are evaluated only
+//! where SQL evaluates them, so an error that SQL does not raise is not raised here.
 
 use super::call;
 use super::cast::{self, month_length};
@@ -12,19 +12,19 @@ use entasis_vector::{ColumnId, DataType, Error, Interval, Result, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// One row: values and what they are.
+/// A row: its values and their columns.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
-    /// Identities, in order.
+    /// The columns, in order.
     pub columns: &'a [ColumnId],
-    /// Values, in the same order.
+    /// The values, in the same order.
     pub values: &'a [Value],
 }
 
 /// The order of two values of type `ty` that are not NULL.
 pub fn order(a: &Value, b: &Value, ty: DataType) -> Ordering {
     match (a, b) {
-        // A UUID is an unsigned number in signed clothes.
+        // A UUID is an unsigned number stored as a signed one.
         (Value::Integer(a), Value::Integer(b)) if ty == DataType::Uuid => (*a as u128).cmp(&(*b as u128)),
         _ => a.total_cmp(b),
     }
@@ -33,7 +33,7 @@ pub fn order(a: &Value, b: &Value, ty: DataType) -> Ordering {
 /// True if the predicate is true; false if it is false or NULL.
 ///
 /// # Errors
-/// As for [`evaluate`].
+/// Those of [`evaluate`].
 pub fn holds(predicate: &Expr, row: Row<'_>) -> Result<bool> {
     Ok(truth(&evaluate(predicate, row)?)? == Some(true))
 }
@@ -57,7 +57,7 @@ fn unexpected(wanted: &str, value: &Value) -> Error {
 /// The value of `expr` in `row`.
 ///
 /// # Errors
-/// Overflow, division by zero, failed casts; whatever a library function raises.
+/// Overflow, division by zero, failed casts; those of library functions.
 pub fn evaluate(expr: &Expr, row: Row<'_>) -> Result<Value> {
     Ok(match expr {
         Expr::Column { id, .. } => row.values[super::position(row.columns, *id)?].clone(),
@@ -192,7 +192,7 @@ fn compare(op: CompareOp, left: &Value, right: &Value, ty: DataType) -> Value {
 
 // ---- arithmetic -------------------------------------------------------------------------------------------
 
-/// `v`, if `ty` admits it.
+/// `v`, if it is in the range of `ty`.
 fn in_range(v: i128, ty: DataType) -> Result<Value> {
     match ty.integer_range() {
         Some((low, high)) if (low..=high).contains(&v) => Ok(Value::Integer(v)),
@@ -266,7 +266,7 @@ fn negate(v: Interval) -> Interval {
 fn integer(op: ArithmeticOp, a: i128, b: i128, ty: DataType) -> Result<Value> {
     let width = 8 * ty.physical().width() as u32;
     let signed = matches!(ty.integer_range(), Some((low, _)) if low < 0);
-    // The low `width` bits, read again as a number of this type.
+    // The low `width` bits, reinterpreted as a number of this type.
     let wrapped = |v: i128| {
         let low = v & ((1i128 << width) - 1);
         if signed && low >> (width - 1) == 1 { low - (1i128 << width) } else { low }
@@ -299,7 +299,7 @@ fn float(op: ArithmeticOp, a: f64, b: f64, ty: DataType) -> Result<Value> {
         ArithmeticOp::Modulo => a % b,
         _ => return Err(Error::not_supported("bit operations on floats")),
     };
-    // One operation on two singles, done in double and rounded once, is the single result.
+    // One operation on two REALs, computed in DOUBLE and rounded once, gives the REAL result.
     Ok(Value::Float(if ty == DataType::Float32 { f64::from(exact as f32) } else { exact }))
 }
 
@@ -320,8 +320,8 @@ fn decimal(op: ArithmeticOp, a: i128, a_scale: u8, b: i128, b_scale: u8, ty: Dat
     in_range(result.ok_or_else(|| overflow(ty))?, ty)
 }
 
-/// A date, time or timestamp moved by an interval: months first, clipped to the length of the month, then
-/// days, then the rest.
+/// A date, time or timestamp plus an interval: first months, clipped to the length of the month, then days,
+/// then the rest.
 fn shift(at: i128, at_ty: DataType, span: Interval, ty: DataType) -> Result<Value> {
     let day = i128::from(MICROS_PER_DAY);
     if at_ty == DataType::Time {
@@ -343,7 +343,7 @@ fn add_months(date: i64, months: i32) -> i64 {
 
 // ---- text -------------------------------------------------------------------------------------------------
 
-/// `%` is any text, `_` any character, the character after the escape itself.
+/// `%` matches any text, `_` any character; the character after the escape matches itself.
 fn like(text: &[char], pattern: &[char], escape: char) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -356,7 +356,7 @@ fn like(text: &[char], pattern: &[char], escape: char) -> bool {
     }
 }
 
-/// Characters `start` to `start + count - 1`, counted from 1; places outside the text are empty.
+/// Characters `start` to `start + count - 1`, counted from 1; positions outside the text are empty.
 fn substring(text: &str, start: i128, count: Option<i128>) -> Result<Value> {
     if count.is_some_and(|count| count < 0) {
         return Err(Error::input("negative substring length"));
@@ -436,7 +436,7 @@ fn iso_weekday(date: i64) -> i64 {
     (date + 3).rem_euclid(7) + 1
 }
 
-/// The week that holds the year's first Thursday is week 1.
+/// Week 1 is the week with the year's first Thursday.
 fn iso_week(date: i64) -> i64 {
     let thursday = date + 4 - iso_weekday(date);
     let (year, ..) = civil_from_days(thursday);

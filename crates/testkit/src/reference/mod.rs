@@ -1,22 +1,22 @@
-//! The reference engine: what a plan means, one row at a time.
+//! The reference engine: the meaning of a plan, one row at a time.
 //!
 //! A slow and obvious interpreter of [`Plan`]. Every node turns whole inputs into whole outputs, every join
-//! is a nested loop, every group is found by looking through the groups so far, every expression walks its
-//! tree for each row. It shares no code with the engine: not its kernels, hash functions, sorts or chunks;
-//! only [`Value`] and the calendar. So a result that both agree on is right, or wrong twice in the same way
+//! is a nested loop, every group is found by searching the groups so far, every expression walks its tree for
+//! each row. It shares no code with the engine: not its kernels, hash functions, sorts or chunks; only
+//! [`Value`] and the calendar. So a result on which both agree is right, or both are wrong in the same way
 //! for different reasons.
 //!
-//! | file | what it says |
+//! | file | what it defines |
 //! |---|---|
-//! | this one | what each node gives |
-//! | [`expression`] | what each expression is |
-//! | [`permitted`] | what each expression may be where an error stands in a part of it |
-//! | [`cast`] | what each conversion gives |
-//! | [`aggregate`] | what each aggregate gives |
-//! | [`window`] | what each window function gives |
+//! | this one | the result of each node |
+//! | [`expression`] | the value of each expression |
+//! | [`permitted`] | the permitted values of an expression with an error in a part of it |
+//! | [`cast`] | the result of each conversion |
+//! | [`aggregate`] | the result of each aggregate |
+//! | [`window`] | the result of each window function |
 //!
-//! It is exact about results and about *whether* a statement fails, not about the words of an error, and it
-//! answers "not supported" where it has no opinion. Functions that another library computes are called with
+//! It is exact about results and about *whether* a statement fails, but not about the text of errors, and it
+//! answers "not supported" for what it does not implement. Functions of other libraries are called with
 //! vectors of one row.
 
 pub mod aggregate;
@@ -32,10 +32,10 @@ use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value, Vector};
 use expression::{Row, evaluate, holds, order};
 
-/// Rows with the identities of their columns.
+/// Rows with the ids of their columns.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// What stands where in each row.
+    /// The column of each value in a row.
     pub columns: Vec<ColumnId>,
     /// The rows.
     pub rows: Vec<Vec<Value>>,
@@ -56,7 +56,7 @@ impl Table {
 /// The rows of a plan's result, its output columns in order.
 ///
 /// # Errors
-/// What the statement raises, and "not supported" where the reference has no opinion.
+/// Those of the statement, and "not supported" for what the reference does not implement.
 pub fn run(plan: &Plan) -> Result<Vec<Vec<Value>>> {
     let table = rows_of(&plan.root)?;
     let positions: Vec<usize> =
@@ -71,10 +71,10 @@ fn position(columns: &[ColumnId], id: ColumnId) -> Result<usize> {
         .ok_or_else(|| Error::internal(format!("no column {id} in the input")))
 }
 
-/// The rows that a node gives.
+/// The rows that a node returns.
 ///
 /// # Errors
-/// As for [`run`].
+/// Those of [`run`].
 pub fn rows_of(node: &Node) -> Result<Table> {
     let mut out = Table::new(node.columns());
     match node {
@@ -145,7 +145,7 @@ fn all_hold(predicates: &[Expr], row: Row<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// The rows of `input` by `keys`; rows that are equal in all keys stay in their order.
+/// The rows of `input` sorted by `keys`; the sort is stable.
 fn sorted(input: &Table, keys: &[SortKey]) -> Result<Vec<Vec<Value>>> {
     let mut keyed: Vec<(Vec<Value>, &Vec<Value>)> = Vec::new();
     for (i, row) in input.rows.iter().enumerate() {
@@ -156,7 +156,7 @@ fn sorted(input: &Table, keys: &[SortKey]) -> Result<Vec<Vec<Value>>> {
     Ok(keyed.into_iter().map(|(_, row)| row.clone()).collect())
 }
 
-/// The order of two rows by the values of their sort keys.
+/// Compares two rows by the values of their sort keys.
 pub fn order_by_keys(keys: &[SortKey], a: &[Value], b: &[Value]) -> std::cmp::Ordering {
     use std::cmp::Ordering::{Equal, Greater, Less};
     for ((key, a), b) in keys.iter().zip(a).zip(b) {
@@ -203,7 +203,7 @@ fn scan_rows(scan: &Scan) -> Result<Vec<Vec<Value>>> {
     Ok(rows)
 }
 
-/// All rows of a relation, in its order, in full: tables value by value, others through an unfiltered scan.
+/// All rows of a relation, in its order: those of tables value by value, others through an unfiltered scan.
 ///
 /// # Errors
 /// I/O and input errors of files.
@@ -241,7 +241,7 @@ pub fn relation_rows(relation: &dyn Relation) -> Result<Vec<Vec<Value>>> {
 
 // ---- joins ------------------------------------------------------------------------------------------------
 
-/// What a pair of rows is to a join.
+/// The meaning of a pair of rows to a join.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pair {
     /// All keys and residuals are true.
@@ -305,7 +305,7 @@ fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {
     Ok(rows)
 }
 
-/// Of these pairs, all of one left row, that whose right row is next to it; of several the last one.
+/// Of these pairs, all with the same left row, the one whose right row is nearest; of several the last one.
 fn nearest(
     join: &Join,
     columns: &[ColumnId],
@@ -363,7 +363,7 @@ fn set_rows(set: &SetOperation) -> Result<Vec<Vec<Value>>> {
     let mut inputs = inputs.into_iter();
     let mut rows = inputs.next().unwrap_or_default();
     for mut other in inputs {
-        // Each row of `other` stands for at most one row of the left side, so `ALL` counts.
+        // Each row of `other` cancels at most one row of the left side, so `ALL` counts.
         match set.kind {
             SetKind::Union => rows.append(&mut other),
             SetKind::Intersect => {
@@ -401,9 +401,9 @@ fn distinct(rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     unique
 }
 
-// ---- one-row vectors, for what other libraries compute ----------------------------------------------------
+// ---- one-row vectors, for functions of other libraries ----------------------------------------------------
 
-/// A vector of one position that holds `value`.
+/// A vector with `value` at its only position.
 fn one_row(value: &Value, ty: DataType) -> Result<Vector> {
     let value = match value {
         Value::Integer(bits) if ty == DataType::Uuid => {
@@ -414,7 +414,7 @@ fn one_row(value: &Value, ty: DataType) -> Result<Vector> {
     Vector::from_values(ty.physical(), &[value])
 }
 
-/// What a library function gives for one row.
+/// The result of a library function for one row.
 fn call(
     function: &dyn entasis_vector::expr::ExternalFunction,
     args: &[(Value, DataType)],

@@ -1,25 +1,26 @@
-//! What an expression may be where evaluation in the written order raises an error.
+//! The values that an expression may have if evaluation in the written order raises an error.
 //!
-//! [`evaluate`] goes from left to right. The engine promises less, so that it may order conditions by their
-//! cost and drop what cannot matter. Three rules let it give a result where a part raises an error:
+//! [`evaluate`] goes from left to right. The engine promises less, so that it can order conditions by their
+//! cost and skip what does not matter. Three rules allow it to return a result although a part raises an
+//! error:
 //!
 //! 1. **Any part decides**: a part of AND that is false, or of OR that is true, may be evaluated before the
 //!    others.
-//! 2. **NULL is strict**: an operand that is NULL whatever the row makes the operation NULL, and the other
+//! 2. **NULL is strict**: an operand that is NULL for every row makes the operation NULL, and the other
 //!    operands need not be evaluated.
-//! 3. **A filter wants true**: a condition that is false or NULL drops its row, and the others need not be
-//!    evaluated.
+//! 3. **A filter requires true**: a condition that is false or NULL rejects its row, and the others need not
+//!    be evaluated.
 //!
-//! Everything else raises: an error in an operand whose value the row needs is an error of the expression.
+//! In all other cases an error in an operand whose value is needed for the row is an error of the expression.
 
 use super::expression::{Row, evaluate};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{Result, Value};
 
-/// The value that the engine may give for `expr` in `row`.
+/// The value that the engine may return for `expr` in `row`.
 ///
 /// # Errors
-/// Where no rule takes the error away.
+/// If no rule permits skipping the error.
 pub fn permitted(expr: &Expr, row: Row<'_>) -> Result<Value> {
     match expr {
         Expr::And(parts) | Expr::Or(parts) => {
@@ -47,10 +48,10 @@ pub fn permitted(expr: &Expr, row: Row<'_>) -> Result<Value> {
     }
 }
 
-/// Whether the engine may let `row` pass a filter of all `predicates`.
+/// Whether `row` may pass a filter of all `predicates`.
 ///
 /// # Errors
-/// Where no rule takes the error away.
+/// If no rule permits skipping the error.
 pub fn may_pass(predicates: &[Expr], row: Row<'_>) -> Result<bool> {
     let mut conditions = Vec::new();
     predicates.iter().for_each(|predicate| predicate.clone().split_conjunction(&mut conditions));
@@ -61,7 +62,7 @@ pub fn may_pass(predicates: &[Expr], row: Row<'_>) -> Result<bool> {
     values.into_iter().collect::<Result<Vec<_>>>().map(|_| true)
 }
 
-/// The operation on operands that have been evaluated.
+/// The operation, applied to evaluated operands.
 fn with_operands(expr: &Expr, values: Vec<Value>, row: Row<'_>) -> Result<Value> {
     let mut expr = expr.clone();
     for (operand, value) in expr.children_mut().into_iter().zip(values) {
@@ -70,7 +71,7 @@ fn with_operands(expr: &Expr, values: Vec<Value>, row: Row<'_>) -> Result<Value>
     evaluate(&expr, row)
 }
 
-/// True if the expression is NULL whatever the row, by the second rule.
+/// True if the expression is NULL for every row, by the second rule.
 fn is_null(expr: &Expr) -> bool {
     if constant(expr).is_some_and(|value| value.is_null()) {
         return true;
@@ -84,7 +85,7 @@ fn is_null(expr: &Expr) -> bool {
         | Expr::Like { .. }
         | Expr::InList { .. }
         | Expr::Function { .. } => true,
-        // All results that may be reached are.
+        // True if all results that can be reached are NULL.
         Expr::Case { branches, otherwise, .. } => {
             for (condition, result) in branches {
                 match constant(condition) {
@@ -101,7 +102,7 @@ fn is_null(expr: &Expr) -> bool {
     strict && expr.children().into_iter().any(is_null)
 }
 
-/// The value of an expression that reads no column and raises nothing.
+/// The value of an expression that reads no column and raises no error.
 fn constant(expr: &Expr) -> Option<Value> {
     let mut columns = Vec::new();
     expr.collect_columns(&mut columns);

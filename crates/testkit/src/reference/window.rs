@@ -1,4 +1,5 @@
-//! What each window function gives: row by row, the frame of each looked for among all rows of its partition.
+//! The result of each window function: row by row, with each row's frame searched among all rows of its
+//! partition.
 
 use super::expression::{evaluate, order};
 use super::{Table, aggregate, order_by_keys};
@@ -10,7 +11,7 @@ use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::cmp::Ordering;
 
-/// A partition: its rows in order, and the number of each row's group of peers.
+/// A partition: its rows in order, and the number of each row's peer group.
 struct Partition {
     rows: Table,
     groups: Vec<i128>,
@@ -22,11 +23,10 @@ impl Partition {
     }
 }
 
-/// The rows of `window`, partition by partition: those of the input with the results of all calls behind
-/// them.
+/// The rows of `window`, partition by partition: those of the input, followed by the results of all calls.
 ///
 /// # Errors
-/// Those of the expressions; arguments and offsets that a function does not take; overflow of a sum.
+/// Those of the expressions; arguments and offsets that a function does not accept; overflow of a sum.
 pub fn rows(window: &Window, input: &Table) -> Result<Vec<Vec<Value>>> {
     let mut keys: Vec<Vec<Value>> = Vec::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
@@ -41,7 +41,7 @@ pub fn rows(window: &Window, input: &Table) -> Result<Vec<Vec<Value>>> {
             }
         }
     }
-    // Arguments are computed of all rows that count, whether a result needs them or not.
+    // Arguments are computed for all rows that count, whether a result needs them or not.
     for (_, call) in &window.calls {
         for i in 0..input.rows.len() {
             let counts = match &call.filter {
@@ -72,7 +72,7 @@ pub fn rows(window: &Window, input: &Table) -> Result<Vec<Vec<Value>>> {
     Ok(out)
 }
 
-/// The rows `members` of `input` in the order of the window; peers stay in their order.
+/// The rows `members` of `input` in the order of the window; the sort is stable.
 fn partition(window: &Window, input: &Table, members: &[usize]) -> Result<Partition> {
     let mut keyed: Vec<(Vec<Value>, usize)> = Vec::new();
     for &member in members {
@@ -110,7 +110,7 @@ fn frame(window: &Window, frame: &Frame, partition: &Partition, at: usize) -> Re
     Ok(rows)
 }
 
-/// True if row `other` is not before the start of the frame of row `at`, or not behind its end.
+/// True if row `other` is not before the start, or not after the end, of the frame of row `at`.
 fn is_within(
     window: &Window,
     units: FrameUnits,
@@ -156,9 +156,9 @@ fn is_within(
     Ok(if is_start { order.is_ge() } else { order.is_le() })
 }
 
-/// The order of the key `other` and the key `own`, moved by `offset`.
+/// Compares the key `other` with the key `own`, moved by `offset`.
 fn near(key: &SortKey, other: &Value, own: &Value, offset: &Value, forward: bool) -> Result<Ordering> {
-    // NULL is as near to NULL as can be, and infinitely far from all values.
+    // NULL is at distance zero from NULL, and infinitely far from all values.
     if other.is_null() || own.is_null() {
         return Ok(order_by_keys(
             std::slice::from_ref(key),
@@ -203,7 +203,7 @@ fn near(key: &SortKey, other: &Value, own: &Value, offset: &Value, forward: bool
     Ok(if key.descending { order.reverse() } else { order })
 }
 
-/// What `call` gives for row `at`.
+/// The result of `call` for row `at`.
 fn result(window: &Window, call: &WindowCall, partition: &Partition, at: usize) -> Result<Value> {
     use WindowFunction as F;
     let groups = &partition.groups;
@@ -225,7 +225,7 @@ fn result(window: &Window, call: &WindowCall, partition: &Partition, at: usize) 
         F::CumeDist => Ok(Value::Float((last_peer + 1) as f64 / rows as f64)),
         F::Ntile => match arg(0, at)? {
             Value::Integer(buckets) if buckets > 0 => {
-                // Dealt out row by row: the first buckets take one more.
+                // Rows are distributed one by one: the first buckets get one more.
                 let (mut bucket, mut left) = (0, 0);
                 for _ in 0..=at {
                     if left == 0 {

@@ -1,4 +1,4 @@
-//! Bad input: a clear error, the process alive, earlier tables intact.
+//! Bad input: a clear error, the process still runs, earlier tables are intact.
 
 use entasis::{Config, Connection, Database, ErrorKind, Result, Rows, Value};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// The error of a statement that must fail, after which the earlier table must be there.
+    /// The error of a statement that must fail, after which the earlier table must still exist.
     fn error(&self, sql: &str) -> entasis::Error {
         let error = self.fails(sql);
         assert_ne!(error.kind(), ErrorKind::Internal, "{error:?}");
@@ -58,12 +58,12 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A directory that stays behind is no failure of what was tested.
+        // A directory that remains is not a failure of the tested code.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
-/// The message must hold all of `parts`: where it happened, and what.
+/// The message must contain all of `parts`: where the error happened, and what it was.
 fn says(error: &entasis::Error, parts: &[&str]) {
     let text = error.to_string().to_lowercase();
     for part in parts {
@@ -186,7 +186,7 @@ fn missing_and_unreadable_files() {
     let path = session.directory.join("directory.csv");
     std::fs::create_dir(&path).expect("a directory");
     session.error(&format!("SELECT * FROM {}", quoted(&path)));
-    // Nowhere to write to.
+    // The target directory does not exist.
     let path = quoted(&session.directory.join("none/out.csv"));
     assert_eq!(session.error(&format!("COPY kept TO {path}")).kind(), ErrorKind::Io);
 }
@@ -200,7 +200,7 @@ fn a_csv_value_of_another_type() {
     says(&error, &["typed.csv", "line 3", "price", "cheap"]);
     let rows = session.run("SELECT count(*) FROM typed").expect("the table is there").row_values().next();
     assert_eq!(rows, Some(vec![Value::Integer(0)]), "a failed COPY inserts nothing");
-    // Far behind what detection looks at.
+    // Far beyond the rows used for detection.
     let mut text = String::from("n\n");
     (0..100_000).for_each(|i| text.push_str(&format!("{i}\n")));
     text.push_str("many\n");
@@ -328,7 +328,7 @@ fn a_statement_stops_when_it_is_cancelled() {
         let stopped = Instant::now();
         let waited = stopped.duration_since(raised.join().expect("the thread raised the flag"));
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{sql}: {error:?}");
-        // A tenth of a second is promised of an optimized build on an idle machine.
+        // The promise is a tenth of a second, for an optimized build on an idle machine.
         assert!(waited < Duration::from_millis(1500), "{sql}: stopped after {waited:?}");
         session.check_alive();
     }

@@ -1,6 +1,7 @@
-//! Databases that are read beside the process that writes them, and files that a process opens several times.
+//! Databases that are read while another process writes to them, and files that a process opens several
+//! times.
 //!
-//! `storage`'s own tests put anything that a writer does between any two reads of a follower; here are real
+//! The tests of `storage` place all kinds of writes between any two reads of a follower; here are real
 //! processes and files, and what a user sees.
 
 use entasis::{Config, Connection, Database, Value};
@@ -10,10 +11,11 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The variables that make a test a process of another test: the file, and for readers how long they read.
+/// The variables that turn a test into a child process of another test: the file, and for readers how long
+/// they read.
 const WRITES: &str = "ENTASIS_BESIDE_WRITES";
 const READS: &str = "ENTASIS_BESIDE_READS";
-/// How long processes read beside one that writes, in milliseconds: `ENTASIS_BESIDE=60000` for longer runs.
+/// How long processes read while another one writes, in milliseconds: `ENTASIS_BESIDE=60000` for longer runs.
 const LASTS: &str = "ENTASIS_BESIDE";
 const ACCOUNTS: i64 = 500;
 const SUM: i64 = 1000 * ACCOUNTS;
@@ -51,7 +53,7 @@ fn numbers(connection: &Connection, sql: &str) -> Vec<i64> {
     row.iter().map(number).collect()
 }
 
-/// Returns when a database is closed: upkeep may hold it for a moment longer than its users.
+/// Returns when a database is closed: upkeep may hold it a moment longer than its users.
 fn wait_for_end(path: &Path) {
     while path.with_extension("db.wal").exists() {
         std::thread::sleep(Duration::from_millis(5));
@@ -62,7 +64,7 @@ fn error(connection: &Connection, sql: &str) -> String {
     connection.execute(sql).err().unwrap_or_else(|| panic!("{sql} is done")).message().to_owned()
 }
 
-/// Another process: one of the tests below, which says a line when it is ready.
+/// Starts another process: one of the tests below, which prints a line when it is ready.
 fn process(test: &str, variables: &[(&str, &str)]) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
@@ -75,8 +77,8 @@ fn process(test: &str, variables: &[(&str, &str)]) -> (Child, BufReader<ChildStd
     (child, said)
 }
 
-/// Not a test: writes to a file as fast as it can, until it is killed. Every state has the sum, and a number
-/// of steps that only grows, in two tables.
+/// Not a test: writes to a file as fast as it can, until it is killed. In every state two tables have the
+/// right sum, and a number of steps that only grows.
 #[test]
 fn writer() {
     let Some(path) = std::env::var_os(WRITES) else { return };
@@ -116,7 +118,7 @@ fn writer() {
             ],
         );
         if step % 50 == 0 {
-            // A table that is written to the file as a whole, and is gone soon.
+            // A table that is written to the file as a whole, and is dropped soon.
             let create =
                 format!("CREATE OR REPLACE TABLE copied AS SELECT {step} AS step, amount FROM accounts");
             run(&connection, &[&create]);
@@ -131,7 +133,7 @@ fn writer() {
     }
 }
 
-/// Not a test: reads a file for a while, and panics if it sees what cannot be.
+/// Not a test: reads a file for a while, and panics if it sees an impossible state.
 #[test]
 fn reader() {
     let Ok(path) = std::env::var(READS) else { return };
@@ -158,7 +160,7 @@ fn reader() {
         let [now, moved, sum, moves, accounts] = state[..] else { panic!("{state:?}") };
         assert!(now >= step && (moved == now || now == 0), "{state:?} behind {step}");
         assert!(sum == SUM && moves <= 0 && accounts == ACCOUNTS, "{state:?}");
-        // It is copied each fifty steps, unless its process was killed just then.
+        // It is copied every fifty steps, unless its process was killed just then.
         if now >= 200 {
             let copied = "SELECT min(step), max(step), sum(amount), count(*) FROM copied";
             let copied = numbers(&connection, copied);
@@ -193,11 +195,11 @@ fn processes_read_while_one_writes() {
     wait_for(&mut said, "ready");
     let mut readers: Vec<_> = (0..3).map(|_| process("beside::reader", &[(READS, text)])).collect();
     readers.iter_mut().for_each(|(_, said)| _ = wait_for(said, "ready"));
-    // Who would write as well is told who does.
+    // The error for a second writer names the first.
     let message = refused(&path, Config::default());
     assert!(message.contains(&format!("is in use by process {}", writing.id())), "{message}");
     assert!(message.contains("open it read-only"), "{message}");
-    // The one that writes is killed, and another one goes on, while they read.
+    // The writer is killed, and another one continues, while they read.
     for _ in 0..2 {
         std::thread::sleep(Duration::from_millis(700));
         writing.kill().unwrap();
@@ -217,7 +219,7 @@ fn processes_read_while_one_writes() {
     assert_eq!(numbers(&open(&path).connect(), sums), [SUM, ACCOUNTS]);
 }
 
-/// Not a test: does what it is told, line by line.
+/// Not a test: follows commands, line by line.
 #[test]
 fn servant() {
     let Some(path) = std::env::var_os("ENTASIS_BESIDE_SERVES") else { return };
@@ -247,7 +249,7 @@ impl Servant {
         Servant { child, said }
     }
 
-    /// Returns when it has done so.
+    /// Returns when the command has been done.
     fn does(&mut self, what: &str) {
         writeln!(self.child.stdin.as_mut().expect("it is piped"), "{what}").unwrap();
         wait_for(&mut self.said, "done");
@@ -272,7 +274,7 @@ fn each_transaction_sees_what_was_committed_before() {
     assert_eq!(numbers(&one, "SELECT count(*) FROM t"), [0]);
     writer.does("INSERT INTO t VALUES (1, 'one'), (2, 'two')");
     assert_eq!(numbers(&one, "SELECT k FROM t WHERE k = 2"), [2]);
-    // A transaction goes on to see what it saw.
+    // A transaction continues to see what it saw.
     run(&one, &["BEGIN"]);
     writer.does("DELETE FROM t WHERE k = 1");
     assert_eq!(numbers(&one, "SELECT count(*) FROM t"), [2]);
@@ -286,7 +288,7 @@ fn each_transaction_sees_what_was_committed_before() {
     writer.does("CREATE SEQUENCE s START 10");
     assert_eq!(numbers(&one, "SELECT w FROM doubled"), [14]);
     assert!(error(&one, "SELECT nextval('s')").contains("the database my was opened read-only"));
-    // However the writer ends and begins anew, and whatever it does to the file.
+    // However the writer ends and starts again, and whatever it does to the file.
     writer.does("close");
     assert_eq!(numbers(&one, "SELECT w FROM doubled"), [14]);
     writer.does("open");
@@ -309,7 +311,7 @@ fn each_transaction_sees_what_was_committed_before() {
     let mut writer = Servant::new(&path);
     writer.does("UPDATE t SET w = 9");
     assert_eq!(numbers(&one, "SELECT w FROM doubled"), [18]);
-    // Another file under the name, and none.
+    // Another file of that name, and none.
     drop(writer);
     let backup = format!("BACKUP TO '{}'", scratch.path("copy.db").display());
     run(&one, &["CREATE TEMP TABLE own AS SELECT 3 AS a", &backup]);
@@ -370,7 +372,7 @@ fn what_is_only_read_is_not_written() {
         assert_eq!(error(&connection, sql), "the database my was opened read-only", "{sql}");
         run(&connection, &["SELECT * FROM t", "COMMIT"]);
     }
-    // What is temporary is the connection's own.
+    // Temporary objects belong to the connection.
     run(
         &connection,
         &[
@@ -411,7 +413,7 @@ fn a_file_is_open_once_in_a_process() {
     run(&first, &[&attach, "INSERT INTO b.t VALUES (2)"]);
     run(&second, &[&attach, "INSERT INTO b.t VALUES (3)"]);
     assert_eq!(numbers(&one.connect(), "SELECT sum(a) FROM t"), [6]);
-    // All of them write, or only read.
+    // All of them write, or all only read.
     let message = refused(&path, reading());
     assert!(
         message.contains("is open in this process and written to: it cannot be opened read-only as well"),
@@ -425,7 +427,7 @@ fn a_file_is_open_once_in_a_process() {
     run(&first, &["DETACH b"]);
     assert_eq!(numbers(&second, "SELECT sum(a) FROM b.t"), [6]);
     drop((first, second, memory));
-    // Opened anew when the last one is gone.
+    // Opened again when the last one is gone.
     let (reader, another) = (read(&path), read(&path));
     assert_eq!(numbers(&reader.connect(), "SELECT sum(a) FROM t"), [6]);
     let message = refused(&path, Config::default());
@@ -439,7 +441,7 @@ fn a_file_is_open_once_in_a_process() {
     assert!(error(&connection, "INSERT INTO b.t VALUES (4)").contains("READ_ONLY"));
     drop((reader, another, connection));
     run(&open(&path).connect(), &["INSERT INTO t VALUES (4)"]);
-    // Threads that open it at once get the same.
+    // Threads that open it at the same time get the same database.
     let opened: Vec<Database> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| open(&path))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()

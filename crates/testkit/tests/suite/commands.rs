@@ -1,5 +1,5 @@
-//! Statements about a whole database: EXPORT and IMPORT, BACKUP, VACUUM, PRAGMA integrity_check, where a text
-//! test cannot look: into files, and beside writers.
+//! Statements about a whole database: EXPORT and IMPORT, BACKUP, VACUUM, PRAGMA integrity_check, as far as
+//! text tests cannot check them: in files, and with concurrent writers.
 
 use entasis::{Config, Connection, Database, ErrorKind, Value};
 use entasis_testkit::scratch::Scratch;
@@ -51,7 +51,7 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 
 // ---- export and import ------------------------------------------------------------------------------------
 
-/// Objects of every kind, under all names that are difficult.
+/// Objects of every kind, with all kinds of difficult names.
 const OBJECTS: &[&str] = &[
     "CREATE SCHEMA s",
     "CREATE SCHEMA \"two words\"",
@@ -95,7 +95,7 @@ const OBJECTS: &[&str] = &[
     "ALTER TABLE renamed RENAME COLUMN old TO new",
     "ALTER TABLE renamed RENAME TO of_a_new_name",
     "INSERT INTO of_a_new_name (new) VALUES (10)",
-    // Chains and circles of foreign keys.
+    // Chains and cycles of foreign keys.
     "CREATE TABLE a_child (id INTEGER PRIMARY KEY, p INTEGER)",
     "CREATE TABLE z_parent (id INTEGER PRIMARY KEY, c INTEGER REFERENCES a_child ON DELETE SET NULL)",
     "ALTER TABLE a_child ADD CONSTRAINT to_z FOREIGN KEY (p) REFERENCES z_parent (id) ON UPDATE CASCADE",
@@ -118,13 +118,13 @@ const OBJECTS: &[&str] = &[
     "CREATE INDEX by_a ON indexed (a)",
     "CREATE INDEX \"By B\" ON indexed (b, c)",
     "CREATE UNIQUE INDEX by_c ON indexed (c)",
-    // Views over views, in another order than that of their names.
+    // Views over views, in an order other than that of their names.
     "CREATE VIEW z_below AS SELECT \"from\", \"Größe\" AS g FROM \"select\" WHERE \"order by\" <> 'it''s'",
     "CREATE VIEW a_above (n, \"Sum\") AS SELECT count(*), sum(g) FROM z_below",
     "CREATE VIEW s.over_all AS WITH c AS (SELECT n FROM a_above) SELECT c.n, (SELECT max(id) FROM s.t) AS m FROM c",
 ];
 
-/// What is asked of both databases.
+/// The queries that both databases must answer in the same way.
 const QUESTIONS: &[&str] = &[
     "SELECT * FROM types ORDER BY ALL",
     "SELECT * FROM one_column",
@@ -163,7 +163,7 @@ fn round_trip(options: &str) -> (Scratch, Database) {
     let (first, second) = (example(), in_memory());
     let (one, two) = (first.connect(), second.connect());
     run(&one, &[&format!("EXPORT DATABASE '{}' {options}", directory("first"))]);
-    // Nothing that the connection has set matters.
+    // The connection's settings have no effect.
     run(&two, &["SET timezone = 'Asia/Kolkata'", "CREATE TEMPORARY TABLE heap (other DATE)"]);
     run(&two, &[&format!("IMPORT DATABASE '{}'", directory("first"))]);
     let two = second.connect();
@@ -255,7 +255,7 @@ fn an_export_that_fails_leaves_nothing() {
 fn an_import_of_which_anything_fails_brings_nothing() {
     let scratch = Scratch::new();
     run(&example().connect(), &[&format!("EXPORT DATABASE '{}'", scratch.path("out").display())]);
-    // The last statement is one that cannot be.
+    // The last statement is invalid.
     let load = scratch.path("out/load.sql");
     let text = fs::read_to_string(&load).unwrap() + "ALTER TABLE itself ADD CHECK (id > 1);\n";
     fs::write(&load, text).unwrap();
@@ -289,7 +289,7 @@ fn damage_of_a_file_is_told_with_its_place() {
     let path = scratch.path("my.db");
     run(&open(&path).connect(), FILE);
     let whole = fs::read(&path).unwrap();
-    // Closed: a byte among the rows. In the middle there may be a page that is free.
+    // Closed: a byte among the rows. A page in the middle may be free.
     let flipped = |at: usize| {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
@@ -303,12 +303,12 @@ fn damage_of_a_file_is_told_with_its_place() {
         .expect("some page is in use");
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.message().contains("my.db is damaged at byte "), "{error}");
-    // Open: all is in memory by then, and the file is looked at.
+    // Open: everything is in memory by then, but the file is checked.
     fs::write(&path, &whole).unwrap();
     let database = open(&path);
     let connection = database.connect();
     assert_eq!(rows(&connection, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
-    // Its header says by now that it is open; its rows are where they were.
+    // Its header now marks it as open; its rows have not moved.
     let flip = || {
         let mut bytes = fs::read(&path).unwrap();
         bytes[at] ^= 1;
@@ -320,16 +320,16 @@ fn damage_of_a_file_is_told_with_its_place() {
     let place = found[0].split("|byte ").nth(1).and_then(|rest| rest.strip_suffix(" of the file"));
     let place: usize = place.expect("it has a place").parse().unwrap();
     assert!(place <= at && place + (8 << 20) > at, "{found:?}");
-    // A table by itself is in memory.
+    // A single table is checked in memory.
     assert_eq!(rows(&connection, "PRAGMA integrity_check(t)"), ["ok|NULL|NULL"]);
-    // So is its own backup.
+    // Its own backup is intact, too.
     run(&connection, &[&format!("BACKUP TO '{}'", scratch.path("saved.db").display())]);
     assert_eq!(rows(&open(&scratch.path("saved.db")).connect(), "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
     flip();
     assert_eq!(rows(&connection, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
 }
 
-/// Writes to a table until it is told to stop, two rows a transaction with the sum 0.
+/// Writes to a table until it is told to stop, two rows per transaction with the sum 0.
 fn write(database: &Database, stop: &AtomicBool) -> u64 {
     let connection = database.connect();
     let mut commits = 0;
@@ -430,7 +430,7 @@ fn a_backup_is_a_database_of_its_own() {
     drop((copy, other));
     assert_eq!(number(&open(&saved).connect(), "SELECT count(*) FROM t"), 20001);
     assert_eq!(number(&connection, "SELECT count(*) FROM t"), 0);
-    // Its own file, also by another name, and one that is open.
+    // Its own file, also by another name, and a file that is open.
     for (name, options) in [("my.db", ""), ("my.db", "(OVERWRITE)"), ("link.db", "(OVERWRITE)")] {
         let to = scratch.path(name);
         if !to.exists() {
@@ -447,7 +447,7 @@ fn a_backup_is_a_database_of_its_own() {
     let held = number(&reader.connect(), "SELECT count(*) FROM t");
     drop(reader);
     assert_eq!(held, 20001);
-    // Until upkeep lets go of it.
+    // Until upkeep releases it.
     while connection.execute(&overwrite).is_err() {
         thread::sleep(Duration::from_millis(5));
     }
@@ -483,10 +483,10 @@ fn a_file_shrinks_to_what_it_needs() {
         assert!(rest < full / 3, "{rest} of {full} bytes are left");
         assert_eq!(rows(&connection, "PRAGMA integrity_check"), ["ok|NULL|NULL"]);
         assert_eq!(number(&connection, "SELECT count(*) FROM keyed"), 20000);
-        // Once more, and nothing is left to do.
+        // A second VACUUM has nothing left to do.
         run(&connection, &["VACUUM"]);
         assert!(size() <= rest);
-        // A fresh copy is no much smaller.
+        // A fresh copy is not much smaller.
         let saved = scratch.path("saved.db");
         run(&connection, &[&format!("BACKUP TO '{}'", saved.display())]);
         let needed = fs::metadata(&saved).unwrap().len();

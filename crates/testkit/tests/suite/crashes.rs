@@ -1,12 +1,12 @@
-//! Databases on a disk that stops at each of its operations ([`entasis_testkit::crashes`]). `make crash` goes
-//! on for longer.
+//! Databases on a disk that stops at each of its operations ([`entasis_testkit::crashes`]). `make crash` runs
+//! longer.
 
 use entasis_storage::wal::Synchronous;
 use entasis_testkit::crashes::{Found, run};
 
-/// Crashes of each seed.
+/// Crashes per seed.
 const CRASHES: u64 = 1000;
-/// Seeds, each of which is another script.
+/// Number of seeds, each with another script.
 const SEEDS: u64 = 20;
 
 #[test]
@@ -19,11 +19,11 @@ fn what_was_answered_is_there_wherever_the_machine_stops() {
         all.ahead += found.ahead;
     }
     assert!(all.crashes >= SEEDS * CRASHES);
-    // A log that is synced before it is answered is found now and then before the answer.
+    // A log that is synced before the acknowledgement is sometimes found before it.
     assert!(all.ahead > 0 && all.commits > SEEDS, "{all:?}");
 }
 
-/// The test above finds what it is there for: commits that are answered before they are on the disk.
+/// The test above finds what it is meant to find: commits acknowledged before they are on the disk.
 #[test]
 fn commits_that_do_not_wait_are_found_missing() {
     for synchronous in [Synchronous::Normal, Synchronous::Off] {

@@ -9,13 +9,13 @@ use entasis_testkit::configuration::Configuration;
 use entasis_testkit::generator::{Dialect, Query, Shape, workload};
 use entasis_testkit::reference;
 
-/// Queries of one workload.
+/// Queries per workload.
 const QUERIES: usize = 12;
 
-/// What came of one query.
+/// The outcome of a query.
 enum Outcome {
     Same,
-    /// The front end or the reference says "not supported".
+    /// The front end or the reference returns "not supported".
     NotSupported(String),
     Different(String),
 }
@@ -60,7 +60,7 @@ fn check(connection: &Connection, query: &Query) -> Outcome {
     }
 }
 
-/// Where to look first: if the optimized plan, interpreted, already gives another result, the optimizer is
+/// Where to look first: if interpreting the optimized plan already gives another result, the optimizer is
 /// wrong.
 fn suspect(connection: &Connection, query: &Query, expected: &Rows) -> &'static str {
     let optimized = connection.optimized(&query.sql).and_then(|plan| reference::run(&plan));
@@ -78,7 +78,7 @@ fn environment(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
 }
 
-/// Runs the workloads of `count` seeds from `first` and fails with all differences.
+/// Runs the workloads of `count` seeds from `first` on and fails with all differences.
 fn run(configuration: &str, shape: Shape, first: u64, count: u64) {
     let configuration = Configuration::load(configuration);
     let seeds = match environment("ENTASIS_SEED") {

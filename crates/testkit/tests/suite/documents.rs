@@ -1,13 +1,13 @@
-//! Documents that cannot lie: what `*.md` names in backticks or links to is there.
+//! Keeps documents true: what `*.md` names in backticks or links to must exist.
 //!
-//! * a link to a file, from where the page is; a path, from the root, from the page, within a crate
+//! * a link to a file, relative to the page; a path, from the root, from the page, within a crate
 //!   (`storage/tree/link.rs`), or as the end of the path of a file (`exec/sort/runs.rs`); braces and `*`
 //!   stand for several;
 //! * `make target`; "decision 12"; `SET name`;
 //! * a type's name (`JoinTable`), in the sources.
 //!
-//! Decisions tell what was when they were made, and the changelog what was new then: of these only the links
-//! are looked at. What a page says in blocks of code is not.
+//! Decisions describe the state when they were made, and the changelog what was new then: in these only links
+//! are checked. Blocks of code are not checked.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root is there")
 }
 
-/// All files below a folder, but for what is built or fetched.
+/// All files below a folder, except those that are built or fetched.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -29,7 +29,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a page says outside of blocks of code: lines with their numbers.
+/// The lines of a page outside blocks of code, with their numbers.
 fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut in_code = false;
     let mut lines = Vec::new();
@@ -66,15 +66,15 @@ fn spread(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// What there is to be named.
+/// What can be named.
 struct House {
     root: PathBuf,
-    /// Paths of all files and folders, from the root, with `/` before each.
+    /// Paths of all files and folders, relative to the root, each with a leading `/`.
     paths: Vec<String>,
     /// Words of all sources.
     words: BTreeSet<String>,
     targets: BTreeSet<String>,
-    /// To ask for settings.
+    /// Used to look up settings.
     connection: entasis::Connection,
     decisions: BTreeSet<u32>,
 }
@@ -113,7 +113,7 @@ impl House {
         House { root, paths: paths.into_iter().collect(), words, targets, connection, decisions }
     }
 
-    /// True if a path is there: from the root, from the page, or as the end of one.
+    /// True if a path exists: from the root, from the page, or as the end of one.
     fn has_path(&self, page: &Path, path: &str) -> bool {
         let path = path.trim_end_matches('/').trim_start_matches("./");
         // `storage/tree/link.rs` is a file of the crate `storage`.
@@ -134,7 +134,7 @@ impl House {
             || self.root.join(of_crate).exists()
     }
 
-    /// What is wrong with a line.
+    /// The faults of a line.
     fn faults(&self, page: &Path, line: &str, only_links: bool) -> Vec<String> {
         let mut faults = Vec::new();
         for link in links(line) {
@@ -184,8 +184,8 @@ impl House {
     }
 }
 
-/// True if a text in backticks is a path of the repository: it ends as its files do, or begins as its folders
-/// do.
+/// True if a text in backticks is a path of the repository: it has an extension of its files, or begins with
+/// one of its folders.
 fn is_path(text: &str) -> bool {
     let is_plain =
         text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/{},*".contains(c)) && !text.starts_with('/');
@@ -195,7 +195,7 @@ fn is_path(text: &str) -> bool {
     is_plain && (is_file || begins)
 }
 
-/// True if a text is what a type of ours may be called: capitals within.
+/// True if a text may be the name of one of our types: it has capitals within.
 fn is_type(text: &str) -> bool {
     let first = text.chars().next().is_some_and(|c| c.is_ascii_uppercase());
     let humps =
@@ -235,7 +235,7 @@ fn faults_are_found() {
     );
     assert_eq!(faults("`make nothing`"), ["the target nothing"]);
     assert_eq!(faults("`exec/{mod,nothing}.rs`"), ["the path exec/{mod,nothing}.rs"]);
-    // Written so that this source does not have it.
+    // Composed so that this source does not contain it.
     let nobody = ["No", "Such", "Type"].concat();
     assert_eq!(faults(&format!("`{nobody}`")), [format!("the name {nobody}")]);
     assert_eq!(
@@ -245,11 +245,11 @@ fn faults_are_found() {
     assert_eq!(faults("`SET no_such_setting = 1`"), ["the setting no_such_setting"]);
 }
 
-/// The widest that a line of code or prose may be, in characters.
+/// The maximum width of a line of code or prose, in characters.
 const WIDTH: usize = 110;
 
-/// The lines of a file that are wider than [`WIDTH`] and need not be. Literals, tables, links' targets and
-/// blocks of code within prose are as wide as what they show.
+/// The lines of a file that are wider than [`WIDTH`] without need. Literals, tables, targets of links and
+/// blocks of code within prose may be wider.
 fn wide_lines(path: &Path, text: &str) -> Vec<usize> {
     let is_source = path.extension().is_some_and(|end| end == "rs");
     let mut in_code = false;
@@ -288,7 +288,7 @@ fn lines_are_not_wide() {
     files(&root, &mut found);
     let mut wide = Vec::new();
     for file in found {
-        // The page of functions is written from the catalog.
+        // The page of functions is generated from the catalog.
         let is_looked_at = matches!(file.extension().and_then(|end| end.to_str()), Some("rs" | "md"))
             && !file.ends_with("docs/functions.md");
         if is_looked_at && let Ok(text) = fs::read_to_string(&file) {

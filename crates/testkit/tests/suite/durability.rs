@@ -1,7 +1,7 @@
-//! Databases in files: what was committed is there again, whatever ended the process.
+//! Databases in files: what was committed is there again, however the process ended.
 //!
-//! Text tests under the configuration `reopened` show that every statement leaves a file that says the same;
-//! `storage`'s own tests stop a checkpoint at each of its writes. Here are processes that are killed while
+//! Text tests under the configuration `reopened` show that every statement leaves a file with the same state;
+//! the tests of `storage` stop a checkpoint at each of its writes. Here are processes that are killed while
 //! they write, and what a user sees of a file. `make kill` (tests/kill) is the long run, with DDL, loads and
 //! indexes.
 
@@ -14,9 +14,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Threads of a process that is killed, each with a connection.
+/// Threads of the process that is killed, each with a connection.
 const WRITERS: i64 = 4;
-/// The variable that makes a test the process that is killed.
+/// The variable that turns a test into the process that is killed.
 const VICTIM: &str = "ENTASIS_VICTIM";
 
 fn open(path: &Path) -> Database {
@@ -76,7 +76,7 @@ fn all_kinds_of_objects_are_there_again() {
     drop(first);
     let second = open(&scratch.path("my.db")).connect();
     assert_eq!(questions.map(|sql| rows(&second, sql)).to_vec(), before);
-    // What was declared holds still.
+    // Declarations still hold.
     for refused in [
         "INSERT INTO t (name, amount) VALUES ('the second', 1)",
         "INSERT INTO t (name, amount) VALUES ('new', -1)",
@@ -163,7 +163,8 @@ fn what_waits_for_upkeep_is_there_after_the_end() {
 
 // ---- processes that are killed ----------------------------------------------------------------------------
 
-/// Not a test but the process that the next one kills: writes as fast as it can, and says what was committed.
+/// Not a test but the process that the next one kills: writes as fast as it can, and reports what was
+/// committed.
 #[test]
 fn victim() {
     let Some(path) = std::env::var_os(VICTIM) else { return };
@@ -182,7 +183,7 @@ fn victim() {
             scope.spawn(move || {
                 for k in (first + writer..).step_by(WRITERS as usize) {
                     let insert = format!("INSERT INTO t VALUES ({k}, 'row {k}')");
-                    // Rows by themselves, and two tables in one transaction.
+                    // Single rows, and two tables in one transaction.
                     match k % 3 {
                         0 => run(&connection, &[&insert]),
                         _ => run(
@@ -235,7 +236,7 @@ fn killed_processes_lose_nothing() {
         let torn = "SELECT count(*) FROM t FULL JOIN u ON t.k = u.k \
                     WHERE t.k IS NULL OR (u.k IS NULL) <> (t.k % 3 = 0) OR u.twice <> 2 * u.k OR v <> 'row ' || CAST(t.k AS VARCHAR)";
         assert_eq!(rows(&connection, torn), ["0"], "round {round}");
-        // What nobody was told of may be there, and stays.
+        // What was not acknowledged may be there, and is then permanent.
         committed = there;
     }
 }

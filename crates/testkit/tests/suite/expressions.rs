@@ -1,4 +1,4 @@
-//! The expression machine alone, against the reference's evaluation of each row.
+//! The expression machine alone, compared with the reference's evaluation of each row.
 
 use entasis_testkit::compare::same_value;
 use entasis_testkit::expressions::{Case, case};
@@ -11,7 +11,7 @@ fn row<'a>(columns: &'a [ColumnId], values: &'a [Value]) -> Row<'a> {
     Row { columns, values }
 }
 
-/// What the expressions give for each row; `None` if the reference has no opinion.
+/// The results of the expressions for each row; `None` if the reference does not support them.
 fn expected(case: &Case, columns: &[ColumnId]) -> Option<Result<Vec<Vec<Value>>>> {
     let all =
         case.rows.iter().map(|values| case.exprs.iter().map(|e| evaluate(e, row(columns, values))).collect());

@@ -1,5 +1,5 @@
-//! Faults in the middle of statements that change rows: memory runs out, something panics. The tables are as
-//! they were, the transaction and the database go on.
+//! Faults in the middle of statements that change rows: memory runs out, something panics. The tables are
+//! unchanged, and the transaction and the database go on.
 
 use entasis::{Config, Connection, Database, ErrorKind, Rows, Value};
 use entasis_engine::exec::QueryContext;

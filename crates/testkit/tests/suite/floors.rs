@@ -1,30 +1,30 @@
-//! The floors of the house: dependencies between modules point one way.
+//! The floors of the house: dependencies between modules point in one direction.
 //!
-//! **Between crates** the arrows are those of `Cargo.toml`, which cannot form a ring; here they are held to
-//! the list in `tests/floors.txt`. **Within a crate** the modules of each folder are nodes, and an arrow
-//! leads from one to a sibling whose items it names, in a `use` or a path, itself or somewhere below it.
-//! Modules that reach each other form a *ring*: none of them can be read, moved or tested without the others.
+//! **Between crates** the dependencies are those of `Cargo.toml`, which cannot form a cycle; here they are
+//! compared with the list in `tests/floors.txt`. **Within a crate** the modules of each folder are nodes, and
+//! an arrow leads from one to a sibling whose items it names, in a `use` or a path, itself or in a module
+//! below it. Modules that reach each other form a *ring*: none of them can be read, moved or tested without
+//! the others.
 //!
-//! `tests/floors.txt` has the rings that there are, each with its reason. A ring that is not in it fails, and
-//! so does a line of it that is no longer true: the list only shrinks. `ENTASIS_BLESS=1` writes what there
-//! is.
+//! `tests/floors.txt` lists the existing rings, each with its reason. A ring that is not listed fails the
+//! test, and so does a line that is no longer true: the list can only shrink. `ENTASIS_BLESS=1` rewrites it.
 //!
-//! What a module hands on by `pub use` counts as named in the module that it comes from. Tests do not count,
-//! and neither do macros. Sources are read as tokens, not compiled: what a glob brings in is not followed.
+//! An item that a module re-exports by `pub use` counts as named in the module from which it comes. Tests do
+//! not count, and neither do macros. Sources are read as tokens, not compiled: glob imports are not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A module's place in its crate: the names from the root down.
+/// A module's path in its crate: the names from the root down.
 type Module = Vec<String>;
 
-/// What a module's source says.
+/// The paths in a module's source.
 #[derive(Default)]
 struct Source {
-    /// The paths that it names, from the crate's root or from the module.
+    /// The paths that it names, relative to the crate's root or to the module.
     paths: Vec<Vec<String>>,
-    /// Of those that a `use` brings in, by the last of their names.
+    /// The paths imported by a `use`, by their last names.
     uses: BTreeMap<String, Vec<String>>,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn tokens(source: &str) -> Vec<String> {
     found
 }
 
-/// Where the item that begins at a token ends: behind its block, or its semicolon.
+/// The end of the item that begins at a token: after its block, or its semicolon.
 fn end_of_item(tokens: &[String], start: usize) -> usize {
     let mut depth = 0usize;
     for (i, token) in tokens.iter().enumerate().skip(start) {
@@ -131,7 +131,7 @@ fn end_of_item(tokens: &[String], start: usize) -> usize {
     tokens.len()
 }
 
-/// The same without items under `#[cfg(test)]`.
+/// The tokens without items under `#[cfg(test)]`.
 pub(crate) fn without_tests(tokens: Vec<String>) -> Vec<String> {
     let test = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
@@ -147,7 +147,7 @@ pub(crate) fn without_tests(tokens: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// All paths in a source that lead into its crate, those of `use` trees one by one.
+/// All paths in a source that lead into its own crate; `use` trees are expanded.
 fn source(tokens: &[String]) -> Source {
     let children: BTreeSet<&String> =
         tokens.windows(2).filter(|two| two[0] == "mod").map(|two| &two[1]).collect();
@@ -174,7 +174,7 @@ fn source(tokens: &[String]) -> Source {
     found
 }
 
-/// Reads a path, or a tree of them, from a token on; where it ends.
+/// Parses a path, or a tree of paths, from a token on; returns where it ends.
 fn tree(tokens: &[String], mut i: usize, before: &[String], found: &mut Vec<Vec<String>>) -> usize {
     let mut path = before.to_vec();
     while let Some(token) = tokens.get(i) {
@@ -183,7 +183,7 @@ fn tree(tokens: &[String], mut i: usize, before: &[String], found: &mut Vec<Vec<
             while tokens.get(i).is_some_and(|token| token != "}") {
                 i = tree(tokens, i, &path, found).max(i + 1);
                 while tokens.get(i).is_some_and(|token| token == "," || token == "as" || token == "_") {
-                    // The name behind `as` is no path.
+                    // The name after `as` is not part of the path.
                     i += 1 + usize::from(tokens[i] == "as");
                 }
             }
@@ -214,7 +214,7 @@ fn modules(crate_dir: &Path) -> BTreeMap<Module, Source> {
     found
 }
 
-/// Reads a module's file and those of the modules that it declares. `below`: where these are.
+/// Reads a module's file and those of the modules that it declares, which are in `below`.
 fn read(file: &Path, below: &Path, module: &[String], found: &mut BTreeMap<Module, Source>) {
     let Ok(text) = fs::read_to_string(file) else { return };
     let tokens = without_tests(tokens(&text));
@@ -228,19 +228,18 @@ fn read(file: &Path, below: &Path, module: &[String], found: &mut BTreeMap<Modul
     }
 }
 
-/// The module that a path of a module leads into, as far down as there are modules, and on where a name is
-/// handed on.
+/// The module to which a path in a module leads, as far down as there are modules, following re-exports.
 fn target(from: &[String], path: &[String], all: &BTreeMap<Module, Source>) -> Option<Module> {
     let (place, name) = step(from, path, all)?;
     let handed_on = name.and_then(|name| all.get(&place)?.uses.get(&name));
     match handed_on {
-        // One that is handed on under its own name by itself is no step.
+        // A re-export of a name under itself is not a step.
         Some(on) if *on != path && place != from => Some(step(&place, on, all)?.0),
         _ => Some(place),
     }
 }
 
-/// The module that a path leads into, and the name in it, if it is no module's.
+/// The module to which a path leads, and the name in it, if that is not a module's.
 fn step(
     from: &[String],
     path: &[String],
@@ -248,7 +247,7 @@ fn step(
 ) -> Option<(Module, Option<String>)> {
     let mut at: Module = match path.first()?.as_str() {
         "crate" => Vec::new(),
-        // From a child's name on, too.
+        // Or relative to a child.
         _ => from.to_vec(),
     };
     for (i, part) in path.iter().enumerate() {
@@ -267,7 +266,7 @@ fn step(
     Some((at, None))
 }
 
-/// Arrows between siblings, by their common parent: who names whom.
+/// Arrows between siblings, by their common parent: which module names which.
 fn arrows(all: &BTreeMap<Module, Source>) -> BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> {
     let mut found: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (from, source) in all {
@@ -307,7 +306,7 @@ fn rings(arrows: &BTreeMap<String, BTreeSet<String>>) -> Vec<BTreeSet<String>> {
 
 // ---- the list ---------------------------------------------------------------------------------------------
 
-/// What the sources say: a line for each ring, and for each crate what it depends on.
+/// The lines that describe the sources: one for each ring, and for each crate its dependencies.
 fn found() -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     let mut crates: Vec<PathBuf> =

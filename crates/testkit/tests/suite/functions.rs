@@ -1,4 +1,5 @@
-//! The page of functions: it is what the catalog says, and every example on it gives what it says there.
+//! The page of functions: it is what the catalog generates, and every example on it has the result stated
+//! there.
 
 use entasis::{Config, DataType, Database, Value};
 use entasis_testkit::golden;

@@ -1,11 +1,11 @@
 //! Random transactions from several threads, and the check of what they did and saw (`testkit::histories`).
 //!
-//! `ENTASIS_SEED=n` gives all sessions other statements; `ENTASIS_HISTORIES=n` runs about so many
-//! transactions.
+//! `ENTASIS_SEED=n` changes the statements of all sessions; `ENTASIS_HISTORIES=n` sets the approximate number
+//! of transactions.
 
 use entasis_testkit::histories::run::{Options, run};
 
-/// About a minute.
+/// Takes about a minute.
 const TRANSACTIONS: u64 = 25_000;
 
 fn environment(name: &str) -> Option<u64> {

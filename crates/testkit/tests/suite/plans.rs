@@ -1,6 +1,6 @@
 //! Golden plans: the 22 queries of TPC-H at scale 0.01, optimized, as text under `tests/plans`. A change of
-//! the optimizer or of an estimate shows as a diff there. For a few queries, the plan after each rule that
-//! changed it, and the programs into which their expressions are compiled.
+//! the optimizer or of an estimate is visible as a diff there. For a few queries, the plan after each rule
+//! that changed it, and the programs into which their expressions are compiled, are kept too.
 
 use crate::tpch::SMALL;
 use entasis::{Config, Database};
@@ -8,11 +8,12 @@ use entasis_engine::exec::{QueryContext, Settings, programs};
 use entasis_engine::optimizer::optimize_traced;
 use entasis_testkit::golden;
 
-/// Queries whose way through the rules is kept too: a subquery that becomes a join, implied filters, a semi
-/// join.
+/// Queries for which the plan after each rule is kept too: a subquery that becomes a join, implied filters, a
+/// semi join.
 const TRACED: [&str; 3] = ["q07", "q17", "q20"];
 
-/// Queries whose programs are kept too: conditions that narrow, shared expressions, computed keys and CASE.
+/// Queries for which the programs are kept too: conditions that narrow, shared expressions, computed keys and
+/// CASE.
 const COMPILED: [&str; 4] = ["q01", "q06", "q12", "q19"];
 
 #[test]
@@ -38,8 +39,8 @@ fn plans_are_the_golden_ones() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A hundred rows of a hundred thousand: it is cheaper to look them up than to look at eight bytes of every
-/// row, and dearer than at two.
+/// A hundred rows out of a hundred thousand: looking them up is cheaper than reading eight bytes of every
+/// row, and more expensive than reading two.
 #[test]
 fn compression_decides_between_an_index_and_a_scan() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
@@ -65,9 +66,9 @@ fn compression_decides_between_an_index_and_a_scan() {
     }
 }
 
-/// An inner join shows the input that is kept last. The table of few rows is, but if many of its columns are
-/// read above, or its strings are compressed: they would all be decoded, and of a table that is probed only
-/// those that match are.
+/// For an inner join, EXPLAIN shows the build side last. The table with few rows is the build side, unless
+/// many of its columns are read above, or its strings are compressed: all of these would be decoded, while of
+/// a probe side only matching rows are.
 #[test]
 fn width_and_compression_decide_which_side_is_kept() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
@@ -97,8 +98,8 @@ fn width_and_compression_decide_which_side_is_kept() {
     }
 }
 
-/// Bands, overlaps and as-of joins are searched in an order; a few rows are not, nor are rows that equal keys
-/// leave few of.
+/// Bands, overlaps and as-of joins are searched in sorted order, except for a few rows, or if equal keys
+/// leave only a few.
 #[test]
 fn inequalities_decide_between_an_order_and_a_loop() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();

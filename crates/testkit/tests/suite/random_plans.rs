@@ -1,7 +1,7 @@
-//! Random plans: optimizer and engine, without a front end, against the reference.
+//! Random plans: optimizer and engine, without a front end, compared with the reference.
 //!
-//! The optimizer may move a filter below something that fails, or above it. So an error on one side only is
-//! excused if the reference, over the optimized plan, agrees with the engine.
+//! The optimizer may move a filter below or above an expression that fails. So an error on only one side is
+//! allowed if the reference, running the optimized plan, agrees with the engine.
 
 use entasis_engine::exec::{
     Collector, FilterKind, JoinSpill, QueryContext, Settings, Spilling, Swapping, TableKind, execute,
@@ -56,7 +56,7 @@ fn check(seed: u64, settings: &Settings) -> std::result::Result<(), String> {
         },
         (Err(_), Err(found)) if found.kind() == ErrorKind::Input => Ok(()),
         (Err(_), Err(found)) => said(format!("{found:?}, expected an input error")),
-        // What is not asked for need not be computed, so it need not fail.
+        // What is not requested need not be computed, so it need not fail.
         (Err(_), Ok(_)) => Ok(()),
         (Ok(_), Err(found)) => said(format!("{found:?}, expected a result")),
     }

@@ -1,9 +1,9 @@
-//! `ON DELETE` and `ON UPDATE` against a slow model: random tables that refer to each other and to themselves
-//! in every way, random statements, and after each of them the rows of all tables.
+//! `ON DELETE` and `ON UPDATE` compared with a slow model: random tables that refer to each other and to
+//! themselves in every way, random statements, and after each of them the rows of all tables.
 //!
-//! The model does what the manual says, row by row and without indexes: a change of a table makes actions
-//! due, which are done in their order; what must hold is looked at in the end. A statement that fails in one
-//! must fail in the other, and leave nothing behind.
+//! The model follows the manual, row by row and without indexes: a change of a table makes actions due, which
+//! are done in order; constraints are checked at the end. A statement that fails in one must fail in the
+//! other, and leave no effect.
 
 use entasis::{Config, Connection, Database, ErrorKind, Value};
 use entasis_testkit::random::Random;
@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 
 const COLUMNS: [&str; 3] = ["k", "r", "s"];
-/// Keys are below this at first.
+/// Keys are initially below this.
 const KEYS: i64 = 12;
-/// The last table has no key, so that its rows are told by their places; nothing refers to it.
+/// The last table has no key, so that its rows are identified by position; nothing refers to it.
 const TABLES: usize = 4;
 
 type Row = [Option<i64>; 3];
@@ -21,7 +21,7 @@ type Tables = Vec<Vec<Row>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
-    /// `NO ACTION`: judged at the end of the statement.
+    /// `NO ACTION`: checked at the end of the statement.
     Deferred,
     Restrict,
     Cascade,
@@ -66,7 +66,7 @@ enum Doing {
     Set(usize, Option<i64>),
 }
 
-/// Which rows.
+/// Selects rows.
 #[derive(Debug, Clone, Copy)]
 enum Condition {
     All,
@@ -129,7 +129,7 @@ fn show(value: Option<i64>) -> String {
     value.map_or("NULL".into(), |value| value.to_string())
 }
 
-/// An action that is due, because of keys that went; for updated rows, with the keys that they have now.
+/// A due action, because of removed keys; for updated rows, with their new keys.
 struct Due {
     key: usize,
     event: Event,
@@ -141,7 +141,7 @@ enum Event {
     Updated(Vec<Option<i64>>),
 }
 
-/// What a statement has still to do and to look at, by the numbers of foreign keys.
+/// The remaining actions and checks of a statement, by numbers of foreign keys.
 #[derive(Default)]
 struct Open {
     due: VecDeque<Due>,
@@ -150,9 +150,9 @@ struct Open {
 }
 
 struct Model {
-    /// By the names of their tables, as the catalog has them.
+    /// In the order of their tables' names, as in the catalog.
     keys: Vec<ForeignKey>,
-    /// What columns hold by default.
+    /// The defaults of columns.
     defaults: [Option<i64>; 3],
     tables: Tables,
 }
@@ -240,7 +240,7 @@ impl Model {
         self.change(tables, key.child, fate, open)
     }
 
-    /// Does what is due, and looks at what must hold.
+    /// Runs the due actions, and checks constraints.
     fn finish(&self, tables: &mut Tables, open: &mut Open) -> Option<()> {
         while let Some(due) = open.due.pop_front() {
             self.follow(tables, &due, open)?;
@@ -303,7 +303,7 @@ fn tables(random: &mut Random) -> (Vec<String>, Model) {
                 continue;
             }
             let parent = random.below(TABLES - 1);
-            // Those that change something, more often than not.
+            // Actions that change something, more often than not.
             let mut action =
                 || ACTIONS[if random.chance(80) { 2 + random.below(3) } else { random.below(2) }];
             let ((on_delete, delete), (on_update, update)) = (action(), action());
@@ -363,7 +363,7 @@ fn check(seed: u64) -> [usize; 2] {
     for sql in &log {
         connection.execute(sql).unwrap_or_else(|error| panic!("seed {seed}: {sql}: {error}"));
     }
-    // Rows without references first, so that there is something to refer to.
+    // Rows without references first, so that there are rows to refer to.
     for table in 0..TABLES - 1 {
         let rows: Vec<Row> = (0..KEYS).map(|k| [Some(k), None, None]).collect();
         let sql = format!("INSERT INTO t{table} (k, r, s) SELECT i, NULL, NULL FROM range({KEYS}) r(i)");

@@ -1,6 +1,6 @@
 //! Joins and set operations that do not fit into memory, as whole statements: several that share it, one that
-//! is cancelled. Each gives the right rows or says that memory is short, and leaves neither memory nor files
-//! behind.
+//! is cancelled. Each returns the right rows or reports that memory is short, and leaves neither memory nor
+//! files behind.
 
 use entasis::{Config, Connection, Database, ErrorKind, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,13 +9,13 @@ fn database(memory_limit: usize) -> Database {
     Database::in_memory(Config { threads: 2, memory_limit, ..Config::default() }).expect("a database")
 }
 
-/// Bytes of memory, and of temporary files.
+/// Bytes in use in memory, and in temporary files.
 fn in_use(connection: &Connection) -> (usize, u64) {
     let context = connection.context();
     (context.memory.used(), context.temp.used())
 }
 
-/// Two inputs of so many rows with this many keys, and their join. Nothing of it is in a table.
+/// A join of two inputs with this many rows and keys, none of it from a table.
 fn join(rows: u64, keys: u64) -> String {
     let input = |factor: u64| {
         format!(
@@ -101,12 +101,12 @@ fn numbered(first: u64, end: u64, copies: u64) -> String {
     )
 }
 
-/// How often a row comes out that is so often left and right.
+/// How many copies of a row the operation returns if it occurs this often on the left and on the right.
 type Copies = fn(u64, u64) -> u64;
 
 #[test]
 fn set_operations_larger_than_memory() {
-    // Three of each number from 0 on left, two of each from half of them on right.
+    // Three copies of each number from 0 on at the left, two of each from the middle on at the right.
     let numbers = 20_000;
     let (left, right) = (numbered(0, numbers, 3), numbered(numbers / 2, numbers * 3 / 2, 2));
     let operations: [(&str, Copies); 5] = [

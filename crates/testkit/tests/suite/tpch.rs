@@ -34,7 +34,7 @@ fn answer(scale: &str, query: &str) -> Vec<Vec<String>> {
     text.lines().skip(1).map(cells).collect()
 }
 
-/// The cells of a line: separated by bars, quoted where a cell holds something special, quotes doubled.
+/// The cells of a line: separated by bars, quoted if a cell contains special characters, with quotes doubled.
 fn cells(line: &str) -> Vec<String> {
     let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
     let mut characters = line.chars().peekable();
@@ -79,7 +79,7 @@ fn same(value: &Value, ty: DataType, text: &str) -> bool {
             let expected: f64 = text.parse().unwrap_or(f64::NAN);
             (v - expected).abs() <= 1e-9 * expected.abs()
         }
-        // The answers print a decimal with the digits that its own query gives, which may be fewer than ours.
+        // The answers print a decimal with the digits of their own computation, which may be fewer than ours.
         Value::Integer(_) if ty.is_decimal() => {
             without_zeros(&value.display(ty).to_string()) == without_zeros(text)
         }

@@ -1,9 +1,9 @@
-//! A type's name means one thing in a crate.
+//! The name of a type has only one meaning in a crate.
 //!
 //! Types that more than one module can see (`pub`, `pub(crate)`, `pub(super)`) and that have the same name
-//! are in `tests/type_names.txt`, each with its reason. A pair that is not in the list fails, and so does a
-//! line that is no longer true: the list only shrinks. Private types are their modules' own, and types of
-//! tests do not count. `ENTASIS_BLESS=1` writes what there is; the reasons are for people to write.
+//! are listed in `tests/type_names.txt`, each with its reason. A pair that is not in the list fails the test,
+//! and so does a line that is no longer true: the list can only shrink. Private types belong to their
+//! modules, and types of tests do not count. `ENTASIS_BLESS=1` rewrites the list; people write the reasons.
 
 use super::floors::{tokens, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The names of the types that a source declares for others to see.
+/// The names of the types that a source declares as visible to others.
 fn declared(source: &[String]) -> Vec<String> {
     const KINDS: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ fn declared(source: &[String]) -> Vec<String> {
     found
 }
 
-/// Adds the types of the sources in a folder, but for those of tests.
+/// Adds the types of the sources in a folder, except those of tests.
 fn read(folder: &Path, types: &mut BTreeMap<String, usize>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,14 +1,14 @@
-//! The modules that may be `unsafe` are those that rule 4 of `CONTRIBUTING.md` names, and every crate denies
-//! the rest.
+//! The modules that may contain `unsafe` are those that rule 4 of `CONTRIBUTING.md` lists, and every crate
+//! denies it elsewhere.
 //!
-//! The list names files from the crate's folder on, without `src`: `vector/buffer.rs`. A file that allows
-//! unsafe code and is not on it fails, and so does a name on it that is no such file.
+//! The list gives files relative to the crate's folder, without `src`: `vector/buffer.rs`. A file that allows
+//! unsafe code and is not listed fails the test, and so does a listed name that is no such file.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a module that may be unsafe says; in two parts, so that this file does not.
+/// The text in a module that may be unsafe; in two parts, so that this file does not contain it.
 const ALLOWS: &str = concat!("allow(", "unsafe_code)");
 
 fn root() -> PathBuf {

@@ -1,8 +1,8 @@
 //! The bytes of a file as UTF-8 text.
 //!
-//! UTF-8 is passed on as it stands; fields are validated where they are read. Other encodings are decoded
-//! while the file is read, in order, before it is cut into blocks. A file that begins with the byte order
-//! mark of UTF-16 is read as that.
+//! UTF-8 is passed on unchanged; fields are validated where they are read. Other encodings are decoded while
+//! the file is read, in order, before it is cut into blocks. A file that begins with the byte order mark of
+//! UTF-16 is read as UTF-16.
 
 use crate::files::option_values::text_option;
 use encoding_rs::{Decoder, DecoderResult};
@@ -12,14 +12,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// How text stands in a file.
+/// The encoding of a file's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8, or UTF-16 with a byte order mark.
     Utf8,
     /// ISO 8859-1: each byte is the character of that number.
     Latin1,
-    /// An encoding of the WHATWG's standard.
+    /// An encoding of the WHATWG standard.
     Other(&'static encoding_rs::Encoding),
 }
 
@@ -40,11 +40,11 @@ impl Encoding {
     }
 }
 
-/// A file that is read as UTF-8, from its start.
+/// A file that is read from its start and converted to UTF-8.
 pub(super) struct Input {
     file: File,
     encoding: Encoding,
-    /// Made by the first bytes; `None` for those that need none.
+    /// Made from the first bytes; `None` if no decoding is needed.
     decoder: Option<Decoder>,
     fresh: bool,
     raw: Vec<u8>,
@@ -56,11 +56,11 @@ impl Input {
         Ok(Input { file, encoding, decoder: None, fresh: true, raw: Vec::new() })
     }
 
-    /// Reads about `wanted` bytes of the file and adds their text to `out`. Returns the bytes that were read:
-    /// fewer than `wanted` at the end.
+    /// Reads about `wanted` bytes of the file and appends their text to `out`. Returns the number of bytes
+    /// read: fewer than `wanted` at the end of the file.
     ///
     /// # Errors
-    /// I/O; input, if the bytes are none of the encoding. Then `out` ends where they stand.
+    /// I/O; input, if bytes are invalid in the encoding. Then `out` ends where they are.
     pub(super) fn read(&mut self, path: &Path, wanted: usize, out: &mut Vec<u8>) -> Result<usize> {
         let io_error = |e| Error::io(format!("'{}'", path.display()), &e);
         if !self.fresh && self.decoder.is_none() && self.encoding == Encoding::Utf8 {
@@ -94,7 +94,7 @@ impl Input {
     }
 }
 
-/// Adds the text of `raw`, which is the end of the file if `last`, to `out`.
+/// Appends the text of `raw` to `out`; `last` says that it is the end of the file.
 fn decode(decoder: &mut Decoder, raw: &[u8], last: bool, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let most = decoder.max_utf8_buffer_length_without_replacement(raw.len());

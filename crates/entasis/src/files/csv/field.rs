@@ -1,9 +1,8 @@
-//! Fields to values: a column of texts to a vector.
+//! Converts fields to values: a column of texts to a vector.
 //!
-//! The common types have paths of their own. What those do not accept, and every other type, is read as
-//! `CAST(text AS type)` reads it, with two differences: a fraction is none of an integer, and a number that
-//! is finite does not become infinite. A type that was guessed takes only what the guess takes
-//! ([`super::guess`]).
+//! The common types have fast paths of their own. Text that these do not accept, and every other type, is
+//! read like `CAST(text AS type)`, with two differences: a fraction is not an integer, and a finite number
+//! does not become infinite. A guessed type accepts only what the guess accepts ([`super::guess`]).
 
 use super::CsvOptions;
 use super::guess::{
@@ -18,11 +17,11 @@ use entasis_vector::{CHUNK_ROWS, DataType, Native, PhysicalType, Value, Vector};
 
 /// The texts of one column of a chunk.
 pub(super) struct Texts<'a> {
-    /// One field a row.
+    /// One field per row.
     pub(super) spans: &'a [Span],
     pub(super) bytes: &'a [u8],
     pub(super) copies: &'a [u8],
-    /// What they are read as.
+    /// The type as which they are read.
     pub(super) ty: DataType,
     /// Whether the type was guessed.
     pub(super) guessed: bool,
@@ -34,14 +33,14 @@ impl<'a> Texts<'a> {
         self.spans[row].text(self.bytes, self.copies)
     }
 
-    /// Whether the field of a row, which has this text, is NULL.
+    /// Whether the field of a row, with this text, is NULL.
     fn is_null(&self, row: usize, text: &[u8]) -> bool {
         self.options.is_null(self.spans[row], text, self.ty)
     }
 }
 
-/// Reads the texts to `out`, which has the physical type of theirs. Rows that cannot be read are added to
-/// `bad`; they hold NULL.
+/// Reads the texts into `out`, which has the physical type of their type. Rows that cannot be read are added
+/// to `bad` and hold NULL.
 pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
     let rows = texts.spans.len();
     let formats = &texts.options.formats;
@@ -94,7 +93,7 @@ pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usi
     }
 }
 
-/// Reads with `fast`, and the general way what that does not know.
+/// Reads with `fast`, and what that does not accept with the general path.
 fn values<T: Native>(
     texts: &Texts<'_>,
     out: &mut Vector,
@@ -104,7 +103,7 @@ fn values<T: Native>(
     let rows = texts.spans.len();
     let target = out.begin_flat::<T>(rows.max(CHUNK_ROWS));
     let mut odd: Vec<usize> = Vec::new();
-    // An empty field is no value, so that only what else is NULL must be looked for first.
+    // An empty field is not accepted anyway, so NULLs must be checked first only if they have other texts.
     let null_first = texts.options.nulls.iter().any(|null| !null.is_empty());
     for (row, target) in target[..rows].iter_mut().enumerate() {
         let text = texts.get(row);
@@ -118,7 +117,7 @@ fn values<T: Native>(
             None => odd.push(row),
         }
     }
-    // Where the fast way is the only one, what it does not know is wrong.
+    // If there is only the fast path, text that it does not accept is an error.
     let formats = &texts.options.formats;
     let only = texts.guessed
         || match texts.ty {
@@ -160,7 +159,7 @@ fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
     nulls.into_iter().for_each(|row| out.set_null(row));
 }
 
-/// Reads one field as a cast of its text.
+/// Reads one field like a cast of its text.
 fn general(texts: &Texts<'_>, row: usize, out: &mut Vector, bad: &mut Vec<usize>) {
     let text = texts.get(row);
     let value = if texts.is_null(row, text) { Some(Value::Null) } else { cast(text, texts.ty) };
@@ -186,7 +185,7 @@ fn cast(text: &[u8], ty: DataType) -> Option<Value> {
     (!changed).then_some(value)
 }
 
-/// True if a number that is written with a point or an exponent is no integer.
+/// True if a number written with a point or an exponent is not an integer.
 fn has_fraction(text: &[u8]) -> bool {
     let exponent_at = text.iter().position(|b| matches!(b, b'e' | b'E')).unwrap_or(text.len());
     let (digits, exponent) = (&text[..exponent_at], text.get(exponent_at + 1..).unwrap_or_default());

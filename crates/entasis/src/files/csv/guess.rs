@@ -1,19 +1,19 @@
-//! The types that a column may be guessed to have, and the texts that each of them takes.
+//! The types that can be guessed for a column, and the texts that each of them accepts.
 //!
-//! A guess never changes a value: a type takes only texts that it writes in the same way, or nearly so. Codes
-//! such as `007` and `+49` are text; integers beyond BIGINT are DECIMAL(38, 0) and longer ones text; a DOUBLE
-//! takes an integer only if it is one exactly. The guess is made from the first rows, and the whole file is
-//! held to it: a later text that the type does not take is an error.
+//! A guess never changes a value: a type accepts only texts in the form in which it writes values, or nearly
+//! so. Codes such as `007` and `+49` are text; integers beyond BIGINT are DECIMAL(38, 0) and longer ones
+//! text; a DOUBLE accepts an integer only if it represents it exactly. The guess is made from the first rows,
+//! and applies to the whole file: a later text that the type does not accept is an error.
 
 use super::parse::{boolean, date, float, integer, time, timestamp, timestamp_tz};
 use super::time_format::TimeFormats;
 use entasis_vector::DataType;
 use entasis_vector::types::pow10;
 
-/// What integers beyond BIGINT are read as.
+/// The type of integers beyond BIGINT.
 pub(super) const LONG_INTEGER: DataType = DataType::Decimal { precision: 38, scale: 0 };
 
-/// In the order in which they are preferred; what none of them takes is VARCHAR.
+/// Candidates in order of preference; text that none of them accepts is VARCHAR.
 const CANDIDATES: [DataType; 8] = [
     DataType::Boolean,
     DataType::Int64,
@@ -25,26 +25,26 @@ const CANDIDATES: [DataType; 8] = [
     DataType::TimestampTz,
 ];
 
-/// What the texts of a column may be.
+/// What the texts of a column can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Guess {
-    /// The candidates that have taken every text, as bits.
+    /// The candidates that have accepted every text, as bits.
     viable: u8,
-    /// Whether there was a text at all.
+    /// Whether there was any text.
     seen: bool,
 }
 
 impl Guess {
-    /// Of a column of which nothing is known.
+    /// The guess of a column of which nothing is known.
     pub(super) const NOTHING: Guess = Guess { viable: u8::MAX, seen: false };
 
-    /// The text is in the column, too.
+    /// Takes another text of the column into account.
     pub(super) fn narrow(&mut self, text: &[u8], formats: &TimeFormats) {
         self.seen = true;
         self.viable = self.takes(text, formats);
     }
 
-    /// The candidates still viable that take the text.
+    /// The candidates still viable that accept the text.
     fn takes(self, text: &[u8], formats: &TimeFormats) -> u8 {
         let text = text.trim_ascii();
         let candidates = CANDIDATES.iter().enumerate();
@@ -53,17 +53,17 @@ impl Guess {
         taking.fold(0, |bits, (bit, _)| bits | 1 << bit)
     }
 
-    /// True if the column would be none of its types any more with this text.
+    /// True if no candidate would be left with this text.
     pub(super) fn is_refuted_by(self, text: &[u8], formats: &TimeFormats) -> bool {
         self.seen && self.viable != 0 && self.takes(text, formats) == 0
     }
 
-    /// What is known of both columns, which are one.
+    /// The guess of one column of which both were parts.
     pub(super) fn and(self, other: Guess) -> Guess {
         Guess { viable: self.viable & other.viable, seen: self.seen || other.seen }
     }
 
-    /// The type.
+    /// The guessed type.
     pub(super) fn ty(self) -> DataType {
         match CANDIDATES.iter().enumerate().find(|(bit, _)| self.viable & (1 << bit) != 0) {
             Some((_, ty)) if self.seen => *ty,
@@ -72,8 +72,8 @@ impl Guess {
     }
 }
 
-/// True if a text is not the name of a column: it is a value of a candidate, or has digits and nothing but
-/// signs beside.
+/// True if a text cannot be the name of a column: it is a value of a candidate, or consists of digits and
+/// signs.
 pub(super) fn is_value(text: &[u8], formats: &TimeFormats) -> bool {
     let text = text.trim_ascii();
     let of_digits = text.iter().any(u8::is_ascii_digit)
@@ -94,13 +94,13 @@ fn takes(ty: DataType, text: &[u8], formats: &TimeFormats) -> bool {
     }
 }
 
-/// True for digits that no number would be written with: behind a zero or a plus sign.
+/// True for digits that are not written as a number: after a leading zero or a plus sign.
 #[inline]
 fn is_code(text: &[u8]) -> bool {
     matches!(text, [b'+', ..] | [b'-', b'+', ..] | [b'0', b'0'..=b'9', ..] | [b'-', b'0', b'0'..=b'9', ..])
 }
 
-/// A BIGINT.
+/// Parses a BIGINT.
 #[inline]
 pub(super) fn plain_integer(text: &[u8]) -> Option<i64> {
     let number =
@@ -108,7 +108,7 @@ pub(super) fn plain_integer(text: &[u8]) -> Option<i64> {
     (!is_code(text)).then_some(number)
 }
 
-/// Up to 38 digits.
+/// Parses an integer of up to 38 digits.
 pub(super) fn plain_long_integer(text: &[u8]) -> Option<i128> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     if is_code(text) || digits.is_empty() || digits.len() > 38 || !digits.iter().all(u8::is_ascii_digit) {
@@ -118,7 +118,7 @@ pub(super) fn plain_long_integer(text: &[u8]) -> Option<i128> {
     (number.abs() < pow10(38)).then_some(number)
 }
 
-/// A DOUBLE. Fractions are rounded to it, integers must be it.
+/// Parses a DOUBLE. Fractions are rounded to it; integers must be exact.
 #[inline]
 pub(super) fn plain_float(text: &[u8]) -> Option<f64> {
     let number = float::<f64>(text)?;
@@ -130,7 +130,7 @@ pub(super) fn plain_float(text: &[u8]) -> Option<f64> {
     (exact && !is_code(text)).then_some(number)
 }
 
-/// A date, in the format that the options say.
+/// Parses a date, in the format that the options give.
 pub(super) fn formatted_date(text: &[u8], formats: &TimeFormats) -> Option<i32> {
     match &formats.date {
         Some(format) => format.date(text),
@@ -138,7 +138,7 @@ pub(super) fn formatted_date(text: &[u8], formats: &TimeFormats) -> Option<i32> 
     }
 }
 
-/// A timestamp without an offset; a date is its midnight.
+/// Parses a timestamp without an offset; a date is its midnight.
 pub(super) fn guessed_timestamp(text: &[u8], formats: &TimeFormats) -> Option<i64> {
     let timestamp = match &formats.timestamp {
         Some(format) if format.has_offset => None,
@@ -149,7 +149,7 @@ pub(super) fn guessed_timestamp(text: &[u8], formats: &TimeFormats) -> Option<i6
         .or_else(|| Some(i64::from(formatted_date(text, formats)?) * entasis_vector::types::MICROS_PER_DAY))
 }
 
-/// A timestamp with an offset.
+/// Parses a timestamp with an offset.
 pub(super) fn guessed_timestamp_tz(text: &[u8], formats: &TimeFormats) -> Option<i64> {
     match &formats.timestamp {
         Some(format) if !format.has_offset => None,

@@ -1,6 +1,6 @@
-//! Counts lines of a file, and skips those before its first row.
+//! Counts lines of a file, and finds its first row.
 
-/// Bytes and lines before the first row: the byte order mark and the lines that are skipped.
+/// Number of bytes and lines before the first row: the byte order mark and the lines to skip.
 pub(super) fn preamble(bytes: &[u8], skip: usize) -> (usize, usize) {
     let mut at = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     for line in 0..skip {
@@ -12,7 +12,7 @@ pub(super) fn preamble(bytes: &[u8], skip: usize) -> (usize, usize) {
     (at, skip)
 }
 
-/// Line ends, counted in bytes first, many side by side.
+/// Number of line ends. Bytes are counted first, which vectorizes.
 pub(super) fn lines(bytes: &[u8]) -> usize {
     let count = |part: &[u8]| part.iter().map(|&b| u8::from(b == b'\n')).sum::<u8>();
     bytes.chunks(u8::MAX as usize).map(|part| usize::from(count(part))).sum()

@@ -2,17 +2,17 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`encoding`] | the bytes of a file as UTF-8 |
-//! | [`record`] | bytes to records and fields: the one place that knows quotes |
-//! | [`parse`] | texts of the common types to values, fast |
-//! | [`lines`] | lines, and those before the first row |
+//! | [`encoding`] | converts the bytes of a file to UTF-8 |
+//! | [`record`] | splits bytes into records and fields: the only module that knows quotes |
+//! | [`parse`] | fast conversion of texts of the common types to values |
+//! | [`lines`] | counts lines, and skips those before the first row |
 //! | [`guess`] | the types that texts may have |
-//! | [`sniff`] | guessing delimiter, quote, header and types from the first rows |
-//! | [`open`] | what is found in several files, as one relation |
+//! | [`sniff`] | guesses delimiter, quote, header and types from the first rows |
+//! | [`open`] | combines what is found in several files into one relation |
 //! | [`time_format`] | dates in other formats than ISO's |
 //! | [`field`] | fields to values |
 //! | [`read`] | the parallel scan |
-//! | [`reject`] | rows that are left out, as rows of a table |
+//! | [`reject`] | rejected rows, as rows of a table |
 //! | [`write`] | rows to text |
 
 mod encoding;
@@ -42,30 +42,31 @@ use record::Span;
 use std::sync::Arc;
 use time_format::TimeFormat;
 
-/// How separated values are to be read. What is not said is guessed from the first rows.
+/// How separated values are read. Options that are not given are guessed from the first rows.
 #[derive(Debug, Clone)]
 pub struct CsvOptions {
-    /// Between fields; ASCII.
+    /// Separates fields; ASCII.
     pub delimiter: Option<u8>,
-    /// Around fields; `Some(None)`: quotes are text like any other.
+    /// Encloses fields; `Some(None)`: quotes are ordinary text.
     pub quote: Option<Option<u8>>,
-    /// Makes the next byte text within quotes; by default a quote is written twice.
+    /// Within quotes, makes the next byte ordinary text; by default a quote is doubled instead.
     pub escape: Option<u8>,
-    /// A line that begins with it is none.
+    /// Lines that begin with it are skipped.
     pub comment: Option<u8>,
     /// Whether the first row holds the names of the columns.
     pub header: Option<bool>,
-    /// What is read as NULL. An empty field of a type other than VARCHAR always is; text in quotes never is.
+    /// Texts that are read as NULL. An empty field of a type other than VARCHAR is always NULL; text in
+    /// quotes never is.
     pub nulls: Vec<Vec<u8>>,
     /// Lines to skip at the start of each file.
     pub skip: usize,
-    /// How text stands in the files.
+    /// The encoding of the files.
     pub encoding: Encoding,
-    /// How dates and timestamps are written.
+    /// The formats of dates and timestamps.
     pub formats: TimeFormats,
-    /// All columns: names and types. Nothing about types is guessed then.
+    /// Names and types of all columns. If given, no types are guessed.
     pub columns: Option<Schema>,
-    /// Names of the first columns, instead of those that the header says.
+    /// Names of the first columns, instead of those in the header.
     pub names: Vec<String>,
     /// Types of some columns, by name.
     pub types: Vec<(String, DataType)>,
@@ -73,17 +74,17 @@ pub struct CsvOptions {
     pub first_types: Vec<DataType>,
     /// Read every column as VARCHAR.
     pub all_varchar: bool,
-    /// Rows that are too short end in NULLs.
+    /// Fill up rows that are too short with NULLs.
     pub null_padding: bool,
-    /// Leave out rows that cannot be read instead of raising an error.
+    /// Skip rows that cannot be read instead of raising an error.
     pub ignore_errors: bool,
     /// The same, and keep what was wrong with them.
     pub store_rejects: bool,
-    /// Of one scan, as many as this.
+    /// The most rejects to keep of one scan.
     pub rejects_limit: usize,
-    /// Where they are kept.
+    /// Where rejects are kept.
     pub rejects: Option<Arc<Rejects>>,
-    /// Rows that are looked at to guess.
+    /// Number of rows from which to guess.
     pub sample_rows: usize,
 }
 
@@ -115,7 +116,7 @@ impl Default for CsvOptions {
 }
 
 impl CsvOptions {
-    /// The options, for advice.
+    /// The options, for hints.
     pub(super) const NAMES: &str = "delim, quote, escape, comment, header, nullstr, skip, encoding, dateformat, \
          timestampformat, columns, names, types, all_varchar, null_padding, ignore_errors, store_rejects, \
          rejects_limit, sample_size";
@@ -123,7 +124,7 @@ impl CsvOptions {
     /// Sets an option by its SQL name, in lower case. False if there is no such option.
     ///
     /// # Errors
-    /// Input, if it does not take the value.
+    /// Input, if the value is not valid for the option.
     pub(super) fn set(&mut self, name: &str, value: &Argument) -> Result<bool> {
         match name {
             "delim" | "delimiter" | "sep" | "separator" => self.delimiter = Some(byte_option(name, value)?),
@@ -192,7 +193,7 @@ impl CsvOptions {
         }
     }
 
-    /// Whether rows that cannot be read are left out.
+    /// Whether rows that cannot be read are skipped.
     fn leaves_out(&self) -> bool {
         self.ignore_errors || self.store_rejects
     }
@@ -207,7 +208,7 @@ impl CsvOptions {
     }
 }
 
-/// The value of an option that is one ASCII character, or the empty text for none.
+/// The value of an option that is one ASCII character, or none if the text is empty.
 fn byte_or_none(name: &str, value: &Argument) -> Result<Option<u8>> {
     match text_option(name, value)? {
         "" => Ok(None),
@@ -215,13 +216,13 @@ fn byte_or_none(name: &str, value: &Argument) -> Result<Option<u8>> {
     }
 }
 
-/// How the bytes of a file are cut into fields.
+/// The rules by which the bytes of a file are split into fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Dialect {
     delimiter: u8,
     quote: Option<u8>,
     escape: Option<u8>,
     comment: Option<u8>,
-    /// Whether an empty line is a row. It is, of one NULL, in files of one column.
+    /// Whether an empty line is a row. In files of one column it is a row with a NULL.
     blank_rows: bool,
 }

@@ -1,10 +1,11 @@
-//! Opening CSV files: what the first rows of each say, as one relation.
+//! Opens CSV files: combines what is found in the first rows of each into one relation.
 //!
-//! 1. **Dialect**: guessed from the first file that has rows; the others are written alike.
-//! 2. **Columns**: with headers they go by name, without by position. Files have the same names, in any
-//!    order, unless `union_by_name` is said; the error names both files.
-//! 3. **Types**: a column is of the first candidate that takes its values in the first rows of all files.
-//! 4. Columns that the paths give follow.
+//! 1. **Dialect**: guessed from the first file that has rows; the others are assumed to have the same.
+//! 2. **Columns**: matched by name if there are headers, otherwise by position. All files must have the same
+//!    names, in any order, unless `union_by_name` is given; the error names both files.
+//! 3. **Types**: a column has the first candidate type that accepts its values in the first rows of all
+//!    files.
+//! 4. Columns from the paths come last.
 
 use super::encoding::Input;
 use super::guess::Guess;
@@ -19,16 +20,17 @@ use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a file that are looked at to guess, at most, and those that are read at once.
+/// The most bytes of a file from which to guess, and the bytes that are read at once.
 const SAMPLE_BYTES: usize = 8 << 20;
 const SAMPLE_STEP: usize = 256 << 10;
-/// Files of which as many rows are looked at as the options say; of more files it is as many in all.
+/// Up to so many files, the number of rows in the options is sampled from each; with more files, it is
+/// divided among them so that the total stays the same.
 const WHOLE_SAMPLES: usize = 8;
 
-/// The files at `paths` as one relation that is called `name`.
+/// Opens the files at `paths` as one relation called `name`.
 ///
 /// # Errors
-/// I/O, if a file cannot be read; input, if the columns cannot be told or are not the same.
+/// I/O, if a file cannot be read; input, if the columns cannot be determined or differ.
 pub fn open(
     name: &str,
     paths: Vec<PathBuf>,
@@ -74,7 +76,7 @@ pub fn open(
     Ok(Arc::new(CsvRelation::new(name, schema, guessed, files, bytes, row_bytes, options.clone())))
 }
 
-/// The start of a file, from its first row to the end of a row, and whether that is all of it.
+/// The start of a file, from its first row to the end of a row, and whether that is the whole file.
 fn sample(path: &Path, options: &CsvOptions) -> Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut input = Input::open(path, options.encoding)?;
@@ -96,7 +98,7 @@ fn sample(path: &Path, options: &CsvOptions) -> Result<(Vec<u8>, bool)> {
     Ok((bytes, ended))
 }
 
-/// The columns of the relation, and which of their types were guessed.
+/// The columns of the relation, and for each whether its type was guessed.
 fn columns(
     name: &str,
     found: &[(&Path, &Sniffed)],
@@ -144,7 +146,7 @@ fn columns(
     Ok((names.iter().zip(types).map(|(name, ty)| Field::new(*name, ty)).collect(), guessed))
 }
 
-/// The types of columns that the options say.
+/// The types that the options give to columns.
 fn types(file: &str, names: &[&str], options: &CsvOptions) -> Result<Vec<Option<DataType>>> {
     let mut types = vec![None; names.len()];
     if options.first_types.len() > names.len() {
@@ -161,7 +163,7 @@ fn types(file: &str, names: &[&str], options: &CsvOptions) -> Result<Vec<Option<
     Ok(types)
 }
 
-/// What the columns of a file are called: as the options say, the rest as the file says.
+/// The names of the columns of a file: those in the options, and for the others those in the file.
 fn names_of(sniffed: &Sniffed, options: &CsvOptions, path: &Path) -> Result<Vec<String>> {
     let (given, has) = (options.names.len(), sniffed.names.len());
     if given > has {
@@ -169,7 +171,7 @@ fn names_of(sniffed: &Sniffed, options: &CsvOptions, path: &Path) -> Result<Vec<
         return Err(Error::input(format!("option names has {given} names, but '{path}' has {has} columns")));
     }
     let mut names = options.names.clone();
-    // The others must not be called the same.
+    // The others must have different names.
     for name in &sniffed.names[given..] {
         let mut own = name.clone();
         let mut number = 0;
@@ -185,14 +187,14 @@ fn names_of(sniffed: &Sniffed, options: &CsvOptions, path: &Path) -> Result<Vec<
     }
 }
 
-/// A file with rows, and what its columns are called.
+/// A file with rows, and the names of its columns.
 struct Found<'a> {
     path: &'a Path,
     header: bool,
     names: Vec<String>,
 }
 
-/// Refuses files that do not go together as they are.
+/// Refuses files whose columns do not match.
 fn check_alike(
     first: &Found<'_>,
     other: &Found<'_>,
@@ -206,7 +208,7 @@ fn check_alike(
         return Err(Error::input(text).with_hint("say it: header => true, or header => false"));
     }
     let same = if csv.columns.is_some() {
-        // They go by position, so the header must say the same.
+        // Columns are matched by position, so the headers must agree.
         !first.header || first.names == other.names
     } else if !first.header && csv.null_padding {
         true
@@ -225,11 +227,11 @@ fn check_alike(
         }))
 }
 
-/// One file of the relation, whose columns are `schema`.
+/// A file of the relation, whose columns are `schema`.
 fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &CsvOptions) -> CsvFile {
     let path = path.to_owned();
     let Some(sniffed) = sniffed else {
-        // It has no rows, so it does not matter how they are cut.
+        // It has no rows, so any dialect will do.
         let dialect =
             Dialect { delimiter: b',', quote: None, escape: None, comment: None, blank_rows: false };
         let columns = vec![Origin::Value(Value::Null); schema.len()];

@@ -12,7 +12,7 @@ pub(super) fn boolean(text: &[u8]) -> Option<u8> {
     }
 }
 
-/// Up to 18 digits, after a minus sign perhaps.
+/// Up to 18 digits, with an optional minus sign.
 #[inline]
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
@@ -40,7 +40,7 @@ fn number(digits: &[u8]) -> Option<i64> {
     Some(value)
 }
 
-/// Powers of ten that fit a word.
+/// Powers of ten that fit into 64 bits.
 const POWERS: [i64; 19] = {
     let mut powers = [1; 19];
     let mut i = 1;
@@ -51,7 +51,7 @@ const POWERS: [i64; 19] = {
     powers
 };
 
-/// Digits, one point or none, no more digits after it than the scale has.
+/// Digits with at most one point, and no more digits after it than the scale allows.
 pub(super) fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -71,7 +71,7 @@ pub(super) fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// A finite float that is written with digits; not the names of infinities and NaN.
+/// A finite float written in digits; the names of infinities and NaN are not accepted.
 pub(super) fn float<T: std::str::FromStr + Copy + Into<f64>>(text: &[u8]) -> Option<T> {
     if !text.last().is_some_and(|last| last.is_ascii_digit() || *last == b'.') {
         return None;
@@ -94,7 +94,7 @@ pub(super) fn date(text: &[u8]) -> Option<i64> {
     (year > 0 && (1..=days_in_month).contains(&day)).then(|| days_from_civil(year, month as u32, day as u32))
 }
 
-/// `23:59:59`, with up to six digits of fraction perhaps, as microseconds.
+/// `23:59:59`, with an optional fraction of up to six digits, as microseconds.
 pub(super) fn time(text: &[u8]) -> Option<i64> {
     let (clock, fraction) = text.split_at_checked(8)?;
     let [h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return None };
@@ -115,9 +115,9 @@ pub(super) fn timestamp(text: &[u8]) -> Option<i64> {
     Some(date(day)? * MICROS_PER_DAY + time(clock)?)
 }
 
-/// A timestamp and its offset from UTC: `Z`, `+05`, `+0530` or `+05:30`.
+/// A timestamp followed by its offset from UTC: `Z`, `+05`, `+0530` or `+05:30`.
 pub(super) fn timestamp_tz(text: &[u8]) -> Option<i64> {
-    // Before the clock, '-' parts the numbers of the date.
+    // In the date, before the time, '-' separates numbers.
     let at = text.iter().skip(11).position(|b| matches!(b, b'Z' | b'+' | b'-'))? + 11;
     let sign = match &text[at..] {
         [b'Z'] => return timestamp(&text[..at]),

@@ -1,15 +1,15 @@
 //! The parallel scan of CSV files.
 //!
-//! 1. Workers take *blocks*, the morsels: under a lock, one reads the next megabytes and cuts them behind the
-//!    last record that ends there. This is the only sequential step: where a record ends depends on all
+//! 1. Workers take *blocks*, the morsels: under a lock, a worker reads the next megabytes and cuts them after
+//!    the last record that ends there. This is the only sequential step: where a record ends depends on all
 //!    quotes before it.
-//! 2. Outside of the lock the worker scans a chunk's worth of records, and then reads its fields column by
-//!    column.
+//! 2. Outside the lock the worker splits enough records for a chunk into fields, and then converts these
+//!    column by column.
 //!
-//! A field that is not of its column's type, a record with the wrong number of fields and a quote that is not
-//! closed are errors that name file, line, column and value; with `ignore_errors` the row is left out, and
-//! with `store_rejects` kept elsewhere. Which rows these are must not depend on the query, so all columns are
-//! read then.
+//! A field that is not of its column's type, a record with the wrong number of fields and a quote that is
+//! never closed are errors that name file, line, column and value. With `ignore_errors` the row is skipped
+//! instead, and with `store_rejects` it is also recorded. Which rows these are must not depend on the query,
+//! so all columns are converted then.
 
 use super::encoding::Input;
 use super::field::{Texts, read_column};
@@ -26,30 +26,30 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the first blocks of a scan: a `LIMIT` needs no more.
+/// Size of the first blocks of a scan: a `LIMIT` needs no more.
 const BLOCK_BYTES_MIN: usize = 1 << 20;
-/// Bytes of later blocks: enough rows for a row group of their own when they are loaded.
+/// Size of later blocks: each has enough rows for a row group of its own when they are loaded.
 const BLOCK_BYTES_MAX: usize = 8 << 20;
-/// A record may be as long as this.
+/// The longest possible record.
 const RECORD_BYTES_MAX: usize = 1 << 30;
 
-/// One file, and what is known of it.
+/// A file, and what is known about it.
 #[derive(Debug)]
 pub(super) struct CsvFile {
     pub(super) path: PathBuf,
     pub(super) dialect: Dialect,
-    /// Whether the first record holds names.
+    /// Whether the first record contains the names of the columns.
     pub(super) header: bool,
-    /// Fields of a record; 0 for a file without records.
+    /// Number of fields in a record; 0 for a file without records.
     pub(super) width: usize,
-    /// Where the values of each column of the relation are.
+    /// The source of each column of the relation.
     pub(super) columns: Vec<Origin>,
 }
 
 struct Inner {
     name: String,
     schema: Schema,
-    /// By column: whether its type was guessed, so that a later value may not fit.
+    /// For each column, whether its type was guessed, so that a later value may not fit.
     guessed: Vec<bool>,
     files: Vec<CsvFile>,
     bytes: u64,
@@ -57,11 +57,11 @@ struct Inner {
     options: CsvOptions,
 }
 
-/// Files that have been looked at, as a relation.
+/// Files whose first rows were examined, as a relation.
 pub(super) struct CsvRelation(Arc<Inner>);
 
 impl CsvRelation {
-    /// The relation of `files`, which have `bytes` bytes in all and `row_bytes` a row.
+    /// The relation of `files`, which have `bytes` bytes in total and `row_bytes` bytes per row.
     pub(super) fn new(
         name: &str,
         schema: Schema,
@@ -116,7 +116,7 @@ impl Relation for CsvRelation {
         }
         let column_of =
             |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
-        // What a file's path says may rule it out.
+        // Values from a file's path may rule the file out.
         let wanted = |file: &CsvFile| {
             let bounds = |id: ColumnId| match &file.columns[column_of(id)?] {
                 Origin::Value(value) => Some(Bounds::constant(value, 1)),
@@ -150,15 +150,15 @@ impl Relation for CsvRelation {
 /// Cuts the files into blocks of whole records.
 struct Splitter {
     relation: Arc<Inner>,
-    /// Those to read, in order.
+    /// The files to read, in order.
     files: Vec<usize>,
     next_file: usize,
     input: Option<Input>,
-    /// Whether nothing of it has been read yet.
+    /// Whether nothing of the current file has been read yet.
     fresh: bool,
-    /// What stood behind the last record that ended in the block before.
+    /// The bytes after the last record that ended in the previous block.
     carry: Vec<u8>,
-    /// The line on which it begins, counted from 1.
+    /// The line on which `carry` begins, counted from 1.
     line: usize,
     blocks: u64,
     bytes: u64,
@@ -197,8 +197,8 @@ impl Splitter {
             let CsvFile { path, dialect, .. } = &self.relation.files[index];
             let Some(input) = &mut self.input else { continue };
             block.bytes.append(&mut self.carry);
-            // A record that is longer than a block is looked at anew each time: so each time there is twice
-            // as much of it.
+            // A record that is longer than a block is scanned again each time, so each time the block is
+            // doubled.
             let wanted = usual.max(block.bytes.len());
             let read = input.read(path, wanted, &mut block.bytes).map_err(|error| {
                 let line = self.line + lines(&block.bytes);
@@ -244,7 +244,7 @@ struct CsvSource {
     relation: Arc<Inner>,
     columns: Vec<usize>,
     given: usize,
-    /// By which rejects are told from those of other scans.
+    /// Distinguishes the rejects of this scan from those of others.
     number: u64,
     chunk_rows: usize,
     splitter: Arc<Mutex<Splitter>>,
@@ -281,17 +281,17 @@ struct CsvWorker {
     relation: Arc<Inner>,
     splitter: Arc<Mutex<Splitter>>,
     columns: Vec<usize>,
-    /// How many of the columns are asked for; the others are only looked at.
+    /// The number of requested columns; the others are only checked.
     given: usize,
     number: u64,
     chunk_rows: usize,
     block: Block,
-    /// In the block; `None` before the first.
+    /// The scanner of the block; `None` before the first block.
     scanner: Option<Scanner>,
-    /// The fields of the record that was scanned last.
+    /// The fields of the last scanned record.
     record: Vec<Span>,
     copies: Vec<u8>,
-    /// Where each record of the chunk begins in the block.
+    /// The start of each record of the chunk in the block.
     starts: Vec<usize>,
     /// The fields of each requested column in the chunk.
     spans: Vec<Vec<Span>>,
@@ -349,10 +349,10 @@ impl CsvWorker {
         Ok(())
     }
 
-    /// Leaves out the row that begins at `start`, if that is wanted.
+    /// Skips the row that begins at `start`, if the options say so.
     ///
     /// # Errors
-    /// `error`, if not.
+    /// `error` otherwise.
     fn leave_out(
         &self,
         kind: RejectKind,
@@ -390,7 +390,7 @@ impl CsvWorker {
         format!("'{path}', line {}", self.block.line + lines(&self.block.bytes[..at]))
     }
 
-    /// What field number `field` of a record is called.
+    /// The name of field number `field` of a record.
     fn column_of(&self, field: usize) -> String {
         let column = self.file().columns.iter().position(|origin| *origin == Origin::Column(field));
         match column {
@@ -543,7 +543,7 @@ mod tests {
             let mut content = String::from("id,text,day\r\n");
             for i in 0..40_000 {
                 let id = file * 40_000 + i;
-                // Line ends and quotes inside of quotes, so that blocks must not be cut at just any line end.
+                // Line ends and quotes within quotes, so that blocks must not be cut at any line end.
                 let (written, read) = match i % 3 {
                     0 => (format!("\"a\nb,\"\"{i}\"\"\""), format!("a\nb,\"{i}\"")),
                     1 => (String::new(), "NULL".to_owned()),

@@ -1,16 +1,16 @@
-//! Bytes to records and fields. The one place that knows quotes.
+//! Splits bytes into records and fields. The only module that knows quotes.
 //!
-//! A field that begins with a quote ends at the next quote that is neither doubled nor escaped; text up to
-//! the delimiter that follows is part of it. A quote elsewhere is text. A record ends at `\n`, `\r\n` or `\r`
-//! outside of quotes. This is what RFC 4180 asks for, and for what it does not say the usual readings
+//! A field that begins with a quote ends at the next quote that is neither doubled nor escaped; text between
+//! that and the next delimiter is part of it. A quote elsewhere is ordinary text. A record ends at `\n`,
+//! `\r\n` or `\r` outside quotes. This follows RFC 4180, and where that is silent the usual practice
 //! (Python's `csv`, the crate `csv`).
 //!
-//! A quote that is never closed makes the rest of the bytes one field; the scanner says where it stands
-//! ([`Scanner::unclosed`]). A line that begins with the character of comments is none.
+//! A quote that is never closed makes the rest of the bytes one field; the scanner reports its position
+//! ([`Scanner::unclosed`]). A line that begins with the comment character is skipped.
 
 use super::Dialect;
 
-/// Where a field's text stands.
+/// The position of a field's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     start: u32,
@@ -18,21 +18,21 @@ pub(super) struct Span {
     form: Form,
 }
 
-/// How a field is written.
+/// The form in which a field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Without quotes.
     Plain,
     /// In quotes.
     Quoted,
-    /// In quotes, with quotes inside, and copied without them.
+    /// In quotes with quotes inside, and copied without the extra ones.
     Copied,
-    /// Not at all: the record ends before it.
+    /// Missing: the record ends before it.
     Missing,
 }
 
 impl Span {
-    /// The field of a record that ends before it.
+    /// A field that is missing because its record is too short.
     pub(super) const MISSING: Span = Span { start: 0, end: 0, form: Form::Missing };
 
     /// True if it is written in quotes.
@@ -41,13 +41,13 @@ impl Span {
         matches!(self.form, Form::Quoted | Form::Copied)
     }
 
-    /// True if it is not written at all.
+    /// True if it is missing.
     #[inline]
     pub(super) fn is_missing(self) -> bool {
         self.form == Form::Missing
     }
 
-    /// The text of the field, in the bytes that were scanned or in the copies.
+    /// The text of the field, which is in the scanned bytes or in the copies.
     #[inline]
     pub(super) fn text<'a>(self, bytes: &'a [u8], copies: &'a [u8]) -> &'a [u8] {
         let source = if self.form == Form::Copied { copies } else { bytes };
@@ -55,16 +55,16 @@ impl Span {
     }
 }
 
-/// Scans records, one after the other, in bytes that begin with a record and are shorter than 4 GiB.
+/// Scans records in bytes that begin with a record and are shorter than 4 GiB.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scanner {
     dialect: Dialect,
-    /// Where the next record begins.
+    /// The start of the next record.
     pub(super) at: usize,
     start: usize,
     /// Whether a line end closed the last record, rather than the end of the bytes.
     closed: bool,
-    /// Where a quote opened in the last record that was not closed before the end of the bytes.
+    /// Position of a quote in the last record that was not closed before the end of the bytes.
     pub(super) unclosed: Option<usize>,
 }
 
@@ -73,18 +73,17 @@ impl Scanner {
         Scanner { dialect, at, start: at, closed: false, unclosed: None }
     }
 
-    /// Goes back to the line after the one on which the last record began.
+    /// Moves back to the line after the one on which the last record began.
     pub(super) fn skip_line(&mut self, bytes: &[u8]) {
         self.at = line_end(bytes, self.start);
     }
 
-    /// Where the last record began.
+    /// The start of the last record.
     pub(super) fn start(&self) -> usize {
         self.start
     }
 
-    /// Scans one record: `fields` becomes its fields. Texts that had to be copied are added to `copies`.
-    /// False at the end.
+    /// Scans one record into `fields`. Texts that must be copied are appended to `copies`. False at the end.
     pub(super) fn record(&mut self, bytes: &[u8], fields: &mut Vec<Span>, copies: &mut Vec<u8>) -> bool {
         fields.clear();
         self.closed = false;
@@ -131,7 +130,7 @@ impl Scanner {
         let start = self.at + 1;
         let copies_start = copies.len();
         let mut copied = false;
-        // What stands before `from` has been copied, if anything has.
+        // The text before `from` has been copied already, if any of it must be.
         let mut from = start;
         let mut at = start;
         loop {
@@ -156,7 +155,7 @@ impl Scanner {
         if bytes.get(at) != Some(&quote) {
             self.unclosed = Some(start - 1);
         }
-        // Past the closing quote; an unclosed field goes to the end.
+        // After the closing quote; an unclosed field ends at the end of the bytes.
         self.at = (end + 1).min(bytes.len());
         let rest = field_end(bytes, self.at, delimiter);
         if copied || rest > self.at {
@@ -169,7 +168,7 @@ impl Scanner {
     }
 }
 
-/// Where the line behind the one at `at` begins.
+/// The start of the line after the one at `at`.
 fn line_end(bytes: &[u8], at: usize) -> usize {
     let end = bytes[at..]
         .iter()
@@ -178,10 +177,10 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
     end + if bytes[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < bytes.len()) }
 }
 
-/// The place of the first delimiter or line end from `at` on, or the end of the bytes.
+/// The position of the first delimiter or line end from `at` on, or the end of the bytes.
 ///
-/// Eight bytes at a time: a byte of `word ^ pattern` is zero where the byte is wanted, and `(v - 1) & !v` has
-/// its top bit set for the lowest zero byte and none below it.
+/// Tests eight bytes at a time: a byte of `word ^ pattern` is zero where the byte is found, and `(v - 1) &
+/// !v` has the top bit of the lowest zero byte set, and none below it.
 #[inline]
 fn field_end(bytes: &[u8], mut at: usize, delimiter: u8) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -202,10 +201,10 @@ fn field_end(bytes: &[u8], mut at: usize, delimiter: u8) -> usize {
     rest.map_or(bytes.len(), |length| at + length)
 }
 
-/// Where the last record that ends within `bytes`, which begin with a record, ends; `None` if none does.
+/// The end of the last record that ends within `bytes`, which begin with a record; `None` if none does.
 ///
 /// Bytes without quotes are only searched for their last line end. Otherwise quotes have to be followed from
-/// the start: whether a line end is one depends on all that stands before it.
+/// the start: whether a line end ends a record depends on everything before it.
 pub(super) fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
     if !dialect.quote.is_some_and(|quote| bytes.contains(&quote)) {
         return bytes.iter().rposition(|&b| b == b'\n').map(|at| at + 1);
@@ -215,7 +214,7 @@ pub(super) fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
     let mut last = None;
     while scanner.record(bytes, &mut fields, &mut copies) {
         copies.clear();
-        // A final \r may be half of a line end.
+        // A final \r may be the first half of a line end.
         if scanner.closed && bytes[scanner.at - 1] == b'\n' {
             last = Some(scanner.at);
         }
@@ -240,7 +239,7 @@ mod tests {
         records
     }
 
-    /// The crate `csv`, another implementation of the same reading.
+    /// The crate `csv`, an independent implementation of the same rules.
     fn twin(bytes: &[u8], dialect: Dialect) -> Vec<Vec<String>> {
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -273,7 +272,7 @@ mod tests {
             ] {
                 let (ours, theirs) = (records(&bytes, dialect), twin(&bytes, dialect));
                 assert_eq!(ours, theirs, "{:?} {dialect:?}", String::from_utf8_lossy(&bytes));
-                // Cutting at a record's end changes nothing.
+                // Cutting after a record changes nothing.
                 if let Some(end) = last_record_end(&bytes, dialect) {
                     let parts = [records(&bytes[..end], dialect), records(&bytes[end..], dialect)].concat();
                     assert_eq!(parts, ours, "{:?} cut at {end}", String::from_utf8_lossy(&bytes));

@@ -1,25 +1,25 @@
-//! Rejected rows, which are kept to be looked at: `read_csv('f', store_rejects => true)`, then `FROM
+//! Rejected rows, which are kept for inspection: `read_csv('f', store_rejects => true)`, then `FROM
 //! reject_errors`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What is wrong with a row.
+/// The kind of error in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RejectKind {
     /// A field is not of the type of its column.
     Cast,
     /// There are too few fields.
     MissingColumns,
-    /// There are too many.
+    /// There are too many fields.
     TooManyColumns,
     /// A quote is not closed.
     UnclosedQuote,
 }
 
 impl RejectKind {
-    /// How the table of rejects calls it.
+    /// Its name in the table of rejects.
     pub fn name(self) -> &'static str {
         match self {
             RejectKind::Cast => "CAST",
@@ -30,7 +30,7 @@ impl RejectKind {
     }
 }
 
-/// One thing that was wrong with a row.
+/// An error in a row.
 #[derive(Debug, Clone)]
 pub struct Reject {
     /// The number of the scan.
@@ -39,17 +39,17 @@ pub struct Reject {
     pub file: String,
     /// The line on which the row begins, from 1.
     pub line: usize,
-    /// The column, if it is one's fault.
+    /// The column, if the error is in one.
     pub column: Option<String>,
-    /// What it is.
+    /// The kind of error.
     pub kind: RejectKind,
-    /// The line.
+    /// The text of the line.
     pub text: String,
-    /// What the error would have said.
+    /// The message of the error that would have been raised.
     pub message: String,
 }
 
-/// What the scans of a connection have left out.
+/// The rows that scans of a connection have rejected.
 #[derive(Debug, Default)]
 pub struct Rejects {
     scans: AtomicU64,
@@ -57,12 +57,12 @@ pub struct Rejects {
 }
 
 impl Rejects {
-    /// The number of a scan that begins.
+    /// The number for a new scan.
     pub(super) fn begin(&self) -> u64 {
         self.scans.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Keeps a reject, unless there are `limit` of its scan.
+    /// Keeps a reject, unless its scan has `limit` already.
     pub(super) fn add(&self, reject: Reject, limit: usize) {
         let mut by_scan = self.by_scan.lock().unwrap_or_else(PoisonError::into_inner);
         let known = by_scan.entry(reject.scan).or_default();
@@ -71,7 +71,7 @@ impl Rejects {
         }
     }
 
-    /// All of them, in the order of scans and of the rows in their files.
+    /// All rejects, in the order of scans and of the rows in their files.
     pub fn all(&self) -> Vec<Reject> {
         let by_scan = self.by_scan.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<Reject> = by_scan.values().flatten().cloned().collect();

@@ -1,12 +1,12 @@
-//! Guessing how a file is written from its first rows.
+//! Guesses the dialect and columns of a file from its first rows.
 //!
-//! 1. **Delimiter and quote**: each combination cuts the sample; the one that gives most rows the same number
-//!    of fields wins, then the one with more fields, then the more usual one. A quote other than `"` must
-//!    quote something.
-//! 2. **Types**: a column starts with all candidate types and loses those that do not take a value
-//!    ([`Guess`]). The first that is left is its type; a column without values is VARCHAR.
-//! 3. **Header**: the first row is one if it has a name where the rows that follow have another type, or if
-//!    all is text and the first row has no value in it.
+//! 1. **Delimiter and quote**: each combination is tried on the sample; the one with which most rows have the
+//!    same number of fields wins, then the one with more fields, then the more usual one. A quote other than
+//!    `"` must occur as one.
+//! 2. **Types**: a column starts with all candidate types and loses those that do not accept a value
+//!    ([`Guess`]). The first that remains is its type; a column without values is VARCHAR.
+//! 3. **Header**: the first row is a header if it has a name in a column whose other rows have another type
+//!    than text, or if everything is text and nothing in the first row looks like a value.
 
 use super::guess::{Guess, is_value};
 use super::record::{Scanner, Span};
@@ -15,28 +15,28 @@ use entasis_vector::{DataType, Error, Result};
 
 const DELIMITERS: [u8; 4] = *b",\t|;";
 const QUOTES: [u8; 2] = *b"\"'";
-/// Rows that are looked at to find the delimiter.
+/// Number of rows used to find the delimiter.
 const DIALECT_ROWS: usize = 500;
 
-/// What was found in a file.
+/// The findings about a file.
 #[derive(Debug, Clone)]
 pub(super) struct Sniffed {
     pub(super) dialect: Dialect,
-    /// Whether the first row holds names.
+    /// Whether the first row contains names.
     pub(super) header: bool,
-    /// Those of the header, or `column0` and so on.
+    /// The names in the header, or `column0` and so on.
     pub(super) names: Vec<String>,
-    /// What each column may be.
+    /// The guess of each column.
     pub(super) guesses: Vec<Guess>,
-    /// Bytes of a row, on average.
+    /// Average number of bytes in a row.
     pub(super) row_bytes: f64,
 }
 
-/// Looks at the first rows of a file. `sample` begins with the first row and ends with a row. `None` if there
-/// is none.
+/// Examines the first rows of a file. `sample` begins with the first row and ends at the end of a row. `None`
+/// if there are no rows.
 ///
 /// # Errors
-/// Input, if nothing but a quote that is not closed is there.
+/// Input, if there is nothing but an unclosed quote.
 pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<Option<Sniffed>> {
     let mut dialect = find_dialect(sample, options);
     let rows = Rows::scan(sample, dialect, options.sample_rows);
@@ -79,7 +79,7 @@ pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<O
     Ok(Some(Sniffed { dialect, header, names, guesses, row_bytes }))
 }
 
-/// Whether the first row, with these texts, holds the names of the columns that follow.
+/// Whether the first row, with these texts, contains the names of the columns below it.
 fn is_header(first: &[&[u8]], below: &[Guess], options: &CsvOptions) -> bool {
     let columns = || first.iter().zip(below);
     let mut differing = columns().filter(|(text, guess)| {
@@ -89,7 +89,7 @@ fn is_header(first: &[&[u8]], below: &[Guess], options: &CsvOptions) -> bool {
         return true;
     }
     if let Some(schema) = &options.columns {
-        // Names that are known tell a header even among texts.
+        // If the names are known, a header is recognized even among texts.
         return first.len() == schema.len()
             && first
                 .iter()
@@ -107,7 +107,7 @@ struct Rows<'a> {
     copies: Vec<u8>,
     ends: Vec<usize>,
     bytes: usize,
-    /// Whether a quote of the record behind them is not closed.
+    /// Whether a quote in the record after them is not closed.
     unclosed: bool,
 }
 
@@ -154,8 +154,9 @@ impl<'a> Rows<'a> {
         self.ends[row] - self.start(row)
     }
 
-    /// How well the dialect explains the sample: rows that have the most frequent number of fields, and that
-    /// number. Where rows may be short, those that have several fields, and the greatest number.
+    /// How well the dialect explains the sample: the number of rows that have the most frequent number of
+    /// fields, and that number. If rows may be short, the number of rows with several fields, and the largest
+    /// number of fields.
     fn score(&self, padding: bool) -> (usize, usize) {
         if padding {
             let widths = || (0..self.len()).map(|row| self.width(row));
@@ -187,7 +188,7 @@ fn find_dialect(sample: &[u8], options: &CsvOptions) -> Dialect {
             }
             let (agreeing, width) = rows.score(options.null_padding);
             let share = agreeing as f64 / rows.len().max(1) as f64;
-            // Text that happens to hold a delimiter here and there is one column.
+            // Text that only sometimes contains a delimiter is a single column.
             let columns = width > 1 && share > 0.5 && (options.null_padding || rows.width(0) == width);
             let score = (columns, share, width);
             if best.as_ref().is_none_or(|(other, _)| score > *other) {
@@ -198,7 +199,7 @@ fn find_dialect(sample: &[u8], options: &CsvOptions) -> Dialect {
     best.expect("the first quote is tried").1
 }
 
-/// Names of columns: those that are missing or there already get a number.
+/// Names of columns: missing and repeated names get a number.
 fn header_names(header: &[&[u8]], width: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(width);
     for i in 0..width {
@@ -269,7 +270,7 @@ mod tests {
     fn quotes_hide_delimiters_and_line_ends() {
         let found = sniffed("name,text\n'a,b','x\ny'\n'c','d,e'\n");
         assert_eq!((found.dialect.quote, found.names.len()), (Some(b'\''), 2));
-        // An open quote does not make another one likely.
+        // An unclosed quote does not make a different dialect more likely.
         let found = sniffed("a,b,c\n1,\"x,2\n3,y,4\n");
         assert_eq!((found.dialect.quote, found.dialect.delimiter, found.names.len()), (Some(b'"'), b',', 3));
         let error = sniff("x.csv", b"\"a,b\n", &CsvOptions::default()).unwrap_err();

@@ -1,7 +1,7 @@
-//! Dates and timestamps in other formats than ISO 8601: the options `dateformat` and `timestampformat`, in
-//! the letters of C's `strftime`, for reading and writing.
+//! Dates and timestamps in formats other than ISO 8601: the options `dateformat` and `timestampformat`, in
+//! the notation of C's `strftime`, for reading and writing.
 //!
-//! A format with an offset (`%z`) gives instants, any other the time that it says.
+//! A format with an offset (`%z`) yields instants, any other one local times.
 
 use crate::files::option_values::text_option;
 use chrono::format::{Item, Parsed, StrftimeItems, parse};
@@ -11,7 +11,7 @@ use entasis_vector::types::MICROS_PER_DAY;
 use entasis_vector::{Error, Result};
 use std::fmt::Write;
 
-/// The formats of a file; those that are not said are ISO 8601.
+/// The formats of a file; those that are not given are ISO 8601.
 #[derive(Debug, Clone, Default)]
 pub struct TimeFormats {
     pub(super) date: Option<TimeFormat>,
@@ -27,7 +27,7 @@ pub(super) struct TimeFormat {
 }
 
 impl TimeFormat {
-    /// The value of the option, which is of the form `'%d/%m/%Y'`. `auto` and the empty text stand for none.
+    /// The value of the option, of the form `'%d/%m/%Y'`. `auto` and the empty text stand for ISO 8601.
     pub(super) fn of_option(name: &str, value: &Argument) -> Result<Option<TimeFormat>> {
         let text = text_option(name, value)?;
         if text.is_empty() || text.eq_ignore_ascii_case("auto") {
@@ -49,13 +49,13 @@ impl TimeFormat {
         Some(parsed)
     }
 
-    /// The date that `text` says, as days since 1970.
+    /// Parses a date, as days since 1970.
     pub(super) fn date(&self, text: &[u8]) -> Option<i32> {
         let date = self.parsed(text)?.to_naive_date().ok()?;
         i32::try_from(date.signed_duration_since(NaiveDate::default()).num_days()).ok()
     }
 
-    /// The timestamp that `text` says, as microseconds since 1970. One without a time is midnight.
+    /// Parses a timestamp, as microseconds since 1970. Without a time it is midnight.
     pub(super) fn timestamp(&self, text: &[u8]) -> Option<i64> {
         let parsed = self.parsed(text)?;
         if self.has_offset {
@@ -68,12 +68,12 @@ impl TimeFormat {
         Some(parsed.to_naive_date().ok()?.and_time(time).and_utc().timestamp_micros())
     }
 
-    /// Writes days since 1970. False if the calendar does not reach as far.
+    /// Writes days since 1970. False if the date is out of the calendar's range.
     pub(super) fn write_date(&self, days: i64, out: &mut String) -> bool {
         days.checked_mul(MICROS_PER_DAY).is_some_and(|micros| self.write_timestamp(micros, out))
     }
 
-    /// Writes microseconds since 1970. False if the calendar does not reach as far.
+    /// Writes microseconds since 1970. False if the date is out of the calendar's range.
     pub(super) fn write_timestamp(&self, micros: i64, out: &mut String) -> bool {
         let Some(time) = DateTime::from_timestamp_micros(micros) else { return false };
         write!(out, "{}", time.format_with_items(self.items.iter())).is_ok()

@@ -1,7 +1,7 @@
-//! Rows to separated values.
+//! Writes rows as separated values.
 //!
-//! A field is quoted if it would be read as something else otherwise: if it holds a delimiter, a quote or a
-//! line end, or is written like NULL. So `NULL` and the empty string stay apart in the file.
+//! A field is quoted if it would otherwise be read as something else: if it contains a delimiter, a quote or
+//! a line end, or is written like NULL. So `NULL` and the empty string are different in the file.
 
 use super::TimeFormats;
 use super::time_format::TimeFormat;
@@ -49,7 +49,7 @@ impl WriteOptions {
         Ok(true)
     }
 
-    /// Writes the names of the columns, if they are wanted.
+    /// Writes the names of the columns, if the options say so.
     pub(in crate::files) fn header(&self, schema: &Schema, out: &mut Vec<u8>) {
         if !self.header {
             return;
@@ -97,7 +97,7 @@ impl WriteOptions {
             return self.text(text.as_bytes(), out);
         }
         match value {
-            // Neither holds anything that needs quotes, unless digits or points part the fields.
+            // None of these contains anything that needs quotes, unless the delimiter is a digit or a point.
             Value::Integer(_) | Value::Float(_) | Value::Boolean(_)
                 if self.delimiter.is_ascii_punctuation() =>
             {
@@ -111,7 +111,7 @@ impl WriteOptions {
         }
     }
 
-    /// A date or timestamp in the format that the options say.
+    /// A date or timestamp in the format of the options, if there is one.
     fn formatted(&self, number: i128, ty: DataType) -> Option<String> {
         let number = i64::try_from(number).ok()?;
         let mut text = String::new();
@@ -134,7 +134,7 @@ impl WriteOptions {
         }
     }
 
-    /// Puts quotes around what stands from `start` on, and doubles those within.
+    /// Encloses the output from `start` on in quotes, and doubles quotes within it.
     fn quote_from(&self, start: usize, out: &mut Vec<u8>) {
         let text = out.split_off(start);
         out.push(self.quote);

@@ -21,13 +21,13 @@ pub(super) fn load(path: &Path) -> Result<ArrowReaderMetadata> {
     guarded(|| place(path), || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
 }
 
-/// A file, in messages.
+/// The name of a file for messages.
 pub(super) fn place(path: &Path) -> String {
     format!("'{}'", path.display())
 }
 
-/// The footer of a file whose columns are read as arrays of the types that are made with the least work.
-/// `None` if the library refuses them.
+/// The footer of a file for reading its columns as those Arrow types that take the least work. `None` if the
+/// library refuses them.
 pub(super) fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
     let (footer, schema) = (metadata.metadata(), metadata.schema());
     let columns = footer.file_metadata().schema_descr();
@@ -41,7 +41,7 @@ pub(super) fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReade
                 ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8))
             }
             ArrowType::Utf8 | ArrowType::LargeUtf8 => ArrowType::Utf8View,
-            // Their years reach further than nanoseconds in 64 bits do.
+            // Their range of years exceeds that of nanoseconds in 64 bits.
             ArrowType::Timestamp(_, zone) if columns.column(leaf).physical_type() == PhysicalType::INT96 => {
                 ArrowType::Timestamp(TimeUnit::Microsecond, zone.clone())
             }
@@ -57,7 +57,7 @@ pub(super) fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReade
     ArrowReaderMetadata::try_new(footer.clone(), options).ok()
 }
 
-/// True if each row group has a column in a short dictionary and nothing beside it.
+/// True if every row group encodes the column with a short dictionary only.
 fn is_coded(footer: &ParquetMetaData, leaf: usize) -> bool {
     let mut chunks = footer.row_groups().iter().map(|group| group.column(leaf));
     footer.num_row_groups() > 0
@@ -71,8 +71,8 @@ fn is_coded(footer: &ParquetMetaData, leaf: usize) -> bool {
         })
 }
 
-/// Runs a call of the Parquet library on the bytes at `place`. Nobody vouches for them, so a panic is an
-/// answer too: it says nothing but that they contradict each other.
+/// Runs a call of the Parquet library on the bytes at `place`. The bytes are untrusted, so a panic is turned
+/// into the error that they contradict each other.
 pub(super) fn guarded<T, E: fmt::Display>(
     place: impl Fn() -> String,
     call: impl FnOnce() -> Result<T, E>,

@@ -1,16 +1,17 @@
 //! Parquet files as a relation.
 //!
-//! 1. Opening reads the footers: schema, row counts, statistics. [`unite`] makes one list of columns of them.
-//! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters
-//!    name and by what the paths say.
-//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time ([`scan`]). Where
-//!    there are several workers, the last row groups are cut into parts, so that none waits long for another.
-//!    Each opens files of its own, because a file's read position is shared by all who hold it.
-//! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are
-//!    copied and hashed once for an entry and not for a row; other text stays in its pages; decimals that
-//!    stand in 32 or 64 bits take 64.
+//! 1. Opening reads the footers: schema, row counts, statistics. [`unite`] makes one list of columns from
+//!    them.
+//! 2. A scan lists the row groups that may contain qualifying rows, by the statistics of the columns that
+//!    filters name and by the values in the paths.
+//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time ([`scan`]). If
+//!    there are several workers, the last row groups are cut into parts, so that no worker waits long for
+//!    another. Each worker opens files of its own, because all users of an open file share its read position.
+//! 4. Values are kept as they are in the file where possible: text in short dictionaries stays encoded, so
+//!    that strings are copied and hashed once per entry and not per row; other text stays in its pages;
+//!    decimals stored in 32 or 64 bits take 64.
 //!
-//! Columns that a query does not read do not matter, whatever is in them. Pages are not pruned and filters
+//! Columns that a query does not read have no effect, whatever they contain. Pages are not pruned and filters
 //! are not run while decoding; the engine filters the chunks.
 
 mod footer;
@@ -36,15 +37,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use unite::{United, unite};
 
-/// Bytes of a dictionary in a file, as it is compressed, up to which columns are read as codes.
+/// The most bytes of a compressed dictionary in a file whose column is read as codes.
 const DICTIONARY_BYTES: i64 = 16 << 10;
-/// Parts that the last row groups are cut into, for each worker. More of them end at about the same time, but
-/// each reads the dictionaries of its columns anew.
+/// Number of parts per worker into which the last row groups are cut. More parts end more nearly at the same
+/// time, but each reads the dictionaries of its columns again.
 const PARTS: u64 = 4;
-/// Rows of a part, or a multiple of that: row groups of a table that is filled with them are full then.
+/// The rows of a part are a multiple of this, so that row groups of a table filled with them are full.
 const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
 
-/// The files at `paths` as one relation that is called `name`.
+/// Opens the files at `paths` as one relation called `name`.
 ///
 /// # Errors
 /// I/O, if a file cannot be read; input, if it is malformed.
@@ -55,7 +56,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Ar
     let United { mut schema, mut problems, mut origins } = unite(&schemas, options.union_by_name);
     paths::add_columns(&paths, options, &mut schema, origins.iter_mut().collect())?;
     problems.resize(schema.len(), None);
-    // A column of the files that is hidden by one that the paths give is not read.
+    // A column of the files that is hidden by one from the paths is not read.
     for (column, problem) in problems.iter_mut().enumerate() {
         if origins.iter().all(|columns| matches!(columns[column], Origin::Value(_))) {
             *problem = None;
@@ -75,17 +76,17 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Ar
     Ok(Arc::new(ParquetRelation(Arc::new(Inner { name: name.to_owned(), schema, problems, files, bounds }))))
 }
 
-/// One file: where it is, its footer, and where the relation's columns are in it.
+/// A file: its path, its footer, and where the relation's columns are in it.
 struct ParquetFile {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
-    /// The same footer, for readers: some columns are to be read as arrays of other types.
+    /// The same footer for readers, with other array types for some columns.
     reading: ArrowReaderMetadata,
     columns: Vec<Origin>,
 }
 
 impl ParquetFile {
-    /// Which of its columns a column of the relation is.
+    /// The number in the file of a column of the relation.
     fn column(&self, column: usize) -> Option<usize> {
         match self.columns[column] {
             Origin::Column(place) => Some(place),
@@ -93,12 +94,12 @@ impl ParquetFile {
         }
     }
 
-    /// A row group, in messages.
+    /// The name of a row group for messages.
     fn place(&self, group: usize) -> String {
         format!("{}, row group {group}", footer::place(&self.path))
     }
 
-    /// Refuses columns that are compressed in a way that nobody reads any more.
+    /// Refuses columns with a compression that is not supported.
     fn check_codecs(&self, group: usize, columns: &[Option<usize>]) -> Result<()> {
         let parts = self.metadata.parquet_schema();
         for (leaf, chunk) in self.metadata.metadata().row_group(group).columns().iter().enumerate() {
@@ -116,10 +117,10 @@ impl ParquetFile {
 struct Inner {
     name: String,
     schema: Schema,
-    /// By column: why it cannot be read.
+    /// For each column, why it cannot be read.
     problems: Vec<Option<Error>>,
     files: Vec<ParquetFile>,
-    /// By column: the bounds in each row group of all files, read when first asked for.
+    /// For each column its bounds in each row group of all files, read when first needed.
     bounds: Box<[OnceLock<Vec<Bounds>>]>,
 }
 
@@ -154,8 +155,8 @@ impl Inner {
         })
     }
 
-    /// Bounds of a column in each row group of a file. What is not known, not comparable or not to be trusted
-    /// is absent.
+    /// Bounds of a column in each row group of a file. Bounds that are unknown, incomparable or unreliable
+    /// are absent.
     fn file_bounds(&self, file_index: usize, column: usize) -> Vec<Bounds> {
         let file = &self.files[file_index];
         let metadata = file.metadata.metadata();
@@ -210,7 +211,7 @@ impl Inner {
     }
 }
 
-/// The elements of a short array; none if they cannot be converted.
+/// The elements of a short array; empty if they cannot be converted.
 fn values(array: &ArrayRef, ty: DataType) -> Vec<Value> {
     let mut vector = Vector::new(ty.physical());
     match array_to_vector(array, 0, array.len(), ty, &mut vector) {
@@ -235,7 +236,7 @@ impl Relation for ParquetRelation {
             let bounds = inner.bounds(column);
             let least = |a: Value, b: Value| if b.total_cmp(&a).is_lt() { b } else { a };
             let greatest = |a: Value, b: Value| if b.total_cmp(&a).is_gt() { b } else { a };
-            // Known only if it is known for each row group that has a value.
+            // Known only if every row group with values has them.
             let valued = || bounds.iter().filter(|b| b.nulls != Some(b.rows));
             let min = valued().map(|b| b.min.clone()).collect::<Option<Vec<Value>>>();
             let max = valued().map(|b| b.max.clone()).collect::<Option<Vec<Value>>>();
@@ -353,7 +354,7 @@ mod tests {
         let path = directory.path("a.parquet");
         let word = |i: u64| (!i.is_multiple_of(5)).then(|| format!("word {}", i % 3));
         let few: ArrayRef = Arc::new(StringArray::from_iter((0..5000).map(word)));
-        // More than a dictionary page holds.
+        // More than fits into a dictionary page.
         let many = |i: u64| format!("{i} {}", "x".repeat(400));
         let many: ArrayRef = Arc::new(StringArray::from_iter_values((0..5000).map(many)));
         write(&path, vec![("few", few), ("many", many)], 4000);
@@ -463,7 +464,7 @@ mod tests {
             std::fs::create_dir_all(directory.path(&format!("year={year}"))).unwrap();
             sample(&directory.path(&format!("year={year}/a.parquet")), 0, 150);
         }
-        // What is not to be read may be damaged.
+        // Files that are not read may be damaged.
         let damaged = directory.path("year=2023/a.parquet");
         let mut bytes = std::fs::read(&damaged).unwrap();
         bytes[..1000].fill(0);
@@ -521,7 +522,7 @@ mod tests {
             let error = open(&path, &Options::default()).unwrap_err();
             assert!(error.kind() == ErrorKind::Input && error.message().contains("cut.parquet"), "{error}");
         }
-        // Anything may come out of flipped bytes but a panic.
+        // Flipped bytes may have any result except a panic.
         for step in 0..200 {
             let mut damaged = bytes.clone();
             damaged[step * 37 % bytes.len()] ^= 0x55;

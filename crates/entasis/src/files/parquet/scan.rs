@@ -1,8 +1,7 @@
-//! The scan of Parquet files: workers take row groups or parts of them, and decode the columns that are asked
-//! for.
+//! The scan of Parquet files: workers take row groups or parts of them, and decode the requested columns.
 //!
-//! A column of another type in the file than in the relation is converted, exactly or with an error. One that
-//! the file lacks, or that its path gives, is a constant.
+//! A column whose type in the file differs from the relation's is converted, exactly or with an error. A
+//! column that the file lacks, or whose value comes from its path, is a constant.
 
 use super::Inner;
 use super::footer::{self, guarded};
@@ -18,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows of one row group, to be read.
+/// Rows of one row group that a worker reads.
 pub(super) struct Morsel {
     pub(super) file: usize,
     pub(super) group: usize,
@@ -26,7 +25,7 @@ pub(super) struct Morsel {
 }
 
 impl Morsel {
-    /// It, cut into parts of `length` rows.
+    /// The morsel, cut into parts of `length` rows.
     pub(super) fn parts(&self, length: u64) -> impl Iterator<Item = Morsel> {
         let Morsel { file, group, rows: Range { start, end } } = *self;
         let part = move |from: u64| Morsel { file, group, rows: from..end.min(from.saturating_add(length)) };
@@ -34,7 +33,7 @@ impl Morsel {
     }
 }
 
-/// What the workers share: which rows are next.
+/// The state that workers share: which rows are next.
 struct Shared {
     morsels: Vec<Morsel>,
     next: AtomicUsize,
@@ -48,7 +47,7 @@ pub(super) struct ParquetSource {
 }
 
 impl ParquetSource {
-    /// A scan of `morsels`, in that order, for `columns` of the relation.
+    /// A scan of `morsels`, in that order, that reads `columns` of the relation.
     pub(super) fn new(
         relation: Arc<Inner>,
         columns: Vec<usize>,
@@ -84,18 +83,18 @@ impl Source for ParquetSource {
     }
 }
 
-/// Where a worker is in its rows.
+/// What a worker is doing.
 enum State {
-    /// It has none.
+    /// It has no rows.
     Between,
-    /// No column is wanted: only rows are counted.
+    /// No column is requested: it only counts rows.
     Counting { rows: u64 },
-    /// It decodes. The batch is handed out from `offset` on.
+    /// It decodes. The batch is output from `offset` on.
     Reading {
         file: usize,
         group: usize,
         reader: Box<ParquetRecordBatchReader>,
-        /// Where each requested column is in the batch; `None` for one that has one value in the file.
+        /// The index of each requested column in the batch; `None` if it has one value in the whole file.
         places: Vec<Option<usize>>,
         batch: RecordBatch,
         offset: usize,
@@ -134,7 +133,7 @@ impl ParquetWorker {
         }
         file.check_codecs(morsel.group, &wanted)?;
         let mask = ProjectionMask::roots(file.metadata.parquet_schema(), wanted.iter().flatten().copied());
-        // Batches have the wanted columns in the file's order, each once.
+        // Batches have the requested columns in the file's order, without duplicates.
         let mut order: Vec<usize> = wanted.iter().flatten().copied().collect();
         order.sort_unstable();
         order.dedup();
@@ -149,7 +148,7 @@ impl ParquetWorker {
                         .with_row_groups(vec![morsel.group])
                         .with_projection(mask)
                         .with_batch_size(self.chunk_rows);
-                // PERF: readers of whole row groups do not keep a list of rows.
+                // PERF: readers of whole row groups need no list of rows.
                 if rows == relation.rows(morsel.file, morsel.group) {
                     return builder.build();
                 }

@@ -1,11 +1,11 @@
 //! The columns of several Parquet files as those of one relation.
 //!
-//! Columns go by name, in any order; those of the first file, or of all with `union_by_name`, where a file
-//! that lacks one has NULL. Without it, a type holds the values of the other files' columns or they do not go
-//! together; with it, the type becomes one that holds them all.
+//! Columns are matched by name, in any order. They are those of the first file; or with `union_by_name` those
+//! of all, with NULL in files that lack one. Without it, the type in the first file must hold the values of
+//! the other files' columns, or these do not match; with it, the type is widened to hold them all.
 //!
-//! What cannot be read (nested types, decimals of more than 38 digits) and what does not go together is an
-//! error only of a query that reads that column.
+//! A column that cannot be read (nested types, decimals of more than 38 digits) or does not match is an error
+//! only in a query that reads that column.
 
 use crate::files::columns::{Origin, joined, place_of};
 use arrow_schema::SchemaRef;
@@ -16,9 +16,9 @@ use std::path::Path;
 /// The columns of the relation.
 pub(super) struct United {
     pub(super) schema: Schema,
-    /// By column: why it cannot be read.
+    /// For each column, why it cannot be read.
     pub(super) problems: Vec<Option<Error>>,
-    /// By file and column.
+    /// The origin of each column in each file, by file and column.
     pub(super) origins: Vec<Vec<Origin>>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn unite(files: &[(&Path, SchemaRef)], union_by_name: bool) -> United
     let mut names: Vec<&str> = Vec::new();
     for (i, (_, schema)) in files.iter().enumerate().take(if union_by_name { files.len() } else { 1 }) {
         for field in schema.fields() {
-            // Names of one file that differ in case only are different columns.
+            // Names in one file that differ only in case are different columns.
             if i == 0 || place_of(field.name(), names.iter().copied()).is_none() {
                 names.push(field.name());
             }
@@ -37,21 +37,21 @@ pub(super) fn unite(files: &[(&Path, SchemaRef)], union_by_name: bool) -> United
         United { schema: Schema::new(), problems: Vec::new(), origins: vec![Vec::new(); files.len()] };
     for name in names {
         let (ty, problem) = unite_column(name, files, union_by_name, &mut united.origins);
-        // Files may hold NULL even where the first one says that it does not.
+        // Other files may contain NULL even if the first one declares that it does not.
         united.schema.push(Field::new(name, ty));
         united.problems.push(problem);
     }
     united
 }
 
-/// Adds the origins of one column. Its type, and why it cannot be read.
+/// Adds the origins of one column. Returns its type, and why it cannot be read.
 fn unite_column(
     name: &str,
     files: &[(&Path, SchemaRef)],
     union_by_name: bool,
     origins: &mut [Vec<Origin>],
 ) -> (DataType, Option<Error>) {
-    // The type so far, and the file that it stems from.
+    // The type so far, and the file from which it comes.
     let mut known: Option<(DataType, &Path)> = None;
     let mut problem = None;
     for ((path, schema), origins) in files.iter().zip(origins) {

@@ -1,7 +1,8 @@
 //! Backups: the newest state of a database as another database file, while writers go on.
 //!
-//! A backup is the first checkpoint of a new file, of a [`Moment`]. The file has an id of its own, so that
-//! nothing of another database is taken for part of it, and gets its name when all of it is on the disk.
+//! A backup is the first checkpoint of a new file, from a [`Moment`]. The file has an id of its own, so that
+//! no log or file of another database is mistaken for a part of it. It gets its name when all of it is on the
+//! disk.
 
 use crate::shared::opening::{SEGMENT_BYTES, new_id};
 use crate::shared::watched::{Bytes, Watched, WatchedFile};
@@ -15,15 +16,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is shown while a backup is written, and what stops it.
+/// Progress and interruption of a backup.
 pub(crate) struct Watch {
-    /// Stops it.
+    /// Stops the backup.
     pub(crate) cancel: CancelFlag,
-    /// How far it is.
+    /// Progress of the backup.
     pub(crate) progress: Arc<Progress>,
 }
 
-/// Writes the newest state to a file, which must not be there unless it `replaces` one.
+/// Writes the newest state to a file, which must not exist unless the backup `replaces` it.
 ///
 /// # Errors
 /// I/O; also if a database has the file open. Interrupted.
@@ -74,7 +75,7 @@ pub(in crate::shared) fn backup(catalog: &Catalog, path: &Path, replaces: bool, 
     }
 }
 
-/// Why there is no backup.
+/// Why a backup failed.
 enum Failed {
     System(io::Error),
     Other(Error),

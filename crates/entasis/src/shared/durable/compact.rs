@@ -1,18 +1,18 @@
-//! A file that is cut to what it needs.
+//! Truncates the file to the size that it needs.
 //!
-//! A checkpoint writes beside what it replaces, so the file is longest when it ends. The next one moves what
-//! stands far behind to the pages that came free, and the end of the file is cut off; unless nothing has
-//! changed, when there is none. So it is made in any case.
+//! A checkpoint writes new pages besides those that it replaces, so the file is longest when it ends. The
+//! next one moves extents near the end to the freed pages, and the end of the file is cut off. Ordinarily
+//! there is no next one if nothing has changed, so here it is made in any case.
 
 use super::Durable;
 use entasis_storage::Catalog;
 use entasis_vector::Result;
 
-/// Checkpoints that are made at most, each of which makes the file shorter.
+/// The most checkpoints that are made, as long as each makes the file shorter.
 const ROUNDS: usize = 4;
 
 impl Durable {
-    /// Makes the newest state that of the file, and then makes the file shorter as long as that helps.
+    /// Writes the newest state to the file, and then shortens the file as long as possible.
     ///
     /// # Errors
     /// I/O.

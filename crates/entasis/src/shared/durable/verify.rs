@@ -1,21 +1,20 @@
-//! Whether the file is what it should be, while others go on writing to it.
+//! Verifies the file while others go on writing to it.
 //!
-//! What a checkpoint gives up is written over by the next ones. So what is found counts if the state that was
-//! looked at is still the newest one; else it is looked at once more, and at last with checkpoints kept
-//! waiting.
+//! Later checkpoints overwrite what a checkpoint frees. So damage counts only if the verified state is still
+//! the newest one; otherwise verification is repeated, the last time with checkpoints held up.
 
 use super::{Durable, lock};
 use entasis_storage::file::Damage;
 use entasis_vector::Result;
 
-/// How often a state is looked at while checkpoints may come.
+/// How often a state is verified while checkpoints may be made.
 const TRIES: usize = 3;
 
 impl Durable {
-    /// What is damaged of the newest state. `go_on` is asked now and then with the share that is done.
+    /// The damage in the newest state. Calls `go_on` now and then with the share that is done.
     ///
     /// # Errors
-    /// What `go_on` says.
+    /// Those of `go_on`.
     pub(in crate::shared) fn damage(&self, go_on: &mut dyn FnMut(f64) -> Result<()>) -> Result<Vec<Damage>> {
         let mut tries = 1;
         loop {

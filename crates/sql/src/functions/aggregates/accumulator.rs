@@ -1,16 +1,16 @@
-//! What is asked of the accumulator of an aggregate, for one group.
+//! The interface of an aggregate's accumulator, for one group.
 
 use super::Kind;
 use crate::functions::definition::row::Row;
 use entasis_vector::{DataType, Result, Value};
 
-/// What a function knows of one group.
+/// The state of a function for one group.
 pub(super) trait Accumulator: Default + Clone + Send + 'static {
     /// True if rows with NULLs count.
     const TAKES_NULLS: bool = false;
-    /// Adds a row; returns by how many bytes it has grown beyond its own size.
+    /// Adds a row; returns by how many bytes the state has grown beyond its own size.
     fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize>;
-    /// Adds what another one knows, whose rows come later.
+    /// Adds the state of another one, whose rows come after.
     fn merge(&mut self, call: &Call, other: Self) -> Result<()>;
     /// The result.
     fn result(&mut self, call: &Call) -> Result<Value>;
@@ -26,7 +26,7 @@ pub(crate) struct Call {
     pub(crate) ignore_nulls: bool,
 }
 
-/// Bytes that a value holds beside itself.
+/// Bytes that a value takes besides its own size.
 pub(super) fn held(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len(),

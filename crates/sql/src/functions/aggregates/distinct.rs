@@ -1,5 +1,6 @@
 //! An estimate of the number of distinct values: HyperLogLog (Flajolet et al., AofA 2007) with 4,096
-//! registers, whose standard error is 1.6 %; of few values the empty registers say the number nearly exactly.
+//! registers, whose standard error is 1.6 %. For few values, the number of empty registers gives a nearly
+//! exact count.
 
 use super::accumulator::{Accumulator, Call};
 use crate::functions::definition::row::Row;
@@ -10,7 +11,7 @@ use entasis_vector::{DataType, PhysicalType, Result, Value};
 const BITS: u32 = 12;
 const REGISTERS: usize = 1 << BITS;
 
-/// The registers; none before the first value.
+/// The registers; empty before the first value.
 #[derive(Default, Clone)]
 pub(super) struct Registers(Vec<u8>);
 

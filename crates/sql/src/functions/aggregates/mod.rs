@@ -1,9 +1,9 @@
-//! Aggregate functions with states of ours, in the binder and in the engine; and the page's entries of all
-//! aggregates.
+//! Aggregate functions with states of our own, in the binder and in the engine; and the entries of all
+//! aggregates on the documentation page.
 //!
-//! A function is a [`Kind`]: what it takes and gives ([`Kind::types`]), and one of the accumulators of
+//! A function is a [`Kind`]: its argument and result types ([`Kind::types`]), and one of the accumulators of
 //! [`order`], [`statistics`], [`pairs`], [`distinct`] or [`simple`]. [`states`] keeps one accumulator for
-//! each group. Rows in which an argument is NULL do not count, unless the accumulator says so.
+//! each group. Rows in which an argument is NULL are skipped, unless the accumulator takes them.
 
 mod accumulator;
 mod distinct;
@@ -31,25 +31,25 @@ use std::sync::Arc;
 pub(crate) enum Kind {
     /// The first row's value, NULL or not.
     First,
-    /// The last row's.
+    /// The last row's value, NULL or not.
     Last,
-    /// The first argument where the second is least or greatest.
+    /// The first argument in the row where the second is least or greatest.
     Extreme {
         greatest: bool,
-        /// Rows whose first argument is NULL count.
+        /// True if rows whose first argument is NULL count.
         nulls: bool,
     },
     Mode,
-    /// A value of the order, or one between two.
+    /// The value at a share of the order, or interpolated between two.
     Quantile {
         continuous: bool,
     },
     Median,
-    /// Median of the distances from the median.
+    /// Median of the absolute deviations from the median.
     Deviation,
     CountIf,
     Product,
-    /// Mean of what is no number: intervals, dates, times.
+    /// Mean of values that are not numbers: intervals, dates, times.
     Mean,
     /// Sum of intervals.
     Span,
@@ -57,7 +57,7 @@ pub(crate) enum Kind {
     BitOr,
     BitXor,
     Join,
-    /// Sum, or mean, of floats with the rounding errors made good.
+    /// Sum, or mean, of floats with compensated rounding errors.
     ExactSum,
     ExactMean,
     WeightedMean,
@@ -67,7 +67,7 @@ pub(crate) enum Kind {
     KurtosisOfAll,
     StandardError,
     Entropy,
-    /// Variance, or its root; of a sample, or of all there is.
+    /// Variance, or its square root; of a sample, or of the population.
     Variance {
         sample: bool,
         root: bool,
@@ -78,11 +78,11 @@ pub(crate) enum Kind {
     Correlation,
     /// `regr_…`
     Line(Line),
-    /// An estimate of the distinct values.
+    /// An estimate of the number of distinct values.
     Distinct,
 }
 
-/// All aggregates of ours by every name that they have.
+/// All of our aggregates under each of their names.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<AggregateUDF>)> {
     const NAMES: &[(&[&str], Kind)] = &[
         (&["first_value", "first", "arbitrary"], Kind::First),
@@ -145,7 +145,7 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<AggregateUDF>)> {
     })
 }
 
-/// Aggregates that speak of an order of their first argument: `WITHIN GROUP (ORDER BY x)` gives it to them.
+/// Aggregates of the order of their first argument: `WITHIN GROUP (ORDER BY x)` passes it to them.
 pub(crate) const OF_ORDER: [&str; 8] = [
     "quantile",
     "quantile_disc",
@@ -161,7 +161,7 @@ impl Kind {
     /// The types of the arguments, and that of the result.
     ///
     /// # Errors
-    /// Input, if there is no such call.
+    /// Input, if no signature matches.
     pub(crate) fn types(self, given: &[DataType]) -> Result<(Vec<DataType>, DataType)> {
         use DataType as T;
         let no_such_call = || Error::input("no such call");
@@ -180,7 +180,7 @@ impl Kind {
                 let spans = matches!(result, T::Timestamp | T::TimestampTz | T::Time);
                 Ok((vec![arg], if spans { T::Interval } else { result }))
             }
-            // The last argument says that the order is descending.
+            // The last argument is true if the order is descending.
             (Kind::Quantile { continuous }, &[ty, share] | &[ty, share, T::Boolean])
                 if fits(share, T::Float64) =>
             {
@@ -230,12 +230,12 @@ impl Kind {
     }
 }
 
-/// Whether a type may stand for another without a cast.
+/// Whether a value of one type can be used as another without a cast.
 fn fits(given: DataType, wanted: DataType) -> bool {
     given == wanted || given == DataType::Null || (wanted == DataType::Float64 && given.is_numeric())
 }
 
-/// As which type values are kept for one between two of them, and its type.
+/// The type in which values are kept for interpolation, and the type of the result.
 fn between(ty: DataType) -> Option<(DataType, DataType)> {
     use DataType as T;
     Some(match ty {
@@ -279,8 +279,8 @@ impl AggregateUDFImpl for Aggregate {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the
-        // result's type.
+        // Lowering casts to types that the binder's library does not know; arguments that do not match are
+        // refused when the type of the result is determined.
         Ok(args.to_vec())
     }
 

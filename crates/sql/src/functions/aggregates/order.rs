@@ -1,4 +1,5 @@
-//! Aggregates of an order: first and last, the value at an extreme, the most frequent one, quantiles.
+//! Aggregates that depend on an order: first and last, the value at an extreme, the most frequent value,
+//! quantiles.
 
 use super::Kind;
 use super::accumulator::{Accumulator, Call, held};
@@ -68,7 +69,8 @@ impl Accumulator for Last {
     }
 }
 
-/// The first argument in the row where the second is least or greatest; of equal ones the first.
+/// The first argument in the row where the second is least or greatest; the first such row if several are
+/// equal.
 #[derive(Default, Clone)]
 pub(super) struct Extreme<const NULLS: bool>(Option<(Value, Value)>);
 
@@ -114,10 +116,10 @@ impl<const NULLS: bool> Accumulator for Extreme<NULLS> {
     }
 }
 
-/// How often each value comes: for the most frequent one, and for the entropy.
+/// The frequency of each value: for the most frequent one, and for the entropy.
 #[derive(Default, Clone)]
 pub(super) struct Counts {
-    /// The count, and when the value came first.
+    /// The count, and the number of the row with the first occurrence.
     values: HashMap<Value, (u64, u64)>,
     rows: u64,
 }
@@ -148,13 +150,13 @@ impl Accumulator for Counts {
                 self.values.values().map(|(count, _)| -share(*count) * share(*count).log2()).sum();
             return Ok(Value::Float(entropy.max(0.0)));
         }
-        // Of equally frequent ones that which came first.
+        // Of equally frequent values, the one that occurred first.
         let best = self.values.iter().max_by_key(|(_, (count, first))| (*count, std::cmp::Reverse(*first)));
         Ok(best.map_or(Value::Null, |(value, _)| value.clone()))
     }
 }
 
-/// Values that are kept to be put in order.
+/// Values that are collected to be sorted.
 #[derive(Clone)]
 pub(super) enum Sorted {
     Integers(Vec<i64>, Wanted),
@@ -162,7 +164,7 @@ pub(super) enum Sorted {
     Values(Vec<Value>, Wanted),
 }
 
-/// Which share of the order is wanted, and from which end.
+/// The requested share of the order, and the end from which it counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted {
     share: Option<f64>,
@@ -190,7 +192,7 @@ impl Sorted {
         }
     }
 
-    /// The value at a place of the order; the others are moved around it.
+    /// The value at a rank of the order; partially sorts the others.
     fn at(&mut self, place: usize) -> Value {
         match self {
             Sorted::Integers(values, _) => Value::Integer((*values.select_nth_unstable(place).1).into()),
@@ -225,7 +227,7 @@ impl Sorted {
     }
 }
 
-/// A kept value as the result's type.
+/// A collected value converted to the result's type.
 fn converted(value: Value, call: &Call) -> Value {
     match (value, call.result) {
         (Value::Integer(v), DataType::Float64) => Value::Float(v as f64),
@@ -233,7 +235,7 @@ fn converted(value: Value, call: &Call) -> Value {
     }
 }
 
-/// What lies between two values.
+/// The value at a fraction of the way between two values.
 fn interpolated(a: &Value, b: &Value, fraction: f64, call: &Call) -> Value {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => Value::Float(if a == b { *a } else { a + (b - a) * fraction }),
@@ -313,7 +315,7 @@ impl Accumulator for Sorted {
 }
 
 impl Sorted {
-    /// The median of the distances from the median.
+    /// The median of the absolute deviations from the median.
     fn deviation(&mut self, call: &Call) -> Result<Value> {
         let span = call.result == DataType::Interval;
         let inner = Call { result: if span { DataType::Timestamp } else { call.result }, ..call.clone() };

@@ -1,8 +1,8 @@
-//! The page's entries of all aggregates. Their examples run over [`ROWS`].
+//! The entries of all aggregates on the documentation page. Their examples run over [`ROWS`].
 
 use crate::functions::definition::{Definition, elsewhere};
 
-/// What the examples of the page aggregate.
+/// The rows over which the page's examples aggregate.
 pub(crate) const ROWS: &str = "(VALUES (1, 'b', true), (2, 'a', true), (6, 'a', false)) t(x, s, b)";
 
 pub(crate) const FUNCTIONS: &[Definition] = &[

@@ -1,29 +1,29 @@
-//! Aggregates of pairs of floats, (y, x) in the order of their arguments: covariance, correlation, the line
-//! of least squares. Rows in which either is NULL do not count.
+//! Aggregates of pairs of floats, (y, x) in the order of their arguments: covariance, correlation, linear
+//! regression. Rows in which either is NULL are skipped.
 
 use super::Kind;
 use super::accumulator::{Accumulator, Call};
 use crate::functions::definition::row::Row;
 use entasis_vector::{Result, Value};
 
-/// What is asked of the line of least squares, and of the pairs that it is made of.
+/// The results of linear regression, and of the sums from which it is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Line {
     AverageX,
     AverageY,
     Count,
     Intercept,
-    /// The square of the correlation.
+    /// The square of the correlation coefficient.
     Fit,
     Slope,
-    /// The sum of the squared distances of x from its mean.
+    /// The sum of the squared deviations of x from its mean.
     SquaresX,
     SquaresY,
-    /// The sum of the products of the distances.
+    /// The sum of the products of the deviations.
     Products,
 }
 
-/// Count, means, and the sums of squared distances from them and of their products.
+/// Count, means, and the sums of squared deviations from them and of their products.
 #[derive(Default, Clone)]
 pub(super) struct Pairs {
     count: f64,
@@ -69,7 +69,7 @@ impl Pairs {
     }
 }
 
-/// The root of a product, which may itself be out of range.
+/// The square root of a product, which may itself be out of range.
 fn root(a: f64, b: f64) -> f64 {
     let product = a * b;
     if product.is_normal() { product.sqrt() } else { a.sqrt() * b.sqrt() }

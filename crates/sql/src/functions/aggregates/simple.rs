@@ -1,4 +1,4 @@
-//! Aggregates that fold row by row: counts, products, means of dates, bits, joined texts.
+//! Aggregates that fold row by row: counts, products, means of dates, bits, concatenated texts.
 
 use super::Kind;
 use super::accumulator::{Accumulator, Call};
@@ -7,7 +7,7 @@ use entasis_vector::statement::{LONGEST, too_long};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::{DataType, Error, Result, Value};
 
-/// Rows for which the argument is true.
+/// The number of rows for which the argument is true.
 #[derive(Default, Clone)]
 pub(super) struct CountIf(i64);
 
@@ -92,7 +92,7 @@ impl Accumulator for Mean {
         if call.result != DataType::Interval {
             return Ok(Value::Integer(micros.div_euclid(count)));
         }
-        // What is left of a month flows into 30 days, of a day into 24 hours.
+        // A remainder of months is converted at 30 days, one of days at 24 hours.
         let (whole_months, rest) = (months / count, months % count);
         let days = days + rest * 30;
         let (whole_days, rest) = (days / count, days % count);
@@ -141,11 +141,11 @@ impl Accumulator for Bits {
     }
 }
 
-/// `string_agg`: texts or bytes, with a separator between them, which is that of the later one; a comma if
-/// there is none.
+/// `string_agg`: texts or bytes, each preceded by its own row's separator except for the first; a comma if no
+/// separator is given.
 #[derive(Default, Clone)]
 pub(super) struct Join {
-    /// The separator in front of the first, which counts where another text comes before it.
+    /// The separator of the first text, which is used if another text is put before it.
     before: Vec<u8>,
     joined: Option<Vec<u8>>,
 }

@@ -52,7 +52,7 @@ impl ExternalAggregate for Call {
 struct States<A> {
     call: Arc<Call>,
     groups: Vec<A>,
-    /// Bytes beyond the accumulators' own size.
+    /// Bytes besides the accumulators' own size.
     grown: usize,
 }
 
@@ -101,7 +101,7 @@ impl<A: Accumulator> GroupStates for States<A> {
         let other = other.as_any().and_then(|other| other.downcast_ref::<States<A>>());
         let other = other.ok_or_else(|| Error::internal("states of two different aggregates were merged"))?;
         for (at, (&id, &own)) in ids.iter().zip(map).enumerate() {
-            // A state may be as long as all that it has seen.
+            // A state may be as large as all of its input.
             if at % CHUNK_ROWS == 0 {
                 statement::check()?;
             }
@@ -109,7 +109,7 @@ impl<A: Accumulator> GroupStates for States<A> {
                 self.groups[own as usize].merge(&self.call, theirs.clone())?;
             }
         }
-        // As much as states of the other one have grown by on average.
+        // The average growth of the merged states.
         self.grown += (other.grown as u128 * ids.len() as u128 / other.groups.len().max(1) as u128) as usize;
         Ok(true)
     }
@@ -125,7 +125,7 @@ impl<A: Accumulator> GroupStates for States<A> {
         for at in 0..rows {
             let value = match self.groups.get_mut(start + at) {
                 Some(group) => group.result(&call)?,
-                // It saw no row here.
+                // No row was added to it here.
                 None => A::default().result(&call)?,
             };
             match (value, call.result) {

@@ -1,11 +1,11 @@
-//! Aggregates of statistics over floats: exact sums, means of other kinds, higher moments.
+//! Statistical aggregates of floats: exact sums, other kinds of means, higher moments.
 
 use super::Kind;
 use super::accumulator::{Accumulator, Call};
 use crate::functions::definition::row::Row;
 use entasis_vector::{Error, Result, Value};
 
-/// A sum with what was rounded off (Neumaier).
+/// A sum with its accumulated rounding error (Neumaier).
 #[derive(Debug, Default, Clone, Copy)]
 struct Sum {
     sum: f64,
@@ -20,7 +20,7 @@ impl Sum {
     }
 
     fn value(self) -> f64 {
-        // Infinities have nothing that could be lost.
+        // Infinities have no rounding error.
         if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
     }
 }
@@ -96,7 +96,7 @@ impl Accumulator for Logarithms {
     }
 }
 
-/// Count, mean and the sums of the second to fourth powers of the distances from it (Pébay, SAND2008-6212).
+/// Count, mean and the sums of the second to fourth powers of the deviations from it (Pébay, SAND2008-6212).
 #[derive(Default, Clone)]
 pub(super) struct Moments {
     count: f64,

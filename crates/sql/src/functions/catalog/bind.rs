@@ -25,7 +25,7 @@ pub(crate) struct Function {
 
 /// The binder's view.
 pub(crate) fn udf(name: &'static str, definition: &'static Definition) -> Arc<ScalarUDF> {
-    // The binder asks a user-defined signature only where there are arguments.
+    // The binder uses a user-defined signature only if there are arguments.
     let is_nullary = |overload: &Overload| overload.args.is_empty() && overload.rest.is_none();
     let signature = match definition.body {
         Body::Overloads(overloads) if overloads.iter().all(is_nullary) => {
@@ -40,7 +40,7 @@ impl Function {
     /// The signature for arguments of these types.
     ///
     /// # Errors
-    /// Input, if there is none.
+    /// Input, if there is none that matches.
     pub(crate) fn resolve(&self, types: &[DataType], constants: &[Option<Value>]) -> Result<Signature> {
         resolve(self.name, self.definition, types, constants)
     }
@@ -61,7 +61,7 @@ fn constant(scalar: &ScalarValue) -> Option<Value> {
     }
 }
 
-// A name has one definition.
+// A name has only one definition.
 impl PartialEq for Function {
     fn eq(&self, other: &Function) -> bool {
         self.name == other.name
@@ -86,8 +86,8 @@ impl ScalarUDFImpl for Function {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the
-        // result's type.
+        // Lowering casts to types that the binder's library does not know; arguments that do not match are
+        // refused when the type of the result is determined.
         Ok(args.to_vec())
     }
 

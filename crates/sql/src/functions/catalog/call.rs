@@ -15,9 +15,9 @@ use entasis_vector::{CHUNK_ROWS, DataType, Error, Native, PhysicalType, Result, 
 use std::fmt;
 use std::sync::Arc;
 
-/// Rows between two looks at the statement's cancellation.
+/// Rows between two checks for an interrupt.
 const ROWS_PER_CHECK: usize = 64;
-/// From this length on, a string keeps the memory that it was written to.
+/// A string of at least this length keeps the memory to which it was written.
 const LONG: usize = 1 << 16;
 
 /// A function with the types of a call.
@@ -118,7 +118,7 @@ fn strict<'a, T: Native>(
     fill(rows, row, out, true, f)
 }
 
-/// Writes what `f` gives for each row; NULL where an argument is, if it is strict.
+/// Writes the result of `f` for each row; NULL if the function is strict and an argument is NULL.
 fn fill<'a, T: Native>(
     rows: usize,
     row: impl Fn(usize) -> Row<'a>,
@@ -204,8 +204,8 @@ fn choices<'a>(
     Ok(())
 }
 
-/// A call of a function of the catalog. `result` is its type, where the binder knows it better than the
-/// arguments' types say.
+/// A call of a function of the catalog. `result` is its type, if the binder knows it more precisely than the
+/// argument types imply.
 pub(crate) fn catalog_call(
     name: &'static str,
     definition: &'static Definition,

@@ -1,10 +1,9 @@
-//! The catalog of functions: every name that there is, with what it takes and gives, a line on what it does,
-//! and examples that a test runs ([`definition`](super::definition)). `docs/functions.md` is written from it
-//! ([`page`]).
+//! The catalog of functions: every name, with argument and result types, a one-line description, and examples
+//! that a test runs ([`definition`](super::definition)). `docs/functions.md` is generated from it ([`page`]).
 //!
-//! A scalar function whose kernel is ours is seen by the binder through [`bind`], and by the engine through
-//! [`call`]. The others ([`Body::Elsewhere`]) are in [`super::native`], [`super::aggregates`],
-//! [`super::window`] or DataFusion's library.
+//! The binder sees a scalar function whose kernel is ours through [`bind`], and the engine through [`call`].
+//! The others ([`Body::Elsewhere`]) are in [`super::native`], [`super::aggregates`], [`super::window`] or
+//! DataFusion's library.
 
 pub(crate) mod bind;
 pub(crate) mod call;
@@ -38,7 +37,7 @@ pub(crate) fn scalars() -> impl Iterator<Item = (&'static str, &'static Definiti
     ours.flat_map(|definition| definition.names.iter().map(move |name| (*name, definition)))
 }
 
-/// The definition of any name, whoever computes it.
+/// The definition of any name, whatever computes it.
 pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
     static BY_NAME: OnceLock<HashMap<&'static str, &'static Definition>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! `docs/functions.md`, written from the catalog, and the examples on it, which a test runs.
+//! `docs/functions.md`, generated from the catalog, and the examples on it, which a test runs.
 
 use super::SECTIONS;
 use crate::functions::aggregates::ROWS;
@@ -96,7 +96,7 @@ fn line(definition: &Definition, out: &mut String) {
     let _ = writeln!(out, "| {call}{others} | {gives} | {does} | {} |", examples.join("<br>"));
 }
 
-/// The examples as queries with one text each, and what they give.
+/// The examples as queries with a single text each, and their results.
 pub(crate) fn examples() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for section in SECTIONS {

@@ -1,9 +1,9 @@
-//! What there is to say of a function: its names, what it takes and gives, a line on what it does, examples,
-//! and what computes it.
+//! The definition of a function: its names, arguments and result, a one-line description, examples, and what
+//! computes it.
 //!
 //! A scalar function whose kernel is ours has [`Overload`]s: argument types, a result type and a kernel over
 //! one row ([`row`]); [`types`] chooses the overload. The kernels are in [`super::kernels`], a file for each
-//! subject, beside their definitions; they know nothing of the binder. All definitions together are the
+//! subject, next to their definitions; they do not depend on the binder. All definitions together make up the
 //! [`super::catalog`].
 
 pub(crate) mod row;
@@ -19,7 +19,7 @@ pub(crate) struct Section {
     pub functions: &'static [&'static [Definition]],
 }
 
-/// One function under all its names.
+/// A function under all its names.
 #[derive(Debug)]
 pub(crate) struct Definition {
     /// The name, and others that mean the same.
@@ -28,20 +28,20 @@ pub(crate) struct Definition {
     pub arguments: &'static str,
     /// The type of the result, as the page shows it.
     pub gives: &'static str,
-    /// What it does: "the last day of the month".
+    /// Its description: "the last day of the month".
     pub does: &'static str,
-    /// Calls and what they give, as text.
+    /// Calls and their results, as text.
     pub examples: &'static [(&'static str, &'static str)],
     pub body: Body,
 }
 
 /// What computes a function.
 pub(crate) enum Body {
-    /// The first overload whose arguments are nearest to the given ones.
+    /// The overload whose argument types are nearest to the given ones, the first of several.
     Overloads(&'static [Overload]),
-    /// Types that depend on each other.
+    /// Argument and result types that depend on each other.
     Typed(fn(&[DataType]) -> Result<Signature>),
-    /// As [`Body::Typed`], where the result also depends on arguments that are constants.
+    /// As [`Body::Typed`], with a result type that also depends on constant arguments.
     TypedByConstants(fn(&[DataType], &[Option<Value>]) -> Result<Signature>),
     /// Another module.
     Elsewhere,
@@ -57,10 +57,10 @@ impl std::fmt::Debug for Body {
     }
 }
 
-/// One way to call a function.
+/// One signature of a function.
 pub(crate) struct Overload {
     pub args: &'static [DataType],
-    /// The type of any number of further arguments; [`DataType::Null`] takes each as it comes.
+    /// The type of any number of further arguments; [`DataType::Null`] accepts any type.
     pub rest: Option<DataType>,
     pub result: DataType,
     pub kernel: Kernel,
@@ -73,7 +73,7 @@ pub(crate) struct Signature {
     pub kernel: Kernel,
 }
 
-/// A call with exactly these arguments.
+/// An overload with exactly these arguments.
 pub(crate) const fn takes(args: &'static [DataType], result: DataType, kernel: Kernel) -> Overload {
     Overload { args, rest: None, result, kernel }
 }
@@ -90,7 +90,7 @@ pub(crate) const fn define(
     Definition { names, arguments, gives, does, examples, body: Body::Overloads(overloads) }
 }
 
-/// A definition of what another module computes.
+/// A definition of a function that another module computes.
 pub(crate) const fn elsewhere(
     names: &'static [&'static str],
     arguments: &'static str,

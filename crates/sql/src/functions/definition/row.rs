@@ -1,4 +1,4 @@
-//! What a kernel sees: the arguments of one row, and where text goes.
+//! The arguments of one row as a kernel sees them, and the writer for its text.
 
 use entasis_vector::statement::Meter;
 use entasis_vector::types::Interval;
@@ -6,13 +6,13 @@ use entasis_vector::vector::uuid_from_ordered;
 use entasis_vector::{DataType, PhysicalType, Result, StringHeap, StringView, Value, Vector};
 use std::fmt;
 
-/// A function of one row. A NULL argument makes the result NULL, without a call, unless the kernel says that
-/// it looks at NULLs itself.
+/// A function of one row. If an argument is NULL, the result is NULL without a call, unless the kernel
+/// handles NULLs itself.
 #[derive(Clone, Copy)]
 pub(crate) enum Kernel {
     /// BOOLEAN
     Test(fn(&Row<'_>) -> Result<Option<bool>>),
-    /// Integers, DATE, TIME and timestamps. What does not fit the type is an error.
+    /// Integers, DATE, TIME and timestamps. A result out of the type's range is an error.
     Whole(fn(&Row<'_>) -> Result<Option<i64>>),
     /// Decimals (unscaled), UBIGINT and UUID likewise.
     Wide(fn(&Row<'_>) -> Result<Option<i128>>),
@@ -20,13 +20,13 @@ pub(crate) enum Kernel {
     Float(fn(&Row<'_>) -> Result<Option<f64>>),
     /// INTERVAL
     Interval(fn(&Row<'_>) -> Result<Option<Interval>>),
-    /// VARCHAR and BLOB; false gives NULL.
+    /// VARCHAR and BLOB; returns false for NULL.
     Text(fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>),
-    /// VARCHAR, looking at NULLs.
+    /// VARCHAR, handling NULLs.
     TextOfNulls(fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>),
-    /// Integers, looking at NULLs.
+    /// Integers, handling NULLs.
     WideOfNulls(fn(&Row<'_>) -> Result<Option<i128>>),
-    /// One of the arguments, by number, looking at NULLs.
+    /// The number of the argument that is the result, handling NULLs.
     Choice(fn(&Row<'_>) -> Result<Option<usize>>),
 }
 
@@ -48,7 +48,7 @@ enum Values<'a> {
     Str(&'a [StringView]),
 }
 
-/// One argument of all rows.
+/// One argument, for all rows.
 pub(crate) struct Argument<'a> {
     vector: &'a Vector,
     values: Values<'a>,
@@ -79,7 +79,7 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// The arguments of one row. A kernel asks for each in the way of the type that it declared.
+/// The arguments of one row. A kernel reads each by the accessor for the type that it declared.
 pub(crate) struct Row<'a> {
     pub(crate) args: &'a [Argument<'a>],
     pub(crate) at: usize,
@@ -100,7 +100,7 @@ impl<'a> Row<'a> {
     pub(crate) fn is_null(&self, i: usize) -> bool {
         !self.args[i].vector.is_valid(self.at)
     }
-    /// True if any is.
+    /// True if any argument is NULL.
     pub(crate) fn has_null(&self) -> bool {
         (0..self.args.len()).any(|i| self.is_null(i))
     }
@@ -131,7 +131,7 @@ impl<'a> Row<'a> {
             _ => 0,
         }
     }
-    /// A UUID's number.
+    /// The number that represents a UUID.
     pub(crate) fn uuid(&self, i: usize) -> u128 {
         uuid_from_ordered(self.wide(i)) as u128
     }
@@ -171,21 +171,21 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Where a kernel writes text or bytes. What may be far longer than the arguments is asked for first
-/// ([`Writer::room`]).
+/// Receives the text or bytes that a kernel writes. A result that may be far longer than the arguments must
+/// be announced first ([`Writer::room`]).
 pub(crate) struct Writer<'a> {
     pub(crate) buffer: &'a mut Vec<u8>,
     pub(crate) meter: &'a mut Meter,
     pub(crate) heap: &'a mut StringHeap,
-    /// Bytes of this row that have been asked for.
+    /// Bytes announced for this row.
     pub(crate) asked: usize,
 }
 
 impl Writer<'_> {
-    /// Asks for room for `bytes` bytes in all.
+    /// Reserves room for `bytes` bytes in total.
     ///
     /// # Errors
-    /// Interrupted; resource, if there is not so much memory or no string may be so long.
+    /// Interrupted; resource, if there is not enough memory or the string would be too long.
     pub(crate) fn room(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.asked {
             self.meter.ask(bytes - self.asked, self.heap)?;
@@ -197,18 +197,18 @@ impl Writer<'_> {
         }
         Ok(())
     }
-    /// Adds text.
+    /// Appends text.
     pub(crate) fn text(&mut self, text: &str) {
         self.buffer.extend_from_slice(text.as_bytes());
     }
-    /// Adds bytes; of a VARCHAR only what is UTF-8.
+    /// Appends bytes; for a VARCHAR they must be UTF-8.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
-    /// Adds bytes `n` times.
+    /// Appends bytes `n` times.
     ///
     /// # Errors
-    /// As for [`Writer::room`].
+    /// Those of [`Writer::room`].
     pub(crate) fn repeat(&mut self, part: &[u8], n: usize) -> Result<()> {
         let total = part.len().saturating_mul(n);
         self.room(self.len().saturating_add(total))?;
@@ -216,18 +216,18 @@ impl Writer<'_> {
         if n > 0 {
             self.bytes(part);
         }
-        // What is there is doubled.
+        // Doubles what is written already.
         while self.len() - start < total {
             let there = self.len() - start;
             self.buffer.extend_from_within(start..start + there.min(total - there));
         }
         Ok(())
     }
-    /// Adds a character.
+    /// Appends a character.
     pub(crate) fn char(&mut self, c: char) {
         self.text(c.encode_utf8(&mut [0; 4]));
     }
-    /// Bytes so far.
+    /// Number of bytes so far.
     pub(crate) fn len(&self) -> usize {
         self.buffer.len()
     }
@@ -240,7 +240,7 @@ impl fmt::Write for Writer<'_> {
     }
 }
 
-/// What writing to a [`Writer`] gives, which cannot fail.
+/// The result of writing to a [`Writer`], which cannot fail.
 pub(crate) fn written(_: fmt::Result) -> Result<bool> {
     Ok(true)
 }

@@ -1,17 +1,17 @@
-//! Which overload a call means: the one whose argument types are nearest to the given ones.
+//! Overload resolution: chooses the overload whose argument types are nearest to the given ones.
 //!
-//! A type may become another without a cast where nothing is lost, or where the text of a constant is meant:
-//! integers become wider ones, decimals and floats; a DATE a TIMESTAMP; a VARCHAR anything, as in both other
-//! systems for literals (the binder has forgotten by now which they were); and anything but a BLOB a VARCHAR,
-//! where no other overload fits.
+//! A type is implicitly converted where nothing is lost, or where a text may be a literal: integers to wider
+//! ones, decimals and floats; a DATE to a TIMESTAMP; a VARCHAR to anything, as DuckDB and PostgreSQL do for
+//! literals (which the binder no longer distinguishes here); and anything but a BLOB to a VARCHAR, if no
+//! other overload matches.
 
 use super::{Body, Definition, Overload, Signature};
 use entasis_vector::{DataType, Error, Result, Value};
 
-/// The signature that `definition` has for arguments of these types.
+/// The signature of `definition` for arguments of these types.
 ///
 /// # Errors
-/// Input, if it takes no such arguments.
+/// Input, if it does not accept such arguments.
 pub(crate) fn resolve(
     name: &str,
     definition: &Definition,
@@ -55,8 +55,8 @@ fn nearest(overloads: &[Overload], types: &[DataType]) -> Option<Signature> {
     })
 }
 
-/// How far a type is from another that it may become without a cast; `None` if it may not. As a target, NULL
-/// stands for any type.
+/// The distance of a type from one to which it can be implicitly converted; `None` if it cannot. As a target,
+/// NULL stands for any type.
 fn distance(from: DataType, to: DataType) -> Option<u32> {
     use DataType as T;
     Some(match (from, to) {
@@ -68,7 +68,7 @@ fn distance(from: DataType, to: DataType) -> Option<u32> {
                 (Some(f), Some(t)) if t.0 <= f.0 && f.1 <= t.1 => {
                     u32::from(width(to)) - u32::from(width(from)) + 1
                 }
-                // A literal comes as BIGINT.
+                // A literal arrives as BIGINT.
                 (Some(_), Some(_)) if from == T::Int64 => 12,
                 _ => return None,
             }
@@ -82,7 +82,7 @@ fn distance(from: DataType, to: DataType) -> Option<u32> {
         (T::Timestamp, T::TimestampTz) => 6,
         (T::TimestampTz, T::Timestamp) => 10,
         (T::Time, T::Interval) => 6,
-        // Text is a literal of what is wanted; of two readings the more specific one.
+        // A text is taken for a literal of the required type; of two such types the more specific one.
         (T::Varchar, T::Timestamp) => 100,
         (T::Varchar, T::Date | T::TimestampTz | T::Interval | T::Float64) => 101,
         (T::Varchar, _) => 102,
@@ -101,7 +101,7 @@ fn width(ty: DataType) -> u8 {
     }
 }
 
-/// The type to which values of all these types go, as for the results of a `CASE`; `None` if there is none.
+/// The common type of values of all these types, as for the results of a `CASE`; `None` if there is none.
 pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
     types.iter().copied().try_fold(DataType::Null, common_of_two)
 }
@@ -133,7 +133,7 @@ fn common_of_two(a: DataType, b: DataType) -> Option<DataType> {
     })
 }
 
-/// Digits of the longest integer of a type.
+/// Number of digits of the longest integer of a type.
 pub(crate) fn digits(ty: DataType) -> u8 {
     match ty {
         DataType::Int8 | DataType::UInt8 => 3,

@@ -348,7 +348,7 @@ fn index(n: i64, length: usize) -> Result<usize> {
     at.ok_or_else(|| Error::input(format!("index {n} is out of the range 0 to {}", length as i64 - 1)))
 }
 
-/// Writes two digits a byte.
+/// Writes two digits per byte.
 pub(super) fn hex_digits(bytes: &[u8], out: &mut Writer<'_>, upper: bool) {
     let digits: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
     for byte in bytes {
@@ -366,7 +366,7 @@ fn unhex(text: &str, out: &mut Writer<'_>) -> Result<bool> {
     let digit =
         |c: char| c.to_digit(16).ok_or_else(|| Error::input(format!("{c:?} is no hexadecimal digit")));
     let mut high = None;
-    // An odd number of digits lacks the first.
+    // An odd number of digits lacks the leading one.
     if text.chars().count() % 2 == 1 {
         high = Some(0);
     }

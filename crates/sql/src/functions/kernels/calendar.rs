@@ -1,5 +1,5 @@
-//! Functions of dates, times and intervals, other than their formats. All count microseconds, so that every
-//! year that a type holds is right.
+//! Functions of dates, times and intervals, other than formatting. All count in microseconds, so they work
+//! for every year that a type can hold.
 
 use crate::functions::definition::{Definition, Kernel, Row, Writer, define, elsewhere, takes, written};
 use entasis_vector::expr::DatePart;
@@ -62,7 +62,7 @@ macro_rules! of_day {
     };
 }
 
-/// A span of so many units, given as a whole number.
+/// An interval of a whole number of units.
 macro_rules! span {
     ($name:literal, $example:expr, $months:literal, $days:literal, $micros:literal) => {
         define(
@@ -633,7 +633,7 @@ pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<i64> {
     }
 }
 
-/// Microseconds since midnight of hour, minute and seconds, which stand from argument `i` on.
+/// Microseconds since midnight of hour, minute and seconds, which are the arguments from `i` on.
 fn time_of(row: &Row<'_>, i: usize) -> Result<i64> {
     let (hour, minute, seconds) = (row.whole(i), row.whole(i + 1), row.float(i + 2));
     let micros = (seconds * 1e6).round();
@@ -651,7 +651,7 @@ fn out_of_range() -> Error {
     Error::input("the timestamp is out of range")
 }
 
-/// A timestamp of day number and microseconds.
+/// The timestamp of a day number and microseconds.
 ///
 /// # Errors
 /// Input, if it is out of range.
@@ -668,7 +668,7 @@ fn timestamp_of(row: &Row<'_>) -> Result<Option<i64>> {
 /// A date part by name.
 ///
 /// # Errors
-/// Input, if there is none.
+/// Input, if there is no such part.
 fn part_of(name: &str) -> Result<DatePart> {
     crate::functions::native::date_part(name)
         .ok_or_else(|| Error::input(format!("there is no date part '{name}'")))
@@ -677,7 +677,7 @@ fn part_of(name: &str) -> Result<DatePart> {
 fn days_apart(row: &Row<'_>, f: fn(&str, i64, i64) -> Result<i64>) -> Result<i64> {
     let start = |i: usize| at(row.whole(i), 0);
     match part_of(row.text(0))? {
-        // Also beyond the timestamps.
+        // Also outside the range of timestamps.
         DatePart::Day | DatePart::DayOfYear | DatePart::DayOfWeek | DatePart::IsoDayOfWeek => {
             Ok(row.whole(2) - row.whole(1))
         }
@@ -685,7 +685,7 @@ fn days_apart(row: &Row<'_>, f: fn(&str, i64, i64) -> Result<i64>) -> Result<i64
     }
 }
 
-/// What a timestamp is counted in, for parts of fixed length.
+/// The unit of parts of fixed length, in a timestamp's microseconds.
 fn unit(part: DatePart) -> Option<i64> {
     Some(match part {
         DatePart::Day | DatePart::DayOfYear | DatePart::DayOfWeek | DatePart::IsoDayOfWeek => MICROS_PER_DAY,
@@ -698,7 +698,7 @@ fn unit(part: DatePart) -> Option<i64> {
     })
 }
 
-/// Months of parts that are months.
+/// The number of months of parts that are multiples of a month.
 fn months(part: DatePart) -> Option<i64> {
     Some(match part {
         DatePart::Month => 1,
@@ -711,7 +711,7 @@ fn months(part: DatePart) -> Option<i64> {
     })
 }
 
-/// Starts of a part between two timestamps; of weeks, as in DuckDB, the distance.
+/// The number of boundaries of a part between two timestamps; for weeks, as in DuckDB, the difference.
 fn boundaries(part: &str, from: i64, to: i64) -> Result<i64> {
     let part = part_of(part)?;
     let day = |micros: i64| micros.div_euclid(MICROS_PER_DAY);
@@ -754,14 +754,14 @@ fn whole_months(from: i64, to: i64) -> Result<i64> {
     let ((y, m, _), (v, n, _)) = (civil_from_days(from_day), civil_from_days(to_day));
     let mut months = (v - y) * 12 + i64::from(n) - i64::from(m);
     let added = add_months(from_day, i32::try_from(months).map_err(|_| out_of_range())?);
-    // The last day of a month has come when another month's is reached.
+    // The last day of a shorter month counts as the day of the month that it lacks.
     if (added, from_time) > (to_day, to_time) {
         months -= 1;
     }
     Ok(months)
 }
 
-/// The difference in calendar parts, as PostgreSQL counts it: days that are missing come from the earlier
+/// The difference in calendar parts, as PostgreSQL counts it: missing days are borrowed from the earlier
 /// month.
 fn age(to: i64, from: i64) -> Result<Interval> {
     if to < from {
@@ -786,7 +786,7 @@ fn age(to: i64, from: i64) -> Result<Interval> {
     Ok(Interval { months: i32::try_from(months).map_err(|_| out_of_range())?, days: days as i32, micros })
 }
 
-/// `date_trunc` of an interval; that of dates is the engine's.
+/// `date_trunc` of an interval; the engine has that of dates.
 pub(super) const TRUNCATE_INTERVAL: Definition = define(
     &["date_trunc"],
     "part, interval",
@@ -846,7 +846,7 @@ fn make_interval(row: &Row<'_>) -> Result<Option<Interval>> {
     }
 }
 
-/// Hours to days, and days to months, and all of one sign, as PostgreSQL does it.
+/// Converts hours to days, and days to months, and makes all signs equal, as PostgreSQL does.
 fn justify(interval: Interval, to_months: bool, to_days: bool) -> Result<Interval> {
     let Interval { months, days, micros } = interval;
     let (mut months, mut days, mut micros) = (i64::from(months), i64::from(days), micros);

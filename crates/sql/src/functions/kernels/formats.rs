@@ -1,5 +1,4 @@
-//! Functions that write values by a format and read them: definitions; what they do is in a file for each
-//! format.
+//! Definitions of functions that format and parse values; each format is implemented in a file of its own.
 
 use super::number_patterns::{self, Number};
 use super::to_char::{self, Moment};
@@ -189,7 +188,7 @@ fn moment(row: &Row<'_>, out: &mut Writer<'_>, moment: Moment) -> Result<bool> {
     to_char::write(&moment, row.text(1), out).map(|()| true)
 }
 
-/// Digits behind the point where the pattern is not known.
+/// Digits after the decimal point if the pattern is not known.
 const UNKNOWN_SCALE: u8 = 10;
 
 fn to_number_of(types: &[DataType], constants: &[Option<Value>]) -> Result<Signature> {
@@ -209,7 +208,7 @@ fn to_number_of(types: &[DataType], constants: &[Option<Value>]) -> Result<Signa
     Ok(Signature { args: vec![TEXT, TEXT], result: DataType::Decimal { precision: 38, scale }, kernel })
 }
 
-/// `strftime`, whose date is argument `date` and whose format the other one.
+/// `strftime`, with the date in argument `date` and the format in the other one.
 fn strftime_of(row: &Row<'_>, out: &mut Writer<'_>, date: usize) -> Result<bool> {
     let unit = if row.ty(date) == DATE { MICROS_PER_DAY } else { 1 };
     let micros = row.whole(date).checked_mul(unit).ok_or_else(|| Error::input("the date is out of range"))?;

@@ -174,7 +174,7 @@ fn extreme(types: &[DataType], kernel: Kernel) -> Result<Signature> {
     Ok(Signature { args: vec![ty; types.len()], result: ty, kernel })
 }
 
-/// The first argument that is first in this order.
+/// The number of the argument that comes first in this order.
 fn chosen(row: &Row<'_>, wanted: Ordering) -> Option<usize> {
     let mut best: Option<usize> = None;
     for i in (0..row.len()).filter(|i| !row.is_null(*i)) {

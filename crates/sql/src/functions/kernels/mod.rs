@@ -1,4 +1,4 @@
-//! Kernels of the catalog's scalar functions, beside their definitions: a file for each subject.
+//! Kernels of the catalog's scalar functions, next to their definitions: a file for each subject.
 
 pub(super) mod bytes;
 pub(super) mod calendar;
@@ -20,5 +20,5 @@ use super::definition::Definition;
 /// `date_trunc` of intervals.
 pub(crate) const TRUNCATE_INTERVAL: Definition = calendar::TRUNCATE_INTERVAL;
 
-/// `substring` of bytes, and of a pattern; that of text is the engine's.
+/// `substring` of bytes, and by a pattern; the engine has that of text.
 pub(crate) const SUBSTRING: Definition = text::SUBSTRING;

@@ -1,8 +1,7 @@
 //! PostgreSQL's number patterns: `to_char` of numbers, `to_number` of text.
 //!
-//! The number is rounded to the digits that the pattern has behind the point. Its digits then fill the
-//! pattern's places from the right: places in front of the first digit are blanks, or zeros from the first
-//! `0` on.
+//! The number is rounded to the digits that the pattern has after the decimal point. Its digits then fill the
+//! pattern's places from the right: places before the first digit are blanks, or zeros from the first `0` on.
 
 use crate::functions::definition::Writer;
 use entasis_vector::types::pow10;
@@ -30,11 +29,11 @@ enum Part {
     PlusMinus,
     /// `PR`
     Angles,
-    /// `RN`; true: in capitals.
+    /// `RN`; true: in upper case.
     Roman(bool),
-    /// `TH`; true: in capitals.
+    /// `TH`; true: in upper case.
     Ordinal(bool),
-    /// `V`: the places that follow are of the number times a power of ten.
+    /// `V`: multiplies the number by a power of ten for the places that follow.
     Shift,
     /// `L`
     Currency,
@@ -43,12 +42,12 @@ enum Part {
     Char(char),
 }
 
-/// A pattern, and what of it counts as a whole.
+/// A pattern, with properties of the whole.
 struct Pattern {
     parts: Vec<Part>,
     /// `FM`
     bare: bool,
-    /// Places before and behind the point, and behind the shift.
+    /// Number of places before and after the decimal point, and after the shift.
     before: usize,
     behind: usize,
     shift: usize,
@@ -119,16 +118,17 @@ fn parse(pattern: &str) -> Pattern {
 
 /// A number to be written.
 pub(super) enum Number {
-    /// Unscaled, and its scale.
+    /// An unscaled integer, and its scale.
     Decimal(i128, u8),
     Float(f64),
 }
 
-/// Digits that a DOUBLE surely has.
+/// Digits that a DOUBLE represents reliably.
 const FLOAT_DIGITS: usize = 15;
 
 impl Number {
-    /// Sign and digits, with so many behind the point, which is not written; `None` if it is not finite.
+    /// Sign and digits, with `behind` digits after the decimal point, which is not written; `None` if it is
+    /// not finite.
     fn digits(&self, behind: usize, shift: usize) -> Option<(bool, String)> {
         match *self {
             Number::Decimal(value, scale) => {
@@ -175,7 +175,7 @@ impl Number {
 /// Writes a number by a pattern.
 ///
 /// # Errors
-/// Input, if the pattern has parts that do not go together.
+/// Input, if the pattern combines parts that exclude each other.
 pub(super) fn write(number: &Number, pattern: &str, out: &mut Writer<'_>) -> Result<()> {
     let pattern = parse(pattern);
     if pattern.before + pattern.behind > 1000 {
@@ -203,7 +203,7 @@ pub(super) fn write(number: &Number, pattern: &str, out: &mut Writer<'_>) -> Res
     Ok(())
 }
 
-/// Puts the digits into the places.
+/// Fills the places with the digits.
 fn fill(
     pattern: &Pattern,
     negative: bool,
@@ -217,14 +217,14 @@ fn fill(
     let own_sign = has(&[Part::Sign, Part::Minus, Part::PlusMinus, Part::Angles]);
     let is_zero = whole.is_empty() && fraction.bytes().all(|b| b == b'0');
     let negative = negative && !is_zero;
-    // The first place that shows a digit: that of the number, or the first zero of the pattern.
+    // The first place with a digit: the number's first, or the pattern's first zero.
     let first_zero = {
         let places = pattern.parts.iter().filter(|part| matches!(part, Part::Nine | Part::Zero));
         places.take(pattern.before).position(|part| *part == Part::Zero).unwrap_or(usize::MAX)
     };
     let first_digit = if overflow { 0 } else { pattern.before - whole.len() };
     let mut start = first_digit.min(first_zero);
-    // Under FM the zeros at the end go, down to the last 0 of the pattern.
+    // FM drops trailing zeros, down to the last 0 of the pattern.
     let kept = if bare && !overflow {
         let places: Vec<&Part> = pattern.parts.iter().skip_while(|part| **part != Part::Point).collect();
         let forced = places.iter().filter(|part| matches!(part, Part::Nine | Part::Zero)).collect::<Vec<_>>();
@@ -233,7 +233,7 @@ fn fill(
     } else {
         fraction.len()
     };
-    // A zero before the point shows where no other digit would.
+    // A zero before the decimal point is written if there would be no digit at all.
     if start >= pattern.before && pattern.before > 0 && kept == 0 {
         start = pattern.before - 1;
     }
@@ -242,7 +242,7 @@ fn fill(
         pattern.parts[..at].iter().all(|part| !matches!(part, Part::Nine | Part::Zero | Part::Point))
     });
     let mut signed = false;
-    // The sign stands right before the first digit.
+    // The sign is directly before the first digit.
     let mut sign_here = |out: &mut Writer<'_>| {
         if std::mem::replace(&mut signed, true) {
             return;
@@ -396,13 +396,13 @@ fn write_roman(number: &Number, bare: bool, upper: bool, out: &mut Writer<'_>) -
 
 // ---- reading ----------------------------------------------------------------------------------------------
 
-/// Digits behind the point that a pattern has, those behind a `V` included.
+/// Number of digits after the decimal point in a pattern, including those after a `V`.
 pub(super) fn scale(pattern: &str) -> u8 {
     let pattern = parse(pattern);
     (pattern.behind + pattern.shift).min(38) as u8
 }
 
-/// Reads a number by a pattern: the unscaled decimal of a scale.
+/// Parses a number by a pattern, as an unscaled decimal of the given scale.
 ///
 /// # Errors
 /// Input, if there is no number, or it has too many digits.
@@ -442,7 +442,7 @@ pub(super) fn read(text: &str, pattern: &str, scale: u8) -> Result<i128> {
             }
             Part::Point => {
                 pointed = true;
-                // Digits for which the pattern has no places.
+                // Skips digits for which the pattern has no places.
                 if rest.peek() == Some(&'.') {
                     rest.next();
                 }
@@ -469,7 +469,7 @@ pub(super) fn read(text: &str, pattern: &str, scale: u8) -> Result<i128> {
         return Err(mismatch());
     }
     if parsed.shift > 0 {
-        // The last places are behind the point.
+        // The last places are after the decimal point.
         let at = whole.len().saturating_sub(parsed.shift);
         fraction = whole.split_off(at);
     }

@@ -1,6 +1,6 @@
 //! Functions of numbers.
 //!
-//! Results out of range are errors or infinities as in DuckDB: what is not defined at all (`ln(0)`,
+//! Results out of range are errors or infinities as in DuckDB; a result that is undefined (`ln(0)`,
 //! `asin(2)`) is an error.
 
 use super::special::{gamma, ln_gamma};
@@ -30,7 +30,7 @@ macro_rules! float {
     };
 }
 
-/// A function of one DOUBLE that is not defined where the condition fails.
+/// A function of one DOUBLE that is undefined where the condition fails.
 macro_rules! partial {
     ($name:literal, $defined:expr, $f:expr) => {
         &[takes(
@@ -673,7 +673,7 @@ fn gcd(mut a: i128, mut b: i128) -> i128 {
     a.abs()
 }
 
-/// The logarithm to any base, exact for powers of whole bases.
+/// The logarithm to any base, exact for powers of integer bases.
 fn logarithm(base: f64, x: f64) -> f64 {
     if base == 2.0 {
         return x.log2();
@@ -721,8 +721,8 @@ fn width_bucket(row: &Row<'_>) -> Result<Option<i64>> {
 
 // ---- round and trunc --------------------------------------------------------------------------------------
 
-/// The signature of `round` and `trunc`: integers and floats stay what they are, a decimal keeps as many
-/// digits after the point as are asked for, if that is known.
+/// The signature of `round` and `trunc`: integers and floats keep their type, a decimal keeps as many digits
+/// after the decimal point as the second argument says, if that is constant.
 fn cut(
     types: &[DataType],
     constants: &[Option<Value>],
@@ -748,7 +748,7 @@ fn cut(
                 _ => None,
             };
             let kept = known.map_or(scale, |n| n.clamp(0, scale.into()) as u8);
-            // The digits that go make room for what is carried.
+            // A carry fits into the digits that are dropped.
             let carried = kept == scale && known.is_none_or(|n| n < 0);
             let precision = (precision + u8::from(carried)).min(38);
             (DataType::Decimal { precision, scale: kept }, Kernel::Wide(wide))
@@ -775,7 +775,8 @@ fn trunc_float(row: &Row<'_>) -> Result<Option<f64>> {
     Ok(Some(at_digits(row.float(0), wanted_digits(row), f64::trunc)))
 }
 
-/// `f` of a float at so many digits after the point. What lies beyond the digits of a float stays.
+/// Applies `f` to a float at a number of digits after the decimal point. A float without so many digits is
+/// returned as it is.
 fn at_digits(x: f64, digits: i64, f: fn(f64) -> f64) -> f64 {
     if !x.is_finite() || x == 0.0 {
         return x;
@@ -785,12 +786,12 @@ fn at_digits(x: f64, digits: i64, f: fn(f64) -> f64) -> f64 {
         return x;
     }
     if digits < -exponent - 1 || digits < -308 {
-        // Smaller than half of the unit.
+        // Less than half a unit.
         return 0.0_f64.copysign(x);
     }
     let power = power_of_ten(digits.unsigned_abs().min(350) as u32);
     if !power.is_finite() || !(x * power).is_finite() {
-        // A tiny number with digits that are far behind the point: two steps.
+        // A tiny number with digits far after the decimal point: scaled in two steps.
         let (first, second) =
             (power_of_ten(300), power_of_ten(digits.saturating_sub(300).clamp(0, 350) as u32));
         return f(x * first * second) / second / first;
@@ -798,7 +799,7 @@ fn at_digits(x: f64, digits: i64, f: fn(f64) -> f64) -> f64 {
     if digits >= 0 { f(x * power) / power } else { f(x / power) * power }
 }
 
-/// The float nearest to 10^n; products of tens would be less near.
+/// The float nearest to 10^n; repeated multiplication would be less accurate.
 fn power_of_ten(n: u32) -> f64 {
     if n <= 22 { 10f64.powi(n as i32) } else { format!("1e{n}").parse().unwrap_or(f64::INFINITY) }
 }
@@ -820,7 +821,8 @@ fn scale_of(ty: DataType) -> i64 {
 
 fn cut_wide(row: &Row<'_>, round: bool) -> Result<Option<i128>> {
     let (x, scale, target) = (row.wide(0), scale_of(row.ty(0)), scale_of(row.result));
-    // The number in units of what is kept, then of the result's scale, which is not finer than what came.
+    // First the number in units of the last kept digit, then at the result's scale, which does not exceed the
+    // argument's.
     let kept = wanted_digits(row).min(scale);
     let dropped = scale.saturating_sub(kept);
     let cut = if dropped == 0 {
@@ -846,7 +848,7 @@ fn cut_wide(row: &Row<'_>, round: bool) -> Result<Option<i128>> {
 /// The type in which values of several types are compared; for `greatest` and `least`.
 pub(crate) fn unified(types: &[DataType]) -> Option<DataType> {
     let ty = common(types)?;
-    // A decimal holds every integer beside it, as far as 38 digits do.
+    // A decimal must hold all integers among the values, as far as 38 digits allow.
     let whole = types.iter().filter(|ty| ty.is_integer()).map(|ty| digits(*ty)).max();
     match (ty, whole) {
         (DataType::Decimal { precision, scale }, Some(digits)) => {

@@ -1,17 +1,18 @@
 //! Functions of regular expressions.
 //!
-//! Patterns are those of the crate `regex`, without references back and looks around, in linear time. As in
-//! PostgreSQL, `.` matches a line feed, `\y \m \M` are the ends of words, and the letters of `flags` are:
+//! Patterns are those of the crate `regex`, without backreferences and lookaround, in linear time. As in
+//! PostgreSQL, `.` matches a line feed, `\y \m \M` match at the ends of words, and the letters of `flags`
+//! are:
 //!
 //! | letters | meaning |
 //! |---|---|
-//! | `i`, `c` | letters of either case match; they do not |
-//! | `n`, `m` | `.` matches no line feed, `^` and `$` match at every line |
+//! | `i`, `c` | case-insensitive; case-sensitive |
+//! | `n`, `m` | `.` does not match a line feed, `^` and `$` match at every line |
 //! | `p`, `w` | only the first of these; only the second |
 //! | `s` | neither |
-//! | `x` | blanks and comments in the pattern do not count |
+//! | `x` | blanks and comments in the pattern are ignored |
 //! | `q`, `l` | the pattern is plain text |
-//! | `g` | all matches; in `regexp_replace` only |
+//! | `g` | all matches; only in `regexp_replace` |
 
 use crate::functions::definition::{Definition, Kernel, Row, Writer, define, takes};
 use entasis_vector::expr::pattern::Pattern;
@@ -24,7 +25,7 @@ const TEXT: DataType = DataType::Varchar;
 const BIGINT: DataType = DataType::Int64;
 const BOOLEAN: DataType = DataType::Boolean;
 
-/// Compiled patterns that a thread keeps.
+/// Number of compiled patterns that a thread keeps.
 const KEPT: usize = 64;
 
 pub(crate) const FUNCTIONS: &[Definition] = &[
@@ -215,21 +216,21 @@ fn like(row: &Row<'_>, case_insensitive: bool) -> Result<bool> {
 
 // ---- patterns ---------------------------------------------------------------------------------------------
 
-/// A compiled pattern and what it was made of.
+/// A compiled pattern and the arguments that it was compiled from.
 struct Compiled {
     pattern: String,
     flags: String,
     whole: bool,
-    // Shared, since a clone of a `Regex` has caches of its own.
+    // Shared, because a clone of a `Regex` has caches of its own.
     regex: Rc<Regex>,
 }
 
 thread_local! {
-    /// The one that was used last stands last.
+    /// Ordered by last use, the latest at the end.
     static COMPILED: RefCell<Vec<Compiled>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The compiled pattern; mostly that of the row before.
+/// The compiled pattern; usually that of the previous row.
 pub(super) fn compiled(pattern: &str, flags: &str, whole: bool) -> Result<Rc<Regex>> {
     COMPILED.with(|kept| {
         let mut kept = kept.borrow_mut();
@@ -284,7 +285,7 @@ fn compile(pattern: &str, flags: &str, whole: bool) -> Result<Regex> {
         })
 }
 
-/// PostgreSQL's names of places, where the crate has others.
+/// Translates PostgreSQL's escapes for positions to those of the crate.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();
@@ -319,8 +320,8 @@ fn matches(row: &Row<'_>, flags: &str, whole: bool) -> Result<Option<bool>> {
     Ok(Some(compiled(row.text(1), flags, whole)?.is_match(row.text(0))))
 }
 
-/// A pattern of SQL as a regular expression: `%` is any text, `_` any character; `|`, `*`, `+`, `?`, `{m,n}`,
-/// `(…)` and `[…]` are what they are in both, and all else is itself.
+/// Converts a pattern of SIMILAR TO to a regular expression: `%` matches any text, `_` any character; `|`,
+/// `*`, `+`, `?`, `{m,n}`, `(…)` and `[…]` mean the same in both, and everything else stands for itself.
 fn similar(row: &Row<'_>, out: &mut Writer<'_>, escape: &str) -> Result<bool> {
     let mut letters = escape.chars();
     let (escape, rest) = (letters.next(), letters.next());
@@ -329,14 +330,14 @@ fn similar(row: &Row<'_>, out: &mut Writer<'_>, escape: &str) -> Result<bool> {
     }
     out.text("^(?:");
     let mut rest = row.text(0).chars().peekable();
-    // Within a list of characters: how many of these there have been.
+    // Within a bracket expression: number of characters so far.
     let mut listed: Option<usize> = None;
     while let Some(c) = rest.next() {
         if Some(c) == escape {
             let Some(plain) = rest.next() else {
                 return Err(Error::input("a pattern ends with its ESCAPE"));
             };
-            // Also what a letter behind a backslash is: `\d`, `\m`.
+            // A backslash before a letter keeps its meaning: `\d`, `\m`.
             if plain.is_ascii_alphanumeric() {
                 out.char('\\');
                 out.char(plain);
@@ -357,7 +358,7 @@ fn similar(row: &Row<'_>, out: &mut Writer<'_>, escape: &str) -> Result<bool> {
                     out.char(c);
                     continue;
                 }
-                // A class: `[:alpha:]`.
+                // A character class: `[:alpha:]`.
                 '[' if rest.peek() == Some(&':') => {
                     out.char(c);
                     for part in rest.by_ref() {
@@ -405,7 +406,7 @@ fn replace(row: &Row<'_>, out: &mut Writer<'_>, start: i64, n: Option<i64>, flag
         None => usize::from(!flags.contains('g')),
         Some(n) => usize::try_from(n).map_err(|_| Error::input("regexp_replace: n must not be negative"))?,
     };
-    // `wanted` is the one match that is replaced; 0: all.
+    // `wanted` is the number of the only match to replace; 0: all.
     let mut end = 0;
     for (i, groups) in captures_from(&regex, text, from).enumerate() {
         if wanted == 0 || i + 1 == wanted {
@@ -423,7 +424,7 @@ fn replace(row: &Row<'_>, out: &mut Writer<'_>, start: i64, n: Option<i64>, flag
     Ok(true)
 }
 
-/// Writes what a match is replaced by.
+/// Writes the replacement of a match.
 fn expand(by: &str, groups: &Captures<'_>, out: &mut Writer<'_>) -> Result<()> {
     let mut rest = by;
     while let Some(at) = rest.find('\\') {
@@ -502,14 +503,14 @@ fn count(row: &Row<'_>) -> Result<Option<i64>> {
     Ok(Some(captures_from(&regex, text, from).count() as i64))
 }
 
-/// Matches from a place on, with the text before it in sight.
+/// Matches from a position on; the text before it is visible to the pattern.
 fn captures_from<'r, 't>(
     regex: &'r Regex,
     text: &'t str,
     from: usize,
 ) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
     let mut at = Some(from);
-    // An empty match at the end of the one before does not count.
+    // An empty match at the end of the previous match does not count.
     let mut before = None;
     std::iter::from_fn(move || {
         loop {

@@ -5,21 +5,21 @@ use super::written::{quote, quote_ident};
 use crate::functions::definition::{Row, Writer};
 use entasis_vector::{DataType, Error, Result, Value};
 
-/// How one argument is written.
+/// The format of one argument.
 #[derive(Debug, Clone, Copy)]
 struct Spec {
     fill: char,
     /// `<`, `>`, `^`; `=` puts the fill between sign and digits.
     align: Option<char>,
-    /// Written before a number that is not negative.
+    /// Written before a nonnegative number.
     plus: Option<char>,
     /// `0x` and the like.
     alternate: bool,
     width: usize,
-    /// Between thousands.
+    /// Separates thousands.
     grouping: Option<char>,
     precision: Option<usize>,
-    /// The conversion; `None` is the argument's own text.
+    /// The conversion; `None` writes the argument's own text.
     kind: Option<char>,
 }
 
@@ -30,14 +30,14 @@ impl Default for Spec {
     }
 }
 
-/// The longest number or padding that is written.
+/// The most characters of a number or padding.
 const WIDEST: usize = 1 << 20;
 
 fn invalid(format: &str, reason: &str) -> Error {
     Error::input(format!("the format {format:?} is not valid: {reason}"))
 }
 
-/// Takes digits from the front.
+/// Parses digits at the start.
 fn digits(rest: &mut &str) -> Option<usize> {
     let count = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (number, after) = rest.split_at(count);
@@ -188,7 +188,7 @@ fn float_text(x: f64, kind: char, spec: &Spec) -> String {
     }
 }
 
-/// A number with a character between its thousands.
+/// A number with a separator between its thousands.
 fn grouped(text: &str, separator: char) -> String {
     let whole = text.bytes().take_while(u8::is_ascii_digit).count();
     let mut out = String::new();
@@ -203,7 +203,7 @@ fn grouped(text: &str, separator: char) -> String {
 
 // ---- the three syntaxes -----------------------------------------------------------------------------------
 
-/// `printf(format, …)`, as in C; `'`, `,` and `_` among the flags put themselves between thousands.
+/// `printf(format, …)`, as in C; `'`, `,` and `_` as flags separate thousands.
 pub(super) fn printf(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let format = row.text(0);
     let mut rest = format;
@@ -255,7 +255,7 @@ pub(super) fn printf(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
         let kind = rest.chars().next().ok_or_else(|| invalid(format, "a conversion is missing"))?;
         rest = &rest[kind.len_utf8()..];
         spec.kind = Some(kind);
-        // Text stands on the right in C.
+        // In C, text is right-aligned.
         spec.align = spec.align.or(Some('>'));
         write(row, argument(row, format, next)?, &spec, format, out)?;
         next += 1;
@@ -264,7 +264,7 @@ pub(super) fn printf(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// `format(text, …)`: with `{}` as in Python, or with `%s`, `%I` or `%L`, if there is one, as in PostgreSQL.
+/// `format(text, …)`: as in PostgreSQL if there is a `%s`, `%I` or `%L`, otherwise with `{}` as in Python.
 pub(super) fn format(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     if row.is_null(0) {
         return Ok(false);
@@ -309,7 +309,7 @@ pub(super) fn format(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// What stands behind the colon: `[[fill]align][sign][#][0][width][,][.precision][type]`.
+/// Parses what follows the colon: `[[fill]align][sign][#][0][width][,][.precision][type]`.
 fn spec_of_braces(rest: &mut &str, spec: &mut Spec) {
     let mut chars = rest.chars();
     let (first, second) = (chars.next(), chars.next());
@@ -340,7 +340,7 @@ fn spec_of_braces(rest: &mut &str, spec: &mut Spec) {
     if take(rest, &['.']).is_some() {
         spec.precision = Some(digits(rest).unwrap_or(0));
     }
-    // DuckDB writes {:t,} for any separator of thousands.
+    // In DuckDB, {:t,} sets any separator of thousands.
     if rest.starts_with('t') {
         *rest = &rest[1..];
         if let Some(separator) = rest.chars().next().filter(|c| *c != '}') {
@@ -354,7 +354,7 @@ fn spec_of_braces(rest: &mut &str, spec: &mut Spec) {
     }
 }
 
-/// True if a text has a conversion of PostgreSQL's.
+/// True if a text contains a conversion of PostgreSQL's `format`.
 fn is_percent(format: &str) -> bool {
     format.split('%').skip(1).any(|part| {
         let kind = part.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | '-' | '*'));
@@ -362,8 +362,8 @@ fn is_percent(format: &str) -> bool {
     })
 }
 
-/// `%[position$][-][width]type`, where the type is `s`, `I` for a name or `L` for a literal. NULL is empty,
-/// or `NULL`.
+/// `%[position$][-][width]type`, where the type is `s`, `I` for a name or `L` for a literal. NULL is written
+/// as an empty text, with `L` as `NULL`.
 fn percent(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let format = row.text(0);
     let mut rest = format;

@@ -1,4 +1,4 @@
-//! How alike two texts are.
+//! Similarity of texts.
 
 use crate::functions::definition::{Definition, Kernel, Row, define, takes};
 use entasis_vector::statement;
@@ -90,8 +90,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     ),
 ];
 
-/// Edits between the two texts, row by row of the matrix; of swaps, those of neighbours that are not edited
-/// again.
+/// The edit distance of two texts, row by row of the matrix; with `swaps`, transpositions of neighbours count
+/// as one edit if they are not edited again.
 fn edits(row: &Row<'_>, swaps: bool) -> Result<Option<i64>> {
     let (a, b): (Vec<char>, Vec<char>) = (row.text(0).chars().collect(), row.text(1).chars().collect());
     let mut before: Vec<usize> = Vec::new();

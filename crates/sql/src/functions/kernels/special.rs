@@ -1,4 +1,4 @@
-//! The gamma function, by Lanczos' approximation (g = 7, nine terms): some 15 digits.
+//! The gamma function, by Lanczos' approximation (g = 7, nine terms), to about 15 digits.
 
 use std::f64::consts::PI;
 
@@ -21,10 +21,10 @@ fn series(x: f64) -> (f64, f64) {
     (sum, x + G + 0.5)
 }
 
-/// The gamma function. Not defined at 0 and negative integers.
+/// The gamma function. Undefined at 0 and negative integers.
 pub(super) fn gamma(x: f64) -> f64 {
     if x.fract() == 0.0 && (1.0..=171.0).contains(&x) {
-        // (x - 1)!, exact as long as a float is.
+        // (x - 1)!, exact as long as a float can represent it.
         return (1..x as u32).map(f64::from).product();
     }
     if x < 0.5 {
@@ -35,7 +35,7 @@ pub(super) fn gamma(x: f64) -> f64 {
     (2.0 * PI).sqrt() * base.powf(x + 0.5) * (-base).exp() * sum
 }
 
-/// The logarithm of its absolute value.
+/// The logarithm of the gamma function's absolute value.
 pub(super) fn ln_gamma(x: f64) -> f64 {
     if x == 1.0 || x == 2.0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! `strftime` and `strptime`, with DuckDB's codes: those of C, a `-` after the percent sign for numbers
+//! `strftime` and `strptime`, with DuckDB's codes: those of C, with a `-` after the percent sign for numbers
 //! without padding.
 
 use super::calendar::{at, date_of, day_name, month_name};
@@ -34,7 +34,7 @@ fn pieces(format: &str) -> Result<Vec<Piece>> {
         if bare {
             code = rest.next().ok_or_else(|| unknown("%-"))?;
         }
-        // Codes that stand for several.
+        // Codes that abbreviate several others.
         let whole = match code {
             'c' => "%Y-%m-%d %H:%M:%S",
             'x' | 'F' => "%Y-%m-%d",
@@ -58,7 +58,7 @@ fn pieces(format: &str) -> Result<Vec<Piece>> {
 /// Writes a timestamp, in microseconds since 1970, by a format.
 ///
 /// # Errors
-/// Input, for codes that there are not.
+/// Input, for unknown codes.
 pub(super) fn write(micros: i64, format: &str, zone: bool, out: &mut Writer<'_>) -> Result<()> {
     let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
     let (year, month, day) = civil_from_days(days);
@@ -136,10 +136,10 @@ pub(super) fn write(micros: i64, format: &str, zone: bool, out: &mut Writer<'_>)
     Ok(())
 }
 
-/// Reads a timestamp by a format, in UTC where the format has an offset.
+/// Parses a timestamp by a format, in UTC if the format has an offset.
 ///
 /// # Errors
-/// Input, if the text does not fit, or for codes that there are not.
+/// Input, if the text does not match, or for unknown codes.
 pub(super) fn read(text: &str, format: &str) -> Result<i64> {
     let pieces = pieces(format)?;
     parse(text, &pieces).map_err(|reason| match reason {
@@ -195,7 +195,7 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
                 let negative = rest.starts_with('-');
                 rest = rest.strip_prefix('-').unwrap_or(rest);
                 let all = rest.bytes().take_while(u8::is_ascii_digit).count();
-                // More than four digits only where no digit can follow.
+                // More than four digits only if no digit can follow.
                 let open = !matches!(pieces.get(i + 1), Some(Piece::Code { .. }));
                 let digits = if open { all.min(6) } else { all.min(4) };
                 let value = rest[..digits].parse::<i64>().map_err(|_| Reason::from("the year is missing"))?;
@@ -332,7 +332,7 @@ fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
     at(days, time).map_err(reason)
 }
 
-/// Which name the text begins with, whole or by its first three letters, and what follows.
+/// The name with which the text begins, in full or abbreviated to three letters, and the rest.
 fn named(text: &str, names: impl Iterator<Item = &'static str>, short: bool) -> Option<(usize, &str)> {
     let names: Vec<&str> = names.collect();
     let starts = |part: &str| text.get(..part.len()).is_some_and(|given| given.eq_ignore_ascii_case(part));

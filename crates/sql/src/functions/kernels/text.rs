@@ -75,7 +75,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             TEXT,
             Kernel::Text(|row, out| {
                 let (text, n) = (row.text(0), row.whole(1));
-                // What is left out is what `left` takes of the rest.
+                // The part to skip is the one that `left` takes.
                 let skip = if n < 0 {
                     n.saturating_neg()
                 } else {
@@ -361,7 +361,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     ),
 ];
 
-/// What the engine's `substring` does not take.
+/// `substring` for arguments that the engine's does not support.
 pub(super) const SUBSTRING: Definition = define(
     &["substring"],
     "blob, start [, count]; or text, pattern",
@@ -390,7 +390,7 @@ fn part_of_bytes(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 fn first_match(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let regex = super::patterns::compiled(row.text(1), "", false)?;
     let Some(groups) = regex.captures(row.text(0)) else { return Ok(false) };
-    // With a group, what it matched, or NULL if it took no part.
+    // If there is a group, its match, or NULL if it did not participate.
     let found = groups.get(usize::from(groups.len() > 1));
     Ok(found.map(|m| out.text(m.as_str())).is_some())
 }
@@ -399,7 +399,7 @@ fn first_character(text: &str) -> Option<i64> {
     text.chars().next().map(|c| u32::from(c).into())
 }
 
-/// Where the first `n` characters end; all but the last `-n`, if it is negative.
+/// The byte after the first `n` characters; if `n` is negative, after all but the last `-n`.
 fn cut(text: &str, n: i64) -> usize {
     let n = if n < 0 { (text.chars().count() as i64).saturating_add(n) } else { n };
     match usize::try_from(n) {
@@ -467,7 +467,7 @@ fn trim_bytes(row: &Row<'_>, out: &mut Writer<'_>, start: bool, end: bool) -> Re
     Ok(true)
 }
 
-/// Adds an argument of any type.
+/// Writes an argument of any type.
 pub(super) fn display(row: &Row<'_>, i: usize, out: &mut Writer<'_>) -> Result<()> {
     if row.ty(i).is_string() && (row.ty(i) == TEXT || row.result == BLOB) {
         out.room(out.len() + row.bytes(i).len())?;

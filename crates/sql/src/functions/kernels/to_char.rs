@@ -1,9 +1,9 @@
 //! PostgreSQL's date patterns: `to_char` of dates, times and intervals, `to_date` and `to_timestamp` of text.
 //!
-//! A pattern is cut into fields, each with its modifiers (`FM`, `TH`), separators and text ([`parts`]).
-//! Writing goes through them once. Reading takes as many digits as a field has, or all if no digit follows in
-//! the pattern; separators match each other, and blanks are skipped, unless the pattern begins with `FX`.
-//! What was read is put together at the end.
+//! A pattern is split into fields, each with its modifiers (`FM`, `TH`), separators and text ([`parts`]).
+//! Formatting goes through them once. Parsing takes as many digits as a field has, or all if no digit follows
+//! in the pattern; separators match each other, and blanks are skipped, unless the pattern begins with `FX`.
+//! The fields read are combined at the end.
 
 use super::calendar::{JULIAN_1970, at, date_of, day_name, month_name};
 use crate::functions::definition::Writer;
@@ -14,7 +14,7 @@ use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::value::{civil_from_days, days_from_civil};
 use entasis_vector::{Error, Result};
 
-/// What a pattern names. Letter case of the keyword is kept beside it.
+/// A field of a pattern. The letter case of its keyword is kept separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     HalfDayDots,
@@ -56,7 +56,7 @@ enum Field {
     YearWithComma,
 }
 
-/// Keywords in lower case; of those that begin alike the longer one first.
+/// Keywords in lower case; a keyword precedes those that are prefixes of it.
 const FIELDS: &[(&str, Field)] = &[
     ("a.d.", F::EraDots),
     ("a.m.", F::HalfDayDots),
@@ -114,7 +114,7 @@ const FIELDS: &[(&str, Field)] = &[
     ("y", F::Year(1)),
 ];
 
-/// Letter case of a keyword.
+/// The letter case of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Case {
     Upper,
@@ -134,7 +134,7 @@ enum Part {
         /// `TH` or `th`: an ordinal.
         ordinal: Option<Case>,
     },
-    /// A character that is none of a keyword.
+    /// A character that belongs to no keyword.
     Char {
         c: char,
         /// From a part in quotes.
@@ -142,14 +142,14 @@ enum Part {
     },
 }
 
-/// Cuts a pattern.
+/// Splits a pattern.
 fn parts(pattern: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let mut bare = false;
         let mut after = rest;
-        // Prefixes: FM counts, TM is of locales and says nothing here.
+        // Prefixes: FM has an effect, TM concerns locales and has none here.
         while let Some(prefix) = ["FM", "fm", "TM", "tm"].into_iter().find(|prefix| after.starts_with(prefix))
         {
             bare |= prefix.eq_ignore_ascii_case("fm");
@@ -204,7 +204,7 @@ fn parts(pattern: &str) -> Vec<Part> {
     parts
 }
 
-/// The keyword at the start, its letter case and length.
+/// The keyword at the start, with its letter case and length.
 fn keyword(text: &str) -> Option<(Field, Case, usize)> {
     FIELDS.iter().find_map(|&(name, field)| {
         let given = text.get(..name.len()).filter(|given| given.is_ascii())?;
@@ -222,15 +222,15 @@ fn keyword(text: &str) -> Option<(Field, Case, usize)> {
     })
 }
 
-// ---- writing ----------------------------------------------------------------------------------------------
+// ---- formatting -------------------------------------------------------------------------------------------
 
-/// What is written.
+/// The value to format.
 pub(super) enum Moment {
     /// Days since 1970.
     Date(i64),
-    /// Microseconds since 1970; true: an instant in UTC.
+    /// Microseconds since 1970; true if it is an instant in UTC.
     Timestamp(i64, bool),
-    /// Microseconds since midnight, or of any length.
+    /// An interval, or microseconds since midnight as one.
     Interval(Interval),
 }
 
@@ -284,7 +284,7 @@ impl Clock {
         }
     }
 
-    /// A number of days since 1970 for fields that only dates have.
+    /// The number of days since 1970, for fields that only dates have.
     fn date(&self) -> Result<i64> {
         self.date.ok_or_else(|| {
             Error::input("the pattern has a field that intervals and times lack")
@@ -355,7 +355,7 @@ fn ordinal_ending(digits: &str, case: Case) -> &'static str {
 /// Writes `moment` by `pattern`.
 ///
 /// # Errors
-/// Input, if an interval lacks a field.
+/// Input, if an interval does not have a field.
 pub(super) fn write(moment: &Moment, pattern: &str, out: &mut Writer<'_>) -> Result<()> {
     let clock = Clock::new(moment);
     for part in parts(pattern) {
@@ -420,7 +420,7 @@ fn field_text(clock: &Clock, field: Field, case: Case, bare: bool) -> Result<Str
             None => padded((clock.year * 12 + clock.month) * 30 + clock.day, 3),
         },
         F::DayOfIsoYear => padded(iso_day(clock.date()?), 3),
-        // Days of an interval get no place for their sign.
+        // Days of an interval are not padded for their sign.
         F::Day if bare => clock.day.to_string(),
         F::Day => format!("{:02}", clock.day),
         F::DayOfWeek => (extract_date(DatePart::DayOfWeek, clock.date()?) + 1).to_string(),
@@ -486,9 +486,9 @@ fn iso_start(year: i64) -> i64 {
     fourth - (fourth + 3).rem_euclid(7)
 }
 
-// ---- reading ----------------------------------------------------------------------------------------------
+// ---- parsing ----------------------------------------------------------------------------------------------
 
-/// What has been read.
+/// The fields read so far.
 #[derive(Default)]
 struct Fields {
     year: Option<i64>,
@@ -515,19 +515,19 @@ struct Fields {
     zone_minute: i64,
 }
 
-/// Reads `text` by `pattern`: microseconds since 1970, in UTC where the pattern has an offset.
+/// Parses `text` by `pattern`: microseconds since 1970, in UTC if the pattern has an offset.
 ///
 /// # Errors
-/// Input, if the text does not fit.
+/// Input, if the text does not match.
 pub(super) fn read(text: &str, pattern: &str) -> Result<i64> {
     let (days, time, offset) = read_fields(text, pattern)?;
     at(days, time - offset)
 }
 
-/// Reads the day number of a date.
+/// Parses the day number of a date.
 ///
 /// # Errors
-/// Input, if the text does not fit.
+/// Input, if the text does not match.
 pub(super) fn read_date(text: &str, pattern: &str) -> Result<i64> {
     read_fields(text, pattern).map(|(days, ..)| days)
 }
@@ -536,7 +536,7 @@ fn is_separator(c: char) -> bool {
     c.is_ascii() && !c.is_ascii_alphanumeric() && !c.is_ascii_control() && c != ' '
 }
 
-/// Day, microseconds of it, and those that the offset from UTC has.
+/// The day, the microseconds within it, and those of the offset from UTC.
 fn read_fields(text: &str, pattern: &str) -> Result<(i64, i64, i64)> {
     let parts = parts(pattern);
     let mut fields = Fields::default();
@@ -590,7 +590,7 @@ fn mismatch(text: &str, pattern: &str, reason: &str) -> Error {
     Error::input(format!("{text:?} does not fit {pattern:?}: {reason}"))
 }
 
-/// True if no digit can follow a field, so that it takes as many as there are.
+/// True if no digit can follow a field, so that it takes all digits.
 fn is_open(next: &[Part], ordinal: bool) -> bool {
     match next.first() {
         None => true,
@@ -615,7 +615,7 @@ fn is_open(next: &[Part], ordinal: bool) -> bool {
     }
 }
 
-/// Digits of a field.
+/// The number of digits of a field.
 fn width(field: Field) -> usize {
     match field {
         F::Year(digits) | F::IsoYear(digits) | F::Fraction(digits) => digits,
@@ -628,7 +628,7 @@ fn width(field: Field) -> usize {
     }
 }
 
-/// Reads a number of at most `width` digits, or of all that there are.
+/// Parses a number of at most `width` digits, or of all digits if `open`.
 fn number(text: &str, width: usize, open: bool) -> Result<(i64, usize, &str), String> {
     let signed = text.starts_with(['-', '+']);
     let digits = text[usize::from(signed)..].bytes().take_while(u8::is_ascii_digit).count();
@@ -641,7 +641,7 @@ fn number(text: &str, width: usize, open: bool) -> Result<(i64, usize, &str), St
     Ok((value, digits, &text[end..]))
 }
 
-/// The rest behind a name, and which it was: whole or its first three letters.
+/// The rest after a name, and which name it was: in full or its first three letters.
 fn find_name(text: &str, names: impl Iterator<Item = &'static str>, short: bool) -> Option<(usize, &str)> {
     let starts = |part: &str| text.get(..part.len()).is_some_and(|given| given.eq_ignore_ascii_case(part));
     let names: Vec<&str> = names.collect();
@@ -652,7 +652,7 @@ fn find_name(text: &str, names: impl Iterator<Item = &'static str>, short: bool)
     }
 }
 
-/// A year of fewer than four digits is near 2020.
+/// A year of fewer than four digits is completed to one near 2020.
 fn near_2020(year: i64, digits: usize) -> i64 {
     match (digits, year) {
         (4.., _) => year,
@@ -739,7 +739,7 @@ fn read_field<'t>(field: Field, text: &'t str, open: bool, fields: &mut Fields) 
     }
     let (value, digits, rest) = number(text, width(field), open)?;
     let fraction = |width: usize| {
-        // Further digits do not count.
+        // Further digits are ignored.
         let digits = digits.min(width.max(1));
         let text: String = text.chars().take(digits).collect();
         text.parse::<i64>().unwrap_or(0) * 10i64.pow(6 - digits.min(6) as u32)
@@ -776,7 +776,7 @@ fn read_field<'t>(field: Field, text: &'t str, open: bool, fields: &mut Fields) 
     Ok(rest)
 }
 
-/// The day, the microseconds of it and of the offset.
+/// The day, the microseconds within it, and those of the offset.
 fn assemble(fields: &Fields) -> Result<(i64, i64, i64)> {
     let within = |value: Option<i64>, low: i64, high: i64, what: &str| match value {
         Some(v) if v < low || v > high => Err(Error::input(format!("there is no {what} {v}"))),
@@ -807,7 +807,7 @@ fn assemble(fields: &Fields) -> Result<(i64, i64, i64)> {
         (Some(year), _) if fields.before_christ => 1i64.saturating_sub(year),
         (Some(year), _) => year,
         (None, Some(century)) => (century - 1) * 100 + 1,
-        // Without any year it is 1 BC.
+        // Without any year, it is 1 BC.
         (None, None) => 0,
     };
     let days = if let Some(julian) = within(fields.julian, 0, 5_000_000_000, "Julian day")? {

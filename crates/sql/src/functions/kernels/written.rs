@@ -1,5 +1,5 @@
-//! Functions of texts that are another value's written form: numbers in other bases, quoted texts and names,
-//! amounts of bytes, bars, URLs and paths.
+//! Functions of texts that represent other values: numbers in other bases, quoted texts and names, amounts of
+//! bytes, bars, URLs and paths.
 
 use super::bytes::hex_digits;
 use crate::functions::definition::{Definition, Kernel, Row, Writer, define, takes, written};
@@ -210,7 +210,7 @@ pub(super) fn quote(text: &str, out: &mut Writer<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes a name, in quotes where it needs them.
+/// Writes a name, in quotes if it needs them.
 pub(super) fn quote_ident(text: &str, out: &mut Writer<'_>) {
     let plain = text.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
     if plain && text.starts_with(|c: char| !c.is_ascii_digit()) {
@@ -240,7 +240,7 @@ fn size(bytes: i64, out: &mut Writer<'_>, step: u64, units: &[&str]) -> Result<b
         unit *= step;
         place += 1;
     }
-    // One digit, cut.
+    // One digit, truncated.
     let tenths = u128::from(count) * 10 / u128::from(unit);
     written(write!(out, "{}.{} {}", tenths / 10, tenths % 10, units[place]))
 }

@@ -1,5 +1,5 @@
-//! What depends on a time zone, as calls of functions; [`session`] puts those of the session's zone into
-//! bound expressions.
+//! Operations that depend on a time zone, as calls of functions; [`session`] inserts those of the session's
+//! zone into bound expressions.
 
 pub(crate) mod session;
 
@@ -9,12 +9,13 @@ use entasis_vector::expr::calendar::{add_interval, is_finite, negate_interval, t
 use entasis_vector::expr::{DatePart, Expr};
 use entasis_vector::{DataType, Error, Interval, Result, Value};
 
-/// In UTC the two are the same number. They are calls all the same until [`same_number`], as a cast would be
-/// the session's.
+/// In UTC, the two are the same number. They remain calls until [`same_number`], because a cast would be
+/// taken for a conversion in the session's zone.
 const CLOCK_IN_UTC: &str = "clock in UTC";
 const INSTANT_IN_UTC: &str = "instant in UTC";
 
-/// A call that gives its argument under another type, as a cast, which costs nothing; others as they are.
+/// Turns a call that only changes the type of its argument into a cast, which costs nothing; returns others
+/// unchanged.
 fn same_number(expr: Expr) -> Expr {
     match expr {
         Expr::External { function, mut args, ty }
@@ -34,10 +35,10 @@ fn moment(micros: Option<i64>, ty: DataType) -> Result<Value> {
     Ok(Value::Integer(micros.into()))
 }
 
-/// The zone that an operand of `AT TIME ZONE` names: a text, or an INTERVAL to the east.
+/// The zone of an operand of `AT TIME ZONE`: a name, or an INTERVAL to the east.
 ///
 /// # Errors
-/// Input, if there is none of that name; internal, if it is neither.
+/// Input, if there is no zone of that name; internal, if it is neither.
 pub(crate) fn zone_of(value: &Value) -> Result<TimeZone> {
     match value {
         Value::Text(name) => TimeZone::parse(name),
@@ -49,7 +50,7 @@ pub(crate) fn zone_of(value: &Value) -> Result<TimeZone> {
     }
 }
 
-/// What clocks in `zone` show at a TIMESTAMPTZ: a TIMESTAMP.
+/// The local time in `zone` at a TIMESTAMPTZ: a TIMESTAMP.
 pub(crate) fn local(zone: TimeZone, instant: Expr) -> Expr {
     let ty = DataType::Timestamp;
     if zone.is_utc() {
@@ -60,7 +61,7 @@ pub(crate) fn local(zone: TimeZone, instant: Expr) -> Expr {
     })
 }
 
-/// When clocks in `zone` show a TIMESTAMP: a TIMESTAMPTZ.
+/// The instant at a local TIMESTAMP in `zone`: a TIMESTAMPTZ.
 pub(crate) fn instant(zone: TimeZone, local: Expr) -> Expr {
     let ty = DataType::TimestampTz;
     if zone.is_utc() {
@@ -74,7 +75,7 @@ pub(crate) fn instant(zone: TimeZone, local: Expr) -> Expr {
 /// `input AT TIME ZONE zone`, from TIMESTAMPTZ to TIMESTAMP or from TIMESTAMP to TIMESTAMPTZ.
 ///
 /// # Errors
-/// Input, if the zone is a constant and there is none of that name.
+/// Input, if the zone is a constant and there is no zone of that name.
 pub(crate) fn at_time_zone(zone: Expr, input: Expr) -> Result<Expr> {
     let from_instant = input.ty() == DataType::TimestampTz;
     if let Expr::Literal { value, .. } = &zone
@@ -90,7 +91,7 @@ pub(crate) fn at_time_zone(zone: Expr, input: Expr) -> Result<Expr> {
     }))
 }
 
-/// The TIMESTAMPTZ that a text says; NULL if it says none and `lenient`.
+/// Parses a TIMESTAMPTZ; NULL if the text is invalid and `lenient`.
 pub(crate) fn read(zone: TimeZone, text: Expr, lenient: bool) -> Expr {
     let ty = DataType::TimestampTz;
     let name = if lenient { "try to read in" } else { "read in" };
@@ -113,8 +114,8 @@ pub(crate) fn write(zone: TimeZone, instant: Expr) -> Expr {
     })
 }
 
-/// `date_trunc` of a TIMESTAMPTZ. Days and what is longer begin at midnight by the clocks in `zone`, hours
-/// and what is shorter at full hours.
+/// `date_trunc` of a TIMESTAMPTZ. Days and longer units begin at midnight in `zone`, hours and shorter ones
+/// at full hours.
 pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {
     use DatePart::{Hour, Microsecond, Millisecond, Minute, Second};
     let ty = DataType::TimestampTz;
@@ -123,7 +124,7 @@ pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {
         let instant = integer(&args[0])?;
         let start = zone.local(instant).and_then(|local| truncate(part, local));
         let result = match is_time && is_finite(instant) {
-            // In the overlap, the hour that it lies in.
+            // In an overlap, the hour that contains the instant.
             true => start.and_then(|start| start.checked_sub(zone.offset(instant) * MICROS_PER_SECOND)),
             false => start.and_then(|start| zone.instant(start)),
         };
@@ -131,8 +132,8 @@ pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {
     })
 }
 
-/// A TIMESTAMPTZ plus an INTERVAL, or minus it: months and days by the calendar in `zone`, where days may
-/// have 23 or 25 hours; then the time.
+/// A TIMESTAMPTZ plus an INTERVAL, or minus it: first months and days by the calendar in `zone`, where days
+/// may have 23 or 25 hours; then the time.
 pub(crate) fn shifted(zone: TimeZone, instant: Expr, span: Expr, back: bool) -> Expr {
     let ty = DataType::TimestampTz;
     let name = if back { "minus" } else { "plus" };
@@ -154,8 +155,8 @@ pub(crate) fn shifted(zone: TimeZone, instant: Expr, span: Expr, back: bool) -> 
     })
 }
 
-/// Seconds that clocks in `zone` are ahead of UTC at a TIMESTAMPTZ, in units of so many seconds, and the rest
-/// of a longer unit: `extract(timezone_minute FROM …)`.
+/// Seconds by which local time in `zone` is ahead of UTC at a TIMESTAMPTZ, in units of `unit` seconds, modulo
+/// the longer unit `within`: `extract(timezone_minute FROM …)`.
 pub(crate) fn offset(zone: TimeZone, instant: Expr, unit: i64, within: i64) -> Expr {
     call(format!("offset in {unit} of {zone}"), vec![instant], DataType::Int64, move |args| {
         let instant = integer(&args[0])?;
@@ -166,7 +167,7 @@ pub(crate) fn offset(zone: TimeZone, instant: Expr, unit: i64, within: i64) -> E
     })
 }
 
-/// The TIMESTAMP at a DATE's beginning.
+/// The TIMESTAMP of a DATE at midnight.
 pub(crate) fn midnight(date: Expr) -> Expr {
     Expr::Cast { input: Box::new(date), ty: DataType::Timestamp, lenient: false }
 }

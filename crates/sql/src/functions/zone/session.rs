@@ -1,9 +1,9 @@
-//! The session's zone in bound expressions.
+//! The session's time zone in bound expressions.
 //!
-//! The binder and the kernels take TIMESTAMPTZ as UTC. Here every expression whose result depends on where
-//! the session's clocks are is replaced by one that says so: casts between TIMESTAMPTZ and TIMESTAMP, DATE,
-//! TIME or VARCHAR; fields of a TIMESTAMPTZ and the beginnings of its days; and INTERVALs that are added to
-//! it. In UTC only text remains to be done, as it may name a zone.
+//! The binder and the kernels treat a TIMESTAMPTZ as UTC. Here every expression whose result depends on the
+//! session's time zone is replaced by one that names the zone: casts between TIMESTAMPTZ and TIMESTAMP, DATE,
+//! TIME or VARCHAR; fields of a TIMESTAMPTZ and the beginnings of its days; and additions of INTERVALs. In
+//! UTC only text is affected, as it may name a zone.
 
 use super::{instant, local, midnight, read, same_number, shifted, truncated, write};
 use crate::environment::TimeZone;
@@ -11,7 +11,7 @@ use entasis_engine::plan::Plan;
 use entasis_vector::DataType;
 use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
 
-/// Puts `zone` into a plan.
+/// Applies `zone` to a plan.
 pub(crate) fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
     plan.for_each_expr(&mut |expr| {
         let taken = std::mem::replace(expr, Expr::boolean(false));
@@ -19,7 +19,7 @@ pub(crate) fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
     });
 }
 
-/// The expression with the session's zone in it.
+/// The expression with the session's zone applied.
 pub(crate) fn in_zone(expr: Expr, zone: TimeZone) -> Expr {
     expr.transform(&mut |part| one(part, zone))
 }

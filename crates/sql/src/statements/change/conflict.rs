@@ -1,14 +1,14 @@
 //! `INSERT … ON CONFLICT`, `INSERT OR IGNORE` and `INSERT OR REPLACE`.
 //!
-//! The new rows, complete with defaults, are a table `excluded`. Two questions are put to it:
+//! The new rows, complete with defaults, are a table `excluded`, which is queried as follows:
 //!
 //! * `DO NOTHING`: those of its rows for which the target has none with the same key. They are all added.
-//! * `DO UPDATE`: `excluded LEFT JOIN target` on the key. Where no row is found, the new one is added; where
-//!   one is found, it is updated, unless the `WHERE` of the clause says otherwise. Names without a table are
-//!   the target's.
+//! * `DO UPDATE`: `excluded LEFT JOIN target` on the key. If no row is found, the new one is added; if one is
+//!   found, it is updated, unless the `WHERE` of the clause excludes it. Unqualified names refer to the
+//!   target.
 //!
-//! Keys with NULLs are equal to none, so they never conflict. What is not done here: rows of one statement
-//! that conflict with each other ([`crate::statements::bound::Repeated`]).
+//! Keys with NULLs equal no other key, so they never conflict. Not handled here: rows of one statement that
+//! conflict with each other ([`crate::statements::bound::Repeated`]).
 
 use super::finish::Returning;
 use super::outer::for_each_outer;
@@ -31,11 +31,11 @@ use entasis_engine::relation::KeyKind;
 use entasis_vector::{DataType, Error, Result};
 use std::collections::BTreeSet;
 
-/// What is done about a conflict.
+/// What to do about a conflict.
 #[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 enum Resolution {
     Nothing,
-    /// Columns are set, where the condition holds.
+    /// Set columns if the condition holds.
     Update(Vec<(usize, Expr)>, Option<Expr>),
 }
 
@@ -63,7 +63,7 @@ impl Binder<'_> {
         self.change_by_row(rows, target, returning, repeated, keys)
     }
 
-    /// The keys of which conflicts are meant, and what is done about them.
+    /// The keys whose conflicts are handled, and what to do about them.
     fn resolution(
         &self,
         insert: &ast::Insert,
@@ -74,7 +74,7 @@ impl Binder<'_> {
             let keys = target.definition.keys.iter().enumerate();
             keys.filter(|(_, key)| key.kind != KeyKind::Index).map(|(i, _)| i).collect::<Vec<usize>>()
         };
-        // An update needs one key by which it finds the row.
+        // An update needs a single key by which to find the row.
         let the_key = |clause: &str| match unique().as_slice() {
             [key] => Ok(vec![*key]),
             [] => Err(Error::input(format!("{clause}: the table {} has no unique key", target.name))),
@@ -139,7 +139,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The new rows, each with what is to become of the one that has its key.
+    /// The new rows, each with the action for it or for the row that has its key.
     fn new_or_found(
         &self,
         rows: Plan,
@@ -220,7 +220,7 @@ fn conflict_key(named: &ConflictTarget, target: &Target) -> Result<usize> {
     })
 }
 
-/// Puts the target in front of its columns' names.
+/// Qualifies names of the target's columns.
 fn qualify(target: &Target, expr: &mut Expr) {
     for_each_outer(expr, |expr| {
         if let Expr::Identifier(name) = expr

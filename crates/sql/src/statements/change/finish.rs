@@ -1,12 +1,12 @@
-//! The last stage of a statement that changes rows: conditions that the new rows must satisfy, and
+//! The last stage of a statement that changes rows: constraints that the new rows must satisfy, and
 //! `RETURNING`.
 //!
-//! Both are expressions over a row that has the names of the target: the new row of an `INSERT` or `UPDATE`,
-//! the old one of a `DELETE`. An `UPDATE` judges only the checks that mention a column which it assigns: the
-//! others hold already.
+//! Both are expressions over a row with the column names of the target: the new row of an `INSERT` or
+//! `UPDATE`, the old one of a `DELETE`. An `UPDATE` only evaluates the checks that mention an assigned
+//! column: the others hold already.
 //!
 //! `RETURNING` of an `UPDATE … FROM` or `DELETE … USING` may also name columns of the other tables. These are
-//! carried through from the stage before ([`Returning::carried`]).
+//! passed on from the previous stage ([`Returning::carried`]).
 
 use super::Target;
 use super::outer::for_each_outer;
@@ -23,7 +23,7 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::Check;
 use entasis_vector::{Error, Field, Result, Schema};
 
-/// A finished plan with what comes after the statement's own columns.
+/// A finished plan, with what follows the statement's own columns.
 pub(super) struct Finished {
     pub(super) plan: Plan,
     pub(super) checks: Vec<String>,
@@ -34,13 +34,13 @@ pub(super) struct Finished {
 #[derive(Default)]
 pub(super) struct Returning {
     items: Option<Vec<SelectItem>>,
-    /// What the stage before must hand on: names that no user can write, and expressions.
+    /// What the previous stage must pass on: names that no user can write, and expressions.
     pub(super) carried: Vec<(String, Expr)>,
 }
 
 impl Returning {
-    /// `items` over a target; the expressions that are not of the target are those of `others`, if there are
-    /// other tables.
+    /// The `items` over a target; if there are other tables, expressions that do not belong to the target
+    /// belong to these.
     pub(super) fn new(items: Option<&[SelectItem]>, target: &Target, others: bool) -> Result<Returning> {
         let Some(items) = items else { return Ok(Returning::default()) };
         let mut expanded = Vec::new();
@@ -80,7 +80,7 @@ impl Returning {
         Ok(Returning { items: Some(expanded), carried })
     }
 
-    /// Whether there is one.
+    /// Whether there is a `RETURNING`.
     pub(super) fn is_some(&self) -> bool {
         self.items.is_some()
     }
@@ -113,7 +113,7 @@ fn plain_wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
     if plain { Ok(()) } else { Err(Error::not_supported("* with EXCLUDE or REPLACE in RETURNING")) }
 }
 
-/// Replaces columns of other tables than the target by names that `carried` gets, with what they stand for.
+/// Replaces columns of other tables by new names, and adds these with the replaced expressions to `carried`.
 fn carry(target: &Target, item: &mut SelectItem, carried: &mut Vec<(String, Expr)>) {
     for_each_outer(item, |expr| {
         let is_own = match &*expr {
@@ -134,7 +134,7 @@ fn carry(target: &Target, item: &mut SelectItem, carried: &mut Vec<(String, Expr
 }
 
 impl Binder<'_> {
-    /// The checks of the target that must be judged when `assigned` columns change; all, if rows are new.
+    /// The checks of the target to evaluate when `assigned` columns change; all checks, if rows are new.
     pub(super) fn checks<'t>(
         &self,
         target: &'t Target,
@@ -152,7 +152,7 @@ impl Binder<'_> {
         Ok(checks)
     }
 
-    /// The statement that does with each of `rows` what it says: which row is meant, what becomes of it, all
+    /// The statement that applies the action in each of `rows`, which has a row id, an action, and all
     /// columns.
     pub(super) fn change_by_row(
         &self,
@@ -177,8 +177,8 @@ impl Binder<'_> {
         }))
     }
 
-    /// Puts the checks and what is returned behind the first `kept` columns of `rows`, which has columns
-    /// named as those of the target, too.
+    /// Adds the checks and what is returned after the first `kept` columns of `rows`, which also has columns
+    /// named as those of the target.
     pub(super) fn finish(
         &self,
         mut rows: Plan,

@@ -1,10 +1,10 @@
-//! `INSERT`: the new rows, with all columns of the table in their order.
+//! `INSERT`: the new rows, with all columns of the table in order.
 //!
-//! 1. `DEFAULT` among `VALUES` goes: a column that has it in every row is one that was not given, any other
-//!    has the expression in its place. Values of one column that are not written alike are cast one by one
-//!    ([`values`](super::values)).
+//! 1. `DEFAULT` is removed from `VALUES`: a column that has it in every row is treated as not given, in any
+//!    other it is replaced by the default's expression. If the values of a column are not written alike, each
+//!    is cast by itself ([`values`](super::values)).
 //! 2. The query is bound and cast to the types of the columns.
-//! 3. Columns that were not given follow. Defaults that are one value become a constant; the others are
+//! 3. Columns that were not given are added. Defaults with a single value become a constant; the others are
 //!    computed for each row, in the order of the rows.
 
 use super::finish::{Finished, Returning};
@@ -88,7 +88,7 @@ impl Binder<'_> {
         Ok(Statement::Insert(Insert { table: target.name, plan, checks, returning }))
     }
 
-    /// `COPY table (columns) FROM 'path' (options)`: an `INSERT` of the rows of a file.
+    /// `COPY table (columns) FROM 'path' (options)`: inserts the rows of a file.
     pub(crate) fn copy_from(
         &self,
         name: &ObjectName,

@@ -1,12 +1,12 @@
 //! `MERGE`.
 //!
-//! The source is joined with the target on the condition; which rows without a partner are kept, the clauses
-//! say. Of every row, the first clause that fits says what is done: a `CASE` over the clauses gives the
-//! action, and one more for each column its new value. Rows that no clause fits, and those of `DO NOTHING`,
-//! are left out in a stage of its own, so that the action is decided once.
+//! The source is joined with the target on the condition; the clauses decide which rows without a match are
+//! kept. For every row, the first clause that applies decides: a `CASE` over the clauses yields the action,
+//! and another one for each column its new value. Rows to which no clause applies, and those of `DO NOTHING`,
+//! are removed in a stage of its own, so that the action is computed only once.
 //!
-//! A column of the target keeps its value where no clause sets it, so that a row to remove is still there for
-//! `RETURNING`.
+//! A column of the target keeps its value unless a clause sets it, so that a row to remove is still available
+//! to `RETURNING`.
 
 use super::finish::{Returning, returned};
 use super::outer::for_each_outer;
@@ -29,16 +29,16 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_engine::relation::ColumnDefault;
 use entasis_vector::{DataType, Error, Result};
 
-/// A column that the source has and rows without a source do not.
+/// A column of the source that is NULL for rows without a source.
 const SOURCE: &str = "entasis:source";
 
-/// A clause, ready to be put into a `CASE`.
+/// A clause, prepared for a `CASE`.
 struct Clause {
-    /// When it applies, unless always.
+    /// When it applies; `None` if always.
     condition: Option<Expr>,
-    /// 0 if nothing is done.
+    /// The action; 0 for none.
     action: u8,
-    /// The columns that it gives values for.
+    /// The columns for which it has values.
     values: Vec<(usize, Expr)>,
 }
 
@@ -124,7 +124,7 @@ impl Binder<'_> {
             &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>(),
         );
 
-        // Only the rows to which something is done.
+        // Only the rows with an action.
         let table = Ident::with_quote('"', "entasis:merged");
         let items =
             rows.output.iter().map(|output| named(qualified(&table, &output.name), &output.name)).collect();
@@ -140,7 +140,7 @@ impl Binder<'_> {
         self.change_by_row(rows, target, returning, Repeated::Error, Vec::new())
     }
 
-    /// Refuses columns of the target for a row that it does not have.
+    /// Refuses columns of the target in a clause for rows that it does not have.
     fn judge_new(&self, source: &TableFactor, clause: &MergeClause) -> Result<()> {
         let values = match &clause.action {
             MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => {
@@ -161,7 +161,7 @@ impl Binder<'_> {
         self.query(&self.behind_with(query)).map(drop)
     }
 
-    /// Refuses columns of the source for a row of the target that has none.
+    /// Refuses columns of the source in a clause for rows of the target without a source.
     fn judge_lone(&self, target: &Target, clause: &MergeClause) -> Result<()> {
         let values: Vec<&Expr> = match &clause.action {
             MergeAction::Update(update) => {
@@ -204,7 +204,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The values of a new row, all columns.
+    /// The values of a new row, for all columns.
     fn merge_insert(&self, target: &Target, insert: &MergeInsertExpr) -> Result<Vec<(usize, Expr)>> {
         let width = target.columns().len();
         let mut columns = Vec::with_capacity(insert.columns.len());
@@ -257,7 +257,7 @@ impl Binder<'_> {
     }
 }
 
-/// `CASE WHEN condition THEN value …` of the clauses; from one that always applies on, the rest do not count.
+/// `CASE WHEN condition THEN value …` over the clauses, up to the first one that always applies.
 fn choose(clauses: &[Clause], value: impl Fn(&Clause) -> Result<Expr>, otherwise: Expr) -> Result<Expr> {
     let mut branches = Vec::with_capacity(clauses.len());
     for clause in clauses {
@@ -267,14 +267,14 @@ fn choose(clauses: &[Clause], value: impl Fn(&Clause) -> Result<Expr>, otherwise
             None => return Ok(case(branches, value)),
         }
     }
-    // A branch that says what is said without it.
+    // Drops branches at the end with the same value as the rest.
     while branches.last().is_some_and(|(_, value)| *value == otherwise) {
         branches.pop();
     }
     Ok(case(branches, otherwise))
 }
 
-/// Puts the source in front of columns that the target has, too: a new row has those of the source alone.
+/// Qualifies columns that the target has, too, with the source: a new row sees only the source's.
 fn qualify_new(target: &Target, source: &TableFactor, clause: &mut MergeClause) {
     let Some(source) = name_of(source) else { return };
     let qualify = |expr: &mut Expr| {
@@ -295,7 +295,7 @@ fn qualify_new(target: &Target, source: &TableFactor, clause: &mut MergeClause) 
     }
 }
 
-/// What a source is called.
+/// The name of a source.
 fn name_of(source: &TableFactor) -> Option<Ident> {
     match source {
         TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {

@@ -1,18 +1,17 @@
 //! Statements that change rows: `INSERT`, `UPDATE`, `DELETE`, `MERGE` and `TRUNCATE`.
 //!
-//! They are queries first. `UPDATE t SET a = e FROM u WHERE p` asks `SELECT row_id, e FROM t, u WHERE p`,
-//! where [`ROW_ID`] is a column that only the target has, and only here. Whoever runs the statement does to
-//! the rows that come out what the statement says.
+//! They are bound as queries. `UPDATE t SET a = e FROM u WHERE p` becomes `SELECT row_id, e FROM t, u WHERE
+//! p`, where [`ROW_ID`] is a column that only the target has, and only here. The caller applies the
+//! statement's action to the resulting rows.
 //!
-//! A statement is bound in stages. The rows of each are a table of the next (`crate::binding::source::Rows`),
-//! which names columns as the target does:
+//! A statement is bound in stages. The rows of each stage are a table of the next
+//! (`crate::binding::source::Rows`), whose columns are named as the target's:
 //!
-//! 1. what was given: the rows to insert ([`insert`]), with defaults; those to update or delete ([`update`]);
-//! 2. where the action differs by row, the rows with their action ([`conflict`], [`merge`]);
-//! 3. what is judged of the new rows and returned from them ([`finish`]).
+//! 1. the given rows: those to insert ([`insert`]), with defaults, or those to update or delete ([`update`]);
+//! 2. if the action differs by row, the rows with their actions ([`conflict`], [`merge`]);
+//! 3. the constraints on the new rows, and what is returned from them ([`finish`]).
 //!
-//! What is not done here: keys and foreign keys are judged by whoever runs the statement, when all of its
-//! rows are there.
+//! Keys and foreign keys are not handled here: the caller checks them after all rows have been changed.
 
 mod conflict;
 mod finish;
@@ -45,20 +44,20 @@ use entasis_engine::relation::{ColumnDefault, Definition, Relation};
 use entasis_vector::{DataType, Error, Field, Result, Value};
 use std::sync::Arc;
 
-/// The column that says where a row stands; UBIGINT.
+/// The column that identifies a row of the target; UBIGINT.
 pub const ROW_ID: &str = "entasis:row_id";
-/// The column that says what is done to a row.
+/// The column with the action for a row.
 const ACTION: &str = "entasis:action";
 
-/// The table that a statement changes rows of.
+/// The table whose rows a statement changes.
 pub(crate) struct Target {
-    /// In lower case.
+    /// Its name in lower case.
     name: String,
-    /// What the statement calls it.
+    /// Its alias in the statement.
     alias: TableAlias,
-    /// The table with its row ids, or without where they are not asked for.
+    /// The table, with its row ids if they are needed.
     relation: Arc<dyn Relation>,
-    /// Number of columns without row ids.
+    /// Number of columns, not counting row ids.
     width: usize,
     pub(crate) definition: Arc<Definition>,
 }
@@ -73,7 +72,7 @@ impl Target {
         qualified(&self.alias.name, name)
     }
 
-    /// The column that `SET name = …` names.
+    /// The column to which `SET name = …` assigns.
     fn assigned(&self, name: &ObjectName) -> Result<usize> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
         let column = match parts[..] {
@@ -86,7 +85,7 @@ impl Target {
     }
 }
 
-/// A table that is not there yet, or not as it will be, for expressions over its columns.
+/// A table that does not exist yet, or not in this form, for expressions over its columns.
 pub(crate) struct TableView<'a> {
     pub(crate) name: &'a str,
     pub(crate) columns: &'a [Field],
@@ -101,7 +100,7 @@ impl Binder<'_> {
             (matches!(identity, Some(TruncateIdentityOption::Restart)), "RESTART IDENTITY"),
             (on_cluster.is_some(), "ON CLUSTER"),
         ])?;
-        // A table has no descendants: ONLY and * are obeyed.
+        // Tables have no descendants, so ONLY and * are accepted.
         let names =
             table_names.iter().map(|TruncateTableTarget { name, only: _, has_asterisk: _ }| table_name(name));
         let names = names.collect::<Result<Vec<String>>>()?;
@@ -113,7 +112,7 @@ impl Binder<'_> {
         Ok(Statement::Truncate { names, cascade: matches!(cascade, Some(CascadeOption::Cascade)) })
     }
 
-    /// The target of a statement that asks for row ids.
+    /// The target of a statement that needs row ids.
     fn target(&self, table: &TableFactor) -> Result<Target> {
         crate::clauses::table_factor(table)?;
         let TableFactor::Table { name, alias, args: None, .. } = table else {
@@ -160,7 +159,7 @@ impl Binder<'_> {
         Ok(Target { alias, relation, width, definition, name: lower_name })
     }
 
-    /// The assignments of a `SET`, one by one: column and value. `DEFAULT` is replaced by what it means.
+    /// The assignments of a `SET`, one by one: column and value. `DEFAULT` is replaced by the default.
     fn assignments(&self, target: &Target, assignments: &[Assignment]) -> Result<Vec<(usize, Expr)>> {
         let mut assigned: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
         let mut assign = |name: &ObjectName, value: &Expr| -> Result<()> {
@@ -196,7 +195,7 @@ impl Binder<'_> {
         Ok(assigned)
     }
 
-    /// What a column holds where no value is given; NULL too.
+    /// The expression for a column without a given value; possibly NULL.
     fn default_expr(&self, target: &Target, column: usize) -> Result<Expr> {
         match target.definition.default_of(column) {
             ColumnDefault::Null => Ok(null()),
@@ -207,15 +206,15 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds `SELECT items FROM target AS alias` after `edit`.
+    /// Binds `SELECT items FROM target AS alias`, changed by `edit`.
     pub(crate) fn over_target(&self, target: &Target, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
         let query = self.behind_with(select_from(TARGET, target.alias.clone(), edit)?);
         let given = Given { target: Some(target.relation.clone()), rows: None };
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 
-    /// Binds `SELECT items FROM rows AS alias` after `edit`; the rows are those of a plan. The target is at
-    /// hand, too.
+    /// Binds `SELECT items FROM rows AS alias`, changed by `edit`; the rows are those of a plan. The target
+    /// is available, too.
     pub(crate) fn over_rows(
         &self,
         rows: Plan,
@@ -231,7 +230,7 @@ impl Binder<'_> {
         Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 
-    /// Binds `SELECT 1 FROM view` after `edit`, to see that it can be bound.
+    /// Binds `SELECT 1 FROM view`, changed by `edit`, to check that it can be bound.
     pub(crate) fn over_view(&self, view: &TableView, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
         let mut rows = lower::empty_rows(0);
         for column in view.columns {
@@ -245,12 +244,12 @@ impl Binder<'_> {
     }
 }
 
-/// `DEFAULT` in the place of a value.
+/// True for `DEFAULT` in place of a value.
 fn is_default(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
 }
 
-/// The values of a row that is assigned to `count` columns: `(1, 2)`, or a subquery for each of its columns.
+/// The values of a row assigned to `count` columns: `(1, 2)`, or for each column a subquery.
 fn row_values(value: &Expr, count: usize) -> Result<Vec<Expr>> {
     let values = match value {
         Expr::Tuple(values) => values.clone(),

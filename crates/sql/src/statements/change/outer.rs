@@ -5,13 +5,13 @@ use datafusion_sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-/// Calls `each` with every expression in `node` that stands in no subquery, an outer one before its parts.
+/// Calls `each` with every expression in `node` outside subqueries, an outer one before its parts.
 pub(super) fn for_each_outer(node: &mut impl VisitMut, each: impl FnMut(&mut Expr)) {
     let _ = node.walk_mut(&mut Outer { queries: 0, each });
 }
 
 struct Outer<F> {
-    /// Subqueries around the place.
+    /// Number of enclosing subqueries.
     queries: usize,
     each: F,
 }

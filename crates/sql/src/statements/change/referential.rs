@@ -1,19 +1,18 @@
-//! What a foreign key does to the rows of its table when keys that they refer to are gone: `ON DELETE`,
-//! `ON UPDATE`.
+//! The actions of foreign keys, `ON DELETE` and `ON UPDATE`, on rows that refer to removed or changed keys.
 //!
-//! An action is a statement as any other, over all of these rows at once:
+//! An action is an ordinary statement, over all of these rows at once:
 //!
-//! | the action | is the statement |
+//! | action | statement |
 //! |---|---|
-//! | deletes them | `DELETE FROM child USING keys WHERE child.a = keys.went0` |
-//! | gives them the new key | `UPDATE child SET a = keys.came0 FROM keys WHERE child.a = keys.went0` |
-//! | sets them to NULL, or to their defaults | `UPDATE child SET a = NULL FROM keys WHERE child.a = keys.went0` |
+//! | `CASCADE` on delete | `DELETE FROM child USING keys WHERE child.a = keys.went0` |
+//! | `CASCADE` on update | `UPDATE child SET a = keys.came0 FROM keys WHERE child.a = keys.went0` |
+//! | `SET NULL`, `SET DEFAULT` | `UPDATE child SET a = NULL FROM keys WHERE child.a = keys.went0` |
 //!
-//! So CHECKs are judged and defaults computed as there. The keys are rows of the plan. A row refers to one
-//! key at most, because keys are unique.
+//! So CHECKs are evaluated and defaults computed as usual. The keys are rows in the plan. A row refers to at
+//! most one key, because keys are unique.
 //!
-//! What is not done here: keys and foreign keys are judged by whoever runs the statement, who also follows
-//! what else refers to the rows that it changes.
+//! Keys and foreign keys are not handled here: the caller checks them, and also runs the actions of foreign
+//! keys that refer to the rows changed by this one.
 
 use super::finish::Returning;
 use super::{ROW_ID, ROW_ID_TYPE, Target};
@@ -31,22 +30,22 @@ use entasis_engine::relation::Relation;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
 
-/// Rows of a table that refer to keys which are gone.
+/// Rows of a table that refer to removed keys.
 #[derive(Debug)]
 pub struct Referring<'a> {
     /// The name of their table.
     pub table: &'a str,
-    /// The table with row ids ([`crate::ROW_ID`]), or some rows of it, all that refer to the keys among them.
+    /// The table with row ids ([`crate::ROW_ID`]), or some of its rows, including all that refer to the keys.
     pub rows: Arc<dyn Relation>,
-    /// The columns that refer.
+    /// The referring columns.
     pub columns: &'a [usize],
-    /// The types of the columns that are referred to.
+    /// The types of the referenced columns.
     pub types: &'a [DataType],
-    /// The keys, none of which has a NULL.
+    /// The removed keys, none of which has a NULL.
     pub went: &'a [Vec<Value>],
 }
 
-/// What becomes of such rows.
+/// The effect of an action on the rows.
 #[derive(Debug, Clone, Copy)]
 pub enum Consequence<'a> {
     /// They are deleted.
@@ -55,11 +54,11 @@ pub enum Consequence<'a> {
     Null,
     /// Their columns get their defaults.
     Default,
-    /// Each gets the new key that is in the place of its own.
+    /// Each gets the new key at the index of its old one.
     Key(&'a [Vec<Value>]),
 }
 
-/// The statement that lets rows follow what they refer to.
+/// The statement that performs the action.
 ///
 /// # Errors
 /// Those of binding defaults and CHECKs.
@@ -143,22 +142,22 @@ impl Binder<'_> {
     }
 }
 
-/// What the statement calls the keys.
+/// The name of the table of keys in the statement.
 fn keys_alias() -> Ident {
     Ident::with_quote('"', ROWS)
 }
 
-/// What a column of a key that is gone is called.
+/// The name of a column of a removed key.
 fn went(at: usize) -> String {
     format!("went{at}")
 }
 
-/// What a column of the new key is called.
+/// The name of a column of a new key.
 fn came(at: usize) -> String {
     format!("came{at}")
 }
 
-/// The keys, and those that are to be in their place.
+/// The removed keys, with the new ones that replace them.
 fn keys_of(referring: &Referring<'_>, consequence: Consequence<'_>) -> Plan {
     let mut rows = referring.went.to_vec();
     let mut names: Vec<(String, DataType)> =

@@ -1,7 +1,7 @@
-//! `UPDATE` and `DELETE`: which rows, and what becomes of them.
+//! `UPDATE` and `DELETE`: the rows to change, and their new values.
 //!
-//! `SELECT row_id, values FROM target, others WHERE condition`. Where the new row is looked at as a whole,
-//! for checks and `RETURNING`, the columns that are not assigned come along.
+//! `SELECT row_id, values FROM target, others WHERE condition`. If the whole new row is needed, for checks
+//! and `RETURNING`, the columns that are not assigned are included.
 
 use super::finish::Returning;
 use super::{ROW_ID, ROW_ID_TYPE, Target, no_joins};
@@ -115,7 +115,7 @@ impl Binder<'_> {
         }))
     }
 
-    /// The query for the rows that are meant: their ids, then `values` under their names.
+    /// The query for the rows to change: their ids, then `values` under their names.
     fn rows_of(
         &self,
         target: &Target,

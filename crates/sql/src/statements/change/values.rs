@@ -1,14 +1,14 @@
-//! `VALUES` of an `INSERT`, column by column: each value is one of its column's type by itself.
+//! `VALUES` of an `INSERT`, column by column: each value is converted to the column's type by itself.
 //!
-//! The binder finds one type for each column of a `VALUES` list, and would make a number of `'007'` beside
-//! `7`. Where the values of a column are not all written alike, each is cast to the column that it goes to,
-//! so that none has to do with its neighbours.
+//! The binder derives one type for each column of a `VALUES` list, and would convert `'007'` next to `7` to a
+//! number. If the values of a column are not all written alike, each is cast to the type of its target
+//! column, so that it does not depend on its neighbours.
 
 use crate::syntax::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Value};
 use entasis_vector::{DataType, Result};
 
-/// How a value is written.
+/// The form in which a value is written.
 #[derive(PartialEq, Eq, Clone, Copy)]
 enum Form {
     Integer,
@@ -16,7 +16,7 @@ enum Form {
     Exponent,
     Text,
     Boolean,
-    /// Whatever else: expressions, parameters, typed literals.
+    /// Anything else: expressions, parameters, typed literals.
     Other,
 }
 
@@ -27,7 +27,7 @@ enum Form {
 pub(super) fn settle(rows: &mut [ast::Parens<Vec<Expr>>], at: usize, ty: DataType) -> Result<()> {
     let mut forms = rows.iter().filter_map(|row| form(&row.content[at]));
     let alike = match forms.next() {
-        // Fractions of one column would be shown with as many digits each.
+        // As fractions of one column, they would all be shown with the same number of digits.
         Some(Form::Fraction) if ty == DataType::Varchar => false,
         Some(first) => first != Form::Other && forms.all(|form| form == first),
         None => true,
@@ -49,7 +49,7 @@ pub(super) fn settle(rows: &mut [ast::Parens<Vec<Expr>>], at: usize, ty: DataTyp
     Ok(())
 }
 
-/// `None` for NULL, which goes with all others.
+/// `None` for NULL, which matches every form.
 fn form(expr: &Expr) -> Option<Form> {
     match expr {
         Expr::Value(value) => match &value.value {
@@ -67,7 +67,7 @@ fn form(expr: &Expr) -> Option<Form> {
     }
 }
 
-/// The type as SQL names it.
+/// The SQL syntax of a type.
 fn named(ty: DataType) -> Result<ast::DataType> {
     let query = parse_query(&format!("SELECT CAST(NULL AS {ty})"))?;
     match &*query.body {

@@ -1,5 +1,5 @@
-//! Several databases: random statements over three of them, whose tables have one name, beside a model that
-//! knows where each name leads and which database a transaction writes to.
+//! Several databases: random statements over three of them, whose tables have the same name, compared with a
+//! model that knows to which table each name refers and to which database a transaction writes.
 //!
 //! The model is slow and obvious: a transaction has a copy of all rows, and so has each savepoint.
 
@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 const DATABASES: [&str; 3] = ["memory", "b", "c"];
 /// Keys of rows.
 const KEYS: usize = 8;
-/// Savepoints that there are at most.
+/// The most savepoints at a time.
 const SAVEPOINTS: usize = 3;
 
 /// Rows of the table of each database.
 type Rows = [BTreeMap<i64, i64>; 3];
 
-/// What there should be.
+/// The expected state.
 #[derive(Default)]
 struct Model {
-    /// What is committed.
+    /// The committed rows.
     committed: Rows,
-    /// Which database names without one are of.
+    /// The database to which unqualified names refer.
     current: usize,
     open: Option<Open>,
 }
 
-/// A transaction.
+/// An open transaction.
 #[derive(Clone, Default)]
 struct Open {
     rows: Rows,
@@ -93,7 +93,7 @@ fn run(seed: u64) {
     }
 }
 
-/// A random statement, here and in the model. Its text.
+/// Runs a random statement in the database and in the model. Returns its text.
 fn step(connection: &Connection, model: &mut Model, random: &mut Random, log: &mut [String]) -> String {
     let database = random.below(3);
     let run = |sql: &str| connection.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}\n{log:?}"));
@@ -160,7 +160,7 @@ fn step(connection: &Connection, model: &mut Model, random: &mut Random, log: &m
     }
 }
 
-/// A random statement that changes rows of a database, here and in the model. Its text.
+/// Runs a random statement that changes rows of a database, also in the model. Returns its text.
 fn change(
     connection: &Connection,
     model: &mut Model,
@@ -198,7 +198,7 @@ fn change(
             format!("INSERT INTO {name} SELECT k + 1, v FROM {of}")
         }
     };
-    // Also as a batch, which is run by another way.
+    // Sometimes as a batch, which runs differently.
     let result = match random.chance(20) {
         true => connection.execute_many(&sql, &[Arguments::Values(Vec::new())]).map(Some),
         false => connection.execute(&sql).map(|rows| rows.changed()),
@@ -221,7 +221,7 @@ fn change(
             assert!(writes_to.is_none_or(|to| to == database) && !is_taken, "no error: {}", context());
             match &mut model.open {
                 None => model.committed[database] = after,
-                // Whether a change of no row is one is not for the model to say.
+                // The model does not decide whether a change of no rows counts as one.
                 Some(_) if writes_to.is_none() && changed == Some(0) => {
                     connection.execute("ROLLBACK").unwrap();
                     model.open = None;
@@ -236,7 +236,7 @@ fn change(
     sql
 }
 
-/// Lists of arguments, statements that were prepared, and rows in their file.
+/// Lists of arguments, prepared statements, and rows in a file of their own.
 #[test]
 fn other_ways_to_run_statements_know_the_databases() {
     let directory = std::env::temp_dir().join(format!("entasis-attached-{}", std::process::id()));
@@ -258,7 +258,7 @@ fn other_ways_to_run_statements_know_the_databases() {
         let list = Arguments::from(vec![Argument::List(vec![int(1), int(2)])]);
         let rows = connection.query_with("SELECT sum(v) FROM b.t WHERE k IN ?", &list).unwrap();
         assert_eq!(rows.row_values().next().unwrap()[0], Value::Integer(27));
-        // By key at once, in whatever database is the current one.
+        // By key without a plan, in whichever database is current.
         let by_key = "SELECT v FROM t WHERE k = ?";
         let value = |connection: &Connection| {
             let rows = connection.query_at_once(by_key, &[int(2)]).unwrap().expect("it is keyed");

@@ -1,5 +1,5 @@
-//! Conflicts are judged by rows; changes of a table succeed beside its writers; a commit of many rows takes
-//! them as they are.
+//! Conflicts are determined by rows; changes of a table's definition succeed while others write to it; a
+//! commit of many rows adopts their blocks.
 
 use super::race::{Worker, race};
 use super::sessions::Expected::{Count, Done, Rows};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 // ---- rows that are told by their places -------------------------------------------------------------------
 
-/// Long enough that upkeep takes a table for one that rests, and puts it in order.
+/// Long enough for upkeep to consider a table idle, and encode it.
 fn rest() {
     thread::sleep(Duration::from_millis(1500));
 }
@@ -76,9 +76,8 @@ fn upkeep_between_makes_no_conflict_of_different_rows() {
 
 const COUNT_UP: &str = "UPDATE t SET v = v + 1 WHERE k = ?";
 
-/// Runs statements that change table `t` in each round, while two other connections run `update` for one key
-/// of it after the other, without a pause. None may fail. Returns a connection, and how many rows were
-/// updated.
+/// Runs statements that change table `t` in each round, while two other connections continuously run `update`
+/// for one of its keys after another. None may fail. Returns a connection, and the number of updated rows.
 fn check_beside_updates(rounds: u64, statements: &[&str], update: &str) -> (Connection, u64) {
     const ROWS: u64 = 50_000;
     let database = database();
@@ -125,7 +124,7 @@ fn check_beside_updates(rounds: u64, statements: &[&str], update: &str) -> (Conn
 fn create_index_succeeds_beside_updates() {
     let (connection, updated) = check_beside_updates(1, &["CREATE INDEX ix ON t (v)"], COUNT_UP);
     assert_eq!(query(&connection, "SELECT count(*), sum(v) FROM t"), format!("50000 {updated}"));
-    // What the index finds is what is there.
+    // The index finds exactly the rows that exist.
     for value in 0..5 {
         let found = query(&connection, &format!("SELECT count(*) FROM t WHERE v = {value}"));
         assert_eq!(query(&connection, &format!("SELECT count(*) FROM t WHERE v + 0 = {value}")), found);
@@ -164,18 +163,18 @@ fn a_table_that_is_replaced_beside_updates_loses_none() {
 
 // ---- commits of many rows beside single ones --------------------------------------------------------------
 
-/// Changes many rows in a transaction, does `other` beside, and commits. The transaction's blocks are taken
-/// as they are: they are in the table afterwards, not the ones that single writes of all of these rows would
-/// have made, which are hot and wider.
+/// Changes many rows in a transaction, runs `other` meanwhile, and commits. The transaction's blocks are
+/// adopted: afterwards they are in the table, not the ones that single writes of all of these rows would have
+/// made, which are hot and wider.
 fn check_blocks_are_taken(changes: &[&str], other: impl Fn(&mut Sessions)) {
     const BLOCKS: &str = "SELECT count(*) FILTER (WHERE hot), sum(bytes) FROM entasis_blocks('t')";
-    /// What the other one has written to: a few blocks of each column.
+    /// The blocks that the other one has written to: a few for each column.
     const FEW: u64 = 16;
     let mut sessions = Sessions::new();
     sessions.check(&[
         ("", "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, a BIGINT)", Done),
         ("", "INSERT INTO t SELECT 2 * i, 0, i * 7919 % 10007 FROM range(100000) r(i)", Count(100_000)),
-        // So that upkeep has something to do.
+        // Gives upkeep something to do.
         ("", "UPDATE t SET a = 1 WHERE k % 10000 = 10", Count(20)),
         ("1", "BEGIN", Done),
     ]);

@@ -1,7 +1,7 @@
-//! Foreign keys refer to columns, not to their numbers; to keys that stay while they are referred to; to
-//! values that can be compared.
+//! Foreign keys refer to columns, not to their numbers; to keys that cannot be dropped while they are
+//! referred to; to values that can be compared.
 //!
-//! Keys that come into being beside an open transaction, and TRUNCATE beside an INSERT, are in
+//! Keys that are added during an open transaction, and TRUNCATE concurrent with an INSERT, are tested in
 //! `tests/anomalies` where sessions take turns, and here in threads.
 
 use super::race::{Worker, race};
@@ -11,7 +11,7 @@ use entasis::{Connection, ErrorKind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a row that refers to nothing comes to, and the removal of one that is referred to.
+/// The outcome of adding a row whose reference does not exist, and of removing one that is referred to.
 const VIOLATES: super::sessions::Expected = Fails(ErrorKind::Constraint);
 
 // ---- columns that get other numbers or names --------------------------------------------------------------
@@ -92,8 +92,8 @@ fn a_foreign_key_follows_new_names_of_its_tables_and_columns() {
 
 // ---- keys that are referred to ----------------------------------------------------------------------------
 
-/// Tables `parent`, whose key and whose unique index tables refer to. One of `changes` after the other must
-/// be refused, and the foreign keys hold as before.
+/// Tables refer to the key and the unique index of table `parent`. Each of `changes` in turn must be refused,
+/// and the foreign keys hold as before.
 fn check_refused(changes: &[&str]) {
     let mut sessions = Sessions::new();
     sessions.check(&[
@@ -149,8 +149,8 @@ fn a_column_that_is_referred_to_cannot_be_dropped() {
 
 // ---- types ------------------------------------------------------------------------------------------------
 
-/// A foreign key between columns of two types is refused when it is made, or it compares values: `stranger`
-/// of the child's type equals none of the parent's `value`, `equal` does.
+/// A foreign key between columns of two types is refused when it is created, or it compares values:
+/// `stranger` of the child's type equals none of the parent's `value`, `equal` does.
 fn check_types(parent: &str, value: &str, child: &str, stranger: &str, equal: &str) {
     let mut sessions = Sessions::new();
     sessions.check(&[
@@ -211,8 +211,8 @@ fn integers_of_different_widths_are_compared_by_value() {
 // ---- beside each other ------------------------------------------------------------------------------------
 
 /// In each round one thread runs `open` in a transaction, and another runs `meanwhile` while the first one
-/// commits, a little earlier or later. Then no row of `child` may refer to none of `parent`. `clean` makes
-/// ready for the next round.
+/// commits, a little earlier or later. Afterwards every reference in `child` must exist in `parent`. `clean`
+/// prepares the next round.
 fn check_none_dangles(open: &str, meanwhile: &[&str], clean: &[&str]) {
     const DANGLING: &str = "SELECT count(*) FROM child WHERE p NOT IN (SELECT k FROM parent)";
     let database = database();
@@ -244,7 +244,7 @@ fn check_none_dangles(open: &str, meanwhile: &[&str], clean: &[&str]) {
         let cleaned = clean.iter().try_for_each(|sql| connection.execute(sql).map(drop));
         step.wait();
         match done {
-            // What it refers to has gone.
+            // The row to which it refers has been removed.
             Err(error) if error.kind() == ErrorKind::Constraint => cleaned,
             done => done.and(cleaned),
         }
@@ -305,7 +305,7 @@ fn rows_follow_keys_that_come_and_go_while_others_write_them() {
             "INSERT INTO parent SELECT i FROM range(10) r(i)",
         ],
     );
-    // Keys may be taken, and rows that are referred to gone.
+    // Keys may be taken, and referenced rows removed.
     let try_all = |statements: [&'static str; 2]| {
         move |connection: &Connection, round: u64| {
             for sql in statements {

@@ -1,9 +1,8 @@
-//! Statements by themselves, commits of several tables and changes of the catalog must not wait for each
-//! other in a ring.
+//! Statements by themselves, commits of several tables and changes of the catalog must not deadlock.
 //!
-//! The rings were: a writer holds its table's turn and waits to publish, while a commit that publishes waits
-//! for that turn. So each test has somebody who holds a turn for most of the time, and somebody who commits
-//! beside.
+//! The deadlocks were: a writer holds its table's turn and waits to publish, while a commit that publishes
+//! waits for that turn. So each test has a session that holds a turn most of the time, and another one that
+//! commits.
 
 use super::race::{Worker, race};
 use super::sessions::{database, run};
@@ -11,7 +10,7 @@ use entasis::Database;
 
 const ROUNDS: u64 = 60;
 
-/// Tables `t` and `u` of a key `k` and columns `v` and `w`.
+/// Tables `t` and `u` with a key `k` and columns `v` and `w`.
 fn tables() -> Database {
     let database = database();
     let connection = database.connect();
@@ -93,7 +92,7 @@ fn merges_beside_commits_and_upkeep() {
         &[
             Worker::of("merge", &[merge]),
             Worker::of("transaction", &["BEGIN", "UPDATE t SET w = {round} WHERE k < 10", "COMMIT"]),
-            // So upkeep finds ghosts that are used up and row groups that rest.
+            // Makes upkeep find used-up ghosts and idle row groups.
             Worker::of(
                 "insert and delete",
                 &[

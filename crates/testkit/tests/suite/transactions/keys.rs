@@ -1,9 +1,9 @@
 //! UNIQUE holds under changes of many rows and between concurrent transactions.
 //!
 //! A table that is laid out by the columns of a key has no index for it, and rows may be found by any of
-//! several keys of the same columns: all of them must be judged, not only the first. A key whose columns may
-//! be NULL is judged at commit as any other; `tests/anomalies/unique_with_nulls.slt` has the sessions that
-//! take turns.
+//! several keys with the same columns: all of them must be checked, not only the first. A key whose columns
+//! may be NULL is checked at commit like any other; `tests/anomalies/unique_with_nulls.slt` tests sessions
+//! that take turns.
 
 use super::race::{Worker, race};
 use super::sessions::Expected::{Count, Done, Fails, Rows};
@@ -88,7 +88,7 @@ fn a_merge_is_judged_by_unique_indexes_of_several_columns() {
     ]);
 }
 
-/// In each round two transactions, both begun before either commits, want to add a value.
+/// In each round two transactions, both begun before either commits, try to add a value.
 fn race_for_values(create: &[&str], insert: &str, count: &str) {
     const ROUNDS: u64 = 200;
     let database = database();
@@ -99,7 +99,7 @@ fn race_for_values(create: &[&str], insert: &str, count: &str) {
         begun.wait();
         let added = connection.execute(&insert.replace("{round}", &round.to_string())).map(drop);
         let result = added.and_then(|()| connection.execute("COMMIT").map(drop));
-        // Both are through before the next round begins.
+        // Both have ended before the next round begins.
         begun.wait();
         result
     };

@@ -1,9 +1,9 @@
-//! The memory limit holds for rows that are written one by one, and for versions of rows that old snapshots
-//! still show.
+//! The memory limit applies to rows that are written one by one, and to versions of rows that old snapshots
+//! still see.
 //!
-//! What a test writes cannot be compressed, so its rows are a lower bound of the memory that it takes; bounds
-//! leave room for what is charged a few thousand rows at a time. Only the database's own limit is used, not
-//! the memory of the process.
+//! The values that a test writes cannot be compressed, so its rows are a lower bound of the memory that it
+//! takes; bounds leave room for what is charged a few thousand rows at a time. Only the database's own limit
+//! is used, not the memory of the process.
 
 use super::sessions::{query, run};
 use entasis::{Arguments, Config, Connection, DataType, Database, ErrorKind, Rows, Value};
@@ -17,7 +17,7 @@ fn limited(megabytes: u64) -> Database {
         .expect("a database in memory")
 }
 
-/// Numbers of 60 bits that look random.
+/// Pseudorandom numbers of 60 bits.
 struct Dice(u64);
 
 impl Dice {
@@ -33,7 +33,7 @@ impl Dice {
     }
 }
 
-/// True if it succeeded, false if memory was short; nothing else may happen.
+/// True if it succeeded, false if memory was short; no other outcome is allowed.
 fn is_done(result: entasis::Result<Rows>) -> bool {
     match result {
         Ok(_) => true,
@@ -44,8 +44,8 @@ fn is_done(result: entasis::Result<Rows>) -> bool {
     }
 }
 
-/// Inserts rows until a hundred in a row were refused, or there are `enough` bytes of them. Returns how many
-/// bytes went in.
+/// Inserts rows until a hundred in a row were refused, or there are `enough` bytes of them. Returns the
+/// number of bytes inserted.
 fn fill(
     connection: &Connection,
     enough: u64,
@@ -99,14 +99,14 @@ fn rows_of_one_transaction_are_refused_at_the_limit() {
     let bytes = fill(&connection, 16 * MB, 32, || (0..4).map(|_| dice.number()).collect());
     assert!(bytes < 10 * MB, "{bytes} bytes of rows are in the transaction");
     run(&connection, &["ROLLBACK"]);
-    // What it took is free again.
+    // Its memory has been freed.
     let bytes = fill(&connection, MB, 32, || (0..4).map(|_| dice.number()).collect());
     assert!(bytes >= MB, "only {bytes} bytes of rows are in the table");
 }
 
-/// Changes rows again and again, each time with one more transaction open that sees them as they were. At
-/// some time the change must be refused; when the transactions are gone, it succeeds. In all, the changes
-/// would take far more than the limit.
+/// Changes rows again and again, each time with one more open transaction that sees their old versions. At
+/// some point the change must be refused; when the transactions have ended, it succeeds. In total, the
+/// changes would take far more than the limit.
 fn check_versions(change: impl Fn(&Connection, u64) -> entasis::Result<Rows>) {
     let database = limited(40);
     let connection = database.connect();
@@ -132,7 +132,7 @@ fn check_versions(change: impl Fn(&Connection, u64) -> entasis::Result<Rows>) {
         assert_eq!(&query(reader, "SELECT sum(a), sum(b), count(*) FROM t"), sum);
     }
     drop(readers);
-    // Memory may be given back by upkeep, which comes by ten times a second.
+    // Memory may be freed by upkeep, which runs ten times a second.
     let again = (0..300).any(|_| {
         let done = is_done(change(&connection, 0));
         if !done {

@@ -1,23 +1,22 @@
-//! Transactions that never hang and never lie: faults that several connections showed, each with neighbours
-//! of its kind.
+//! Transactions that never hang and never lie: bugs found with several connections, each with similar cases.
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`hangs`] | writers, commits and changes of the catalog that wait for each other |
 //! | [`moments`] | one statement sees all of its tables as of one moment |
 //! | [`keys`] | UNIQUE under bulk changes and concurrent transactions |
-//! | [`foreign_keys`] | foreign keys under ALTER TABLE, between types, beside other sessions |
+//! | [`foreign_keys`] | foreign keys under ALTER TABLE, between types, with concurrent sessions |
 //! | [`names`] | names of indexes, sequences and tables that other objects depend on |
-//! | [`attached`] | several databases: which one a statement means, and which one a transaction writes to |
-//! | [`temporary`] | temporary objects, which are one connection's |
+//! | [`attached`] | several databases: those that statements refer to and transactions write to |
+//! | [`temporary`] | temporary objects, which belong to one connection |
 //! | [`memory`] | the memory limit for single rows and for old versions |
-//! | [`conflicts`] | conflicts that are none, statements that starve, commits of many rows |
+//! | [`conflicts`] | false conflicts, starving statements, commits of many rows |
 //! | [`waiting`] | statements that wait for a writer can be interrupted and have a time limit |
 //!
-//! Where sessions take turns and there is one right outcome, a text test says it more briefly:
-//! `tests/anomalies`. Here are tests that need threads, accounting, many rows, or a choice of right outcomes.
-//! [`sessions`] runs statements of named sessions one after the other; [`race`] runs them in threads, for a
-//! number of rounds, and aborts the process if nobody gets on.
+//! Where sessions take turns and there is only one right outcome, text tests are shorter: `tests/anomalies`.
+//! Here are tests that need threads, memory accounting, many rows, or a choice of right outcomes.
+//! [`sessions`] runs statements of named sessions in turn; [`race`] runs them in threads, for a number of
+//! rounds, and aborts the process if no thread makes progress.
 
 mod attached;
 mod conflicts;

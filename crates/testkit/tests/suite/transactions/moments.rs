@@ -1,7 +1,7 @@
-//! One statement sees all of its tables as of one moment, whatever way it names them.
+//! One statement sees all of its tables as of one moment, however it names them.
 //!
-//! A writer gives six tables of one row the same number, one table after the other, and then the next number.
-//! So at no moment has a table a greater number than one before it.
+//! A writer gives six tables with one row each the same number, table by table, and then the next number. So
+//! at any moment no table has a greater number than one before it.
 
 use super::race::{Worker, race};
 use super::sessions::{database, query, run};
@@ -12,10 +12,10 @@ const ROUNDS: u64 = 500;
 /// All numbers, those of the tables that are written first in front.
 const NUMBERS: &str = "(SELECT v FROM t0) a, (SELECT v FROM t1) b, (SELECT v FROM t2) c, (SELECT v FROM t3) d, \
                        (SELECT v FROM t4) e, (SELECT v FROM t5) f";
-/// Holds for rows of numbers that were not all there at one moment.
+/// True for numbers that did not all exist at one moment.
 const IS_TORN: &str = "a < b OR b < c OR c < d OR d < e OR e < f";
 
-/// Reads all numbers in each round, with the writer beside. `read` returns true if they were not of one
+/// Reads all numbers in each round, while the writer runs. `read` returns true if they were not of one
 /// moment.
 fn check(
     database: &Database,
@@ -45,7 +45,7 @@ fn tables() -> Database {
     database
 }
 
-/// True if the numbers of a row do not descend.
+/// True if the numbers of a row are ascending somewhere.
 fn is_torn(row: &[Value]) -> bool {
     let number = |value: &Value| match value {
         Value::Integer(number) => *number,
@@ -54,7 +54,7 @@ fn is_torn(row: &[Value]) -> bool {
     row.windows(2).any(|pair| number(&pair[0]) < number(&pair[1]))
 }
 
-/// Runs a query of all numbers, of another text in each round, so that it is bound anew.
+/// Runs a query of all numbers, with another text in each round, so that it is bound again.
 fn check_query(database: &Database, sql: &str) {
     check(database, ROUNDS, |connection, round| {
         let rows = connection.execute(&format!("{sql} -- {round}"))?;

@@ -1,7 +1,7 @@
-//! Names stay what others rely on: tables with keys that are referred to, names of indexes, sequences.
+//! Names remain what others rely on: tables with keys that are referred to, names of indexes, sequences.
 //!
-//! The catalog is compared entry by entry when a transaction commits. What one entry says about another, or
-//! about a name that is none of the catalog's, must be judged then, too.
+//! The catalog is compared entry by entry when a transaction commits. Relations between entries, and names
+//! that have no entry of their own, must be checked then, too.
 
 use super::sessions::Expected::{Count, Done, Fails, Refused, Rows};
 use super::sessions::{Outcome, Sessions};
@@ -9,8 +9,9 @@ use entasis::ErrorKind;
 
 // ---- a child comes into being beside a change of its parent -----------------------------------------------
 
-/// Beside a transaction that makes table `c` with a foreign key to `par`, another session runs `change`. One
-/// of the two must fail, and what is left makes sense: rows of `c` are judged by `par`, or there is no `c`.
+/// While a transaction creates table `c` with a foreign key to `par`, another session runs `change`. One of
+/// the two must fail, and the result must be consistent: rows of `c` are checked against `par`, or there is
+/// no `c`.
 fn check_one_fails(change: &str) {
     let mut sessions = Sessions::new();
     sessions.check(&[
@@ -93,7 +94,7 @@ fn an_index_gets_the_name_of_one_that_a_statement_made_meanwhile() {
         ("", "CREATE TABLE b (k INTEGER PRIMARY KEY, v INTEGER)", Done),
         ("1", "BEGIN", Done),
         ("1", "CREATE INDEX ix ON a (v)", Done),
-        // In other letters it is the same name.
+        // In other letter case it is the same name.
         ("2", "CREATE UNIQUE INDEX IX ON b (v)", Done),
         ("1", "COMMIT", Fails(ErrorKind::Conflict)),
         ("", "DROP INDEX ix", Done),
@@ -116,8 +117,9 @@ fn a_constraint_gets_the_name_of_an_index_that_was_made_meanwhile() {
 
 // ---- sequences --------------------------------------------------------------------------------------------
 
-/// Makes a table whose identity column would have a sequence of the name of one that there is. The statement
-/// is refused, or its sequence gets another name; and the user's stays, also when the table is gone.
+/// Creates a table whose identity column would have a sequence with an existing name. The statement is
+/// refused, or its sequence gets another name; and the user's sequence remains, even after the table is
+/// dropped.
 fn check_sequence_stays(create: &[&str]) {
     let mut sessions = Sessions::new();
     sessions.check(&[
@@ -167,7 +169,7 @@ fn a_sequence_that_an_identity_column_counts_by_cannot_be_dropped() {
         ("", "DROP SEQUENCE t_id_seq", Refused),
         ("", "INSERT INTO t (v) VALUES (2)", Count(1)),
         ("", "SELECT id FROM t ORDER BY v", Rows("1, 2")),
-        // It goes with its table.
+        // It is dropped with its table.
         ("", "DROP TABLE t", Done),
         ("", "CREATE SEQUENCE t_id_seq", Done),
     ]);

@@ -1,8 +1,8 @@
-//! Threads that run statements beside each other, each on a connection of its own, for a number of rounds.
+//! Concurrent threads that run statements, each on a connection of its own, for a number of rounds.
 //!
 //! Nothing is timed. But if no worker ends a round for [`PATIENCE`], the database hangs: then the process
-//! aborts, since a thread that waits for a lock cannot be ended, and says on stderr which test hangs and how
-//! far its workers are.
+//! aborts, since a thread that waits for a lock cannot be ended, and reports on stderr which test hangs and
+//! how far its workers are.
 
 use entasis::{Connection, Database, ErrorKind};
 use std::io::Write;
@@ -11,12 +11,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Whoever does nothing for so long hangs.
+/// A worker that makes no progress for this time hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 type Round<'a> = Box<dyn Fn(&Connection, u64) -> entasis::Result<()> + Send + Sync + 'a>;
 
-/// What one thread does in each round.
+/// The task of one thread in each round.
 pub(super) struct Worker<'a> {
     name: &'a str,
     round: Round<'a>,
@@ -32,7 +32,7 @@ impl<'a> Worker<'a> {
         Worker { name, round: Box::new(round), is_background: false }
     }
 
-    /// A worker that runs statements; `{round}` in them is the number of the round.
+    /// A worker that runs statements, with `{round}` replaced by the number of the round.
     pub(super) fn of(name: &'a str, statements: &'a [&'a str]) -> Worker<'a> {
         Worker::new(name, move |connection, round| {
             for sql in statements {
@@ -42,14 +42,14 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// The same, but it runs until all other workers are through, and none of its rounds says that the
-    /// database gets on.
+    /// The same worker, but it runs until all other workers have ended, and its rounds do not count as
+    /// progress of the database.
     pub(super) fn in_background(self) -> Worker<'a> {
         Worker { is_background: true, ..self }
     }
 }
 
-/// Runs all workers until they are through. Returns how many rounds of each ended without a conflict.
+/// Runs all workers until they have ended. Returns for each the number of rounds without a conflict.
 pub(super) fn race(database: &Database, rounds: u64, workers: &[Worker<'_>]) -> Vec<u64> {
     let done: Vec<AtomicU64> = workers.iter().map(|_| AtomicU64::new(0)).collect();
     let is_over = AtomicBool::new(false);
@@ -68,7 +68,7 @@ pub(super) fn race(database: &Database, rounds: u64, workers: &[Worker<'_>]) -> 
                 } else {
                     for round in 0..rounds {
                         run(worker, &connection, round, done);
-                        // The receiver is there until all senders are gone.
+                        // The receiver exists until all senders are gone.
                         let _ = progress.send(());
                     }
                 }
@@ -114,10 +114,10 @@ fn wait(news: &Receiver<()>, report: impl Fn() -> String) {
     }
 }
 
-/// Ends the process, which nothing else can.
+/// Ends the process, which nothing else can do.
 fn abort(report: &str) -> ! {
     let test = thread::current().name().unwrap_or("a test").to_string();
-    // Not eprintln, whose output the test harness keeps until the test ends.
+    // Not eprintln, whose output the test harness captures until the test ends.
     let message = format!("\n{test}: the database hangs, nothing has happened for {PATIENCE:?}; {report}\n");
     let _ = std::io::stderr().write_all(message.as_bytes());
     std::process::abort()

@@ -1,29 +1,29 @@
-//! Named sessions on one database that take turns: a list of steps, and what each must come to.
+//! Named sessions on one database that take turns: a list of steps, each with its expected outcome.
 
 use entasis::{Config, Connection, Database, ErrorKind, Rows};
 use std::fmt;
 
-/// What a step must come to.
+/// The expected outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
     /// Anything but an error.
     Done,
-    /// So many changed rows.
+    /// This number of changed rows.
     Count(u64),
     /// These rows, with blanks between columns and commas between rows.
     Rows(&'static str),
     /// An error of this kind.
     Fails(ErrorKind),
-    /// An error that blames the statement or its data: no conflict, and no defect.
+    /// An error caused by the statement or its data: neither a conflict nor a bug.
     Refused,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Rows, as [`Expected::Rows`] writes them.
     Rows(String),
-    /// So many changed rows.
+    /// The number of changed rows.
     Count(u64),
     /// Nothing to show.
     Done,
@@ -32,7 +32,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// What a statement came to.
+    /// The outcome of a statement.
     pub(super) fn of(result: entasis::Result<Rows>) -> Outcome {
         match result {
             Err(error) => {
@@ -51,7 +51,7 @@ impl Outcome {
         }
     }
 
-    /// True for an error that blames the statement or its data.
+    /// True for an error caused by the statement or its data.
     pub(super) fn is_refused(&self) -> bool {
         matches!(self.error(), Some(ErrorKind::Input | ErrorKind::Constraint | ErrorKind::NotSupported))
     }
@@ -88,7 +88,7 @@ pub(super) fn show(rows: &Rows) -> String {
     rows.row_values().map(cells).collect::<Vec<_>>().join(", ")
 }
 
-/// A database of one thread a statement, in memory.
+/// A database in memory with one thread per statement.
 pub(super) fn database() -> Database {
     Database::in_memory(Config { threads: 1, ..Config::default() }).expect("a database in memory")
 }
@@ -105,7 +105,7 @@ pub(super) fn query(connection: &Connection, sql: &str) -> String {
     show(&connection.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}")))
 }
 
-/// Sessions by their names, and what was done in them so far.
+/// Sessions by name, and a transcript of what they did.
 pub(super) struct Sessions {
     database: Database,
     connections: Vec<(String, Connection)>,
@@ -113,7 +113,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// No session yet, on a database without tables.
+    /// No sessions, on a database without tables.
     pub(super) fn new() -> Sessions {
         Sessions { database: database(), connections: Vec::new(), transcript: String::new() }
     }
@@ -130,7 +130,7 @@ impl Sessions {
         outcome
     }
 
-    /// Runs steps, each of which must come to what is expected.
+    /// Runs steps, each of which must have the expected outcome.
     pub(super) fn check(&mut self, steps: &[(&str, &str, Expected)]) {
         for &(session, sql, expected) in steps {
             let outcome = self.step(session, sql);

@@ -1,6 +1,6 @@
-//! Temporary objects are one connection's: others neither see nor disturb them, and what a connection
-//! remembers of a statement never takes a temporary table for a permanent one of the same name, or the other
-//! way round.
+//! Temporary objects belong to one connection: others neither see nor disturb them, and what a connection
+//! remembers about a statement never mistakes a temporary table for a permanent one of the same name, or the
+//! other way round.
 
 use super::sessions::Expected::{Count, Done, Fails, Rows};
 use super::sessions::{Outcome, Sessions};
@@ -34,8 +34,8 @@ fn each_session_has_its_own() {
     ]);
 }
 
-/// The same texts, again and again, while what their names mean changes: by key, as a template, and bound
-/// each time.
+/// The same texts, again and again, while the meaning of their names changes: by key, as a template, and
+/// bound each time.
 #[test]
 fn what_is_remembered_of_a_text_is_of_the_right_table() {
     let mut sessions = Sessions::new();
@@ -74,14 +74,14 @@ fn what_is_remembered_of_a_text_is_of_the_right_table() {
     }
     see(&mut sessions, &texts, "1", "permanent");
     sessions.check(&[("2", "INSERT INTO t VALUES (1, 'by key')", Count(1))]);
-    // Within a transaction that makes one, and after it is undone.
+    // Within a transaction that creates one, and after it is rolled back.
     sessions
         .check(&[("1", "BEGIN", Done), ("1", "CREATE TEMP TABLE t AS SELECT 1 AS k, 'undone' AS v", Done)]);
     see(&mut sessions, &texts, "1", "undone");
     see(&mut sessions, &texts, "2", "by key");
     sessions.check(&[("1", "ROLLBACK", Done)]);
     see(&mut sessions, &texts, "1", "permanent");
-    // The permanent one changes beside it, and goes.
+    // The permanent table is changed and dropped meanwhile.
     sessions.check(&[("1", "UPDATE t SET v = 'changed' WHERE k = 1", Count(1))]);
     see(&mut sessions, &texts, "2", "by key");
     sessions.check(&[("1", "DROP TABLE t", Done)]);
@@ -123,7 +123,7 @@ fn transactions_of_several_sessions_do_not_conflict_about_them() {
         ("2", "COMMIT", Done),
         ("1", "SELECT k FROM v", Rows("2")),
         ("2", "SELECT k FROM v", Rows("3")),
-        // A temporary view of a table that another drops meanwhile.
+        // A temporary view of a table that another session drops meanwhile.
         ("1", "CREATE TABLE p (k INTEGER)", Done),
         ("2", "BEGIN", Done),
         ("2", "CREATE TEMP VIEW w AS SELECT * FROM p", Done),

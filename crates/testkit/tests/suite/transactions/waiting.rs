@@ -1,7 +1,8 @@
-//! Whoever waits for another writer can be interrupted, and has a time limit if `lock_timeout` says so.
+//! Statements that wait for another writer can be interrupted, and have a time limit if `lock_timeout` is
+//! set.
 //!
-//! A statement is held in its middle, and with it the right to write to its table, by a relation whose scan
-//! waits until the test lets it go on.
+//! A statement is held in the middle, together with the turn of its table, by a relation whose scan waits
+//! until the test releases it.
 
 use super::race::PATIENCE;
 use super::sessions::{Outcome, database, query, run};
@@ -14,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Where a scan is.
+/// The position of a scan.
 #[derive(Debug, Default)]
 struct Passage {
     state: Mutex<(bool, bool)>,
@@ -36,7 +37,7 @@ impl Passage {
     }
 }
 
-/// A relation of no rows whose scan waits.
+/// A relation without rows whose scan waits.
 #[derive(Debug)]
 struct Gate {
     schema: Schema,
@@ -79,7 +80,7 @@ impl SourceWorker for GateSource {
     }
 }
 
-/// A statement that is held in its middle, in a thread of its own.
+/// A statement that is held in the middle, in a thread of its own.
 struct Holder {
     passage: Arc<Passage>,
     thread: JoinHandle<entasis::Result<Rows>>,
@@ -98,7 +99,7 @@ impl Holder {
         Holder { passage, thread }
     }
 
-    /// Lets it go on. It must end as if nothing had been.
+    /// Releases it. It must end normally.
     fn end(self) {
         self.passage.change(|(_, is_open)| *is_open = true);
         let outcome = Outcome::of(self.thread.join().expect("it does not panic"));
@@ -125,7 +126,7 @@ impl Waiter {
     fn interrupt(&self) -> Outcome {
         let tries = PATIENCE.as_millis();
         for _ in 0..tries {
-            // Raised before the statement has begun it counts for nothing.
+            // It has no effect if it is raised before the statement has begun.
             self.connection.cancel_flag().raise();
             match self.end.recv_timeout(Duration::from_millis(1)) {
                 Ok(outcome) => return outcome,
@@ -157,8 +158,8 @@ fn accounts() -> Database {
     database
 }
 
-/// Runs `before`, and then interrupts `sql` while it waits. Nothing of it remains, and the connection goes
-/// on.
+/// Runs `before`, and then interrupts `sql` while it waits. It has no effect, and the connection can still be
+/// used.
 fn check_interrupted(before: &[&str], sql: &'static str) {
     let database = accounts();
     let connection = Arc::new(database.connect());
@@ -175,7 +176,7 @@ fn check_interrupted(before: &[&str], sql: &'static str) {
     assert_eq!(query(&connection, ROWS), "1000 1 1000");
 }
 
-/// The same with a time limit instead of somebody who interrupts: the error names the table.
+/// The same with a time limit instead of an interrupt: the error names the table.
 fn check_timeout(before: &[&str], sql: &'static str) {
     let database = accounts();
     let connection = Arc::new(database.connect());
@@ -238,7 +239,7 @@ fn without_a_lock_timeout_a_statement_waits_until_the_other_has_ended() {
         run(&connection, &[timeout]);
         let holder = Holder::start(&database);
         let waiter = Waiter::start(&connection, "UPDATE accounts SET v = v + 1 WHERE w < 3");
-        // An error would come at once.
+        // An error would be returned immediately.
         assert!(waiter.end.recv_timeout(Duration::from_millis(300)).is_err(), "it did not wait");
         holder.end();
         assert_eq!(waiter.outcome(), Outcome::Count(3));
