@@ -32,6 +32,10 @@ pub(crate) const NOTHING: &str = "\u{1}nothing";
 pub(crate) const NO_TYPE: &str = "\u{1}no type";
 /// The function that represents `USING SAMPLE`.
 pub(crate) const SAMPLE: &str = "\u{1}sample";
+/// The query of a `WITH` that stands for `MATERIALIZED` within the one that is.
+pub(crate) const MATERIALIZED: &str = "\u{1}materialized";
+/// The query of a `WITH` that stands for `NOT MATERIALIZED` within the one that is not.
+pub(crate) const NOT_MATERIALIZED: &str = "\u{1}not materialized";
 /// Begins the name of a window with an exclusion: then the kind of exclusion, a mark, and the original name.
 pub(crate) const EXCLUDE: &str = "\u{1}exclude:";
 /// Separates the columns of a query of a `WITH` from those of its key.

@@ -19,7 +19,7 @@ use super::{recursive, using_key};
 use crate::binding::context::Context;
 use crate::functions::Library;
 use crate::functions::zone::session::apply_to_plan;
-use crate::hidden::{all_of, hidden, number_in, numbered, visible};
+use crate::hidden::{MATERIALIZED, NOT_MATERIALIZED, all_of, hidden, number_in, numbered, visible};
 use crate::syntax::parse::parse_query;
 use crate::syntax::sequence_call;
 use crate::syntax::walk::{Walk, WalkMut};
@@ -139,6 +139,7 @@ impl VisitorMut for Ctes<'_> {
             self.withs.push(None);
             return ControlFlow::Continue(());
         };
+        with.cte_tables.iter_mut().for_each(take_materialized);
         let shared = is_shared(&with, query);
         let mut kept: Vec<Cte> = Vec::with_capacity(with.cte_tables.len());
         for (mut cte, shared) in std::mem::take(&mut with.cte_tables).into_iter().zip(shared) {
@@ -230,6 +231,20 @@ impl VisitorMut for Ctes<'_> {
             alias.get_or_insert(TableAlias { explicit: true, name: original, columns: Vec::new(), at: None });
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Reads the mark that stands for `[NOT] MATERIALIZED`, and removes it.
+fn take_materialized(cte: &mut Cte) {
+    let Some(with) = &mut cte.query.with else { return };
+    cte.materialized = match with.cte_tables.first().map(|first| first.alias.name.value.as_str()) {
+        Some(MATERIALIZED) => Some(CteAsMaterialized::Materialized),
+        Some(NOT_MATERIALIZED) => Some(CteAsMaterialized::NotMaterialized),
+        _ => return,
+    };
+    with.cte_tables.remove(0);
+    if with.cte_tables.is_empty() {
+        cte.query.with = None;
     }
 }
 

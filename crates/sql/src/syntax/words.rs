@@ -9,7 +9,7 @@ use super::place::position;
 use super::tokens::{closing, is_word, keyword};
 use super::types::INSTEAD_OF_DIGITS;
 use super::{sample, using_key};
-use crate::hidden::{DESCRIBE, EXCLUDE, MARK, NO_TYPE, NOTHING};
+use crate::hidden::{DESCRIBE, EXCLUDE, MARK, MATERIALIZED, NO_TYPE, NOT_MATERIALIZED, NOTHING};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -274,28 +274,52 @@ fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
+/// `AS [NOT] MATERIALIZED (query)` in a `WITH` becomes `AS (WITH mark AS (SELECT 1) query)`; the mark says which
+/// of the two it was, and the rewriter removes it ([`crate::rewrite`]).
+fn mark_materialized(tokens: &mut Vec<TokenWithSpan>) {
+    let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
+    for i in (1..tokens.len()).rev() {
+        let opens = tokens.get(i + 1).is_some_and(|next| next.token == Token::LParen);
+        if !opens || !is(tokens.get(i), "materialized") {
+            continue;
+        }
+        let (first, name) = if is(tokens.get(i - 1), "as") {
+            (i, MATERIALIZED)
+        } else if i >= 2 && is(tokens.get(i - 1), "not") && is(tokens.get(i - 2), "as") {
+            (i - 1, NOT_MATERIALIZED)
+        } else {
+            continue;
+        };
+        let mark = [
+            Token::make_word(name, Some('"')),
+            Token::make_keyword("AS"),
+            Token::LParen,
+            Token::make_keyword("SELECT"),
+            Token::Number("1".into(), false),
+            Token::RParen,
+        ];
+        let has_with = is(tokens.get(i + 2), "with");
+        let is_recursive = has_with && is(tokens.get(i + 3), "recursive");
+        let (before, after) = match has_with {
+            true => (None, Some(Token::Comma)),
+            false => (Some(Token::make_keyword("WITH")), None),
+        };
+        let at = i + 2 + usize::from(has_with) + usize::from(is_recursive);
+        let span = tokens[i].span;
+        let made = before.into_iter().chain(mark).chain(after);
+        tokens.splice(at..at, made.map(|token| TokenWithSpan { token, span }));
+        tokens.drain(first..=i);
+    }
+}
+
 /// Replaces words by those that the parser knows: `ABORT` by `ROLLBACK`; `DO NOTHING` in a `MERGE` by setting
-/// or inserting a placeholder column. `[NOT] MATERIALIZED` in a `WITH` is removed, because it changes no
-/// result, and the rewriter decides ([`crate::rewrite`]).
+/// or inserting a placeholder column.
 fn other_words(tokens: &mut Vec<TokenWithSpan>) {
     let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     if is(tokens.first(), "abort") {
         tokens[0].token = Token::make_keyword("ROLLBACK");
     }
-    for i in (1..tokens.len()).rev() {
-        if is(tokens.get(i), "materialized")
-            && tokens.get(i + 1).is_some_and(|next| next.token == Token::LParen)
-        {
-            match (
-                is(tokens.get(i - 1), "as"),
-                i >= 2 && is(tokens.get(i - 1), "not") && is(tokens.get(i - 2), "as"),
-            ) {
-                (true, _) => drop(tokens.remove(i)),
-                (_, true) => drop(tokens.drain(i - 1..=i)),
-                _ => {}
-            }
-        }
-    }
+    mark_materialized(tokens);
     if is(tokens.first(), "create") {
         if tokens.iter().take(4).any(|token| is(Some(token), "table")) {
             type_bare_columns(tokens);
