@@ -1,7 +1,7 @@
 """Thirty queries with many joins over a database like IMDB (imdb_data.py, imdb.sql): strategies of chunk
 compaction, DuckDB and Hyper, in turns.
 
-    make bench-imdb SCALE=0.1
+    make bench-imdb IMDB=0.1
 
 One thread, as in the paper's section 7, unless `--threads` says otherwise. Medians in milliseconds; a star is
 the best strategy. Before the times it prints the figures of the paper's Table 1: rows per chunk that leaves a
