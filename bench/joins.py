@@ -189,7 +189,7 @@ def streamed_rows(rows, n, spread):
 
 # ---- figures from plans ------------------------------------------------------------------------------------
 
-NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|ms|s)(?:, ([\d.]+) (B|KB|MB))?\)$")
+NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|ms|s)(?:, ([\d.]+) (B|KB|MB))?; \d+ expected(?:, q-error [\d.]+)?\)$")
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 NUMBER = re.compile(r"^join (\d+)$")
 TABLE = re.compile(r"^(.*?): (\d+) rows.*; table of (\d+) bytes, rows of (\d+) bytes")

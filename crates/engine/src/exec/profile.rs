@@ -27,6 +27,8 @@ pub struct ProfileNode {
     pub title: String,
     /// Rows that came out.
     pub rows: u64,
+    /// Rows that the optimizer expected.
+    pub expected: f64,
     /// Chunks that came out.
     pub chunks: u64,
     /// Time in this operator alone, summed over workers.
@@ -49,6 +51,13 @@ impl fmt::Display for Profile {
 }
 
 impl ProfileNode {
+    /// How many times too high or too low the expected number of rows is, at least 1. (Moerkotte, Neumann,
+    /// Steidl: *Preventing Bad Plans by Bounding the Impact of Cardinality Estimation Errors*, VLDB 2009.)
+    pub fn q_error(&self) -> f64 {
+        let (rows, expected) = ((self.rows as f64).max(1.0), self.expected.max(1.0));
+        (rows / expected).max(expected / rows)
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let indent = depth * 2;
         write!(
@@ -63,7 +72,13 @@ impl ProfileNode {
         if self.bytes > 0 {
             write!(f, ", {}", Bytes(self.bytes))?;
         }
-        writeln!(f, ")")?;
+        write!(f, "; {:.0} expected", self.expected)?;
+        let error = self.q_error();
+        if error >= 2.0 {
+            writeln!(f, ", q-error {error:.1})")?
+        } else {
+            writeln!(f, ")")?
+        }
         for detail in &self.details {
             writeln!(f, "{:indent$}    {detail}", "")?;
         }
@@ -102,6 +117,8 @@ impl fmt::Display for Bytes {
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     title: String,
+    /// The number of rows that the optimizer expects.
+    expected: f64,
     rows: AtomicU64,
     chunks: AtomicU64,
     nanoseconds: AtomicU64,
@@ -159,9 +176,9 @@ impl Recorder {
         Arc::new(Recorder { title, ..Recorder::default() })
     }
     /// The same, and it measures the memory that is reserved in its [`Recorder::context`].
-    pub(crate) fn measuring(title: String, context: &QueryContext) -> Arc<Recorder> {
+    pub(crate) fn measuring(title: String, expected: f64, context: &QueryContext) -> Arc<Recorder> {
         let memory = Some(MemoryBudget::part_of(&context.memory));
-        Arc::new(Recorder { title, memory, ..Recorder::default() })
+        Arc::new(Recorder { title, expected, memory, ..Recorder::default() })
     }
     /// `context` for the physical parts of this node.
     pub(crate) fn context(&self, context: &QueryContext) -> QueryContext {
@@ -219,6 +236,7 @@ impl Recorder {
         ProfileNode {
             title: self.title.clone(),
             rows: self.rows.load(Ordering::Relaxed),
+            expected: self.expected,
             chunks: self.chunks.load(Ordering::Relaxed),
             nanoseconds: self.nanoseconds.load(Ordering::Relaxed),
             bytes: self.memory.as_ref().map_or(0, |memory| memory.peak() as u64),

@@ -1,10 +1,12 @@
-//! `entasis_blocks('table')` and `entasis_dictionaries('table')`: how the rows of a stored table are encoded,
-//! as a relation. A morsel is a row group; its rows are made when a worker takes it.
+//! Relations about a stored table, given its name: how its rows are encoded (`entasis_blocks`,
+//! `entasis_dictionaries`), how they are laid out (`entasis_partitions`), how often they are touched
+//! (`entasis_workload`), and what upkeep has decided about that (`entasis_layout_decisions`). A morsel is a row
+//! group; its rows are made when a worker takes it.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_sql::Argument;
-use entasis_storage::{RowGroup, TableSnapshot};
+use entasis_storage::{BinInfo, Decision, Frequencies, PartitionInfo, RowGroup, TableSnapshot};
 use entasis_vector::{Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,6 +53,53 @@ pub(super) fn dictionaries(snapshot: TableSnapshot) -> Arc<dyn Relation> {
         ("blocks", DataType::Int64, false),
     ]);
     Arc::new(Inspection { name: "entasis_dictionaries", snapshot, schema, rows_of: dictionaries_of })
+}
+
+/// `entasis_partitions`: a row for each partition; none if the table has no layout key. Frequencies are
+/// estimates, in which what is long ago counts less, and NULL unless the layout is `casper`.
+pub(super) fn partitions(snapshot: TableSnapshot) -> Arc<dyn Relation> {
+    let schema = schema(&[
+        ("row_group", DataType::Int64, false),
+        ("partition", DataType::Int64, false),
+        ("first_key", DataType::Varchar, true),
+        ("rows", DataType::Int64, false),
+        ("slots", DataType::Int64, false),
+        ("ghosts", DataType::Int64, false),
+        ("wanted_ghosts", DataType::Int64, true),
+        ("reads", DataType::Float64, true),
+        ("inserts", DataType::Float64, true),
+        ("updates", DataType::Float64, true),
+        ("deletes", DataType::Float64, true),
+    ]);
+    Arc::new(Inspection { name: "entasis_partitions", snapshot, schema, rows_of: partitions_of })
+}
+
+/// `entasis_workload`: a row for each range of keys for which operations are counted.
+pub(super) fn workload(snapshot: TableSnapshot) -> Arc<dyn Relation> {
+    let mut columns = vec![
+        ("row_group", DataType::Int64, false),
+        ("key_range", DataType::Int64, false),
+        ("first_key", DataType::Varchar, true),
+        ("rows", DataType::Int64, false),
+    ];
+    columns.extend(Frequencies::NAMES.map(|name| (name, DataType::Float64, false)));
+    let schema = schema(&columns);
+    Arc::new(Inspection { name: "entasis_workload", snapshot, schema, rows_of: workload_of })
+}
+
+/// `entasis_layout_decisions`: a row for each row group about whose layout upkeep has decided.
+pub(super) fn layout_decisions(snapshot: TableSnapshot) -> Arc<dyn Relation> {
+    let schema = schema(&[
+        ("row_group", DataType::Int64, false),
+        ("decision", DataType::Varchar, false),
+        ("moved_rows", DataType::Int64, false),
+        ("slots_before", DataType::Int64, false),
+        ("slots_after", DataType::Int64, false),
+        ("ghost_budget", DataType::Int64, false),
+        ("cost_ns", DataType::Float64, false),
+        ("saving_ns", DataType::Float64, false),
+    ]);
+    Arc::new(Inspection { name: "entasis_layout_decisions", snapshot, schema, rows_of: decisions_of })
 }
 
 /// The table that a call names, by its only argument.
@@ -112,6 +161,65 @@ fn dictionaries_of(snapshot: &TableSnapshot, number: usize, group: &RowGroup) ->
         group.dictionary_infos(column).into_iter().map(row).collect::<Vec<_>>()
     });
     rows.collect()
+}
+
+/// A key as users write it: one value, or several between parentheses.
+fn key(snapshot: &TableSnapshot, key: Option<Vec<Value>>) -> Value {
+    let Some(values) = key else { return Value::Null };
+    let columns = snapshot.table().options().layout_key.iter();
+    let shown =
+        columns.zip(&values).map(|(&column, value)| value.display(snapshot.schema()[column].ty).to_string());
+    let shown: Vec<String> = shown.collect();
+    match &shown[..] {
+        [one] => text(one),
+        several => text(&format!("({})", several.join(", "))),
+    }
+}
+
+fn partitions_of(snapshot: &TableSnapshot, number: usize, _: &RowGroup) -> Vec<Vec<Value>> {
+    let row = |info: PartitionInfo| {
+        let often = |of: fn(&Frequencies) -> f64| {
+            info.frequencies.as_ref().map_or(Value::Null, |all| Value::Float(of(all)))
+        };
+        vec![
+            integer(number),
+            integer(info.partition),
+            key(snapshot, info.first_key),
+            integer(info.rows),
+            integer(info.slots),
+            integer(info.ghosts),
+            info.wanted.map_or(Value::Null, integer),
+            often(Frequencies::reads),
+            often(Frequencies::inserts),
+            often(Frequencies::updates),
+            often(Frequencies::deletes),
+        ]
+    };
+    snapshot.partitions(number).into_iter().map(row).collect()
+}
+
+fn workload_of(snapshot: &TableSnapshot, number: usize, _: &RowGroup) -> Vec<Vec<Value>> {
+    let row = |info: BinInfo| {
+        let first = [integer(number), integer(info.bin), key(snapshot, info.first_key), integer(info.rows)];
+        first.into_iter().chain(info.frequencies.0.map(Value::Float)).collect()
+    };
+    snapshot.workload(number).into_iter().map(row).collect()
+}
+
+fn decisions_of(snapshot: &TableSnapshot, number: usize, _: &RowGroup) -> Vec<Vec<Value>> {
+    let row = |decision: Decision| {
+        vec![
+            integer(number),
+            text(&decision.why),
+            integer(decision.moved),
+            integer(decision.slots.0),
+            integer(decision.slots.1),
+            integer(decision.budget),
+            Value::Float(decision.cost),
+            Value::Float(decision.saving),
+        ]
+    };
+    snapshot.decision(number).into_iter().map(row).collect()
 }
 
 impl Relation for Inspection {

@@ -23,8 +23,17 @@ use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
 /// The table functions, as error messages list them.
-const TABLE_FUNCTIONS: [&str; 6] =
-    ["read_parquet", "read_csv", "generate_series", "range", "entasis_blocks", "entasis_dictionaries"];
+const TABLE_FUNCTIONS: [&str; 9] = [
+    "read_parquet",
+    "read_csv",
+    "generate_series",
+    "range",
+    "entasis_blocks",
+    "entasis_dictionaries",
+    "entasis_partitions",
+    "entasis_workload",
+    "entasis_layout_decisions",
+];
 
 /// The relation of a call in `FROM`. Each argument comes with its name, if it was passed by name. Rows that a
 /// file scan skips go to `rejects`. `stored` returns the stored table of a name.
@@ -46,6 +55,9 @@ pub(crate) fn table_function(
         "range" => series::series("range", args, false),
         "entasis_blocks" => inspected("entasis_blocks", inspect::blocks),
         "entasis_dictionaries" => inspected("entasis_dictionaries", inspect::dictionaries),
+        "entasis_partitions" => inspected("entasis_partitions", inspect::partitions),
+        "entasis_workload" => inspected("entasis_workload", inspect::workload),
+        "entasis_layout_decisions" => inspected("entasis_layout_decisions", inspect::layout_decisions),
         _ => Err(Error::input(format!("there is no table function '{name}'"))
             .with_hint(format!("the table functions are {}", TABLE_FUNCTIONS.join(", ")))),
     }

@@ -182,7 +182,10 @@ impl<'a> Builder<'a> {
 
     fn recorder(&self, node: &Node) -> Arc<Recorder> {
         match self.context.settings.profile {
-            true => Recorder::measuring(node_title(node, self.columns), self.context),
+            true => {
+                let expected = estimate_rows(node, self.columns);
+                Recorder::measuring(node_title(node, self.columns), expected, self.context)
+            }
             false => Recorder::new(String::new()),
         }
     }
