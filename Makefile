@@ -101,12 +101,12 @@ kill: $(VENV)/ready
 			--large-gb $(LARGE_GB); \
 		status=$$?; rm -f $(EXTENSION); exit $$status
 
-## Write the small files of a version of the format, once for each version (tests/formats/README.md): make formats FORMAT=1
+## Write the small files of a version of the format, once for each version (tests/formats/README.md): make formats FORMAT=1 FILES=loads
 formats: $(VENV)/ready
 	test -n "$(FORMAT)"
 	cargo build --release --workspace
 	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/formats/make.py tests/formats/$(FORMAT); \
+	PYTHONPATH=crates/python/python $(VENV)/bin/python tests/formats/make.py tests/formats/$(FORMAT) $(if $(FILES),--only $(FILES)); \
 		status=$$?; rm -f $(EXTENSION); exit $$status
 
 ## Bytes changed at random, given to what reads files: make fuzz SECONDS=600 FUZZ=all SEED=1 (or file, wal, block)
@@ -208,11 +208,12 @@ bench-compaction: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/compaction.py --rows $(ROWS) --threads $(THREADS)
 	rm -f $(EXTENSION)
 
-## Thirty queries with many joins under each strategy, beside DuckDB and Hyper: make bench-imdb IMDB=0.1 THREADS=1
+## Thirty queries with many joins under each strategy, beside DuckDB and Hyper: make bench-imdb IMDB=0.1 QUERIES=imdb THREADS=1
 bench-imdb: IMDB = 0.1
+bench-imdb: QUERIES = imdb
 bench-imdb: THREADS = 1
 bench-imdb: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/imdb.py --scale $(IMDB) --threads $(THREADS)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/imdb.py --queries $(QUERIES) --scale $(if $(filter imdb,$(QUERIES)),$(IMDB),$(SF)) --threads $(THREADS)
 	rm -f $(EXTENSION)
 
 ## Joins whose build side has far more rows than expected, sides swapped and not, beside DuckDB: make bench-join-swap ROWS=10000000

@@ -1,7 +1,8 @@
-"""Thirty queries with many joins over a database like IMDB (imdb_data.py, imdb.sql): strategies of chunk
-compaction, DuckDB and Hyper, in turns.
+"""Thirty queries with many joins over a database like IMDB (imdb_data.py, imdb.sql), or TPC-H or TPC-DS:
+strategies of chunk compaction, DuckDB and Hyper, in turns.
 
-    make bench-imdb IMDB=0.1
+    make bench-imdb IMDB=0.1 THREADS=1
+    make bench-imdb QUERIES=tpcds SF=1 THREADS=2
 
 One thread, as in the paper's section 7, unless `--threads` says otherwise. Medians in milliseconds; a star is
 the best strategy. Before the times it prints the figures of the paper's Table 1: rows per chunk that leaves a
@@ -12,15 +13,25 @@ import argparse
 import re
 import statistics
 
+import engines
+import imdb_data
 from engines import ROOT, Worker, alternate, geometric_mean, keep, load, tables_in
-from imdb_data import generate
 
 STRATEGIES = ["none", "full", "binary", "dynamic", "learning", "logical", "smart", "auto"]
 
 
-def queries():
-    lines = (ROOT / "bench" / "imdb.sql").read_text().splitlines()
-    return dict(line.split(": ", 1) for line in lines if not line.startswith("--"))
+def contents(queries, scale):
+    """The directory of the tables, and the queries by name."""
+    if queries == "imdb":
+        lines = (ROOT / "bench" / "imdb.sql").read_text().splitlines()
+        data = imdb_data.generate(scale, ROOT / "bench" / "data" / f"imdb-{scale:g}")
+        return data, dict(line.split(": ", 1) for line in lines if not line.startswith("--"))
+    if queries == "tpch":
+        data, texts = engines.generate(scale), ROOT / "tests" / "tpch" / "queries"
+    else:
+        data = ROOT / "bench" / "data" / f"tpcds-sf{scale:g}"
+        data, texts = data / "tables", data / "queries"
+    return data, {path.stem: path.read_text().strip().rstrip(";") for path in sorted(texts.glob("q*.sql"))}
 
 
 class Strategies:
@@ -34,7 +45,7 @@ class Strategies:
         return answer if "error" in answer else self.worker.ask(**command)
 
 
-def chunks_of_joins(threads, data):
+def chunks_of_joins(threads, data, queries):
     """Rows and chunks that leave joins, from EXPLAIN ANALYZE without join filters."""
     import entasis
 
@@ -44,7 +55,7 @@ def chunks_of_joins(threads, data):
     connection.execute("SET compaction = 'none'")
     connection.execute("SET join_filter = 'off'")
     rows = chunks = joins = 0
-    for sql in queries().values():
+    for sql in queries.values():
         for (line,) in connection.execute("EXPLAIN ANALYZE " + sql).fetchall():
             if found := re.search(r"Join.*\((\d+) rows, (\d+) chunks", line):
                 rows, chunks, joins = rows + int(found[1]), chunks + int(found[2]), joins + 1
@@ -53,13 +64,14 @@ def chunks_of_joins(threads, data):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--queries", default="imdb", choices=["imdb", "tpch", "tpcds"])
     parser.add_argument("--scale", type=float, default=0.1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rivals", default="duckdb,hyper")
     arguments = parser.parse_args()
-    data = generate(arguments.scale, ROOT / "bench" / "data" / f"imdb-{arguments.scale:g}")
-    rows, chunks, joins = chunks_of_joins(arguments.threads, data)
+    data, queries = contents(arguments.queries, arguments.scale)
+    rows, chunks, joins = chunks_of_joins(arguments.threads, data, queries)
     print(f"{joins} joins give {chunks} chunks of {rows / max(1, chunks):.0f} rows (paper: 54), without join filters and compaction")
     own = Worker("entasis", arguments.threads)
     rivals = {name: Worker(name, arguments.threads) for name in arguments.rivals.split(",") if name}
@@ -67,7 +79,7 @@ def main():
     sides = {strategy: Strategies(own, strategy) for strategy in STRATEGIES} | rivals
     print(f"{'':8}" + "".join(f"{side:>10}" for side in sides))
     content, totals = {}, {side: [] for side in sides}
-    for name, sql in queries().items():
+    for name, sql in queries.items():
         times, _, errors = alternate(sides, sql, arguments.rounds)
         medians = {side: statistics.median(times[side]) if times[side] else None for side in sides}
         best = min(medians[strategy] for strategy in STRATEGIES if medians[strategy])
@@ -81,7 +93,7 @@ def main():
     means = {side: geometric_mean([a / b for a, b in zip(totals["auto"], times) if a and b]) for side, times in totals.items()}
     print(f"{'auto to':8}" + "".join(f"{mean:10.2f}" for mean in means.values()) + "  (geometric mean)")
     head = {"scale": arguments.scale, "threads": arguments.threads, "rounds": arguments.rounds, "chunks of joins": chunks, "rows of joins": rows}
-    keep("joins over a database like IMDB", f"imdb-{arguments.scale:g}", head | {"queries": content, "totals": sums})
+    keep(f"strategies of compaction, {arguments.queries}", f"strategies-{arguments.queries}-{arguments.scale:g}", head | {"queries": content, "totals": sums})
     own.end()
     [rival.end() for rival in rivals.values()]
 

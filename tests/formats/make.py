@@ -1,6 +1,6 @@
 """Writes small database files of the current format, each with a text of its contents.
 
-    make formats FORMAT=1        writes to tests/formats/1
+    make formats FORMAT=1 FILES=loads        writes one of them to tests/formats/1; without FILES, all
 
 | file | contents |
 |---|---|
@@ -8,6 +8,7 @@
 | `encodings` | a column for each encoding; dictionaries, symbols; a table by key that was written to after it was loaded |
 | `objects` | schemas, keys, an index, foreign keys, checks, defaults, identity, sequences, views |
 | `log` | a database whose process was killed: the last commits are only in the log, if there is one |
+| `loads` | the same; the last commits added so many rows that the log only refers to pieces of the data file |
 
 A file is written once for each version of the format, by the last Entasis that writes this version, and then
 never again: each later Entasis must open it and find the contents in the text (`test_formats.py`). So this
@@ -238,7 +239,36 @@ def log():
     return statements, questions
 
 
-FILES = {"types": types, "encodings": encodings, "objects": objects, "log": log}
+def loads():
+    # A mebibyte or more of values that take little space.
+    rows = "SELECT {} + i, 7, 'the same text in all rows' FROM range(50000) r(i)"
+    statements = [
+        "CREATE TABLE t (k BIGINT, v BIGINT, s VARCHAR)",
+        "INSERT INTO t VALUES (-1, 1, 'first')",
+        "CREATE TABLE keyed (k BIGINT PRIMARY KEY, v BIGINT, s VARCHAR)",
+        "INSERT INTO keyed VALUES (-1, 1, 'first')",
+        "CHECKPOINT",
+        "INSERT INTO t " + rows.format(0),
+        "UPDATE t SET v = 8 WHERE k = 77",
+        "DELETE FROM t WHERE k BETWEEN 100 AND 199",
+        "INSERT INTO keyed " + rows.format(0),
+        "DELETE FROM keyed WHERE k = 5",
+        "BEGIN",
+        "INSERT INTO t " + rows.format(100000),
+    ]
+    questions = [
+        "SELECT count(*), sum(k), sum(v), min(s), max(s) FROM t",
+        "SELECT * FROM t WHERE k < 2 OR v = 8 ORDER BY k",
+        "SELECT count(*), sum(k), sum(v), min(s), max(s) FROM keyed",
+        "SELECT * FROM keyed WHERE k BETWEEN 4 AND 6 ORDER BY k",
+        "INSERT INTO keyed VALUES (6, 0, 'there is one')",
+    ]
+    return statements, questions
+
+
+FILES = {"types": types, "encodings": encodings, "objects": objects, "log": log, "loads": loads}
+#: Those whose process is killed.
+KILLED = {"log", "loads"}
 
 
 # ---- texts --------------------------------------------------------------------------------------------------
@@ -291,11 +321,11 @@ def write(path, name):
 
     statements, _ = FILES[name]()
     connection = entasis.connect(path)
-    if name != "log":  # Only one state is written, so that the file has less free space.
+    if name not in KILLED:  # Only one state is written, so that the file has less free space.
         connection.execute("SET synchronous = 'off'")
     for sql in statements:
         connection.execute(sql)
-    if name == "log":
+    if name in KILLED:
         os.kill(os.getpid(), signal.SIGKILL)
     connection.execute("CHECKPOINT")
     connection.close()
@@ -305,15 +335,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--most", type=int, default=MOST, help="bytes of a file")
+    parser.add_argument("--only", default="", help="names of files, separated by commas; all if there are none")
     args = parser.parse_args()
     import entasis
 
     args.directory.mkdir(parents=True, exist_ok=True)
+    only = [name for name in args.only.split(",") if name]
     for name, of in FILES.items():
+        if only and name not in only:
+            continue
         with tempfile.TemporaryDirectory() as scratch:
             made = Path(scratch) / f"{name}{DATA}"
             done = subprocess.run([sys.executable, __file__, "write", str(made), name])
-            if done.returncode not in ([0, -signal.SIGKILL] if name == "log" else [0]):
+            if done.returncode not in ([0, -signal.SIGKILL] if name in KILLED else [0]):
                 sys.exit(f"{name} was not written")
             kept = {args.directory / made.name: made.read_bytes()}
             if log := log_beside(made):
