@@ -31,21 +31,28 @@ pub(crate) fn node_title(node: &Node, columns: &Columns) -> String {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Tree(self))?;
-        let mut computed = Vec::new();
-        add_scanned(&self.root, &mut computed);
+        write!(f, "{}{}", Tree(self), self.computed())
+    }
+}
+
+impl Plan {
+    /// The relations that are computed by plans of their own when this one is run: what they do or, if they
+    /// have been run with [`crate::exec::Settings::profile`], what they did. Empty if there are none.
+    pub fn computed(&self) -> String {
+        let mut text = String::new();
+        let mut relations = Vec::new();
+        add_scanned(&self.root, &mut relations);
         let mut next = 0;
-        while next < computed.len() {
-            let relation = computed[next].clone();
-            if let Some(text) = relation.plan_text() {
-                write!(f, "{}, computed once:", relation.name())?;
-                text.lines().try_for_each(|line| write!(f, "\n  {line}"))?;
-                writeln!(f)?;
+        while next < relations.len() {
+            let relation = relations[next].clone();
+            if let Some(own) = relation.plan_text() {
+                text += &format!("{}, computed once:\n", relation.name());
+                own.lines().for_each(|line| text += &format!("  {line}\n"));
             }
-            relation.inputs().into_iter().for_each(|input| add_new(input, &mut computed));
+            relation.inputs().into_iter().for_each(|input| add_new(input, &mut relations));
             next += 1;
         }
-        Ok(())
+        text
     }
 }
 

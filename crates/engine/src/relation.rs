@@ -66,7 +66,8 @@ pub trait Relation: fmt::Debug + Send + Sync {
         let _ = readers;
         None
     }
-    /// The plan by which its rows are computed, as text; `None` if they are not.
+    /// The plan by which its rows are computed, as text, or what it did, if it has been run and measured;
+    /// `None` if they are not computed.
     fn plan_text(&self) -> Option<String> {
         None
     }

@@ -13,7 +13,7 @@
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
-use crate::exec::{Collector, ResultSet, execute};
+use crate::exec::{Collector, Profile, ResultSet, execute};
 use crate::explain::Tree;
 use crate::optimizer::optimize_part;
 use crate::plan::tree::{filter, for_each_expr, may_fail, substitute};
@@ -39,6 +39,8 @@ pub struct Shared {
     estimate: u64,
     /// The rows, once they are there.
     rows: Mutex<Option<Arc<ResultSet>>>,
+    /// What computing them took, if that was measured.
+    profile: Mutex<Option<Profile>>,
 }
 
 impl Shared {
@@ -50,7 +52,7 @@ impl Shared {
 
     fn with(name: String, schema: Schema, plan: Plan, outputs: Vec<Option<usize>>) -> Shared {
         let estimate = estimate_rows(&plan.root, &plan.columns) as u64;
-        Shared { name, schema, plan, outputs, estimate, rows: Mutex::default() }
+        Shared { name, schema, plan, outputs, estimate, rows: Mutex::default(), profile: Mutex::default() }
     }
 
     /// The condition that a row satisfies the filters of at least one reader, in columns of the plan; `None`
@@ -80,7 +82,8 @@ impl Shared {
         let plan = optimize_part(self.plan.clone(), &context.settings)?;
         let types: Vec<DataType> = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect();
         let collector = Collector::new(&context, types);
-        execute(&plan, &context, &collector)?;
+        let profile = execute(&plan, &context, &collector)?;
+        *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = Some(profile);
         Ok(rows.insert(Arc::new(collector.into_chunks())).clone())
     }
 }
@@ -125,6 +128,11 @@ impl Relation for Shared {
     }
 
     fn plan_text(&self) -> Option<String> {
+        if let Some(profile) = &*self.profile.lock().unwrap_or_else(PoisonError::into_inner)
+            && profile.root.is_some()
+        {
+            return Some(profile.to_string());
+        }
         optimize_part(self.plan.clone(), &Settings::default()).ok().map(|plan| Tree(&plan).to_string())
     }
 

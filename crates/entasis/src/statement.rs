@@ -101,7 +101,7 @@ fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool
     if analyze {
         Arc::make_mut(&mut context.settings).profile = true;
         let collector = Collector::new(&context, plan.schema().iter().map(|field| field.ty).collect());
-        lines += &exec::execute(&plan, &context, &collector)?.to_string();
+        lines += &format!("{}\n{}", exec::execute(&plan, &context, &collector)?, plan.computed());
     } else {
         lines += &plan.to_string();
     }
