@@ -217,7 +217,7 @@ def joins_of(nodes):
     joins = []
     for at, node in enumerate(nodes):
         below = [child["rows"] for child in children(nodes, at)]
-        keeps_left = any(detail.startswith("the left input is kept") for detail in node["details"])
+        keeps_left = any(detail.startswith("the build side is the left input") for detail in node["details"])
         tables = [match for match in map(TABLE.match, node["details"]) if match]
         partitions = [match for match in map(PARTITIONS.match, node["details"]) if match]
         if tables:

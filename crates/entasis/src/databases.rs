@@ -16,7 +16,8 @@ use entasis_vector::{DataType, Error, Result, Value};
 /// Input, if the session does not see such a database.
 pub(crate) fn called(session: &Session, name: &str) -> Result<Attached> {
     session.database_called(name).ok_or_else(|| {
-        Error::input(format!("there is no database {name}")).with_hint("SHOW DATABASES lists those there are")
+        Error::input(format!("there is no database {name}"))
+            .with_hint("SHOW DATABASES lists the attached databases")
     })
 }
 
@@ -47,7 +48,7 @@ fn named(session: &Session, work: &mut Work, name: &[String]) -> Result<(Attache
                     .with_sqlstate(sqlstate::NO_SCHEMA)),
             }
         }
-        _ => Err(Error::input(format!("{} is no name of a database or a schema", name.join(".")))),
+        _ => Err(Error::input(format!("{} is not the name of a database or a schema", name.join(".")))),
     }
 }
 

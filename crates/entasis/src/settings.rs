@@ -54,7 +54,7 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "compression",
-        description: "how tables that are created without saying so are encoded: auto, none, or an encoding",
+        description: "default encoding of new tables: auto, none, or an encoding",
         get: |session| session.compression().name().to_string(),
         set: |session, text| {
             let name = text.trim().to_ascii_lowercase();
@@ -65,7 +65,7 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "timezone",
-        description: "where clocks are: a zone of the IANA database, as 'Europe/Berlin', or hours to the east",
+        description: "time zone: a name of the IANA database, such as 'Europe/Berlin', or hours east of UTC",
         get: |session| session.time_zone().to_string(),
         set: |session, text| {
             session.set_time_zone(TimeZone::setting(text)?);
@@ -74,7 +74,7 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "search_path",
-        description: "schemas in which objects are looked for that are named without one, and the first of which new ones go to",
+        description: "schemas in which unqualified names are looked up; new objects go to the first",
         get: |session| session.search_path().to_string(),
         set: |session, text| {
             session.set_search_path(SearchPath::parse(text));
@@ -83,7 +83,7 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "lock_timeout",
-        description: "how long a statement waits for another writer of its table, as '100ms' or '2s'; 0: as long as it takes",
+        description: "how long a statement waits for another writer of its table, such as '100ms' or '2s'; 0: no limit",
         get: |session| match session.lock_timeout.load(Ordering::Relaxed) {
             0 => "0".into(),
             milliseconds => format!("{milliseconds}ms"),
@@ -96,8 +96,8 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "synchronous",
         description: "when a commit returns: full (it is on the disk), normal (the operating system has it, and the disk \
-                      within a second), off (at once; the disk has it now and then, and when the database is closed); of \
-                      all connections, and off in memory",
+                      within a second), off (immediately; synced occasionally, and when the database is closed); for all \
+                      connections, and off in memory",
         get: |session| session.here().shared.synchronous().to_string(),
         set: |session, text| {
             let names =
@@ -108,8 +108,8 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "wal_autocheckpoint",
-        description: "how far the log grows before a checkpoint comes by itself: bytes ('64MB'), auto (a quarter of the file, \
-                      16 to 512 MiB), off; of all connections, and off in memory",
+        description: "log size that triggers an automatic checkpoint: bytes ('64MB'), auto (a quarter of the file, 16 to 512 \
+                      MiB), off; for all connections, and off in memory",
         get: |session| session.here().shared.auto_checkpoint().to_string(),
         set: |session, text| {
             session.here().shared.set_auto_checkpoint(parse_auto_checkpoint(text)?);
@@ -118,8 +118,7 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "upkeep",
-        description: "when tables are put in order behind those who write to them: auto (when they rest), always (after every \
-                      statement as well, for tests)",
+        description: "when upkeep of tables runs: auto (when idle), always (after every statement as well, for tests)",
         get: |session| {
             let rests = session.rests.load(Ordering::Relaxed);
             resting::NAMES
@@ -141,8 +140,8 @@ const SETTINGS: &[Setting] = &[
     ),
     Setting {
         name: "join_table",
-        description: "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, \
-                      unchained, chained, radix, bloom_radix; or also those of single joins: auto, 3=cht",
+        description: "kind of join table, if the keys allow: auto, bitmap, array, ranked, cat, cht, unchained, chained, radix, \
+                      bloom_radix; or also those of single joins: auto, 3=cht",
         get: |session| {
             let settings = session.settings();
             show_wanted(settings.join_table, &settings.join_tables)
@@ -156,7 +155,7 @@ const SETTINGS: &[Setting] = &[
     },
     engine_setting!(
         "join_filter",
-        "what joins tell the other side, so that rows without match are dropped early: auto, off, bits, bloom",
+        "join filters that drop probe rows without a match early: auto, off, bits, bloom",
         join_filter,
         |text| one_of("join_filter", FilterKind::NAMES, text)
     ),
@@ -180,7 +179,7 @@ const SETTINGS: &[Setting] = &[
     ),
     Setting {
         name: "join_partition_size",
-        description: "bytes that a partition of a radix join and its table should have: what a worker's cache holds",
+        description: "target size of a radix join partition with its table (a worker's cache)",
         get: |session| format_bytes(session.settings().join_partition_size),
         set: |session, text| {
             let size = parse_bytes(text)?;
@@ -197,7 +196,7 @@ const SETTINGS: &[Setting] = &[
     ),
     Setting {
         name: "join_stride",
-        description: "bytes of probe rows that a worker holds back, to look them up in the order of a join's table; \
+        description: "bytes of probe rows that a worker buffers, to look them up in the order of a join's table; \
                       0: none",
         get: |session| format_bytes(session.settings().join_stride),
         set: |session, text| {

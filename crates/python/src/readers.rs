@@ -78,7 +78,7 @@ pub fn reader(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<Reader>> {
 
 fn gone(name: &str) -> PyErr {
     ProgrammingError::new_err(format!(
-        "the rows of {name} are gone: a reader gives them once. Make a table of it first (read_all()), or register it"
+        "the rows of {name} have already been read: a reader gives them once. Make a table of it first (read_all()), or register it"
     ))
 }
 
@@ -95,7 +95,9 @@ impl Reader {
                 *rows = Rows::Read(relation.clone());
                 return Ok(relation);
             }
-            Rows::Gone => return Err(Error::input(format!("the rows of {} are gone", self.name))),
+            Rows::Gone => {
+                return Err(Error::input(format!("the rows of {} have already been read", self.name)));
+            }
             Rows::Unread(stream) => stream,
         };
         let schema = stream.schema();

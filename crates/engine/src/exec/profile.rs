@@ -160,7 +160,7 @@ impl fmt::Display for PassRate {
         let percent = 100.0 * passed as f64 / tested.max(1) as f64;
         write!(f, "join filter on {}: {passed} of {tested} rows passed, {percent:.1} %", self.columns)?;
         if untested > 0 {
-            write!(f, "; so {untested} others were not tested")?;
+            write!(f, "; {untested} more rows were not tested because most passed")?;
         }
         Ok(())
     }

@@ -319,8 +319,9 @@ impl Source for TableScan {
         let name = |column: usize| self.snapshot.schema()[column].name.to_string();
         let ranges = self.ranges.all.iter().map(|range| ranges::describe(&name(range.column), range));
         let stages = self.stages.all.iter().filter(|stage| self.on_codes && stage.is_of_strings);
-        let sets =
-            stages.map(|stage| format!("codes of {} by their entries", name(self.columns[stage.columns[0]])));
+        let sets = stages.map(|stage| {
+            format!("codes of {} whose dictionary entries match", name(self.columns[stage.columns[0]]))
+        });
         ranges.chain(sets).collect()
     }
 

@@ -114,7 +114,7 @@ impl Choice {
         (compressed > 0).then(|| {
             let [columns, tuples] = [columns, tuples].map(each);
             format!(
-                "tuples: {compressed} of {} rows, {tuples:.1} instead of {columns:.1} bytes a row; {reason}",
+                "tuples: {compressed} of {} rows, {tuples:.1} instead of {columns:.1} bytes per row; {reason}",
                 rows.rows()
             )
         })
@@ -138,7 +138,7 @@ impl Choice {
         let pays = pays(columns, tuples);
         let [columns, tuples] = [columns, tuples].map(|bytes| bytes as f64 / SEGMENT_ROWS as f64);
         let reason = format!(
-            "{} MB of rows in a worker of {}, {} MB of memory left, {tuples:.1} instead of {columns:.1} bytes a row",
+            "{} MB of rows in one of {} workers, {} MB of memory free, {tuples:.1} instead of {columns:.1} bytes per row",
             bytes >> 20,
             self.workers,
             free >> 20,
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(rows.compressed().0, 654_000);
         assert!(rows.bytes() < 8 << 20);
         let report = report.unwrap();
-        assert!(report.contains("MB of rows in a worker of 1"), "{report}");
+        assert!(report.contains("MB of rows in one of 1 workers"), "{report}");
     }
 
     #[test]

@@ -210,7 +210,7 @@ impl Actions {
                     "the statement has set {shown} in rows of table {}, and is to change just that once more",
                     due.child.name
                 );
-                let hint = "set keys to values that no row has had before, and to those that are wanted by a second statement";
+                let hint = "first set the keys to unused values, and to the final ones in a second statement";
                 return Err(Error::new(ErrorKind::Constraint, text)
                     .with_hint(hint)
                     .with_sqlstate(TRIGGERED_CHANGE));

@@ -132,7 +132,7 @@ fn refuse_equal(
             if change.repeated == Repeated::Error {
                 let text =
                     format!("two rows that the statement adds to table {} have the same key", entry.name);
-                let hint = "make sure that no two rows of the source have one key";
+                let hint = "make sure that no two rows of the source have the same key";
                 return Err(Error::new(ErrorKind::Constraint, text)
                     .with_hint(hint)
                     .with_sqlstate(CARDINALITY));

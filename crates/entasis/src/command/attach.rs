@@ -87,7 +87,7 @@ pub(super) fn attach(session: &Session, work: &Work, path: &str, wanted: Wanted<
 /// Closes a database, unless other connections see it.
 pub(super) fn detach(session: &Session, work: &Work, name: &str, if_exists: bool) -> Result<Rows> {
     if *name == *session.own().name {
-        return Err(Error::input(format!("{name} is the database that the connection was made for")));
+        return Err(Error::input(format!("{name} is the connection's own database and cannot be detached")));
     }
     let mut attached = session.attached();
     let Some(at) = attached.iter().position(|other| *other.name == *name) else {
@@ -95,7 +95,7 @@ pub(super) fn detach(session: &Session, work: &Work, name: &str, if_exists: bool
             return Ok(Rows::empty());
         }
         return Err(Error::input(format!("no database {name} is attached"))
-            .with_hint("SHOW DATABASES lists those that are"));
+            .with_hint("SHOW DATABASES lists the attached databases"));
     };
     if session.current().database.is_some_and(|current| *current == *name) {
         return Err(Error::input(format!("{name} is the current database"))

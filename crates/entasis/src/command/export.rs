@@ -198,13 +198,11 @@ impl Target {
             fs::create_dir_all(directory).map_err(failed)?;
         } else if !directory.is_dir() {
             return Err(Error::new(ErrorKind::Io, format!("cannot export to '{shown}': it is a file"))
-                .with_hint("name a directory that is empty, or is not there"));
+                .with_hint("use an empty or a new directory"));
         } else if let Some(first) = fs::read_dir(directory).map_err(failed)?.next() {
             let first = first.map_err(failed)?.file_name();
             let text = format!("cannot export to '{shown}': {} is in it", first.display());
-            return Err(
-                Error::new(ErrorKind::Io, text).with_hint("name a directory that is empty, or is not there")
-            );
+            return Err(Error::new(ErrorKind::Io, text).with_hint("use an empty or a new directory"));
         }
         Ok(Target { directory: directory.to_owned(), is_new, files: Vec::new() })
     }

@@ -48,10 +48,10 @@ fn read(directory: &Path, name: &str) -> Result<String> {
             return Error::io(format!("'{}'", path.display()), &error);
         }
         let text = match directory.exists() {
-            true => format!("'{shown}' is no exported database: there is no {name} in it"),
+            true => format!("'{shown}' is not an exported database: it has no {name}"),
             false => format!("there is no directory '{shown}'"),
         };
-        Error::new(ErrorKind::Io, text).with_hint("EXPORT DATABASE 'directory' makes what can be imported")
+        Error::new(ErrorKind::Io, text).with_hint("EXPORT DATABASE 'directory' creates one")
     })
 }
 
@@ -68,7 +68,7 @@ fn run(session: &Session, work: &mut Work, parsed: &Parsed) -> Result<u64> {
             | Statement::Savepoint { .. }
             | Statement::RollbackTo { .. }
             | Statement::Release { .. } => {
-                return Err(Error::input("IMPORT DATABASE is one transaction, in which none begins or ends"));
+                return Err(Error::input("an imported script must not begin or end transactions"));
             }
             Statement::Command(command @ (Command::Export { .. } | Command::Import { .. })) => {
                 return Err(Error::not_supported(format!("{command:?} in what is imported")));

@@ -281,7 +281,7 @@ impl Check {
                 return Err(error);
             }
             Err(error) => {
-                let text = format!("{what}: it cannot be judged: {}", error.message());
+                let text = format!("{what}: it cannot be checked: {}", error.message());
                 self.tell(entry, text, "its rows".to_owned());
             }
         }

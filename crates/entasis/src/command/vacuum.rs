@@ -29,7 +29,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Cleans up one table, or all.
 pub(super) fn vacuum(session: &Session, work: &Work, table: Option<&str>) -> Result<Rows> {
     if work.is_transaction() {
-        let error = Error::input("VACUUM cannot run in a transaction, which still sees what it would free");
+        let error =
+            Error::input("VACUUM cannot run in a transaction, which still needs the rows to be freed");
         return Err(error.with_hint("end it first: COMMIT or ROLLBACK"));
     }
     let shared = &session.shared;

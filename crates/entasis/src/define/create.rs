@@ -99,7 +99,7 @@ pub(super) fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
     match work.names.tables().find(is_its) {
         Some(table) => {
             let text = format!("sequence {sequence} belongs to an identity column of table {}", table.name);
-            Err(Error::input(text).with_hint("declare with the column how it counts"))
+            Err(Error::input(text).with_hint("declare the sequence options with the column"))
         }
         None => Ok(()),
     }

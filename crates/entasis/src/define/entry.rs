@@ -46,7 +46,7 @@ pub(super) fn options_of(definition: &Definition, columns: &Schema) -> Result<Ta
         return Err(error.with_hint("declare a PRIMARY KEY, or name columns: WITH (layout_key = (…))"));
     }
     if !definition.keys.is_empty() {
-        return Err(Error::not_supported("keys and indexes of a table in the order of insertion"));
+        return Err(Error::not_supported("keys and indexes on a table in insertion order"));
     }
     Ok(options)
 }

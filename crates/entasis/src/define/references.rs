@@ -88,7 +88,7 @@ pub(super) fn follow_columns(work: &mut Work, entry: &Arc<TableEntry>, to: &mut 
         }
         if key.references.iter().any(|column| to.revalued.contains(column)) {
             let hint = format!("drop it first: ALTER TABLE {} DROP CONSTRAINT {}", child.name, key.name);
-            return Err(referred(entry, &child.name, &key, "whose type is not to change", hint));
+            return Err(referred(entry, &child.name, &key, "whose type therefore cannot be changed", hint));
         }
         let places: Option<Vec<usize>> = key.references.iter().map(|&column| to.places[column]).collect();
         match places.filter(|places| to.definition.has_unique_key(places)) {

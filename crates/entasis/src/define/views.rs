@@ -45,7 +45,7 @@ fn refused(view: &View, what: &str) -> Error {
 /// Refuses to rename a table that views need.
 pub(super) fn refuse_needed(work: &Work, entry: &TableEntry) -> Result<()> {
     match views_of(work, &entry.name).first() {
-        Some(view) => Err(refused(view, &format!("table {}, whose name is not to change", entry.name))),
+        Some(view) => Err(refused(view, &format!("table {}, which therefore cannot be renamed", entry.name))),
         None => Ok(()),
     }
 }
@@ -90,10 +90,10 @@ impl Views {
                         return Err(refused(view, &what("")).with_hint(hint));
                     }
                     Some(place) if !after[place].name.eq_ignore_ascii_case(&field.name) => {
-                        return Err(refused(view, &what(", whose name is not to change")));
+                        return Err(refused(view, &what(", which therefore cannot be renamed")));
                     }
                     Some(_) if to.revalued.contains(&column) => {
-                        return Err(refused(view, &what(", whose type is not to change")));
+                        return Err(refused(view, &what(", whose type therefore cannot be changed")));
                     }
                     Some(_) => {}
                 }
@@ -133,13 +133,13 @@ impl Views {
         before: Option<&Schema>,
     ) -> Result<()> {
         let Some(before) = before else { return Ok(()) };
-        let needs = |reason: &str| refused(view, &format!("{} as it was: {reason}", self.of));
+        let needs = |reason: &str| refused(view, &format!("{} in its present form: {reason}", self.of));
         let after = columns_of(session, work, view).map_err(|error| needs(error.message()))?;
         // New columns may be between them.
         let mut rest = after.iter();
         for field in before {
             if !rest.any(|other| other.name == field.name && other.ty == field.ty) {
-                return Err(needs(&format!("its column {} would be another or none", field.name)));
+                return Err(needs(&format!("its column {} would change or disappear", field.name)));
             }
         }
         Ok(())

@@ -362,7 +362,7 @@ impl Durable {
 /// The error of writing after an earlier failure.
 fn refused(error: Error) -> Error {
     let error = Error::new(error.kind(), format!("the database cannot be written: {}", error.message()));
-    error.with_hint("open it again when the cause is gone: what was answered before is there")
+    error.with_hint("reopen it when the cause is fixed: all acknowledged commits are kept")
 }
 
 impl Rounds {

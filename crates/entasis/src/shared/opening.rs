@@ -59,9 +59,9 @@ impl FilesByName {
         let shown = path.display();
         let failed = |error| Error::io(format!("cannot open the database {shown}"), &error);
         if !path.try_exists().map_err(failed)? {
-            let text = format!("cannot open the database {shown}: it is not there");
+            let text = format!("cannot open the database {shown}: the file does not exist");
             let error = Error::new(ErrorKind::Io, text);
-            return Err(error.with_hint("what is opened read-only is not made"));
+            return Err(error.with_hint("a database opened read-only is not created"));
         }
         Ok(FilesByName { data: path.to_owned(), log: log_path(path) })
     }

@@ -321,7 +321,7 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     let columns = union.schema.fields().len();
     // The binder adds the columns that an ORDER BY names to the inputs that have them.
     if union.inputs.iter().any(|input| input.schema().fields().len() != columns) {
-        let text = "ORDER BY behind a set operation names a column that is not in its result";
+        let text = "ORDER BY after a set operation can only name columns of its result";
         return Err(external(Error::input(text)));
     }
     let ty = |input: &LogicalPlan, column: usize| input.schema().field(column).data_type().clone();

@@ -51,7 +51,7 @@ impl RelationPlanner for Relations {
 fn argument(arg: &FunctionArg, context: &mut dyn RelationPlannerContext) -> DfResult<Expr> {
     let bind = |arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext| match arg {
         FunctionArgExpr::Expr(expr) => nested(expr, context),
-        other => Err(external(Error::input(format!("{other} is no argument of a table function")))),
+        other => Err(external(Error::input(format!("{other} is not a valid argument of a table function")))),
     };
     match arg {
         FunctionArg::Unnamed(arg) => bind(arg, context),
@@ -70,9 +70,9 @@ fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResul
         ast::Expr::Identifier(ident) => Ok(ident.value.clone()),
         ast::Expr::Value(literal) => match &literal.value {
             ast::Value::SingleQuotedString(text) => Ok(text.clone()),
-            other => Err(external(Error::input(format!("{other} is no name of a field")))),
+            other => Err(external(Error::input(format!("{other} is not a valid field name")))),
         },
-        other => Err(external(Error::input(format!("{other} is no name of a field")))),
+        other => Err(external(Error::input(format!("{other} is not a valid field name")))),
     };
     Ok(match expr {
         ast::Expr::Array(array) => {

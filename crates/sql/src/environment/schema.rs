@@ -62,13 +62,13 @@ pub(crate) fn renamed(table: &str, to: &ObjectName, catalog: &dyn Catalog) -> Re
         (Some(schema), 1) => Ok(in_schema(schema, &name)),
         (None, 1) => Ok(name),
         (own, _) if own == name.split_once('.').map(|(schema, _)| schema) => Ok(name),
-        _ => Err(Error::not_supported("ALTER TABLE that takes a table to another schema")),
+        _ => Err(Error::not_supported("moving a table to another schema with ALTER TABLE")),
     }
 }
 
 /// The error for an object that is in another database than the one on which the statement works.
 pub(crate) fn elsewhere(name: &str) -> Error {
-    Error::input(format!("{name} is in another database than what the statement changes"))
+    Error::input(format!("{name} is not in the database that the statement changes"))
 }
 
 /// The error for a schema that does not exist.

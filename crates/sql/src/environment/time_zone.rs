@@ -62,7 +62,7 @@ impl TimeZone {
             let known = TZ_VARIANTS.iter().map(|zone| zone.name());
             match crate::names::nearest(name, known) {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
-                None => error.with_hint("zones are called as in the IANA database, like 'Europe/Berlin'"),
+                None => error.with_hint("use a name of the IANA database, such as 'Europe/Berlin'"),
             }
         })
     }
@@ -85,7 +85,7 @@ impl TimeZone {
     pub fn fixed(seconds: i64) -> Result<TimeZone> {
         match i32::try_from(seconds) {
             Ok(seconds) if seconds.abs() < 19 * 3600 => Ok(TimeZone::Fixed(seconds)),
-            _ => Err(Error::input(format!("no time zone is {seconds} seconds away from UTC"))),
+            _ => Err(Error::input(format!("the offset of {seconds} seconds from UTC is out of range"))),
         }
     }
 

@@ -90,13 +90,13 @@ impl Lowering<'_> {
                 self.mark_subquery(expr, scope, node)
             }
             DfExpr::AggregateFunction(function) => {
-                Err(Error::input(format!("the aggregate {} cannot stand here", function.func.name())))
+                Err(Error::input(format!("the aggregate {} is not allowed here", function.func.name())))
             }
             DfExpr::WindowFunction(_) => {
                 let error = Error::input(
-                    "a window function stands in the list of a SELECT, its ORDER BY or its QUALIFY",
+                    "window functions are only allowed in the select list, ORDER BY and QUALIFY",
                 );
-                Err(error.with_hint("elsewhere, write a query around the one that computes it"))
+                Err(error.with_hint("compute it in a subquery"))
             }
             DfExpr::GroupingSet(_) => Err(Error::not_supported("GROUPING SETS, ROLLUP and CUBE")),
             DfExpr::Unnest(_) => Err(Error::not_supported("nested types")),
@@ -528,7 +528,7 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
         }
         Kind::Exact => return Ok(args.remove(0)),
         Kind::Nearest => return Err(Error::internal("the inequality of an as-of join outside of its ON")),
-        Kind::Sets => return Err(Error::input("grouping() stands in a query with a GROUP BY")),
+        Kind::Sets => return Err(Error::input("grouping() needs a GROUP BY")),
         Kind::Uuid => {
             // The library's function returns text.
             let udf = datafusion_functions::string::uuid();

@@ -57,7 +57,7 @@ impl Lowering<'_> {
             |work: &Work| is_read(&work.last) || work.keyed.as_ref().is_some_and(|keyed| is_read(&keyed.all));
         match others.find(|work| is_one_read(work)) {
             Some(work) => {
-                let text = format!("a recursion that reads {}, which is one around it", visible(&work.name));
+                let text = format!("a recursive query that reads an enclosing one, {}", visible(&work.name));
                 Err(Error::not_supported(text))
             }
             None => Ok(()),
@@ -80,7 +80,7 @@ impl Lowering<'_> {
 fn key_column(work: &WorkTable, name: &str) -> Result<usize> {
     let found = work.schema().iter().position(|field| field.name.eq_ignore_ascii_case(name));
     found.ok_or_else(|| {
-        let text = format!("there is no column {name} in {}, whose key it is to be of", work.name());
+        let text = format!("the key column {name} does not exist in {}", work.name());
         Error::input(text).with_sqlstate(sqlstate::NO_COLUMN)
     })
 }

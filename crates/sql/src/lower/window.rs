@@ -187,8 +187,10 @@ impl Lowering<'_> {
             wanted => given == wanted || given == DataType::Null || is_exact(given, wanted),
         };
         if !fits {
-            let what = if frame.units == Units::Range { "of its order's key" } else { "that is an integer" };
-            return Err(Error::input(format!("a frame counts by an offset {what}, {wanted}, not {given}")));
+            let what = if frame.units == Units::Range { "match the ORDER BY key" } else { "be an integer" };
+            return Err(Error::input(format!(
+                "the offset of a frame must {what} ({wanted}), but has type {given}"
+            )));
         }
         let offset = fold::cast_expr(offset, wanted, false);
         Ok(if is_preceding { Bound::Preceding(offset) } else { Bound::Following(offset) })

@@ -269,7 +269,10 @@ impl Own<'_, '_> {
             if results.contains(&lower) && self.owner_of_column(&lower).is_none() {
                 let error = Error::input(format!("there is no column {}", name.value))
                     .with_sqlstate(sqlstate::NO_COLUMN);
-                let hint = format!("{} is a result; in HAVING, aggregates are of columns", name.value);
+                let hint = format!(
+                    "{} is an alias of the select list; aggregates in HAVING need columns",
+                    name.value
+                );
                 return Err(locate_ident(error.with_hint(hint), &name));
             }
         }
@@ -325,14 +328,13 @@ impl Own<'_, '_> {
     /// Replaces an aggregate of the `SELECT` by its value.
     fn take(&mut self, function: &Function) -> Result<Expr> {
         if let Some(clause) = self.clause {
-            let text = format!("the aggregate {} is of a query in whose {clause} it stands", function.name);
+            let text = format!("the aggregate {} is not allowed in {clause} of its own query", function.name);
             let error =
                 Error::input(text).with_hint("aggregates are computed after FROM, WHERE and GROUP BY");
             return Err(at(error, function));
         }
         if self.aggregates > 0 {
-            let text =
-                format!("the aggregate {} stands in the arguments of another of its query", function.name);
+            let text = format!("aggregate calls cannot be nested: {}", function.name);
             return Err(at(Error::input(text), function));
         }
         let mut function = function.clone();

@@ -124,7 +124,7 @@ fn mark_inequality(condition: &mut Expr) -> Result<()> {
         }
         _ => Err(Error::input("the ON of an ASOF JOIN has several inequalities")
             .with_sqlstate(sqlstate::SYNTAX)
-            .with_hint("leave the one by which the nearest row is found, and put others into WHERE")),
+            .with_hint("keep the one that finds the nearest row, and move the others to WHERE")),
     }
 }
 

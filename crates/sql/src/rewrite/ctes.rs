@@ -73,7 +73,7 @@ impl Ctes<'_> {
         self.keyed.pop();
         let prepared = match is_recursive {
             true => using_key::prepare(&mut cte.query, &numbered, &name),
-            false => Err(Error::input(format!("{name} has a key, which is for WITH RECURSIVE"))),
+            false => Err(Error::input(format!("USING KEY of {name} is only allowed in WITH RECURSIVE"))),
         };
         if let Err(error) = prepared {
             self.error.get_or_insert(error);

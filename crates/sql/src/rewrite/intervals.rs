@@ -52,7 +52,9 @@ fn literal(interval: &Interval) -> Result<Expr> {
             op: BinaryOperator::Multiply,
             right: Box::new(constant(longest.interval())),
         }))),
-        (_, Some(_)) => Err(Error::input(format!("{interval}: units from … to … are for literals"))),
+        (_, Some(_)) => {
+            Err(Error::input(format!("{interval}: a unit range (… TO …) is only allowed with a literal")))
+        }
         (value, None) if is_number(value) => Err(Error::input(format!("{interval} has no unit"))
             .with_hint("units are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year, decade, century and millennium")),
         (_, None) => Ok(as_type((*interval.value).clone(), "INTERVAL")),

@@ -76,7 +76,7 @@ pub(super) fn apply(query: &mut Query) -> Result<()> {
 
 fn unsupported() -> Error {
     Error::not_supported("FETCH FIRST … WITH TIES with ORDER BY ALL, DISTINCT, QUALIFY or a set operation")
-        .with_hint("put what it is of into a subquery: SELECT * FROM (…) ORDER BY … FETCH FIRST …")
+        .with_hint("put the query into a subquery: SELECT * FROM (…) ORDER BY … FETCH FIRST …")
 }
 
 /// What a key of an order refers to: the result with its name or number, or itself.

@@ -427,7 +427,9 @@ impl<'a> Joins<'a> {
             TableFactor::Table { name, args, .. } => {
                 let last = name.0.last().and_then(|part| part.as_ident()).cloned();
                 let Some(ident) = last else {
-                    return Err(Error::not_supported(format!("USING and NATURAL beside {name}")));
+                    return Err(Error::not_supported(format!(
+                        "USING and NATURAL with {name} in the FROM clause"
+                    )));
                 };
                 let names = match (args.is_some(), ident.quote_style) {
                     (true, _) => self.context.columns_of_relation(factor_alone(factor))?,
@@ -438,7 +440,7 @@ impl<'a> Joins<'a> {
                 let TableFactor::Table { alias, .. } = factor else { unreachable!("matched above") };
                 Ok(of_relation(qualifier.as_ref(), renamed(names, alias.as_ref())))
             }
-            other => Err(Error::not_supported(format!("USING and NATURAL beside {other}"))),
+            other => Err(Error::not_supported(format!("USING and NATURAL with {other} in the FROM clause"))),
         }
     }
 
@@ -451,7 +453,7 @@ impl<'a> Joins<'a> {
         match cte {
             Some((_, Some(columns))) => Ok(columns.clone()),
             Some((_, None)) => {
-                Err(Error::not_supported(format!("USING and NATURAL over the columns of {bare}")))
+                Err(Error::not_supported(format!("USING and NATURAL with {bare} in the FROM clause")))
             }
             None => self.context.columns_of_table(&table_name(name)?),
         }
@@ -516,13 +518,15 @@ impl<'a> Joins<'a> {
                             names.extend(items.iter().map(item_name));
                         }
                         other => {
-                            return Err(Error::not_supported(format!("{other} below USING and NATURAL")));
+                            return Err(Error::not_supported(format!(
+                                "USING and NATURAL over a subquery with {other}"
+                            )));
                         }
                     }
                 }
                 Ok(names)
             }
-            other => Err(Error::not_supported(format!("{other} below USING and NATURAL"))),
+            other => Err(Error::not_supported(format!("USING and NATURAL over a subquery with {other}"))),
         }
     }
 
@@ -672,7 +676,7 @@ fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec
         return Err(crate::syntax::place::locate_ident(error, missing));
     }
     if options.opt_ilike.is_some() || options.opt_rename.is_some() {
-        return Err(Error::not_supported("ILIKE and RENAME behind *"));
+        return Err(Error::not_supported("ILIKE and RENAME after *"));
     }
     for column in columns.iter().filter(|column| !excluded.contains(&column.name)) {
         let replaced = options.opt_replace.iter().flat_map(|replace| &replace.items);

@@ -127,11 +127,13 @@ fn frame(frame: WindowFrame, exclude: Exclude, add: &mut impl FnMut(Expr)) -> Re
     let start = end(frame.start_bound);
     let end = frame.end_bound.map_or(End::CurrentRow, end);
     let wrong = match (start, end) {
-        (End::UnboundedFollowing, _) => Some("a frame starts with UNBOUNDED FOLLOWING"),
-        (_, End::UnboundedPreceding) => Some("a frame ends with UNBOUNDED PRECEDING"),
-        (End::CurrentRow, End::Preceding) => Some("a frame that starts with the current row ends before it"),
+        (End::UnboundedFollowing, _) => Some("a frame cannot start with UNBOUNDED FOLLOWING"),
+        (_, End::UnboundedPreceding) => Some("a frame cannot end with UNBOUNDED PRECEDING"),
+        (End::CurrentRow, End::Preceding) => {
+            Some("a frame that starts at the current row cannot end before it")
+        }
         (End::Following, End::Preceding | End::CurrentRow) => {
-            Some("a frame that starts behind the current row ends before")
+            Some("a frame that starts after the current row cannot end at or before it")
         }
         _ => None,
     };
@@ -230,7 +232,7 @@ fn build_upon(spec: &mut WindowSpec, named: &HashMap<String, WindowSpec>, is_def
     if upon.window_frame.is_some()
         && (is_definition || spec.window_frame.is_some() || !spec.order_by.is_empty())
     {
-        return Err(Error::input(format!("the window {base} has a frame, and nothing can be built upon it")));
+        return Err(Error::input(format!("the window {base} has a frame and cannot be extended")));
     }
     spec.partition_by = upon.partition_by.clone();
     if spec.order_by.is_empty() {

@@ -315,7 +315,7 @@ impl Binder<'_> {
         match operation {
             Op::AddColumn { column_keyword: _, if_not_exists, column_def, column_position } => {
                 if column_position.is_some() {
-                    return Err(Error::not_supported("the place of a new column"));
+                    return Err(Error::not_supported("the position of a new column"));
                 }
                 let is_there = altered.free(&column_def.name).is_err();
                 if is_there && *if_not_exists { Ok(()) } else { self.add_column(altered, column_def) }
@@ -389,7 +389,7 @@ impl Binder<'_> {
         let i = altered.declared.add_column(column)?;
         self.column_options(&mut altered.declared, i, column)?;
         if !altered.declared.sequences.is_empty() {
-            return Err(Error::not_supported("identity columns for a table that is there"));
+            return Err(Error::not_supported("adding identity columns to an existing table"));
         }
         let value = match altered.declared.definition.default_of(i) {
             ColumnDefault::Expression(sql) => stored_expr(sql)?,

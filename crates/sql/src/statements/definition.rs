@@ -225,8 +225,7 @@ impl Binder<'_> {
         if parent_definition.on_commit == OnCommit::Delete
             && declared.definition.on_commit != OnCommit::Delete
         {
-            let text =
-                format!("table {parent} loses its rows at every commit, and {} would not", declared.table);
+            let text = format!("table {parent} is emptied at every commit, but {} is not", declared.table);
             return Err(Error::input(text).with_hint("declare both ON COMMIT DELETE ROWS"));
         }
         let references = if key.referred_columns.is_empty() {

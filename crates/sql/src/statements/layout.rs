@@ -37,7 +37,7 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
     let mut seen = Vec::new();
     for option in options {
         let SqlOption::KeyValue { key, value } = option else {
-            return Err(Error::input(format!("{option} is no option of a table with a value")));
+            return Err(Error::input(format!("the table option {option} must have the form name = value")));
         };
         let name = key.value.to_lowercase();
         if seen.contains(&name) {
@@ -131,7 +131,7 @@ fn column(expr: &Expr, option: &str) -> Result<Ident> {
         Expr::Identifier(name) => Ok(name.clone()),
         other => match text(other) {
             Some(name) => Ok(Ident::new(name)),
-            None => Err(Error::input(format!("{other} is not a column, which {option} wants"))),
+            None => Err(Error::input(format!("{option} needs the name of a column, not {other}"))),
         },
     }
 }

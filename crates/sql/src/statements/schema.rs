@@ -51,8 +51,8 @@ impl Binder<'_> {
 
 fn schema_ident(name: &ObjectName) -> Result<&Ident> {
     match name.0.as_slice() {
-        [part] => part.as_ident().ok_or_else(|| Error::input(format!("{name} is no name of a schema"))),
+        [part] => part.as_ident().ok_or_else(|| Error::input(format!("{name} is not a valid schema name"))),
         [database, _] => Err(Error::input(format!("there is no database {database}"))),
-        _ => Err(Error::input(format!("{name} is no name of a schema"))),
+        _ => Err(Error::input(format!("{name} is not a valid schema name"))),
     }
 }

@@ -70,5 +70,5 @@ fn integer(expr: &Expr) -> Result<i64> {
         _ => None,
     };
     let number = digits.and_then(|digits| digits.replace('_', "").parse().ok());
-    number.ok_or_else(|| Error::input(format!("{expr} is not a BIGINT, which a sequence counts")))
+    number.ok_or_else(|| Error::input(format!("options of a sequence must be BIGINT numbers, not {expr}")))
 }

@@ -45,7 +45,7 @@ fn begin(modes: &[TransactionMode]) -> Result<Statement> {
         match mode {
             TransactionMode::IsolationLevel(TransactionIsolationLevel::Serializable) => {
                 return Err(Error::not_supported("the isolation level SERIALIZABLE")
-                    .with_hint("REPEATABLE READ is there: every transaction sees one snapshot"));
+                    .with_hint("use REPEATABLE READ: every transaction sees one snapshot"));
             }
             TransactionMode::AccessMode(TransactionAccessMode::ReadOnly) => {
                 return Err(Error::not_supported("READ ONLY transactions"));

@@ -197,7 +197,7 @@ impl<'a> StatementParser<'a> {
         {
             let text = format!("SET {scope:?}");
             return Err(
-                Error::not_supported(text).with_hint("SET alone holds for the connection, and from now on")
+                Error::not_supported(text).with_hint("plain SET applies to the connection from now on")
             );
         }
         let name = self.name()?;

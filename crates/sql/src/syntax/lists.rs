@@ -137,7 +137,7 @@ impl VisitorMut for NoList {
     fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Error> {
         match &value.value {
             Value::Placeholder(name) if name.starts_with(LIST) => {
-                let error = Error::input("a parameter that is a list stands after IN, or in ANY or ALL");
+                let error = Error::input("a list parameter is only allowed after IN, or in ANY or ALL");
                 ControlFlow::Break(error.with_position(position(value.span.start)))
             }
             _ => ControlFlow::Continue(()),

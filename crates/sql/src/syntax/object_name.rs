@@ -27,7 +27,7 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
         }
         _ => {
             let text =
-                format!("{name} is no name of a table: it has a database's and a schema's at most before it");
+                format!("{name} is not a valid table name: at most a database and a schema may precede it");
             Err(Error::input(text))
         }
     }

@@ -102,7 +102,7 @@ pub(super) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
         } else if is_word(tokens.get(at), &["using"]) && is_word(tokens.get(at + 1), &["sample"]) {
             let Some(Written { number, is_rows, seed, end, .. }) = written(tokens, at + 2) else { continue };
             let Some(from) = from_of(tokens, at) else {
-                let error = Error::input("USING SAMPLE is not behind the FROM of a SELECT");
+                let error = Error::input("USING SAMPLE must follow the FROM clause of a SELECT");
                 return Err(error.with_position(position(span.start)));
             };
             // A number alone is a number of rows.

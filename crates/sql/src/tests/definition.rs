@@ -145,7 +145,7 @@ fn layouts_are_chosen() {
         ("compression = (none, packed)", "compression is given twice"),
         ("compression = (c = none)", "there is no column c"),
         ("compression = (a = none, a = packed)", "the column a occurs twice"),
-        ("compression = (1 = none)", "is not a column, which compression wants"),
+        ("compression = (1 = none)", "compression needs the name of a column"),
         ("ghost = 'much'", "ghost is a share"),
         ("ghost = 0.1, ghost = 0.2", "the option ghost is given twice"),
     ] {

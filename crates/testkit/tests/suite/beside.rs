@@ -330,7 +330,7 @@ fn each_transaction_sees_what_was_committed_before() {
 fn what_is_only_read_is_not_written() {
     let scratch = Scratch::new();
     let path = scratch.path("my.db");
-    assert!(refused(&path, reading()).contains("it is not there"));
+    assert!(refused(&path, reading()).contains("the file does not exist"));
     assert!(!path.exists());
     assert!(refused(Path::new(":memory:"), reading()).contains("in memory cannot be opened read-only"));
     run(

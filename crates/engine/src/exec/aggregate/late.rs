@@ -254,7 +254,7 @@ impl Late {
         let kept = self.spill.as_ref().map_or(0, |spill| spill.store.kept_bytes());
         if kept > 0 {
             text += &format!(
-                "; {:.1} MB of rows were not looked up before, as groups hardly repeat",
+                "; {:.1} MB of rows bypassed the group table, since groups hardly repeat",
                 megabytes(kept)
             );
         }

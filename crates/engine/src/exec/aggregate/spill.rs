@@ -119,7 +119,7 @@ impl Spill {
     /// Why rows are written.
     pub fn reason(&self) -> String {
         match self.setting {
-            Spilling::Auto => "there was no memory for all of them".into(),
+            Spilling::Auto => "they did not fit into memory".into(),
             forced => format!("aggregate_spill = {forced}"),
         }
     }

@@ -108,7 +108,7 @@ impl OperatorFactory for Factory {
         if before > 0 {
             let mean = |chunks: u64| rows / chunks.max(1);
             recorder.note(format!(
-                "compaction: {before} chunks of {} rows came (chunk-reducing factor {:.1}), {after} of {} went on; {policy}",
+                "compaction: {before} chunks of {} rows in (chunk-reducing factor {:.1}), {after} of {} out; {policy}",
                 mean(before),
                 *chunk_rows as f64 * before as f64 / rows as f64,
                 mean(after),

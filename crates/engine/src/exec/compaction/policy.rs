@@ -133,7 +133,7 @@ impl fmt::Display for Policy {
                     let comma = if number > 0 { ", " } else { "" };
                     write!(f, "{comma}up to {arm} rows {:.0} %", 100.0 * *taken as f64 / all as f64)?;
                 }
-                if learner.resets > 0 { write!(f, "; began anew {} times", learner.resets) } else { Ok(()) }
+                if learner.resets > 0 { write!(f, "; restarted {} times", learner.resets) } else { Ok(()) }
             }
         }
     }

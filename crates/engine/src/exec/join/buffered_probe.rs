@@ -80,8 +80,9 @@ impl BufferedProbe {
         }
         if !self.is_told.swap(true, Ordering::Relaxed) {
             let table = built.table.bytes() + built.rows.bytes();
-            self.recorder
-                .note(format!("probe rows in strides of {most} bytes a worker: rows and table have {table}"));
+            self.recorder.note(format!(
+                "{most} bytes of probe rows buffered per worker: build rows and table take {table} bytes"
+            ));
         }
         Some(most)
     }
@@ -202,12 +203,15 @@ mod tests {
         let in_order: Vec<i128> = (0..3000).collect();
         let (without, notes) = keys(None, 0);
         assert_eq!(without, in_order);
-        assert!(!notes.iter().any(|note| note.contains("strides")));
+        assert!(!notes.iter().any(|note| note.contains("buffered per worker")));
         let (mut with, notes) = keys(None, 1 << 20);
         assert_ne!(with, in_order);
         with.sort_unstable();
         assert_eq!(with, in_order);
-        assert!(notes.iter().any(|note| note.contains("strides of 1048576 bytes a worker:")), "{notes:?}");
+        assert!(
+            notes.iter().any(|note| note.contains("1048576 bytes of probe rows buffered per worker: ")),
+            "{notes:?}"
+        );
         assert_eq!(keys(Some(7), 1 << 20).0, in_order[..7]);
     }
 

@@ -202,10 +202,10 @@ impl BuildSink {
 fn with_way_out(error: Error, spec: &BuildSpec) -> Error {
     match error.kind() {
         ErrorKind::Resource if spec.lookup.is_some_and(|lookup| lookup.nearest) => {
-            error.with_context("the right side of an ASOF JOIN must fit into memory")
+            error.with_context("the right input of an ASOF JOIN does not fit into memory")
         }
         ErrorKind::Resource if spec.context.settings.temp_directory.is_empty() => error.with_hint(
-            "SET temp_directory = '…' to a directory for what does not fit, or raise memory_limit, or select fewer rows or columns",
+            "SET temp_directory = '…' so that the join can spill, or raise memory_limit, or select fewer rows or columns",
         ),
         _ => error,
     }

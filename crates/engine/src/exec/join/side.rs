@@ -118,6 +118,6 @@ pub(crate) fn reason(chosen: &JoinCost) -> Option<String> {
     chosen.other.map(|cost| {
         let [own, cost] = [chosen.cost, cost].map(milliseconds);
         let but = if cost < own { " and more memory" } else { "" };
-        format!("the {kept} input is kept: {own:.3} ms by estimate, with the {other} one {cost:.3} ms{but}")
+        format!("the build side is the {kept} input: estimated {own:.3} ms; {cost:.3} ms{but} with the {other} one")
     })
 }

@@ -111,7 +111,7 @@ impl Swap {
         let [stays, swaps] = [stay, swap].map(|cost| cost / 1e6);
         (stay > DEARER * swap).then(|| {
             format!(
-                "sides swapped: {rows} rows to be kept have come, {expected:.0} were expected; {swaps:.3} ms by estimate, with their table {stays:.3} ms"
+                "sides swapped: {rows} build rows arrived, {expected:.0} were expected; estimated {swaps:.3} ms swapped, {stays:.3} ms otherwise"
             )
         })
     }

@@ -181,9 +181,7 @@ fn choose(
         FilterKind::Auto | FilterKind::Bloom if has_memory(Bloom::bytes_for(rows)) => {
             (Chosen::Bloom, format!("Bloom for {rows} rows; {share}"))
         }
-        FilterKind::Auto | FilterKind::Bloom => {
-            (Chosen::Bounds, "bounds only; there is no memory for more".into())
-        }
+        FilterKind::Auto | FilterKind::Bloom => (Chosen::Bounds, "bounds only; memory is short".into()),
         FilterKind::Bits | FilterKind::Off => (Chosen::Bounds, "bounds only".into()),
     }
 }
@@ -652,7 +650,7 @@ mod tests {
                 "Bloom for 1000 rows; 50 % of the rows are expected to pass",
                 1504,
             ),
-            (Auto, 1000, near, half, 1000, "bounds only; there is no memory for more", 0),
+            (Auto, 1000, near, half, 1000, "bounds only; memory is short", 0),
             (
                 Auto,
                 1000,
@@ -746,7 +744,7 @@ mod tests {
         for (bounds, expected, spared, wanted) in [
             (near, some, 2000, "bits for 64000 places"),
             (near, some, 2001, "Bloom for 1000 rows"),
-            (near, some, 9000, "bounds only; there is no memory for more"),
+            (near, some, 9000, "bounds only; memory is short"),
             (near, few, 0, "bits for 64000 places"),
             (far, few, 0, "bounds only; 900 rows are expected to be tested"),
         ] {

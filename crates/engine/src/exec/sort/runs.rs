@@ -203,7 +203,7 @@ impl SortedRuns {
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let (written, read) = self.spec.traffic();
         let why = match self.spec.setting {
-            Spilling::Auto => "there was no memory for them".to_string(),
+            Spilling::Auto => "they did not fit into memory".to_string(),
             forced => format!("sort_spill = {forced}"),
         };
         let passes = self.passes.load(Ordering::Relaxed);

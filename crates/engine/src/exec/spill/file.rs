@@ -38,7 +38,7 @@ impl TempFile {
     pub(crate) fn new(context: &QueryContext) -> Result<TempFile> {
         let directory = PathBuf::from(&*context.settings.temp_directory);
         let (file, path) = create(&directory).map_err(|error| {
-            let what = format!("cannot make a temporary file in '{}'", directory.display());
+            let what = format!("cannot create a temporary file in '{}'", directory.display());
             Error::io(what, &error).with_hint(
                 "SET temp_directory = '…' to a directory that can be written, or to '' to fail when memory runs out",
             )
@@ -71,7 +71,7 @@ impl TempFile {
         let at = self.end.fetch_add(length, Ordering::Relaxed);
         if used.saturating_add(length) > self.limit {
             return Err(Error::resource(format!(
-                "temporary files in '{}' would have more than the {} bytes of max_temp_directory_size",
+                "temporary files in '{}' would exceed max_temp_directory_size ({} bytes)",
                 self.directory.display(),
                 self.limit
             ))

@@ -158,9 +158,8 @@ impl Blocks {
             if self.taken == self.piece.len() {
                 return Ok(false);
             }
-            self.open(format).ok_or_else(|| {
-                Error::new(ErrorKind::Corruption, "a temporary file does not hold what was written to it")
-            })?;
+            self.open(format)
+                .ok_or_else(|| Error::new(ErrorKind::Corruption, "a temporary file is corrupt"))?;
         }
         let first = self.given;
         let count = self.chunk_rows.min(self.rows - first);
@@ -178,9 +177,8 @@ impl Blocks {
         }
         let long = &self.piece[self.long.clone()];
         for vector in self.vectors.iter_mut().filter(|vector| vector.physical() == PhysicalType::Str) {
-            point_to(long, count, vector).ok_or_else(|| {
-                Error::new(ErrorKind::Corruption, "a temporary file does not hold what was written to it")
-            })?;
+            point_to(long, count, vector)
+                .ok_or_else(|| Error::new(ErrorKind::Corruption, "a temporary file is corrupt"))?;
         }
         self.given += count;
         chunk.reset(count);

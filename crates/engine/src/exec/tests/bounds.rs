@@ -328,7 +328,10 @@ fn memory_that_is_short_is_told_or_does() {
     nearest.output.truncate(3);
     let error = run(&nearest, &context(Settings::default())).unwrap_err();
     assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
-    assert!(error.to_string().contains("the right side of an ASOF JOIN must fit into memory"), "{error}");
+    assert!(
+        error.to_string().contains("the right input of an ASOF JOIN does not fit into memory"),
+        "{error}"
+    );
     let roomy = QueryContext::default();
     assert_eq!(
         sorted(run(&plan, &context(Settings::default())).unwrap()),

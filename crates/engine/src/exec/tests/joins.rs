@@ -306,7 +306,7 @@ fn a_join_of_many_duplicates_gives_full_chunks() {
         assert_eq!(root.rows, 3000 * 35);
         assert_eq!(root.children.iter().map(|c| c.rows).collect::<Vec<_>>(), [3000, 70]);
         assert_eq!(root.details[0], "join 1");
-        assert!(root.details[1].starts_with("the right input is kept: "), "{root:?}");
+        assert!(root.details[1].starts_with("the build side is the right input: "), "{root:?}");
         assert!(root.details[2].starts_with(title) != is_other, "{root:?}");
         let chunk_rows = context.settings.chunk_rows as u64;
         // Each input chunk may leave a chunk that is not full.

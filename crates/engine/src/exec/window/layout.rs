@@ -541,7 +541,7 @@ impl<'a> Parts<'a> {
         };
         if let Some(refused) = refused {
             return Err(Error::not_supported(format!(
-                "{refused} in a call of {name}, which is no aggregate"
+                "{refused} in a call of {name}, which is not an aggregate"
             )));
         }
         if call.ignore_nulls

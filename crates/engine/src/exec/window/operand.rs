@@ -139,5 +139,5 @@ fn blank<T>(vector: &Vector, values: &mut [Option<T>]) {
 /// The error of an offset that is NULL or negative.
 pub fn bad_offset() -> Error {
     Error::input("the offset of a window frame must not be NULL or negative")
-        .with_hint("write PRECEDING for rows before the current one, FOLLOWING for those behind it")
+        .with_hint("write PRECEDING for rows before the current one, FOLLOWING for rows after it")
 }

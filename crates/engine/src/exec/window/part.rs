@@ -173,6 +173,6 @@ fn explain(
         error.message()
     ))
     .with_hint(
-        "raise it with SET memory_limit = '…', or give the window shorter frames or smaller partitions",
+        "raise memory_limit (SET memory_limit = '…'), or give the window shorter frames or smaller partitions",
     )
 }

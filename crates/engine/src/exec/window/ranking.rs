@@ -92,9 +92,7 @@ pub fn write_ntile(buckets: &Operand, view: &View<'_>, out: &mut Vector) -> Resu
             continue;
         };
         if count <= 0 {
-            return Err(
-                Error::input(format!("ntile of {count} buckets")).with_hint("give it a number from 1 on")
-            );
+            return Err(Error::input(format!("ntile needs a positive number of buckets, not {count}")));
         }
         let start = places.partition_start[row];
         let rows = i128::from(view.section.rows_between(start, places.partition_end[row]));

@@ -67,8 +67,9 @@ impl Pick {
                 numbers.integers(section, rows, &mut wanted)?;
                 for (row, number) in wanted.into_iter().enumerate() {
                     if let Some(number) = number.filter(|number| *number <= 0) {
-                        return Err(Error::input(format!("nth_value of row {number}"))
-                            .with_hint("rows of a frame have numbers from 1 on"));
+                        return Err(Error::input(format!(
+                            "nth_value needs a positive row number, not {number}"
+                        )));
                     }
                     let position =
                         number.and_then(|number| nth(frames.pieces(row), number - 1, counted, section));

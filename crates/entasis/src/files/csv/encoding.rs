@@ -104,7 +104,7 @@ fn decode(decoder: &mut Decoder, raw: &[u8], last: bool, out: &mut Vec<u8>) -> R
     match result {
         DecoderResult::InputEmpty => Ok(()),
         DecoderResult::Malformed(..) => {
-            Err(Error::input(format!("bytes that are no text in {}", decoder.encoding().name())))
+            Err(Error::input(format!("bytes that are not valid {}", decoder.encoding().name())))
         }
         DecoderResult::OutputFull => Err(Error::internal("a text longer than the most that it can be")),
     }

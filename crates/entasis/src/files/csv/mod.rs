@@ -186,9 +186,9 @@ impl CsvOptions {
             ("all_varchar", self.all_varchar),
         ];
         match others.iter().find(|(_, is_given)| *is_given && self.columns.is_some()) {
-            Some((name, _)) => {
-                Err(Error::input(format!("option columns says all names and types, so {name} has no place")))
-            }
+            Some((name, _)) => Err(Error::input(format!(
+                "option {name} cannot be combined with columns, which gives all names and types"
+            ))),
             None => Ok(()),
         }
     }

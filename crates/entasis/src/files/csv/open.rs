@@ -49,8 +49,8 @@ pub fn open(
         let (sample, ended) = sample(path, &csv)?;
         let sniffed = sniff(&path.display().to_string(), &sample, &csv)?;
         if sniffed.is_none() && !ended {
-            return Err(Error::input(format!("'{}' begins with no row but much else", path.display()))
-                .with_hint("say how the file is written with skip, comment and encoding"));
+            return Err(Error::input(format!("no row found at the start of '{}'", path.display()))
+                .with_hint("set skip, comment and encoding"));
         }
         if let Some(Sniffed { dialect, .. }) = &sniffed {
             (csv.delimiter, csv.quote) = (Some(dialect.delimiter), Some(dialect.quote));
@@ -107,7 +107,7 @@ fn columns(
 ) -> Result<(Schema, Vec<bool>)> {
     if found.is_empty() && csv.columns.is_none() {
         return Err(Error::input(format!("'{name}' is empty, so that its columns are unknown"))
-            .with_hint("say them: columns => {'name': 'TYPE', …}"));
+            .with_hint("specify columns => {'name': 'TYPE', …}"));
     }
     let mut by_file = Vec::with_capacity(found.len());
     for (path, sniffed) in found {
@@ -205,7 +205,7 @@ fn check_alike(
     if first.header != other.header {
         let (with, without) = if first.header { (first_path, path) } else { (path, first_path) };
         let text = format!("'{with}' seems to begin with the names of its columns, but '{without}' does not");
-        return Err(Error::input(text).with_hint("say it: header => true, or header => false"));
+        return Err(Error::input(text).with_hint("specify header => true, or header => false"));
     }
     let same = if csv.columns.is_some() {
         // Columns are matched by position, so the headers must agree.

@@ -402,7 +402,7 @@ impl CsvWorker {
     fn unclosed(&self, at: usize) -> Error {
         let column = self.column_of(self.record.len() - 1);
         Error::input(format!("{}, {column}: a quote opens here and is never closed", self.place(at))).with_hint(
-            "close it; if quotes are text like any other, say quote => \'\', or leave such rows out with ignore_errors => true",
+            "close it; if quotes are ordinary text, use quote => \'\'; or skip such rows with ignore_errors => true",
         )
     }
 
@@ -416,8 +416,8 @@ impl CsvWorker {
             false => format!("{place}: {found} {fields} where {width} are expected, {last} is the last"),
         };
         Error::input(text).with_hint(
-            "say how the file is written with delim, quote and skip, fill short rows with null_padding => true, or leave \
-             such rows out with ignore_errors => true",
+            "set the dialect with delim, quote and skip, fill short rows with null_padding => true, or skip such rows \
+             with ignore_errors => true",
         )
     }
 
@@ -432,7 +432,7 @@ impl CsvWorker {
         let place = self.place(self.starts[row]);
         if std::str::from_utf8(text).is_err() {
             return Error::input(format!("{place}, column \"{}\": '{shown}' is not UTF-8 text", field.name))
-                .with_hint("say how text stands in the file, as in encoding => 'latin-1'");
+                .with_hint("specify the encoding, for example encoding => 'latin-1'");
         }
         let hint = match self.relation.guessed[column] {
             true => format!(
@@ -440,7 +440,7 @@ impl CsvWorker {
                  all_varchar => true",
                 field.name
             ),
-            false => "leave such rows out with ignore_errors => true".to_owned(),
+            false => "skip such rows with ignore_errors => true".to_owned(),
         };
         Error::input(format!("{place}, column \"{}\": '{shown}' is no {}", field.name, field.ty))
             .with_hint(hint)

@@ -45,7 +45,7 @@ pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<O
             return Err(Error::input(format!(
                 "'{name}': a quote opens in the first row and is never closed"
             ))
-            .with_hint("say the quote, or that there is none: quote => ''"));
+            .with_hint("specify the quote character, or quote => '' for none"));
         }
         return Ok(None);
     };

@@ -78,7 +78,7 @@ pub(super) fn guarded<T, E: fmt::Display>(
     call: impl FnOnce() -> Result<T, E>,
 ) -> Result<T> {
     let malformed = |what: &dyn fmt::Display| {
-        Error::input(format!("{} is not sound Parquet: {what}", place()))
+        Error::input(format!("{} is not valid Parquet: {what}", place()))
             .with_hint("the file may be truncated or damaged; write it again")
     };
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -98,7 +98,7 @@ mod tests {
             guarded(|| "'a.parquet', row group 3".into(), || Ok::<u8, String>(nothing.unwrap())).unwrap_err();
         assert_eq!(
             error.message(),
-            "'a.parquet', row group 3 is not sound Parquet: its bytes contradict each other"
+            "'a.parquet', row group 3 is not valid Parquet: its bytes contradict each other"
         );
     }
 }

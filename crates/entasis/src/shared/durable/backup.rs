@@ -32,8 +32,8 @@ pub(in crate::shared) fn backup(catalog: &Catalog, path: &Path, replaces: bool, 
     let shown = path.display();
     let failed = |error| Error::io(format!("cannot back up to '{shown}'"), &error);
     let taken = || {
-        Error::new(ErrorKind::Io, format!("cannot back up to '{shown}': it is there already"))
-            .with_hint(format!("BACKUP TO '{shown}' (OVERWRITE) writes over it"))
+        Error::new(ErrorKind::Io, format!("cannot back up to '{shown}': the file exists already"))
+            .with_hint(format!("BACKUP TO '{shown}' (OVERWRITE) overwrites it"))
     };
     if path.is_dir() {
         return Err(failed(io::ErrorKind::IsADirectory.into()));

@@ -328,7 +328,7 @@ fn encoding(name: &str) -> Result<Encoding> {
     match name.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
         "utf8" => Ok(Encoding::Utf8),
         "latin1" | "iso88591" => Ok(Encoding::Latin1),
-        _ => Err(Error::input(format!("there is no encoding {name}")).with_hint("there are UTF8 and LATIN1")),
+        _ => Err(Error::input(format!("there is no encoding {name}")).with_hint("supported: UTF8, LATIN1")),
     }
 }
 
@@ -337,7 +337,10 @@ fn utf8(bytes: &[u8], out: &mut Writer<'_>) -> Result<bool> {
         Ok(text) => out.text(text),
         Err(error) => {
             let at = error.valid_up_to();
-            return Err(Error::input(format!("the bytes are no UTF-8: \\x{:02X} at byte {at}", bytes[at])));
+            return Err(Error::input(format!(
+                "the bytes are not valid UTF-8: \\x{:02X} at byte {at}",
+                bytes[at]
+            )));
         }
     }
     Ok(true)
@@ -364,7 +367,7 @@ fn hex(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 
 fn unhex(text: &str, out: &mut Writer<'_>) -> Result<bool> {
     let digit =
-        |c: char| c.to_digit(16).ok_or_else(|| Error::input(format!("{c:?} is no hexadecimal digit")));
+        |c: char| c.to_digit(16).ok_or_else(|| Error::input(format!("{c:?} is not a hexadecimal digit")));
     let mut high = None;
     // An odd number of digits lacks the leading one.
     if text.chars().count() % 2 == 1 {
@@ -397,7 +400,7 @@ fn unbinary(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
                     b'0' => 0,
                     b'1' => 1,
                     other => {
-                        return Err(Error::input(format!("{:?} is no binary digit", char::from(*other))));
+                        return Err(Error::input(format!("{:?} is not a binary digit", char::from(*other))));
                     }
                 };
         }

@@ -735,7 +735,7 @@ fn cut(
     let mut args = vec![x];
     if let Some(&count) = types.get(1) {
         if !(count.is_integer() || matches!(count, DataType::Null | DataType::Varchar)) {
-            return Err(Error::input("the digits are an integer"));
+            return Err(Error::input("the number of digits must be an integer"));
         }
         args.push(BIGINT);
     }

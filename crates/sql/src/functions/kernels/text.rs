@@ -574,7 +574,7 @@ fn split_part(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let (text, separator, n) = (row.text(0), row.text(1), row.whole(2));
     let place = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
     let part = match n {
-        0 => return Err(Error::input("split_part: the number of a part is not zero")),
+        0 => return Err(Error::input("split_part: the part number must not be zero")),
         _ if separator.is_empty() => (place == 1).then_some(text),
         n if n > 0 => text.split(separator).nth(place - 1),
         _ => text.rsplit(separator).nth(place - 1),

@@ -302,7 +302,7 @@ fn url_decode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     }
     match std::str::from_utf8(&bytes) {
         Ok(text) => out.text(text),
-        Err(_) => return Err(Error::input("url_decode: the bytes are no UTF-8")),
+        Err(_) => return Err(Error::input("url_decode: the bytes are not valid UTF-8")),
     }
     Ok(true)
 }

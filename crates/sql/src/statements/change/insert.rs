@@ -106,7 +106,7 @@ impl Binder<'_> {
         if file.schema().len() != fields.len() {
             let (has, wanted) = (file.schema().len(), fields.len());
             let text =
-                format!("'{path}' has {has} columns, but {wanted} of {} are to be filled", target.name);
+                format!("'{path}' has {has} columns, but {wanted} columns of {} need values", target.name);
             return Err(Error::input(text));
         }
         let mut plan = Plan::scan(file);
@@ -134,10 +134,7 @@ impl Binder<'_> {
         let mut source = source.clone();
         let given = columns.len();
         let wrong_number = |values: usize| {
-            Error::input(format!(
-                "{given} columns of {} are to be filled, but each row has {values} values",
-                target.name
-            ))
+            Error::input(format!("each row has {values} values for {given} columns of {}", target.name))
         };
         if let SetExpr::Values(values) = &mut *source.body {
             let rows = &mut values.rows;

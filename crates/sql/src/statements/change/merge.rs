@@ -230,10 +230,10 @@ impl Binder<'_> {
         };
         if row.content.len() != columns.len() {
             return Err(Error::input(format!(
-                "{} columns of {} are to be filled, but each row has {} values",
+                "each row has {} values for {} columns of {}",
+                row.content.len(),
                 columns.len(),
-                target.name,
-                row.content.len()
+                target.name
             )));
         }
         let mut all = Vec::with_capacity(width);

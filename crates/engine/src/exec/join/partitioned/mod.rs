@@ -454,7 +454,7 @@ impl Partitioning {
         if let Some((bloom, _)) = self.bloom.as_ref().filter(|_| !is_tested) {
             bloom.want();
             if let Some((_, reason)) = bloom.fill(&input, None, FilterKind::Bloom, memory, 0)? {
-                self.recorder.note(format!("{reason}, before probe rows are kept"));
+                self.recorder.note(format!("{reason}, tested before probe rows are partitioned"));
                 is_tested = true;
             }
         }
@@ -546,14 +546,14 @@ impl Partitioning {
         let mut passes = match split {
             0 => "1 pass".to_string(),
             _ => format!(
-                "2 passes: {split} partitions became {made}, join_partition_size = {} bytes",
+                "2 passes: {split} partitions were split into {made}, join_partition_size = {} bytes",
                 self.context.settings.join_partition_size
             ),
         };
         let apart = self.statistics.late_payload();
         if let Some(late) = self.probe.get().and_then(|probe| probe.apart.as_ref()).filter(|_| apart > 0) {
             passes += &format!(
-                ", payload of the probe side, {} bytes a row, in one pass in {apart} of them",
+                ", probe payload of {} bytes per row materialized late in {apart} of them",
                 late.bytes
             );
         }

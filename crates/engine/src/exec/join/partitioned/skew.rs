@@ -164,7 +164,7 @@ impl fmt::Display for Skew {
         let Skew { sampled, repeated, exponent, most } = self;
         write!(
             f,
-            "{repeated} of {sampled} sampled probe keys are repeated, as by Zipf's law with exponent {exponent:.2}, {:.1} % are one",
+            "{repeated} of {sampled} sampled probe keys are repeated (Zipf exponent {exponent:.2}), {:.1} % have the most frequent key",
             100.0 * most
         )
     }

@@ -44,7 +44,7 @@ pub(crate) struct SpillReason(pub JoinSpill);
 impl fmt::Display for SpillReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            JoinSpill::Auto => write!(f, "there was no memory for them"),
+            JoinSpill::Auto => write!(f, "they did not fit into memory"),
             forced => write!(f, "join_spill = {forced}"),
         }
     }

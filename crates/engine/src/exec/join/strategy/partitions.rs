@@ -87,14 +87,14 @@ impl fmt::Display for PartitionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, width, bytes) = self.sides.build;
         let (probe_rows, probe_width) = self.sides.probe;
-        write!(f, "{rows} rows")?;
+        write!(f, "{rows} build rows of {width} bytes")?;
         if let Some(per_key) = self.per_key {
-            write!(f, ", {per_key:.1} of a key,")?;
+            write!(f, ", {per_key:.1} per key")?;
         }
         let matching = 100.0 * self.sides.matching;
         write!(
             f,
-            " with a table by hash have {bytes} bytes, {probe_rows:.0} probe rows are expected, {matching:.0} % to match, of {width} and {probe_width} bytes"
+            ", {bytes} bytes with a hash table; {probe_rows:.0} probe rows of {probe_width} bytes expected, {matching:.0} % matching"
         )
     }
 }
@@ -158,7 +158,12 @@ mod tests {
         };
         let distinct = Repetition { per_key: 1.0, most: 0.001 };
         let reason = |sides: &Sides| reason(sides, distinct, 2);
-        assert!(reason(&good).unwrap().to_string().starts_with("10000000 rows with a table by hash have"));
+        assert!(
+            reason(&good)
+                .unwrap()
+                .to_string()
+                .starts_with("10000000 build rows of 8 bytes, 419430400 bytes with a hash table; ")
+        );
         assert!(reason(&Sides { probe: (40e6, 12), ..good }).is_some());
         for bad in [
             Sides { build: (10_000_000, 8, 100 << 20), ..good },
@@ -207,10 +212,9 @@ mod tests {
         };
         let ten_times = Repetition { per_key: 10.0, most: 0.4 };
         assert!(
-            reason(&good, ten_times, 2)
-                .unwrap()
-                .to_string()
-                .starts_with("2000000 rows, 10.0 of a key, with a table by hash have")
+            reason(&good, ten_times, 2).unwrap().to_string().starts_with(
+                "2000000 build rows of 16 bytes, 10.0 per key, 50331648 bytes with a hash table; "
+            )
         );
         assert!(may_pay(&good));
         for per_key in [1.0, 4.0] {

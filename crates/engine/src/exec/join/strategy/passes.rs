@@ -60,11 +60,11 @@ impl fmt::Display for Once {
         match self {
             Once::Forced => write!(f, "join_build = {}", Readings::Once),
             Once::FewRows(rows) => write!(f, "{rows:.0} rows are expected"),
-            Once::Repeated(per_key) => write!(f, "{per_key:.1} rows of a key are expected"),
-            Once::Expensive => write!(f, "it calls a function or reads texts"),
-            Once::LooksAtMany(rows) => write!(f, "{rows:.1} rows are looked at for each that is kept"),
+            Once::Repeated(per_key) => write!(f, "{per_key:.1} rows per key are expected"),
+            Once::Expensive => write!(f, "the input calls a function or reads text"),
+            Once::LooksAtMany(rows) => write!(f, "{rows:.1} rows are scanned for each kept row"),
             Once::Counters(bytes) => write!(f, "counting would take {bytes:.0} bytes"),
-            Once::FoundRepeated(per_key) => write!(f, "{per_key:.1} rows of a key were counted"),
+            Once::FoundRepeated(per_key) => write!(f, "{per_key:.1} rows per key were counted"),
             Once::Crowded => write!(f, "far more rows were counted than expected"),
             Once::Partitions => write!(f, "partitions in memory are expected to be faster"),
         }
@@ -160,6 +160,6 @@ mod tests {
         assert_eq!(once_counted(&CountedKeys { is_crowded: true, ..good }), Some(Once::Crowded));
         assert_eq!(once_counted(&CountedKeys { partitions_pay: true, ..good }), Some(Once::Partitions));
         let text = Once::FoundRepeated(2.0).to_string();
-        assert_eq!(text, "build side read once: 2.0 rows of a key were counted");
+        assert_eq!(text, "build side read once: 2.0 rows per key were counted");
     }
 }

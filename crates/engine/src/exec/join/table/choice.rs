@@ -239,7 +239,7 @@ impl Ladder<'_> {
     fn choose(&mut self, rows: Materialized) -> Result<ChosenTable> {
         if self.facts.keys == 0 {
             let table = Everything::new(&rows);
-            return Ok(chosen(rows, table, "nested loop: no equality to search by".into()));
+            return Ok(chosen(rows, table, "nested loop: no equality condition".into()));
         }
         let kind = self.request.kind;
         if (kind == TableKind::Auto || kind == TableKind::Bitmap)
@@ -303,7 +303,7 @@ impl Ladder<'_> {
         let smallest = || (0..steps.len()).min_by_key(|&at| self.bytes(&steps[at].0, rows));
         let at = fits.or_else(smallest).expect("chains are always possible");
         let (step, nanoseconds) = steps.remove(at);
-        let mut times = format!("; {:.3} ms by estimate", nanoseconds / 1e6);
+        let mut times = format!("; estimated {:.3} ms", nanoseconds / 1e6);
         for (other, nanoseconds) in steps.iter().take(NAMED) {
             times += &format!(", {} {:.3}", other.kind(), nanoseconds / 1e6);
         }
@@ -443,7 +443,7 @@ impl Ladder<'_> {
         match self.facts.bounds.as_deref() {
             Some([(min, max)]) => format!("keys from {min} to {max}"),
             Some(_) => format!("keys of {} integers", self.facts.keys),
-            None if self.facts.keys == 1 => "keys that are no integers".into(),
+            None if self.facts.keys == 1 => "keys that are not integers".into(),
             None => format!("keys of {} columns", self.facts.keys),
         }
     }
@@ -480,7 +480,7 @@ impl Ladder<'_> {
         }
         if arranged.overflow > 0 {
             let (min, max) = table.window();
-            reason += &format!(", {} rows outside of {min} to {max}", arranged.overflow);
+            reason += &format!(", {} rows outside {min} to {max}", arranged.overflow);
         }
         Ok(chosen(rows, table, reason))
     }

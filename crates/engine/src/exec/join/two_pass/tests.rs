@@ -101,8 +101,8 @@ fn both_readings_happen_and_change_no_result() {
                 let may_share = temp_compression == Tuples::Auto;
                 let has_words = profile.contains("in words of");
                 // The other side may be the build side.
-                let keeps_right =
-                    profile.contains("the right input is kept") || !profile.contains("input is kept");
+                let keeps_right = profile.contains("build side is the right input")
+                    || !profile.contains("build side is the");
                 let is_as_noted = profile.contains("read twice") == noted;
                 assert!(!keeps_right || is_as_noted, "{kind:?}, {table}, {noted}: {profile}");
                 let are_put = keeps_right && noted && !profile.contains("bitmap");

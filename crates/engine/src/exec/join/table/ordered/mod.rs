@@ -183,7 +183,7 @@ fn reason(lookup: &Lookup, rows: usize, groups: Option<usize>) -> String {
     let how = match (lookup.low, lookup.high, lookup.second) {
         _ if lookup.nearest => "the nearest within a bound",
         (Some(_), Some(_), _) => "between two bounds",
-        (_, _, Some(_)) => "within a bound, and within another by a tree",
+        (_, _, Some(_)) => "by one bound, and by a second one in a tree",
         _ => "within a bound",
     };
     let groups = groups.map_or(String::new(), |groups| format!(" in {groups} groups of equal keys"));
