@@ -11,14 +11,18 @@
 //!
 //! Not done here: rows that do not fit into memory are not spilled.
 
+mod equal;
+
+pub use equal::share_equal;
+
 use crate::context::QueryContext;
-use crate::estimate::estimate_rows;
+use crate::estimate::estimate;
 use crate::exec::{Collector, Profile, ResultSet, execute};
 use crate::explain::Tree;
 use crate::optimizer::optimize_part;
 use crate::plan::tree::{filter, for_each_expr, may_fail, substitute};
 use crate::plan::{Node, Plan};
-use crate::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
+use crate::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
 use crate::settings::Settings;
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::expr::Expr;
@@ -35,8 +39,8 @@ pub struct Shared {
     /// By column of the schema, the number of the plan's output that it is; `None` for columns that no reader
     /// wants.
     outputs: Vec<Option<usize>>,
-    /// Rows, an estimate: made once, since plans of shared rows ask for it again and again.
-    estimate: u64,
+    /// What is expected of its rows: made once, since plans of shared rows ask for it again and again.
+    statistics: Statistics,
     /// The rows, once they are there.
     rows: Mutex<Option<Arc<ResultSet>>>,
     /// What computing them took, if that was measured.
@@ -51,8 +55,20 @@ impl Shared {
     }
 
     fn with(name: String, schema: Schema, plan: Plan, outputs: Vec<Option<usize>>) -> Shared {
-        let estimate = estimate_rows(&plan.root, &plan.columns) as u64;
-        Shared { name, schema, plan, outputs, estimate, rows: Mutex::default(), profile: Mutex::default() }
+        let expected = estimate(&plan.root, &plan.columns);
+        let column = |output: &Option<usize>| {
+            let known = output.map(|output| expected.column(plan.output[output].column));
+            ColumnStatistics {
+                min: None,
+                max: None,
+                nulls: known.map(|known| (known.nulls * expected.rows) as u64),
+                distinct: known.map(|known| known.distinct as u64),
+                bounds_are_exact: false,
+            }
+        };
+        let statistics =
+            Statistics { rows: Some(expected.rows as u64), columns: outputs.iter().map(column).collect() };
+        Shared { name, schema, plan, outputs, statistics, rows: Mutex::default(), profile: Mutex::default() }
     }
 
     /// The condition that a row satisfies the filters of at least one reader, in columns of the plan; `None`
@@ -98,7 +114,7 @@ impl Relation for Shared {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(self.estimate), columns: Vec::new() }
+        self.statistics.clone()
     }
 
     fn restricted(&self, readers: &[ScanRequest]) -> Option<Arc<dyn Relation>> {

@@ -18,7 +18,6 @@ use crate::shared::{Shared, all_tables};
 use crate::work::Work;
 use crate::{command, define, execute, home, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
-use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
 use entasis_sql::{Parsed, Statement, TimeZone};
@@ -432,7 +431,7 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::plan`].
     pub fn optimized(&self, sql: &str) -> Result<Plan> {
-        optimizer::optimize(self.plan(sql)?, &self.settings())
+        execute::optimized(self.plan(sql)?, &self.settings())
     }
 
     /// The names and types of the columns of a query's result, without running it.

@@ -4,7 +4,7 @@
 //! its end; a file gets its name only when it is complete. So an error in the middle leaves everything as it
 //! was.
 
-use crate::execute::{execute, query};
+use crate::execute::{execute, optimized, query};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -97,7 +97,7 @@ fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool
             lines += &format!("after {rule}\n{plan}\n");
         }
     }
-    let plan = optimizer::optimize(plan, &context.settings)?;
+    let plan = optimized(plan, &context.settings)?;
     if analyze {
         Arc::make_mut(&mut context.settings).profile = true;
         let collector = Collector::new(&context, plan.schema().iter().map(|field| field.ty).collect());

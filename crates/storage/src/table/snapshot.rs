@@ -89,6 +89,12 @@ impl TableSnapshot {
         (self.0.root, self.0.stamp)
     }
 
+    /// True if this and `other` show the same version of the same table.
+    pub fn is_same(&self, other: &TableSnapshot) -> bool {
+        let (a, b) = (&self.0, &other.0);
+        Arc::ptr_eq(a, b) || (Arc::ptr_eq(&a.table, &b.table) && a.root.is(b.root) && a.stamp == b.stamp)
+    }
+
     /// True if this has the rows of the newest version, in the same places or others.
     pub(crate) fn is_of(&self, head: &Head) -> bool {
         let is_unchanged = matches!(self.0.origin, Origin::Head { changes } if changes == head.changes);
