@@ -31,7 +31,7 @@ pub(crate) fn node_title(node: &Node, columns: &Columns) -> String {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", Tree(self), self.computed())
+        write!(f, "{}{}", PlanTree(self), self.computed())
     }
 }
 
@@ -57,11 +57,11 @@ impl Plan {
 }
 
 /// The nodes of a plan, without the plans of relations that it reads.
-pub(crate) struct Tree<'a>(pub &'a Plan);
+pub(crate) struct PlanTree<'a>(pub &'a Plan);
 
-impl fmt::Display for Tree<'_> {
+impl fmt::Display for PlanTree<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tree(plan) = self;
+        let PlanTree(plan) = self;
         let names = Names::of_plan(plan);
         let outputs: Vec<String> = plan
             .output

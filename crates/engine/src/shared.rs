@@ -18,7 +18,7 @@ pub use equal::share_equal;
 use crate::context::QueryContext;
 use crate::estimate::estimate;
 use crate::exec::{Collector, Profile, ResultSet, execute};
-use crate::explain::Tree;
+use crate::explain::PlanTree;
 use crate::optimizer::optimize_part;
 use crate::plan::tree::{filter, for_each_expr, may_fail, substitute};
 use crate::plan::{Node, Plan};
@@ -149,7 +149,7 @@ impl Relation for Shared {
         {
             return Some(profile.to_string());
         }
-        optimize_part(self.plan.clone(), &Settings::default()).ok().map(|plan| Tree(&plan).to_string())
+        optimize_part(self.plan.clone(), &Settings::default()).ok().map(|plan| PlanTree(&plan).to_string())
     }
 
     fn inputs(&self) -> Vec<Arc<dyn Relation>> {

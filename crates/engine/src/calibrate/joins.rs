@@ -47,15 +47,20 @@ pub(super) fn measure(costs: &mut Costs) {
 }
 
 /// Nanoseconds of a join that keeps `build`, of which so many columns beside the key are read above.
-fn run(probe: &Arc<Stored>, build: &Arc<Stored>, payload: usize, temp_compression: TempCompression) -> f64 {
+fn run(
+    probe: &Arc<Measured>,
+    build: &Arc<Measured>,
+    payload: usize,
+    temp_compression: TempCompression,
+) -> f64 {
     let settings = Settings { threads: 1, temp_compression, ..Settings::default() };
     Probing { probe, build: Some(build), payload }.run(settings)
 }
 
 /// An aggregation over a join of two tables by their first columns, or over the first of them alone.
 pub(super) struct Probing<'a> {
-    pub(super) probe: &'a Arc<Stored>,
-    pub(super) build: Option<&'a Arc<Stored>>,
+    pub(super) probe: &'a Arc<Measured>,
+    pub(super) build: Option<&'a Arc<Measured>>,
     /// Columns of `build` beside the key that are read above the join.
     pub(super) payload: usize,
 }
@@ -63,7 +68,7 @@ pub(super) struct Probing<'a> {
 impl Probing<'_> {
     fn plan(&self) -> Plan {
         let mut columns = Columns::default();
-        let mut scan = |relation: &Arc<Stored>, count: usize| {
+        let mut scan = |relation: &Arc<Measured>, count: usize| {
             let columns = (0..count).map(|index| (columns.add("", DataType::Int64, false), index)).collect();
             Scan { relation: relation.clone(), columns, filters: Vec::new() }
         };
@@ -117,7 +122,7 @@ impl Probing<'_> {
 
 /// A table of so many columns: a key, in turn each of the first `keys` numbers, a power of two,
 /// and numbers in no order.
-pub(super) fn relation(rows: usize, columns: usize, keys: usize) -> Arc<Stored> {
+pub(super) fn relation(rows: usize, columns: usize, keys: usize) -> Arc<Measured> {
     let table = table(TableOptions::default(), &vec![DataType::Int64; columns], rows, |column, rows| {
         let value = |row: usize| match column {
             0 => (row * 7 % keys) as i64,
@@ -125,14 +130,14 @@ pub(super) fn relation(rows: usize, columns: usize, keys: usize) -> Arc<Stored> 
         };
         Vector::from_slice(&rows.clone().map(value).collect::<Vec<_>>())
     });
-    Arc::new(Stored(table.snapshot()))
+    Arc::new(Measured(table.snapshot()))
 }
 
 /// A table in memory.
 #[derive(Debug)]
-pub(super) struct Stored(TableSnapshot);
+pub(super) struct Measured(TableSnapshot);
 
-impl Relation for Stored {
+impl Relation for Measured {
     fn name(&self) -> &str {
         self.0.name()
     }

@@ -1,6 +1,6 @@
-//! Calibration: measuring what reading, joining ([`joins`]) and chunks ([`chunks`]) cost on this machine ([`crate::cost`]), in
-//! half a second: small tables, one for each encoding, are looked through again and again. The fastest pass
-//! counts, as a machine has slow moments and no fast ones.
+//! Calibration: measuring what reading, joining ([`joins`]) and chunks ([`chunks`]) cost on this machine
+//! ([`crate::cost`]), in half a second: small tables, one for each encoding, are looked through again and
+//! again. The fastest pass counts, as a machine has slow moments and no fast ones.
 //!
 //! A condition on integers is compared with the codes of blocks; of all others the values are decoded, which
 //! is what the machine for expressions begins with.

@@ -8,9 +8,9 @@
 //!
 //! Departures from the paper. A *trial* is not one chunk but the chunks until the buffer is empty, so that an
 //! arm is charged for the rows that it held back. A reward is the inverse of the time a *row* takes, since
-//! trials differ in rows; when bounds are compared, the largest mean is scaled to a half, as the bounds suppose
-//! rewards from 0 to 1. Workers share a model; what one has selected counts at once, so that others try
-//! other arms (section 4.3). What was learnt is the prior of the next execution ([`super::Learned`]).
+//! trials differ in rows; when bounds are compared, the largest mean is scaled to a half, as the bounds
+//! suppose rewards from 0 to 1. Workers share a model; what one has selected counts at once, so that others
+//! try other arms (section 4.3). What was learnt is the prior of the next execution ([`super::Learned`]).
 
 /// The thresholds, in rows, for chunks of 2048.
 pub(crate) const ARMS: [usize; 9] = [0, 32, 64, 128, 256, 384, 512, 768, 1024];

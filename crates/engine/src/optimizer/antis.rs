@@ -4,8 +4,9 @@
 //! SELECT … FROM a LEFT JOIN b ON a.x = b.y WHERE b.y IS NULL
 //!     → a ANTI JOIN b ON a.x = b.y, with NULL for every column of b
 //! ```
-//! In a pair, a key is not NULL, so the condition holds of rows without a partner alone. An anti join keeps no
-//! columns of `b`, stops at the first match, and gives `b` a say in which rows of `a` are read (TPC-DS Q78).
+//! In a pair, a key is not NULL, so the condition holds of rows without a partner alone. An anti join keeps
+//! no columns of `b`, stops at the first match, and gives `b` a say in which rows of `a` are read (TPC-DS
+//! Q78).
 
 use crate::plan::tree::{columns_of, filter, for_each_expr, substitute, take};
 use crate::plan::{Columns, Filter, Join, JoinKind, Node, Plan, Project};

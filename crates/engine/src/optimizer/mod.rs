@@ -77,9 +77,9 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("prune", prune::apply, "last: join ordering and grouping have moved what reads what"),
 ];
 
-/// Rules that run again behind the last of them, while it has brought constants to light: `'s' = 's'`, where a
-/// filter has met a column of a `UNION` that is a constant in one input, decides which part of a disjunction is
-/// left, what that implies for other relations, and where it may go.
+/// Rules that run again behind the last of them, while it has brought constants to light: `'s' = 's'`, where
+/// a filter has met a column of a `UNION` that is a constant in one input, decides which part of a
+/// disjunction is left, what that implies for other relations, and where it may go.
 const AGAIN: [&str; 3] = ["simplify", "factor", "pushdown"];
 /// How often they do at most.
 const ROUNDS: usize = 4;

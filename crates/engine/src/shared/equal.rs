@@ -1,8 +1,8 @@
 //! Equal subplans: an aggregation that stands in a plan twice is computed once.
 //!
-//! TPC-DS Q65 compares the revenue of each item with the mean of the same revenues: the aggregation is written
-//! twice. Binding gives its columns other ids each time, so two subplans are *equal* if a renaming of columns
-//! makes them so ([`Renaming`]).
+//! TPC-DS Q65 compares the revenue of each item with the mean of the same revenues: the aggregation is
+//! written twice. Binding gives its columns other ids each time, so two subplans are *equal* if a renaming of
+//! columns makes them so ([`Renaming`]).
 //!
 //! 1. Aggregations and `DISTINCT`s are compared with each other, the outermost first.
 //! 2. Equal ones become scans of one [`Shared`] relation.

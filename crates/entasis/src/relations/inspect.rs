@@ -1,7 +1,7 @@
 //! Relations about a stored table, given its name: how its rows are encoded (`entasis_blocks`,
 //! `entasis_dictionaries`), how they are laid out (`entasis_partitions`), how often they are touched
-//! (`entasis_workload`), and what upkeep has decided about that (`entasis_layout_decisions`). A morsel is a row
-//! group; its rows are made when a worker takes it.
+//! (`entasis_workload`), and what upkeep has decided about that (`entasis_layout_decisions`). A morsel is a
+//! row group; its rows are made when a worker takes it.
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};

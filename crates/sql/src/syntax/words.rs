@@ -274,8 +274,8 @@ fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// `AS [NOT] MATERIALIZED (query)` in a `WITH` becomes `AS (WITH mark AS (SELECT 1) query)`; the mark says which
-/// of the two it was, and the rewriter removes it ([`crate::rewrite`]).
+/// `AS [NOT] MATERIALIZED (query)` in a `WITH` becomes `AS (WITH mark AS (SELECT 1) query)`; the mark says
+/// which of the two it was, and the rewriter removes it ([`crate::rewrite`]).
 fn mark_materialized(tokens: &mut Vec<TokenWithSpan>) {
     let is = |token: Option<&TokenWithSpan>, word| is_word(token, word);
     for i in (1..tokens.len()).rev() {

@@ -260,8 +260,8 @@ impl Worker {
         }
     }
 
-    /// Tests the hits by the residual conditions, and accounts for those that are left. `Stop` if nothing that
-    /// follows can change the output.
+    /// Tests the hits by the residual conditions, and accounts for those that are left. `Stop` if nothing
+    /// that follows can change the output.
     fn take_hits(&mut self, built: &Built, chunk: &Chunk, unmatched: &mut usize) -> Result<Flow> {
         if let Some(residual) = &mut self.residual {
             residual.retain(built, chunk, &mut self.hits)?;

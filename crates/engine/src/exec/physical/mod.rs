@@ -292,8 +292,8 @@ impl<'a> Builder<'a> {
         stream
     }
 
-    /// A hash of the plan of a node and the number of a part of its stream: the same for the next execution of
-    /// the same plan.
+    /// A hash of the plan of a node and the number of a part of its stream: the same for the next execution
+    /// of the same plan.
     fn hash_of(&self, node: &Node, part: usize) -> u64 {
         fn add(node: &Node, columns: &Columns, hasher: &mut DefaultHasher) {
             node_title(node, columns).hash(hasher);
