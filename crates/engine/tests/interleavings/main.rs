@@ -25,6 +25,8 @@ pub mod exec;
 mod explain;
 #[path = "../../src/facts.rs"]
 mod facts;
+#[path = "../../src/learned/mod.rs"]
+mod learned;
 #[path = "../../src/memory.rs"]
 mod memory;
 #[path = "../../src/optimizer/mod.rs"]

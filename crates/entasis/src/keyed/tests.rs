@@ -85,12 +85,12 @@ fn keyed_statements_do_what_long_ones_do() {
                     ),
                     8 => (
                         "INSERT INTO t VALUES (?, ?, ?, ?) ON CONFLICT (k) DO UPDATE SET a = excluded.a, b = t.b + 1 RETURNING B, k",
-                        "INSERT INTO t SELECT ?, ?, ?, ? ON CONFLICT (k) DO UPDATE SET a = excluded.a, b = t.b + 1 RETURNING B, k",
+                        "INSERT INTO t SELECT ?, ?, ?, ? WHERE TRUE ON CONFLICT (k) DO UPDATE SET a = excluded.a, b = t.b + 1 RETURNING B, k",
                         all,
                     ),
                     9 => (
                         "INSERT INTO t VALUES (?, ?, ?, ?) ON CONFLICT (k) DO NOTHING RETURNING *",
-                        "INSERT INTO t SELECT ?, ?, ?, ? ON CONFLICT (k) DO NOTHING RETURNING *",
+                        "INSERT INTO t SELECT ?, ?, ?, ? WHERE TRUE ON CONFLICT (k) DO NOTHING RETURNING *",
                         all,
                     ),
                     10 => (
