@@ -13,21 +13,28 @@ import pytest
 import entasis
 
 HERE = Path(__file__).parent
-KEPT = sorted(path for path in HERE.glob(f"[0-9]*/*{make.DATA}"))
+KEPT = sorted(path for kind in ("", ".gz") for path in HERE.glob(f"[0-9]*/*{make.DATA}{kind}"))
 
 
 def copied(kept, directory):
     """A copy of a database file, with its log."""
-    path = directory / kept.name
-    shutil.copy(kept, path)
-    for log in kept.parent.glob("*.gz"):
-        if log.name.startswith(kept.stem + "."):
+    path = directory / kept.name.removesuffix(".gz")
+    if kept.suffix == ".gz":
+        path.write_bytes(gzip.decompress(kept.read_bytes()))
+    else:
+        shutil.copy(kept, path)
+    for log in kept.parent.glob(f"*{make.LOG}.gz"):
+        if log.name.startswith(path.stem + "."):
             (directory / log.name.removesuffix(".gz")).write_bytes(gzip.decompress(log.read_bytes()))
     return path
 
 
+def name_of(kept):
+    return kept.name.split(".")[0]
+
+
 def expected(kept):
-    return kept.with_suffix(make.TEXT).read_text()
+    return kept.with_name(name_of(kept) + make.TEXT).read_text()
 
 
 def found(path, text):
@@ -35,12 +42,12 @@ def found(path, text):
         return make.text_of(connection, make.questions_of(text))
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: f"{path.parent.name}-{name_of(path)}")
 def test_a_kept_file_holds_what_its_text_says(kept, tmp_path):
     assert found(copied(kept, tmp_path), expected(kept)) == expected(kept)
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: f"{path.parent.name}-{name_of(path)}")
 def test_so_it_does_when_this_version_has_written_it(kept, tmp_path):
     path = copied(kept, tmp_path)
     with entasis.connect(path) as connection:
