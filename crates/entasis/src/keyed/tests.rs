@@ -37,7 +37,10 @@ type Outcome = (Option<u64>, Vec<Vec<Value>>, Vec<String>);
 fn run(connection: &Connection, sql: &str, values: &[(Value, DataType)]) -> Result<Outcome, String> {
     let rows = connection.query(sql, values).map_err(|error| error.message().to_owned())?;
     let names = rows.schema().iter().map(|field| field.name.to_string()).collect();
-    Ok((rows.changed(), rows.row_values().collect(), names))
+    // In no order: without a key, a statement may find several rows.
+    let mut values: Vec<Vec<Value>> = rows.row_values().collect();
+    values.sort_by_key(|row| format!("{row:?}"));
+    Ok((rows.changed(), values, names))
 }
 
 fn rows(connection: &Connection, sql: &str) -> Vec<Vec<String>> {
