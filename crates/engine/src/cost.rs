@@ -57,7 +57,8 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// Two virtual cores at 2.5 GHz with AVX-512 (`bench/record/costs-2026-11-22.txt`).
+    /// Two virtual cores at 2.5 GHz with AVX-512 (`bench/record/costs-2026-11-22.txt`; those of chunks:
+    /// `bench/record/compaction-sim-2026-11-27.txt`).
     fn default() -> Costs {
         let value = [
             ("constant", 0.02),
@@ -84,10 +85,10 @@ impl Default for Costs {
             fetch: 0.45,
             encode: 3.5,
             field: 2.5,
-            chunk: 1000.0,
-            chunk_row: 5.0,
-            copied_column: 40.0,
-            copied_byte: 0.1,
+            chunk: 200.0,
+            chunk_row: 2.8,
+            copied_column: 21.0,
+            copied_byte: 0.03,
             access: vec![(MB, 0.7), (8.0 * MB, 2.4), (32.0 * MB, 3.8), (128.0 * MB, 4.6)],
         }
     }
