@@ -29,7 +29,7 @@
 //! | [`catalog`] | the names of tables, views and sequences |
 //! | [`checkpoint`] | writes what has changed of catalog and tables to the data file, and reads it back |
 //!
-//! A database in one file (docs/decisions/0021-one-file.md) also needs [`backend`] (disks), [`file`] (the
+//! A database in one file (docs/decisions/0021-one-file.md) also needs [`backend`] (disks), [`mod@file`] (the
 //! data file: headers, extents, free space) and [`wal`] (the log, to which logged tables append their
 //! changes).
 //!

@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`reference`] | the reference engine: a slow and obvious interpreter of plans |
+//! | [`mod@reference`] | the reference engine: a slow and obvious interpreter of plans |
 //! | [`random`] | seeded numbers |
 //! | [`generator`] | random tables and queries, as SQL text |
 //! | [`expressions`] | random expressions over random chunks |

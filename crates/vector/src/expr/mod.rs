@@ -190,7 +190,7 @@ impl CompareOp {
 /// | two decimals | `Add`, `Subtract`, `Modulo` | decimal of the larger scale: operands are scaled up first |
 /// | two decimals | `Multiply` | decimal whose scale is the sum of theirs |
 /// | DATE, INTERVAL | `Add`, `Subtract` | TIMESTAMP |
-/// | TIMESTAMP[TZ], INTERVAL | `Add`, `Subtract` | of the first type |
+/// | TIMESTAMP\[TZ\], INTERVAL | `Add`, `Subtract` | of the first type |
 /// | TIME, INTERVAL | `Add`, `Subtract` | TIME, wrapping at midnight |
 /// | INTERVAL, INTERVAL | `Add`, `Subtract` | INTERVAL |
 /// | INTERVAL, BIGINT or DOUBLE | `Multiply`, `Divide` | INTERVAL |
@@ -198,7 +198,7 @@ impl CompareOp {
 /// | two of TIME | `Subtract` | INTERVAL |
 /// | DATE, DATE | `Subtract` | BIGINT, days |
 /// | DATE, BIGINT | `Add`, `Subtract` | DATE |
-/// | two of TIMESTAMP[TZ] | `Subtract` | INTERVAL of days and microseconds |
+/// | two of TIMESTAMP\[TZ\] | `Subtract` | INTERVAL of days and microseconds |
 ///
 /// Adding months clips the day to the length of the month. INTERVAL is the right operand; the front end swaps
 /// `interval + date`. Infinity stays infinity whatever is added to it; it cannot be subtracted.
@@ -229,10 +229,10 @@ pub enum ArithmeticOp {
 /// Functions with native kernels. All are NULL on a NULL argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Function {
-    /// Field of a DATE, TIMESTAMP[TZ], TIME or INTERVAL; result `ty` is an integer type, or DOUBLE for
+    /// Field of a DATE, TIMESTAMP\[TZ\], TIME or INTERVAL; result `ty` is an integer type, or DOUBLE for
     /// [`DatePart::Epoch`] and [`DatePart::Julian`]. TIMESTAMPTZ is read in UTC. NULL of infinity.
     Extract(DatePart),
-    /// DATE or TIMESTAMP[TZ] truncated to the start of the field; type of the argument, or TIMESTAMP for a
+    /// DATE or TIMESTAMP\[TZ\] truncated to the start of the field; type of the argument, or TIMESTAMP for a
     /// DATE argument if `ty` says so. An INTERVAL without units finer than the field.
     Truncate(DatePart),
     /// `substring(VARCHAR, start BIGINT[, count BIGINT])`, from 1, in characters, as in PostgreSQL: a start

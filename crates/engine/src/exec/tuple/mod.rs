@@ -20,7 +20,7 @@
 //! dispatch per value. Decoding tables give the start of a field: one for each byte of codes, or one for two
 //! bytes together.
 //!
-//! [`choice`] decides whether an operator's rows become tuples.
+//! `choice` decides whether an operator's rows become tuples.
 //!
 //! Invariants: a tuple has at most [`layout::LONGEST_TUPLE`] bytes; after the last tuple there is room for
 //! any load that starts in it; a code of 0 is NULL if a field may be NULL.

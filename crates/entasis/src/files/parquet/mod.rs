@@ -1,6 +1,6 @@
 //! Parquet files as a relation.
 //!
-//! 1. Opening reads the footers: schema, row counts, statistics. [`unite`] makes one list of columns from
+//! 1. Opening reads the footers: schema, row counts, statistics. `unite` makes one list of columns from
 //!    them.
 //! 2. A scan lists the row groups that may contain qualifying rows, by the statistics of the columns that
 //!    filters name and by the values in the paths.
