@@ -263,3 +263,6 @@ impl SourceWorker for Worker {
         self.piece as u64
     }
 }
+
+#[cfg(test)]
+mod tests;
