@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -154,6 +154,11 @@ bench-statements: bench-build
 ## Single rows beside scans, with DuckDB and SQLite: make bench-hap ROWS=10000000 ORDER=sorted
 bench-hap: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench
+	rm -f $(EXTENSION)
+
+## Sums, RETURNING and ON CONFLICT on single rows beside plain statements, with SQLite
+bench-single-rows: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/single_rows.py
 	rm -f $(EXTENSION)
 
 ## Writers in 1, 2 and 8 threads: make bench-threads ROWS=10000000 BASELINE=bench/record/threads-….json
