@@ -242,9 +242,10 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) 
                     layout_key.sort_unstable();
                     let set = new_values(set)?;
                     let moves = set.iter().any(|(column, _)| layout_key.contains(column));
-                    (key == layout_key && options.is_distinct() && !moves && !is_referred())
-                        .then_some(set)?
-                        .into()
+                    if key != layout_key || !options.is_distinct() || moves || is_referred() {
+                        return None;
+                    }
+                    Some(set)
                 }
             };
             Action::Insert(sources, set)
