@@ -131,7 +131,7 @@ def learned(bench):
         bench.build(8, columns)
         bench.engine.run("SET compaction = 'learning'")
         sql = bench.query(3, misc=columns)
-        lines = [line for [line] in bench.engine.run("EXPLAIN ANALYZE " + sql)["rows"]]
+        lines = [line for [line] in bench.engine.run("EXPLAIN (ANALYZE, VERBOSE) " + sql)["rows"]]
         content[title] = [line.strip() for line in lines if "compaction:" in line]
         print(title + "".join(f"\n  {line}" for line in content[title]), flush=True)
         strategies = ["binary", "learning"]

@@ -10,7 +10,7 @@ join, and chunks.
 """
 
 import argparse
-import re
+import json
 import statistics
 
 import engines
@@ -56,9 +56,13 @@ def chunks_of_joins(threads, data, queries):
     connection.execute("SET join_filter = 'off'")
     rows = chunks = joins = 0
     for sql in queries.values():
-        for (line,) in connection.execute("EXPLAIN ANALYZE " + sql).fetchall():
-            if found := re.search(r"Join.*\((\d+) rows, (\d+) chunks", line):
-                rows, chunks, joins = rows + int(found[1]), chunks + int(found[2]), joins + 1
+        [(text,)] = connection.execute("EXPLAIN (ANALYZE, FORMAT json) " + sql).fetchall()
+        left = [json.loads(text)["plan"]]
+        while left:
+            node = left.pop()
+            left += node["children"]
+            if "Join" in node["operator"]:
+                rows, chunks, joins = rows + node["rows"], chunks + node["chunks"], joins + 1
     return rows, chunks, joins
 
 

@@ -60,7 +60,7 @@ def main():
             if len(results) > 1:
                 raise RuntimeError(f"results differ: {results}")
             engines["entasis"].run("SET join_swap = 'auto'")
-            plan = engines["entasis"].run("EXPLAIN ANALYZE " + QUERY)["rows"]
+            plan = engines["entasis"].run("EXPLAIN (ANALYZE, VERBOSE) " + QUERY)["rows"]
             swapped = any("sides swapped" in line for [line] in plan)
             figures = "".join(f"{1000 * statistics.median(times[side]):10.0f}" for side in SIDES)
             print(f"{'near' if is_near else 'far':6}{few:12}{figures}  {'yes' if swapped else 'no'}", flush=True)

@@ -189,8 +189,6 @@ def streamed_rows(rows, n, spread):
 
 # ---- figures from plans ------------------------------------------------------------------------------------
 
-NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|ms|s)(?:, ([\d.]+) (B|KB|MB))?; \d+ expected(?:, q-error [\d.]+)?\)$")
-NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 NUMBER = re.compile(r"^join (\d+)$")
 TABLE = re.compile(r"^(.*?): (\d+) rows.*; table of (\d+) bytes, rows of (\d+) bytes")
 # Its partitions have tables of their own, which are not shown.
@@ -200,15 +198,15 @@ PARTITIONS = re.compile(r"^(radix join), .*; ([\d.]+) MB of build rows")
 def profiled(engine, sql):
     """The nodes of EXPLAIN ANALYZE, each with its depth and details, parents first."""
     nodes = []
-    for [line] in engine.run("EXPLAIN ANALYZE " + sql)["rows"]:
-        match = NODE.match(line)
-        if match:
-            indent, title, rows, _, time, unit = match.groups()[:6]
-            nanoseconds = float(time) * NANOSECONDS[unit]
-            depth = len(indent) // 2
-            nodes.append({"depth": depth, "title": title, "rows": int(rows), "ns": nanoseconds, "details": []})
-        elif nodes:
-            nodes[-1]["details"].append(line.strip())
+
+    def add(node, depth):
+        own = {"title": node["operator"], "rows": node["rows"], "ns": node["nanoseconds"], "details": node["details"]}
+        nodes.append({"depth": depth} | own)
+        for child in node["children"]:
+            add(child, depth + 1)
+
+    [[text]] = engine.run("EXPLAIN (ANALYZE, FORMAT json) " + sql)["rows"]
+    add(json.loads(text)["plan"], 0)
     return nodes
 
 

@@ -35,7 +35,7 @@ fn plan(kind: JoinKind, sides: &[Arc<Ready>; 2], conditions: Conditions) -> Plan
             .map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, false))
             .collect();
         let columns = ids.iter().copied().zip(0..).collect();
-        (Box::new(Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() })), ids)
+        (Box::new(Node::Scan(Scan::all(relation.clone(), columns))), ids)
     };
     let ((left, l), (right, r)) = (scan(&sides[0], "l"), scan(&sides[1], "r"));
     let bounds = |id: ColumnId| {

@@ -57,7 +57,7 @@ fn plan(relations: &[Arc<dyn Relation>], on: &[&[usize]]) -> Plan {
         let ids: Vec<ColumnId> =
             ["k", "v"].iter().map(|name| columns.add(*name, DataType::Int64, false)).collect();
         let columns = ids.iter().copied().zip(0..).collect();
-        (Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() }), ids)
+        (Node::Scan(Scan::all(relation.clone(), columns)), ids)
     });
     let (mut root, probe) = inputs.next().expect("there is a probe side");
     let builds: Vec<(Node, Vec<ColumnId>)> = inputs.collect();

@@ -50,7 +50,7 @@ fn run(
             .map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, false))
             .collect();
         let columns = ids.iter().copied().zip(0..).collect();
-        (Box::new(Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() })), ids)
+        (Box::new(Node::Scan(Scan::all(relation.clone(), columns))), ids)
     };
     let ((left, l), (right, r)) = (scan(probe, "probe"), scan(build, "build"));
     let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];

@@ -59,7 +59,7 @@ fn run(
         let ids: Vec<ColumnId> =
             (0..=payloads).map(|i| columns.add(format!("c{i}"), case.ty, false)).collect();
         let columns = ids.iter().copied().zip(0..).collect();
-        (Box::new(Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() })), ids)
+        (Box::new(Node::Scan(Scan::all(relation.clone(), columns))), ids)
     };
     let ((left, l), (right, r)) = (scan(probe, case.payloads), scan(build, 1));
     let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];

@@ -61,7 +61,7 @@ fn main() {
     let inputs = [2, 3].map(|step| {
         let id = columns.add("k", DataType::Int64, false);
         let relation = Arc::new(Computed::new(rows, step));
-        (Node::Scan(Scan { relation, columns: vec![(id, 0)], filters: Vec::new() }), vec![id])
+        (Node::Scan(Scan::all(relation, vec![(id, 0)])), vec![id])
     });
     let out = columns.add("k", DataType::Int64, false);
     let set = SetOperation { kind, all, inputs: inputs.into(), columns: vec![out] };

@@ -69,7 +69,7 @@ fn main() {
     let mut columns = Columns::default();
     let relation = Arc::new(Computed::new(rows, 1));
     let ids: Vec<ColumnId> = COLUMNS.iter().map(|(name, ty)| columns.add(*name, *ty, false)).collect();
-    let scan = Scan { relation, columns: ids.iter().copied().zip(0..).collect(), filters: Vec::new() };
+    let scan = Scan::all(relation, ids.iter().copied().zip(0..).collect());
     let key = SortKey { expr: columns.expr(ids[by]), descending: false, nulls_first: false };
     let root = Node::Sort(Sort { input: Box::new(Node::Scan(scan)), keys: vec![key], limit: None });
     let output = ids.iter().map(|&column| Output { name: column.to_string(), column }).collect();

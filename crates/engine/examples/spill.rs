@@ -53,7 +53,7 @@ fn side(columns: &mut Columns, name: &str, rows: u64, step: u64) -> (Box<Node>, 
     let ids: Vec<ColumnId> =
         COLUMNS.iter().map(|(column, ty)| columns.add(format!("{name}.{column}"), *ty, false)).collect();
     let scanned = ids.iter().copied().zip(0..).collect();
-    (Box::new(Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() })), ids)
+    (Box::new(Node::Scan(Scan::all(relation, scanned))), ids)
 }
 
 fn main() {

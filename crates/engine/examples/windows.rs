@@ -133,6 +133,7 @@ fn main() {
                 relation: Arc::new(Stored(table.snapshot())),
                 columns: ids.iter().copied().zip(0..).collect(),
                 filters: Vec::new(),
+                sampled: None,
             });
             let call = WindowCall {
                 function: function.clone(),

@@ -31,21 +31,23 @@ pub(crate) fn node_title(node: &Node, columns: &Columns) -> String {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", PlanTree(self), self.computed())
+        write!(f, "{}{}", PlanTree(self), self.computed(false))
     }
 }
 
 impl Plan {
     /// The relations that are computed by plans of their own when this one is run: what they do or, if they
     /// have been run with [`crate::exec::Settings::profile`], what they did. Empty if there are none.
-    pub fn computed(&self) -> String {
+    ///
+    /// With everything that was noted, or a line for each operator.
+    pub fn computed(&self, detailed: bool) -> String {
         let mut text = String::new();
         let mut relations = Vec::new();
         add_scanned(&self.root, &mut relations);
         let mut next = 0;
         while next < relations.len() {
             let relation = relations[next].clone();
-            if let Some(own) = relation.plan_text() {
+            if let Some(own) = relation.plan_text(detailed) {
                 text += &format!("{}, computed once:\n", relation.name());
                 own.lines().for_each(|line| text += &format!("  {line}\n"));
             }
@@ -53,6 +55,31 @@ impl Plan {
             next += 1;
         }
         text
+    }
+}
+
+/// An operator of a plan that has not been run.
+#[derive(Debug, Clone)]
+pub struct PlanNode {
+    /// What it does, as `EXPLAIN` shows it.
+    pub title: String,
+    /// Rows that are expected to come out.
+    pub expected: f64,
+    /// The inputs, left to right.
+    pub children: Vec<PlanNode>,
+}
+
+impl Plan {
+    /// The operators, for programs that read plans.
+    pub fn nodes(&self) -> PlanNode {
+        fn of(node: &Node, plan: &Plan, names: &Names<'_>) -> PlanNode {
+            PlanNode {
+                title: names.title(node, &notes(node, &plan.columns)),
+                expected: estimate_rows(node, &plan.columns),
+                children: node.children().into_iter().map(|child| of(child, plan, names)).collect(),
+            }
+        }
+        of(&self.root, self, &Names::of_plan(self))
     }
 }
 

@@ -10,6 +10,7 @@
 //! sync                                        locks and atomics
 //! memory  settings  cost  learned             plain figures: budgets, settings, costs, what was learnt
 //! context                                     what a running statement carries
+//! threshold                                   what a sort with a limit tells the operators below it
 //! relation                                    where rows come from
 //! plan                                        what is to be done, and its text
 //! facts  reach  estimate                      what is certain, where rows are, what is estimated
@@ -42,3 +43,6 @@ mod settings;
 pub mod shared;
 mod sync;
 pub mod template;
+mod threshold;
+
+pub use explain::PlanNode;

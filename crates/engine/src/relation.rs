@@ -6,6 +6,7 @@
 
 use crate::context::QueryContext;
 use crate::cost::Costs;
+pub use crate::threshold::Threshold;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
@@ -67,8 +68,9 @@ pub trait Relation: fmt::Debug + Send + Sync {
         None
     }
     /// The plan by which its rows are computed, as text, or what it did, if it has been run and measured;
-    /// `None` if they are not computed.
-    fn plan_text(&self) -> Option<String> {
+    /// `None` if they are not computed. What it did is a line for each operator, or has all details.
+    fn plan_text(&self, detailed: bool) -> Option<String> {
+        let _ = detailed;
         None
     }
     /// The relations that are read when this one is, but for stored tables.
@@ -131,6 +133,16 @@ pub struct ScanRequest {
     /// A hint: rows that do not satisfy all of these are not needed, so whole parts may be skipped. The
     /// engine filters again.
     pub filters: Vec<Expr>,
+    /// Hints as well, which change while the scan runs: rows of which a column is beyond a threshold are not
+    /// needed. The id is that of the column.
+    pub thresholds: Vec<(ColumnId, Arc<Threshold>)>,
+}
+
+impl ScanRequest {
+    /// All rows, of these columns.
+    pub fn all(columns: Vec<(ColumnId, usize)>) -> ScanRequest {
+        ScanRequest { columns, filters: Vec::new(), thresholds: Vec::new() }
+    }
 }
 
 /// A scan in progress, shared by the workers.

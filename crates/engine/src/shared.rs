@@ -143,11 +143,11 @@ impl Relation for Shared {
         Some(Arc::new(Shared::with(self.name.clone(), self.schema.clone(), plan, outputs)))
     }
 
-    fn plan_text(&self) -> Option<String> {
+    fn plan_text(&self, detailed: bool) -> Option<String> {
         if let Some(profile) = &*self.profile.lock().unwrap_or_else(PoisonError::into_inner)
             && profile.root.is_some()
         {
-            return Some(profile.to_string());
+            return Some(if detailed { profile.to_string() } else { profile.table() });
         }
         optimize_part(self.plan.clone(), &Settings::default()).ok().map(|plan| PlanTree(&plan).to_string())
     }

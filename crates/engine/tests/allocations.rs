@@ -102,7 +102,7 @@ fn scan(rows: i64) -> (Columns, Vec<ColumnId>, Scan) {
         .map(|(name, ty)| columns.add(name, ty, false))
         .to_vec();
     let relation = Arc::new(Stored(table(rows)));
-    let scan = Scan { relation, columns: ids.iter().copied().zip(0..).collect(), filters: Vec::new() };
+    let scan = Scan::all(relation, ids.iter().copied().zip(0..).collect());
     (columns, ids, scan)
 }
 

@@ -53,6 +53,7 @@ pub mod database;
 mod databases;
 mod define;
 mod execute;
+mod explain;
 pub mod files;
 mod home;
 mod interrupt;

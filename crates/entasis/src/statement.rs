@@ -4,22 +4,22 @@
 //! its end; a file gets its name only when it is complete. So an error in the middle leaves everything as it
 //! was.
 
-use crate::execute::{execute, optimized, query};
+use crate::execute::{execute, query};
+use crate::explain;
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
 use crate::{change, databases, define, files, settings, summarize};
-use entasis_engine::exec::{self, Collector};
-use entasis_engine::optimizer;
-use entasis_sql::{Change, Insert, Statement};
-use entasis_vector::{DataType, Error, Result, Value};
-use std::sync::Arc;
+use entasis_sql::Statement;
+use entasis_vector::{DataType, Result, Value};
 
 /// Runs a bound statement on `work`. The connection runs those that begin and end transactions.
 pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::Query(plan) => query(session, plan),
-        Statement::Explain { analyze, verbose, statement } => explain(session, *statement, analyze, verbose),
+        Statement::Explain { analyze, verbose, json, statement } => {
+            explain::explain(session, *statement, explain::ExplainOptions { analyze, verbose, json })
+        }
         Statement::Insert(insert) => change::insert::insert(session, work, insert),
         Statement::Change(change) => change::change(session, work, change),
         Statement::Truncate { names, cascade } => change::truncate(work, &names, cascade),
@@ -67,47 +67,4 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
 
 fn text(text: &str) -> Value {
     Value::Text(text.into())
-}
-
-// ---- EXPLAIN ----------------------------------------------------------------------------------------------
-
-/// `EXPLAIN`: one row per line. `VERBOSE` shows the plan after each rule of the optimizer that changed it,
-/// and at the end the programs into which its expressions are compiled.
-fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool) -> Result<Rows> {
-    let plan = match statement {
-        Statement::Query(plan)
-        | Statement::CreateTableAs { plan, .. }
-        | Statement::Insert(Insert { plan, .. })
-        | Statement::Change(Change { plan, .. })
-        | Statement::CopyTo { plan, .. }
-            if !analyze =>
-        {
-            plan
-        }
-        Statement::Query(plan) => plan,
-        _ if analyze => return Err(Error::not_supported("EXPLAIN ANALYZE of statements other than queries")),
-        _ => return Err(Error::input("only statements with a query have a plan to explain")),
-    };
-    let mut context = session.context();
-    let mut lines = String::new();
-    if verbose {
-        lines += &format!("as written\n{plan}\n");
-        let (_, trace) = optimizer::optimize_traced(plan.clone(), &context.settings)?;
-        for (rule, plan) in trace {
-            lines += &format!("after {rule}\n{plan}\n");
-        }
-    }
-    let plan = optimized(plan, &context.settings)?;
-    if analyze {
-        Arc::make_mut(&mut context.settings).profile = true;
-        let collector = Collector::new(&context, plan.schema().iter().map(|field| field.ty).collect());
-        lines += &format!("{}\n{}", exec::execute(&plan, &context, &collector)?, plan.computed());
-    } else {
-        lines += &plan.to_string();
-    }
-    if verbose {
-        lines += &format!("\nprograms\n{}", exec::programs(&plan, &context)?);
-    }
-    let rows: Vec<Vec<Value>> = lines.lines().map(|line| vec![text(line)]).collect();
-    Rows::from_values(&[("plan", DataType::Varchar)], &rows)
 }

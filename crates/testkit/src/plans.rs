@@ -165,7 +165,7 @@ impl Plans {
                 columns.push((self.columns.add(&*field.name, field.ty, true), index));
             }
         }
-        Node::Scan(Scan { relation, columns, filters: Vec::new() })
+        Node::Scan(Scan::all(relation, columns))
     }
 
     fn values(&mut self) -> Node {

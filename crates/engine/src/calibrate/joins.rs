@@ -70,7 +70,7 @@ impl Probing<'_> {
         let mut columns = Columns::default();
         let mut scan = |relation: &Arc<Measured>, count: usize| {
             let columns = (0..count).map(|index| (columns.add("", DataType::Int64, false), index)).collect();
-            Scan { relation: relation.clone(), columns, filters: Vec::new() }
+            Scan::all(relation.clone(), columns)
         };
         let probe = scan(self.probe, 1);
         let build = self.build.map(|build| scan(build, 1 + self.payload));

@@ -10,6 +10,7 @@
 
 pub(crate) mod join_cost;
 mod rows;
+pub(crate) mod sample;
 pub(crate) mod selectivity;
 mod values;
 pub(crate) mod width;

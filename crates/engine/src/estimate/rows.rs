@@ -14,7 +14,10 @@
 //!   argument's range imply. That is what tells `HAVING sum(l_quantity) > 300` (hardly anything) from `> 30`
 //!   (hardly a filter).
 //!
-//! Not done: histograms, samples, correlation between columns of one table.
+//! Filters of scans that are joined have been tested on samples ([`super::sample`]), which count more than
+//! statistics.
+//!
+//! Not done: histograms, skew of join keys.
 
 use super::selectivity;
 use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
@@ -117,7 +120,19 @@ fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
     };
     let columns = scan.columns.iter().map(|&(id, index)| (id, known(id, index))).collect();
     let mut estimate = Estimate { rows, base: rows, columns };
+    let sampled = scan.sampled.filter(|sampled| sampled.filters <= scan.filters.len());
+    let all = sampled.map(|sampled| (sampled, estimate.clone()));
     selectivity::apply(&scan.filters, &mut estimate);
+    if let Some((sampled, all)) = all {
+        let (known, rest) = scan.filters.split_at(sampled.filters);
+        let share =
+            sampled.share(selectivity::selectivity(known, &all)) * selectivity::selectivity(rest, &all);
+        let sampled = rows * share;
+        if sampled < estimate.rows {
+            estimate.keep(sampled / estimate.rows);
+        }
+        estimate.rows = sampled.max(rows.min(1.0));
+    }
     estimate
 }
 

@@ -1,5 +1,8 @@
 //! Profiles: what each operator of a plan did, for `EXPLAIN ANALYZE`.
 //!
+//! As text a profile is either a [table](Profile::table), a line for each operator, or a tree with everything
+//! that was noted.
+//!
 //! The tree follows the plan. While a statement runs, every node has a [`Recorder`] that its physical parts
 //! share: the build and the probe of one join, the source and the sink of one aggregation. Workers count in
 //! memory of their own and add it up once, when they finish; without [`crate::exec::Settings::profile`] they
@@ -41,6 +44,57 @@ pub struct ProfileNode {
     pub children: Vec<ProfileNode>,
 }
 
+impl Profile {
+    /// A line for each operator: rows, rows expected, how many times too high or too low that was if it was
+    /// twice or more, time, memory, and the operator, shortened to a screen's width.
+    pub fn table(&self) -> String {
+        let mut lines = Vec::new();
+        if let Some(root) = &self.root {
+            lines.push(TableLine::of(["rows", "expected", "off by", "time", "memory", "operator"]));
+            root.add_lines(0, &mut lines);
+        }
+        let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        text += &format!("total {}", Duration(self.nanoseconds));
+        text
+    }
+}
+
+/// The most characters of a line of [`Profile::table`].
+const SCREEN: usize = 120;
+
+/// A line of [`Profile::table`]: rows, expected rows, q-error, time, memory, operator.
+struct TableLine([String; 6]);
+
+impl TableLine {
+    fn of(cells: [&str; 6]) -> TableLine {
+        TableLine(cells.map(str::to_owned))
+    }
+}
+
+impl fmt::Display for TableLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [rows, expected, error, time, memory, title] = &self.0;
+        let line = format!("{rows:>13} {expected:>13} {error:>7} {time:>9} {memory:>9}  {title}");
+        match line.char_indices().nth(SCREEN - 1) {
+            Some((end, _)) if line.chars().count() > SCREEN => write!(f, "{}…", &line[..end]),
+            _ => f.write_str(&line),
+        }
+    }
+}
+
+/// A number with a comma between each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(root) = &self.root {
@@ -56,6 +110,20 @@ impl ProfileNode {
     pub fn q_error(&self) -> f64 {
         let (rows, expected) = ((self.rows as f64).max(1.0), self.expected.max(1.0));
         (rows / expected).max(expected / rows)
+    }
+
+    /// Adds the lines of this operator and of those below it.
+    fn add_lines(&self, depth: usize, lines: &mut Vec<TableLine>) {
+        let error = self.q_error();
+        lines.push(TableLine([
+            grouped(self.rows),
+            grouped(self.expected.round() as u64),
+            if error < 2.0 { String::new() } else { format!("{error:.0}x") },
+            Duration(self.nanoseconds).to_string(),
+            if self.bytes > 0 { Bytes(self.bytes).to_string() } else { String::new() },
+            format!("{:indent$}{}", "", self.title, indent = depth * 2),
+        ]));
+        self.children.iter().for_each(|child| child.add_lines(depth + 1, lines));
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
@@ -136,6 +204,8 @@ pub(crate) struct Recorder {
 /// How many rows passed a join filter, for all workers together.
 #[derive(Debug, Default)]
 pub(crate) struct PassRate {
+    /// What the filter is called.
+    name: &'static str,
     /// The columns that hold the keys.
     columns: String,
     tested: AtomicU64,
@@ -158,7 +228,8 @@ impl fmt::Display for PassRate {
         let [tested, passed, untested] =
             [&self.tested, &self.passed, &self.untested].map(|rows| rows.load(Ordering::Relaxed));
         let percent = 100.0 * passed as f64 / tested.max(1) as f64;
-        write!(f, "join filter on {}: {passed} of {tested} rows passed, {percent:.1} %", self.columns)?;
+        let (name, columns) = (self.name, &self.columns);
+        write!(f, "{name} on {columns}: {passed} of {tested} rows passed, {percent:.1} %")?;
         if untested > 0 {
             write!(f, "; {untested} more rows were not tested because most passed")?;
         }
@@ -211,9 +282,9 @@ impl Recorder {
         self.blocks.fetch_add(blocks, Ordering::Relaxed);
         self.skipped_blocks.fetch_add(skipped, Ordering::Relaxed);
     }
-    /// Counts rows at a join filter on `columns`.
-    pub(crate) fn pass_rate(&self, columns: impl Into<String>) -> Arc<PassRate> {
-        let rate = Arc::new(PassRate { columns: columns.into(), ..PassRate::default() });
+    /// Counts rows at a filter called `name` on `columns`.
+    pub(crate) fn pass_rate(&self, name: &'static str, columns: impl Into<String>) -> Arc<PassRate> {
+        let rate = Arc::new(PassRate { name, columns: columns.into(), ..PassRate::default() });
         lock(&self.rates).push(rate.clone());
         rate
     }

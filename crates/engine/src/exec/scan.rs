@@ -39,7 +39,7 @@ mod walk;
 
 use crate::context::QueryContext;
 use crate::exec::key_filter::order::Order;
-use crate::exec::key_filter::{FilterWorker, PlacedFilter};
+use crate::exec::key_filter::{PlacedFilter, PlacedWorker};
 use crate::exec::profile::Recorder;
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
@@ -193,7 +193,8 @@ impl TableScan {
         let only_codes = stages.all.is_empty() && join_filters.is_empty() && !ranges.all.is_empty();
         let outputs_left = (0..columns.len()).filter(|&column| only_codes && outputs[column]).map(index);
         let next = outputs_left.filter(|index| *index != row_id && !first.contains(index)).collect();
-        let parts = found.reach.parts(snapshot.row_groups().len());
+        let mut parts = found.reach.parts(snapshot.row_groups().len());
+        best_first(&mut parts, &snapshot, columns, &join_filters);
         Ok(TableScan {
             row_id,
             parts: parts.into(),
@@ -221,6 +222,26 @@ impl TableScan {
             snapshot,
         })
     }
+}
+
+/// Puts the row groups first that have the first rows of a sort with a limit, by their bounds: with these the
+/// threshold soon rules out others. Rows know the number of their row group, so the sort loses nothing.
+fn best_first(
+    parts: &mut [(usize, Range<usize>)],
+    snapshot: &TableSnapshot,
+    columns: &[(ColumnId, usize)],
+    filters: &[PlacedFilter],
+) {
+    let threshold =
+        filters.iter().find_map(|filter| Some((filter.test.threshold()?, columns[filter.columns[0]].1)));
+    let Some((threshold, column)) = threshold.filter(|(_, column)| *column < snapshot.schema().len()) else {
+        return;
+    };
+    let zone = |number: usize| snapshot.row_group(number).map(|group| group.column_zone(column));
+    parts.sort_by(|(a, _), (b, _)| match (zone(*a), zone(*b)) {
+        (Some(a), Some(b)) => threshold.compare_zones(a, b),
+        _ => std::cmp::Ordering::Equal,
+    });
 }
 
 impl TableScan {
@@ -271,7 +292,7 @@ impl TableScan {
         let has_keys = |filter: &PlacedFilter| {
             let columns = filter.columns.iter().map(|&column| self.columns[column]).enumerate();
             let mut stored = columns.filter(|&(_, column)| column != self.row_id);
-            filter.slot.get().is_none_or(|keys| stored.all(|(key, column)| keys.may_be_in(zone(column), key)))
+            stored.all(|(key, column)| filter.may_be_in(zone(column), key))
         };
         self.ranges_left(true).iter().all(may_be_within)
             && self.tests.iter().all(|test| test.may_pass(zone))
@@ -392,7 +413,7 @@ struct Reading {
     decoded: Vec<bool>,
     machines: Vec<Machine>,
     /// For each join filter.
-    filters: Vec<FilterWorker>,
+    filters: Vec<PlacedWorker>,
     /// The input of a stage.
     input: Chunk,
     /// How many rows the conditions on codes were tested on, and how many passed.
@@ -684,7 +705,7 @@ impl Reading {
             let before = if self.all { count } else { self.rows.len() };
             let has_run = match conjunct.checked_sub(stages) {
                 None => self.run_stage(conjunct, group, count)?,
-                Some(filter) => self.run_filter(filter, group, count),
+                Some(filter) => self.run_filter(filter, group, count)?,
             };
             let after = if self.all { count } else { self.rows.len() };
             if let Some(start) = start.filter(|_| has_run) {
@@ -736,9 +757,9 @@ impl Reading {
     }
 
     /// Narrows the rows by a join filter. False if it need not run.
-    fn run_filter(&mut self, filter: usize, group: &RowGroup, count: usize) -> bool {
+    fn run_filter(&mut self, filter: usize, group: &RowGroup, count: usize) -> Result<bool> {
         if !self.filters[filter].is_on(if self.all { count } else { self.rows.len() }) {
-            return false;
+            return Ok(false);
         }
         for key in 0..self.scan.filters[filter].columns.len() {
             self.decode(group, self.scan.filters[filter].columns[key]);
@@ -748,12 +769,12 @@ impl Reading {
             self.all = false;
         }
         let columns = &self.scan.filters[filter].columns;
-        self.filters[filter].retain(|key| (&self.vectors[columns[key]], None), &mut self.rows);
+        self.filters[filter].retain(|key| (&self.vectors[columns[key]], None), &mut self.rows)?;
         self.all = self.rows.len() == count;
         if self.all {
             self.rows.clear();
         }
-        true
+        Ok(true)
     }
 
     /// Fills a column that nobody reads with a placeholder.

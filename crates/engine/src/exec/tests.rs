@@ -3,6 +3,7 @@
 
 mod bounds;
 mod crossed;
+mod first_rows;
 mod joins;
 mod set_operations;
 
@@ -315,6 +316,7 @@ pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) ->
         relation: Arc::new(Stored(table.snapshot())),
         columns: ids.iter().copied().zip(0..).collect(),
         filters: Vec::new(),
+        sampled: None,
     };
     (Node::Scan(scan), ids)
 }

@@ -123,7 +123,7 @@ impl Generator {
             .collect();
         let statistics = Statistics { rows, columns };
         let relation = Arc::new(Stored { snapshot: table.snapshot(), statistics, has_key });
-        Node::Scan(Scan { relation, columns: ids.into_iter().zip(0..).collect(), filters: Vec::new() })
+        Node::Scan(Scan::all(relation, ids.into_iter().zip(0..).collect()))
     }
 
     fn comparison(&mut self, left: &[ColumnId], right: &[ColumnId]) -> Expr {

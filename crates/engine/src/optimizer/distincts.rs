@@ -8,10 +8,11 @@
 //! It applies where all distinct calls have the same argument and the others can be aggregated twice. A count
 //! can only below group keys: without any, the outer sum over no groups is NULL and not 0.
 
+use super::two_steps::in_two_steps;
 use crate::plan::tree::take;
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Plan};
+use entasis_vector::Result;
 use entasis_vector::expr::Expr;
-use entasis_vector::{DataType, Result};
 
 /// Splits the aggregations of the whole plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
@@ -78,26 +79,11 @@ fn distinct_argument(aggregate: &Aggregate) -> Option<Expr> {
     (fits(first) && distinct.all(fits) && others_fit && !volatile).then(|| argument.clone())
 }
 
-/// The functions, and the type in between, that give in two steps what `call` gives in one.
-fn in_two_steps(call: &AggregateCall) -> Option<(AggregateFunction, AggregateFunction, DataType)> {
-    use AggregateFunction as F;
-    let function = call.function.clone();
-    let between = match function {
-        F::Count | F::CountStar => return Some((function, F::Sum, DataType::Int64)),
-        // Whether the whole sum fits is not for its parts to say.
-        F::Sum if call.ty.is_integer() => DataType::Decimal { precision: 38, scale: 0 },
-        F::Sum | F::Min | F::Max | F::BoolAnd | F::BoolOr => call.ty,
-        F::AnyValue if call.order_by.is_empty() => call.ty,
-        F::AnyValue | F::Avg | F::External(_) => return None,
-    };
-    Some((function.clone(), function, between))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::optimizer::testing::Builder;
-    use entasis_vector::ColumnId;
+    use entasis_vector::{ColumnId, DataType};
 
     fn call(function: AggregateFunction, args: Vec<Expr>, distinct: bool) -> AggregateCall {
         AggregateCall { function, args, distinct, filter: None, order_by: Vec::new(), ty: DataType::Int64 }

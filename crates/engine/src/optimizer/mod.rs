@@ -15,6 +15,7 @@ mod antis;
 #[cfg(test)]
 mod differential;
 mod distincts;
+mod eager;
 mod empties;
 mod factor;
 mod groups;
@@ -29,6 +30,7 @@ mod prune;
 mod pushdown;
 mod reduce;
 mod restrict;
+mod samples;
 mod simplify;
 mod sums;
 #[cfg(test)]
@@ -36,6 +38,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod tops;
+mod two_steps;
 mod unions;
 mod validate;
 
@@ -69,10 +72,16 @@ const RULES: &[(&str, Rule, &str)] = &[
         restrict::apply,
         "scans have their filters, and only the columns that are read; before rows are estimated",
     ),
+    (
+        "samples",
+        samples::apply,
+        "scans have all their filters; before the first rule that needs to know rows",
+    ),
     ("reduce", reduce::apply, "makes semi joins, which join ordering places"),
     ("join order", join_order::apply, "needs all filters in place, to know how many rows are left"),
     ("groups", groups::apply, "functional dependencies become visible as equalities in the ordered joins"),
     ("distincts", distincts::apply, "one call that keeps a key as any_value is split like the others"),
+    ("eager", eager::apply, "joins have their order, and calls are ones that can be split"),
     ("sums", sums::apply, "late: what others know of sums, they know of plain calls"),
     ("prune", prune::apply, "last: join ordering and grouping have moved what reads what"),
 ];

@@ -45,7 +45,8 @@ fn collect(node: &Node, all: &mut Vec<Readers>) {
     if let Node::Scan(scan) = node
         && scan.relation.table().is_none()
     {
-        let request = ScanRequest { columns: scan.columns.clone(), filters: scan.filters.clone() };
+        let filters = scan.filters.clone();
+        let request = ScanRequest { filters, ..ScanRequest::all(scan.columns.clone()) };
         match all.iter_mut().find(|readers| is_same(&readers.relation, &scan.relation)) {
             Some(readers) => readers.requests.push(request),
             None => all.push(Readers { relation: scan.relation.clone(), requests: vec![request] }),

@@ -71,7 +71,7 @@ impl Builder {
             ids.push((self.columns.add(*column, DataType::Int64, true), index));
         }
         let relation = Arc::new(Table { name: name.to_owned(), schema, statistics, unique });
-        Node::Scan(Scan { relation, columns: ids, filters: Vec::new() })
+        Node::Scan(Scan::all(relation, ids))
     }
 
     /// The newest column called `name`.

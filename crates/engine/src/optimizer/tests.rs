@@ -276,7 +276,7 @@ fn a_key_decides_the_group_and_makes_joins_needless() {
     // TPC-H Q10: the group of a customer is the customer, and its nation with it.
     let mut b = Builder::default();
     let c = b.scan_with_key("c", 1000, &[("ck", 1000), ("name", 900), ("cn", 25)], Some(0));
-    let o = b.scan("o", 9000, &[("oc", 1000), ("price", 9000)]);
+    let o = b.scan("o", 1100, &[("oc", 1000), ("price", 1100)]);
     let n = b.scan_with_key("n", 25, &[("nk", 25), ("nation", 25)], Some(0));
     let joined = filtered(cross(cross(o, c), n), vec![b.equal("oc", "ck"), b.equal("cn", "nk")]);
     let mut aggregate = b.count_by(joined, "nation", "by_nation", "count");

@@ -120,6 +120,26 @@ pub struct Scan {
     pub columns: Vec<(ColumnId, usize)>,
     /// Rows must satisfy all of these; they read only `columns`. Filled by the optimizer.
     pub filters: Vec<Expr>,
+    /// What a sample says of the filters. Filled by the optimizer.
+    pub sampled: Option<Sampled>,
+}
+
+impl Scan {
+    /// All rows of a relation.
+    pub fn all(relation: Arc<dyn Relation>, columns: Vec<(ColumnId, usize)>) -> Scan {
+        Scan { relation, columns, filters: Vec::new(), sampled: None }
+    }
+}
+
+/// What a sample says of filters of a scan ([`crate::estimate`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sampled {
+    /// The number of the scan's filters, from the first, of which it says something.
+    pub filters: usize,
+    /// The rows of the sample.
+    pub rows: usize,
+    /// Of these, rows that satisfy the filters.
+    pub passed: usize,
 }
 
 /// See [`Node::Values`].
@@ -505,7 +525,7 @@ impl Plan {
         let output = names
             .map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column })
             .collect();
-        Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
+        Plan { root: Node::Scan(Scan::all(relation, scanned)), columns, output }
     }
 
     /// The result's columns with their types. Each may be NULL: where a column is made says nothing of the

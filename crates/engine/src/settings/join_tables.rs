@@ -34,7 +34,7 @@ pub fn parse_wanted(text: &str) -> Result<WantedTables> {
                 let known = number.parse().ok().filter(|&number: &usize| number > 0);
                 let known = known.ok_or_else(|| {
                     Error::input(format!("join_table has '{number}' where the number of a join is expected"))
-                        .with_hint("joins are numbered from 1, as EXPLAIN ANALYZE prints them: 'auto, 3=cht'")
+                        .with_hint("joins are numbered from 1, as EXPLAIN (ANALYZE, VERBOSE) prints them: 'auto, 3=cht'")
                 })?;
                 if single.iter().any(|(other, _)| *other == known) {
                     return Err(Error::input(format!("join_table names two tables for join {known}")));

@@ -98,7 +98,7 @@ fn replace(node: &mut Node, next: &mut usize, sizes: &[usize], replaced: &mut Ha
     if let Some(Replacement { relation, columns }) = replaced.remove(next) {
         *next += sizes[*next];
         drop(take(node));
-        *node = Node::Scan(Scan { relation, columns, filters: Vec::new() });
+        *node = Node::Scan(Scan::all(relation, columns));
         return;
     }
     *next += 1;

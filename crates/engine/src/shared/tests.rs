@@ -19,7 +19,7 @@ fn scan(columns: &mut Columns, relation: &Arc<dyn Relation>) -> (Node, Vec<Colum
     let names = relation.schema().iter().map(|field| field.name.to_string());
     let ids: Vec<ColumnId> = names.map(|name| columns.add(name, DataType::Int64, false)).collect();
     let read = ids.iter().copied().enumerate().map(|(index, id)| (id, index)).collect();
-    (Node::Scan(Scan { relation: relation.clone(), columns: read, filters: Vec::new() }), ids)
+    (Node::Scan(Scan::all(relation.clone(), read)), ids)
 }
 
 /// The sum of `price` by `year` of a relation, and the two columns.

@@ -42,6 +42,8 @@ mod settings;
 mod sync;
 #[path = "../../src/template.rs"]
 pub mod template;
+#[path = "../../src/threshold.rs"]
+mod threshold;
 
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, ErrorKind, Result, Value};

@@ -218,7 +218,8 @@ pub(crate) mod test_files {
     ) -> Result<Vec<Vec<String>>> {
         let schema = relation.schema();
         let columns = (0..schema.len()).map(|i| (ColumnId(i as u32), i)).collect();
-        let source = relation.scan(&ScanRequest { columns, filters }, &context(chunk_rows))?;
+        let source =
+            relation.scan(&ScanRequest { filters, ..ScanRequest::all(columns) }, &context(chunk_rows))?;
         let mut workers = [source.worker()?, source.worker()?];
         let mut rows = Vec::new();
         let mut chunk = Chunk::new();

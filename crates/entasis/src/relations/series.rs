@@ -164,7 +164,7 @@ mod tests {
         let args: Vec<_> =
             args.iter().map(|v| (None, Argument::Value(Value::Integer(*v), DataType::Int64))).collect();
         let relation = series("range", &args, inclusive).unwrap();
-        let request = ScanRequest { columns: vec![(entasis_vector::ColumnId(0), 0)], filters: vec![] };
+        let request = ScanRequest::all(vec![(entasis_vector::ColumnId(0), 0)]);
         let mut worker = relation.scan(&request, &QueryContext::default()).unwrap().worker().unwrap();
         let (mut chunk, mut out) = (Chunk::new(), vec![]);
         while worker.next(&mut chunk).unwrap() {

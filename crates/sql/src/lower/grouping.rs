@@ -303,7 +303,7 @@ impl Lowering<'_> {
         let columns: Vec<(ColumnId, usize)> =
             fields.map(|(i, field)| (self.columns.add(&*field.name, field.ty, true), i)).collect();
         let ids = columns.iter().map(|(id, _)| *id).collect();
-        (Node::Scan(Scan { relation: level.relation.clone(), columns, filters: Vec::new() }), ids)
+        (Node::Scan(Scan::all(level.relation.clone(), columns)), ids)
     }
 }
 

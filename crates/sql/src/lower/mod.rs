@@ -367,7 +367,7 @@ impl<'a> Lowering<'a> {
             schema: scan.projected_schema.clone(),
             columns: columns.iter().map(|(id, _)| *id).collect(),
         };
-        Ok(Lowered { node: Node::Scan(Scan { relation, columns, filters: Vec::new() }), scope })
+        Ok(Lowered { node: Node::Scan(Scan::all(relation, columns)), scope })
     }
 
     fn subquery_alias(&mut self, alias: &df::SubqueryAlias) -> Result<Lowered> {

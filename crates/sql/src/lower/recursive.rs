@@ -44,7 +44,7 @@ impl Lowering<'_> {
         let columns: Vec<(ColumnId, usize)> =
             fields.map(|(i, field)| (self.columns.add(&*field.name, field.ty, true), i)).collect();
         let ids = columns.iter().map(|(id, _)| *id).collect();
-        let node = Node::Scan(Scan { relation, columns, filters: Vec::new() });
+        let node = Node::Scan(Scan::all(relation, columns));
         Ok(Lowered { node, scope: Scope { schema: query.schema.clone(), columns: ids } })
     }
 

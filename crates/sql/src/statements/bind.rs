@@ -94,9 +94,10 @@ impl Binder<'_> {
         Ok(match ast {
             Ast::Sql(statement) => return self.sql(statement),
             Ast::CreateOrReplace(statement) => return self.create_or_replace(statement),
-            Ast::Explain { analyze, verbose, statement } => Statement::Explain {
+            Ast::Explain { analyze, verbose, json, statement } => Statement::Explain {
                 analyze: *analyze,
                 verbose: *verbose,
+                json: *json,
                 statement: Box::new(self.statement(statement)?),
             },
             Ast::Describe(query) => {

@@ -16,6 +16,8 @@ pub enum Statement {
         analyze: bool,
         /// Show more details.
         verbose: bool,
+        /// Show it as JSON.
+        json: bool,
         /// The statement.
         statement: Box<Statement>,
     },

@@ -127,13 +127,26 @@ impl<'a> StatementParser<'a> {
 
     fn explain(&mut self) -> Result<Ast> {
         self.parser.next_token();
-        let (mut analyze, mut verbose) = (false, false);
+        let (mut analyze, mut verbose, mut json) = (false, false, false);
         if self.parser.consume_token(&Token::LParen) {
             loop {
                 match self.name()?.as_str() {
                     "analyze" => analyze = true,
                     "verbose" => verbose = true,
-                    other => return Err(Error::input(format!("EXPLAIN has no option {other}"))),
+                    "format" => {
+                        json = match self.name()?.as_str() {
+                            "json" => true,
+                            "text" => false,
+                            other => {
+                                let error = Error::input(format!("EXPLAIN has no format {other}"));
+                                return Err(error.with_hint("formats are text and json"));
+                            }
+                        }
+                    }
+                    other => {
+                        let error = Error::input(format!("EXPLAIN has no option {other}"));
+                        return Err(error.with_hint("options are ANALYZE, VERBOSE and FORMAT text | json"));
+                    }
                 }
                 if !self.parser.consume_token(&Token::Comma) {
                     break;
@@ -145,7 +158,7 @@ impl<'a> StatementParser<'a> {
             analyze = self.parser.parse_keyword(Keyword::ANALYZE);
             verbose = self.parser.parse_keyword(Keyword::VERBOSE);
         }
-        Ok(Ast::Explain { analyze, verbose, statement: Box::new(self.ast()?) })
+        Ok(Ast::Explain { analyze, verbose, json, statement: Box::new(self.ast()?) })
     }
 
     /// `SELECT …`, or a table, view or file, which stands for a query of all its rows.

@@ -34,7 +34,7 @@ pub(crate) enum Ast {
     /// it.
     CreateOrReplace(Box<ast::Statement>),
     /// `EXPLAIN [ANALYZE] [VERBOSE] statement`
-    Explain { analyze: bool, verbose: bool, statement: Box<Ast> },
+    Explain { analyze: bool, verbose: bool, json: bool, statement: Box<Ast> },
     /// `DESCRIBE query`, `DESCRIBE table`
     Describe(Box<ast::Query>),
     /// `SUMMARIZE query`, `SUMMARIZE table`

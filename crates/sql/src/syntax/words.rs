@@ -212,6 +212,10 @@ fn singular_units(tokens: &mut [TokenWithSpan]) {
 /// Gives columns without types a placeholder type, as the parser requires one: `CREATE TABLE t (a, b) AS`.
 fn type_bare_columns(tokens: &mut Vec<TokenWithSpan>) {
     let Some(open) = tokens.iter().position(|token| token.token == Token::LParen) else { return };
+    // A call in the query is no list of columns: `CREATE TABLE t AS SELECT sum(x) AS s`.
+    if tokens[..open].iter().any(|token| keyword(Some(token)) == Keyword::AS) {
+        return;
+    }
     let names = tokens[open + 1..].iter().enumerate().take_while(|(i, token)| match (i % 2, &token.token) {
         (0, Token::Word(_)) => true,
         (1, separator) => *separator == Token::Comma,

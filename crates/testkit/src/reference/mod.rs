@@ -225,7 +225,7 @@ pub fn relation_rows(relation: &dyn Relation) -> Result<Vec<Vec<Value>>> {
         return Ok(rows);
     }
     let ids = (0..types.len()).map(|i| (ColumnId(i as u32), i)).collect();
-    let request = ScanRequest { columns: ids, filters: Vec::new() };
+    let request = ScanRequest::all(ids);
     let source = relation.scan(&request, &QueryContext::default())?;
     let mut worker = source.worker()?;
     let mut chunk = Chunk::new();

@@ -134,7 +134,7 @@ fn set_operations_larger_than_memory() {
             let found = rows.row_values().next().expect("a row");
             assert_eq!(found, expected.map(Value::Integer), "{name}");
         }
-        let rows = limited.execute(&format!("EXPLAIN ANALYZE {sql}")).expect("it ran before");
+        let rows = limited.execute(&format!("EXPLAIN (ANALYZE, VERBOSE) {sql}")).expect("it ran before");
         let profile = rows.row_values().map(|row| format!("{row:?}\n")).collect::<String>();
         assert!(profile.contains("temporary files"), "{name}: {profile}");
         assert_eq!(in_use(&limited), (0, 0), "{name}");

@@ -582,7 +582,7 @@ mod tests {
                 let settings = Settings { join_filter: kind, ..Settings::default() };
                 let mut worker = FilterWorker::new(
                     &slot,
-                    &Recorder::new(String::new()).pass_rate("k"),
+                    &Recorder::new(String::new()).pass_rate("join filter", "k"),
                     types.len(),
                     &settings,
                 );
@@ -794,7 +794,7 @@ mod tests {
         ] {
             let (slot, _) = filled(kind, &kept, Some(&[(0, 1999)]));
             let settings = Settings { join_filter: kind, adaptive, ..Settings::default() };
-            let rate = recorder.pass_rate("k");
+            let rate = recorder.pass_rate("join filter", "k");
             let mut worker = FilterWorker::new(&slot, &rate, 1, &settings);
             let all = Vector::from_slice(&(0..2000).collect::<Vec<i64>>());
             let few = Vector::from_slice(&(1000..3000).collect::<Vec<i64>>());

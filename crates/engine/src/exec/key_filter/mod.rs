@@ -32,8 +32,9 @@ pub(crate) mod order;
 mod places;
 pub(crate) mod pushed;
 mod seen;
+mod threshold;
 
-pub(crate) use before_join::PlacedFilter;
+pub(crate) use before_join::{PlacedFilter, PlacedWorker};
 pub(crate) use bits::{Bits, BitsCount};
 pub(crate) use build_keys::{BuildInput, KeyHashes, for_each_batch, key_bounds, sample};
 pub(crate) use filter::{Expected, FilterSlot, FilterWorker, KeyFilter};

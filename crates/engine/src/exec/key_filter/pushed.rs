@@ -1,4 +1,5 @@
-//! Pushes join filters down a plan: how far each may go, and where one that can go no further is tested.
+//! Pushes join filters and thresholds down a plan: how far each may go, and where one that can go no further
+//! is tested.
 //!
 //! A join that drops probe rows without a match makes a filter over its probe side's key columns
 //! ([`super::filter`]). The filter is pushed through all nodes that would only drop such rows later. If it
@@ -6,25 +7,30 @@
 //! aggregate or both sides of another join) an operator tests it where it stops, if an expensive operator is
 //! between that place and its own join: another join, an aggregation, a sort. Right before its own join it
 //! would gain nothing.
+//!
+//! The threshold of a sort with a limit ([`crate::threshold`]) goes the same way, as it would only drop rows
+//! that the sort drops later. The scan of a file gets it as a hint. It does not go where rows are complete
+//! before the sort has seen the first: into build sides, and below operators that need all rows.
 
-use super::before_join::{FiltersBeforeJoin, PlacedFilter};
+use super::before_join::{FiltersBeforeJoin, PlacedFilter, PlacedTest};
 use super::filter::{Expected, FilterSlot};
 use crate::context::QueryContext;
 use crate::exec::operator::OperatorFactory;
 use crate::exec::profile::Recorder;
-use crate::plan::{self, Columns, JoinKind, Node, SetKind};
+use crate::plan::{self, Columns, JoinKind, Node, SetKind, SortKey};
 use crate::settings::FilterKind;
+use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, Error, Result};
 use std::sync::Arc;
 
-/// A filter that a join will fill, on its way down.
+/// A filter that a join or a sort will fill, on its way down.
 #[derive(Clone)]
 pub(crate) struct Pushed {
     /// The columns that have the keys, in the order of the join's keys.
     pub columns: Vec<ColumnId>,
-    /// Where the filter will be.
-    pub slot: Arc<FilterSlot>,
+    /// What is tested.
+    pub test: PlacedTest,
     /// An expensive operator is between here and the filter's join.
     pub is_early: bool,
 }
@@ -45,16 +51,33 @@ impl Pushed {
         let is_possible = !columns.is_empty() && !null_equals_null.contains(&true);
         (is_possible && context.settings.join_filter != FilterKind::Off).then(|| Pushed {
             columns,
-            slot: Arc::new(FilterSlot::new(expected())),
+            test: PlacedTest::Keys(Arc::new(FilterSlot::new(expected()))),
             is_early: false,
         })
+    }
+
+    /// The threshold of a sort whose first key this is, if the key is a column.
+    pub(crate) fn of_sort(key: &SortKey, threshold: &Arc<Threshold>) -> Option<Pushed> {
+        let Expr::Column { id, .. } = key.expr else { return None };
+        Some(Pushed { columns: vec![id], test: PlacedTest::Threshold(threshold.clone()), is_early: false })
+    }
+
+    /// True if it may be filled before its rows are read. A threshold is filled while they come, so it is
+    /// useless below an operator that needs all of them first.
+    pub(crate) fn comes_first(&self) -> bool {
+        self.test.keys().is_some()
+    }
+
+    /// Its column and the threshold, if it is one.
+    pub(crate) fn threshold(&self) -> Option<(ColumnId, Arc<Threshold>)> {
+        self.test.threshold().map(|threshold| (self.columns[0], threshold.clone()))
     }
 
     /// The same filter one node further down, where `rename` maps its columns, if it may go there. `dear`:
     /// the node does much work per row.
     fn below(&self, dear: bool, rename: impl Fn(ColumnId) -> Option<ColumnId>) -> Option<Pushed> {
         let columns = self.columns.iter().map(|&id| rename(id)).collect::<Option<Vec<ColumnId>>>()?;
-        Some(Pushed { columns, slot: self.slot.clone(), is_early: self.is_early || dear })
+        Some(Pushed { columns, test: self.test.clone(), is_early: self.is_early || dear })
     }
 
     /// The same filter in the only input of `node`, if it may go there.
@@ -72,6 +95,7 @@ impl Pushed {
                     Some((_, expr)) => is_column(expr),
                 })
             }
+            _ if !self.comes_first() => None,
             Node::Aggregate(aggregate) => self.below(true, |id| {
                 let group = aggregate.groups.iter().find(|(group, _)| *group == id);
                 group.and_then(|(_, expr)| is_column(expr))
@@ -99,18 +123,25 @@ impl Pushed {
     /// the join drops the set operation's output for others.
     pub(crate) fn in_branch(&self, set: &plan::SetOperation, columns: &[ColumnId]) -> Option<Pushed> {
         let is_dear = set.kind != SetKind::Union || !set.all;
+        if is_dear && !self.comes_first() {
+            return None;
+        }
         self.below(is_dear, |id| set.columns.iter().position(|own| *own == id).map(|place| columns[place]))
     }
 }
 
 /// Divides the filters that arrive at `node` from above into those that go into its only input, with their
 /// names there, and those that stay. Joins and set operations push them into their inputs themselves; the
-/// scan of a table takes all.
+/// scan of a table takes all. That of a file takes thresholds, as hints; they stay as well.
 pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushed>) {
     let (mut below, mut staying) = (Vec::new(), Vec::new());
     for filter in filters {
         let goes_on = match node {
-            Node::Scan(scan) => scan.relation.table().is_some().then(|| filter.clone()),
+            Node::Scan(scan) if scan.relation.table().is_none() => {
+                below.extend(filter.threshold().map(|_| filter.clone()));
+                None
+            }
+            Node::Scan(_) => Some(filter.clone()),
             Node::Join(join) => {
                 let may_go = [true, false].iter().any(|&left| filter.in_side(join, left).is_some());
                 may_go.then(|| filter.clone())
@@ -126,24 +157,28 @@ pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushe
     (below, staying)
 }
 
-/// Places filters where they are tested, over `columns`; `recorder` receives their statistics.
+/// Places filters where they are tested, over the columns `metas`; `recorder` receives their statistics.
 ///
 /// # Errors
 /// Internal, if a column is missing.
 pub(crate) fn place<'f>(
     filters: impl IntoIterator<Item = &'f Pushed>,
-    columns: &[ColumnMeta],
+    metas: &[ColumnMeta],
     names: &Columns,
     recorder: &Recorder,
 ) -> Result<Vec<PlacedFilter>> {
     let place = |filter: &Pushed| {
-        let position = |id: &ColumnId| columns.iter().position(|meta| meta.id == *id);
+        let position = |id: &ColumnId| metas.iter().position(|meta| meta.id == *id);
         let columns = filter.columns.iter().map(position).collect::<Option<Vec<usize>>>();
         let columns =
             columns.ok_or_else(|| Error::internal("a join filter is over columns that are not there"))?;
         let called: Vec<&str> = filter.columns.iter().map(|id| names.get(*id).name.as_str()).collect();
-        filter.slot.want();
-        Ok(PlacedFilter { columns, slot: filter.slot.clone(), rate: recorder.pass_rate(called.join(", ")) })
+        let rate = recorder.pass_rate(filter.test.name(), called.join(", "));
+        if let Some(slot) = filter.test.keys() {
+            slot.want();
+        }
+        let metas = columns.iter().map(|&column| metas[column].clone()).collect();
+        Ok(PlacedFilter { columns, metas, test: filter.test.clone(), rate })
     };
     filters.into_iter().map(place).collect()
 }

@@ -114,7 +114,9 @@ impl<'j> Joined<'j> {
 
     /// The filters from above that may go into one side.
     fn passing(&self, filters: &[Pushed], side: Side) -> Vec<Pushed> {
-        filters.iter().filter_map(|filter| filter.in_side(self.join, self.is_left(side))).collect()
+        let passes = |filter: &&Pushed| side == Side::Probe || filter.comes_first();
+        let filters = filters.iter().filter(passes);
+        filters.filter_map(|filter| filter.in_side(self.join, self.is_left(side))).collect()
     }
 
     /// The columns that are read above.
@@ -320,7 +322,7 @@ impl Builder<'_> {
                 )
             })
             .flatten();
-        let slot = slot.map(|pushed| &pushed.slot);
+        let slot = slot.and_then(|pushed| pushed.test.keys());
         let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
         let two_pass = open
             .two_passes

@@ -33,7 +33,7 @@ use crate::exec::profile::Recorder;
 use crate::exec::project::Project;
 use crate::exec::scan::TableScan;
 use crate::exec::set_operation::{Copies, count_sides, of_side};
-use crate::exec::sort::sort;
+use crate::exec::sort::{keeps_first_rows, sort};
 use crate::exec::values::Chunks;
 use crate::exec::window::layout::WindowLayout;
 use crate::exec::window::window;
@@ -42,6 +42,7 @@ use crate::facts::{relation_columns, values_column};
 use crate::plan::{self, Columns, Node, SetKind};
 use crate::relation::ScanRequest;
 use crate::settings::Settings;
+use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, Error, PhysicalType, Result};
 use std::collections::BTreeMap;
@@ -341,7 +342,8 @@ impl<'a> Builder<'a> {
             let part = Part::new(Arc::new(source), &recorder, rows);
             return Ok(Stream { parts: vec![Part { sparse, ..part }], columns: metas, recorder });
         }
-        let request = ScanRequest { columns, filters: scan.filters.clone() };
+        let thresholds = filters.iter().filter_map(Pushed::threshold).collect();
+        let request = ScanRequest { columns, filters: scan.filters.clone(), thresholds };
         let source = scan.relation.scan(&request, self.context)?;
         let rows = scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);
         let stream = Stream {
@@ -471,14 +473,19 @@ impl<'a> Builder<'a> {
         filters: &[Pushed],
     ) -> Result<Stream> {
         let below = with(needed, plan.keys.iter().map(|key| &key.expr));
-        let input = self.input(&plan.input, 0, &below, filters)?;
+        let first = plan.keys.first().filter(|_| keeps_first_rows(plan.limit));
+        let threshold = first.and_then(|key| Threshold::new(key.expr.ty(), key.descending, key.nulls_first));
+        let pushed = first.zip(threshold.as_ref()).filter(|_| self.context.settings.optimize);
+        let pushed = pushed.and_then(|(key, threshold)| Pushed::of_sort(key, threshold));
+        let filters: Vec<Pushed> = filters.iter().cloned().chain(pushed).collect();
+        let input = self.input(&plan.input, 0, &below, &filters)?;
         let recorder = self.recorder(node);
         // A sort keeps all columns of its input.
         let kept: Vec<ColumnMeta> =
             input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
         let input = align(input, &kept, &recorder)?;
-        let blocking =
-            sort(&input.columns, &plan.keys, plan.limit, &recorder.context(self.context), &recorder)?;
+        let context = recorder.context(self.context);
+        let blocking = sort(&input.columns, &plan.keys, plan.limit, threshold, &context, &recorder)?;
         Ok(self.block(node, input, blocking, recorder))
     }
 

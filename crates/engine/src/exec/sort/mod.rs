@@ -36,6 +36,7 @@ use crate::memory::Reservation;
 use crate::plan::SortKey;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
+use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use firsts::{Asking, Firsts, Limits};
@@ -46,8 +47,14 @@ use std::sync::Arc;
 /// Up to this limit, only the first rows are kept while rows arrive.
 pub const MOST_TOP_ROWS: usize = 32 << 10;
 
+/// True if a sort with this limit keeps only the first rows while they arrive, and publishes a threshold.
+pub(crate) fn keeps_first_rows(limit: Option<usize>) -> bool {
+    limit.is_some_and(|limit| limit <= MOST_TOP_ROWS)
+}
+
 /// The operator that puts the rows of `input` in the order of `keys`, and keeps the first `limit` of them.
-/// All columns pass through.
+/// All columns pass through. The first key of the last of these is published as `threshold`, if only the
+/// first rows are kept.
 ///
 /// # Errors
 /// Those of compiling the keys.
@@ -55,12 +62,15 @@ pub(crate) fn sort(
     input: &[ColumnMeta],
     keys: &[SortKey],
     limit: Option<usize>,
+    threshold: Option<Arc<Threshold>>,
     context: &QueryContext,
     recorder: &Arc<Recorder>,
 ) -> Result<Blocking> {
     let shared = Arc::new(SortShared::new(input, keys, limit, context, recorder)?);
     let sink: Arc<dyn Sink> = match limit {
-        Some(limit) if limit <= MOST_TOP_ROWS => Arc::new(top::TopSink { shared: shared.clone(), limit }),
+        Some(limit) if keeps_first_rows(Some(limit)) => {
+            Arc::new(top::TopSink { shared: shared.clone(), limit, threshold })
+        }
         _ => Arc::new(SortSink { shared: shared.clone() }),
     };
     Ok(Blocking { sink, source: Arc::new(SortSource { shared }), output: input.to_vec() })

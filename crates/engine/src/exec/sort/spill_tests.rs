@@ -53,7 +53,7 @@ impl<'a> Case<'a> {
         let recorder = Recorder::new(String::new());
         let chunk_rows = self.settings.chunk_rows;
         let rows = (|| {
-            let blocking = sort(&self.metas, &keys, self.limit, &context, &recorder)?;
+            let blocking = sort(&self.metas, &keys, self.limit, None, &context, &recorder)?;
             push_all(&*blocking.sink, &self.metas, self.rows, chunk_rows, self.workers, &mut Chance(99))?;
             drain(&*blocking.source, &blocking.output, chunk_rows)
         })();
@@ -268,7 +268,7 @@ fn a_cancelled_merge_ends() {
     let settings = Settings { sort_spill: Spilling::All, ..Settings::default() };
     let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
     let key = SortKey { expr: Expr::column(metas[0].id, metas[0].ty), descending: false, nulls_first: false };
-    let blocking = sort(&metas, &[key], None, &context, &Recorder::new(String::new())).unwrap();
+    let blocking = sort(&metas, &[key], None, None, &context, &Recorder::new(String::new())).unwrap();
     push_all(&*blocking.sink, &metas, &rows, 100, 2, &mut Chance(1)).unwrap();
     assert_eq!(blocking.source.progress(), Some(0.0));
     let mut worker = blocking.source.worker().unwrap();

@@ -110,7 +110,7 @@ fn check_with(
         .collect();
     let settings = Settings { chunk_rows, temp_compression, ..Settings::default() };
     let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
-    let blocking = sort(&metas, &sort_keys, limit, &context, &Recorder::new(String::new())).unwrap();
+    let blocking = sort(&metas, &sort_keys, limit, None, &context, &Recorder::new(String::new())).unwrap();
     push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut Chance(99)).unwrap();
     let result = drain(&*blocking.source, &blocking.output, chunk_rows).unwrap();
     let mut expected = rows.to_vec();

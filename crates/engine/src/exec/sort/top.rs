@@ -1,10 +1,10 @@
 //! The first rows of an order, in bounded memory.
 //!
-//! A worker keeps up to [`room_for`] rows. When that is full it sorts them, keeps the first `limit`, and
-//! takes the first key of the last of these as a *threshold*: rows whose first key is beyond it cannot be
-//! among the first, so a filter drops them before they are kept. Ties on the first key pass. A worker keeps
-//! its rows in order of arrival, and each row carries its morsel as a last key, so that equal rows come out
-//! as a full sort would give them.
+//! A worker keeps up to [`TopSink::room`] rows. When that is full it sorts them, keeps the first `limit`, and
+//! publishes the first key of the last of these as a [`Threshold`] for all workers: rows whose first key is
+//! beyond it are dropped before they are kept, and already by scans below. A worker keeps its rows in order
+//! of arrival, and each row carries its morsel as a last key, so that equal rows come out as a full sort
+//! would give them.
 
 use super::run_spec::with_morsel;
 use super::{Ordered, Outcome, SortShared, Stager, lock, order};
@@ -12,15 +12,13 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::sort::codes::OrderKey;
 use crate::memory::Reservation;
-use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
-use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Value, Vector};
+use crate::threshold::{Threshold, ThresholdTest};
+use entasis_vector::expr::{ColumnMeta, Program};
+use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Vector};
 use std::sync::Arc;
 
-/// The most rows that a worker keeps before it selects the first ones: if every row precedes the last one, it
-/// does so only every few chunks.
-pub fn room_for(limit: usize) -> usize {
-    (limit * 2).max(8 * CHUNK_ROWS)
-}
+/// The number of chunks that a worker keeps at least before it selects the first rows.
+const ROOM_CHUNKS: usize = 8;
 
 /// The sink for an order with a small limit.
 pub struct TopSink {
@@ -28,9 +26,23 @@ pub struct TopSink {
     pub shared: Arc<SortShared>,
     /// Rows that are needed.
     pub limit: usize,
+    /// Where the first key of the last of them is published, if it can be.
+    pub(super) threshold: Option<Arc<Threshold>>,
 }
 
 impl TopSink {
+    /// The most rows that a worker keeps before it selects the first ones: if every row precedes the last
+    /// one, it does so only every few chunks.
+    fn room(&self) -> usize {
+        (self.limit * 2).max(ROOM_CHUNKS * self.shared.context.settings.chunk_rows)
+    }
+
+    /// One worker's test of the threshold.
+    fn test(&self) -> Option<ThresholdTest> {
+        let key = self.shared.keys.first()?;
+        Some(ThresholdTest::new(self.threshold.clone()?, self.shared.stored.clone(), key.column))
+    }
+
     /// Columns kept with the rows: a full sort's, and the morsel.
     fn columns(&self) -> Vec<ColumnMeta> {
         with_morsel(&self.shared.stored)
@@ -48,12 +60,14 @@ impl Sink for TopSink {
         Ok(Box::new(TopWorker {
             stager: Stager::new(&self.shared),
             limit: self.limit,
+            room: self.room(),
             keys: self.keys(),
             all: (0..columns.len()).collect(),
             rows: Materialized::new(&columns),
             columns,
             reservation: Reservation::new(&self.shared.context.memory),
-            threshold: None,
+            threshold: self.threshold.clone(),
+            test: self.test(),
             morsel: 0,
             morsels: Vector::new(PhysicalType::U64),
             vectors: Vec::new(),
@@ -83,14 +97,16 @@ struct TopWorker {
     shared: Arc<SortShared>,
     stager: Stager,
     limit: usize,
+    room: usize,
     keys: Vec<OrderKey>,
     columns: Vec<ColumnMeta>,
     /// 0, 1, 2, …
     all: Vec<usize>,
     rows: Materialized,
     reservation: Reservation,
-    /// Keeps the rows that may be among the first; over the stored columns.
-    threshold: Option<Machine>,
+    threshold: Option<Arc<Threshold>>,
+    /// Tests the threshold on the stored columns.
+    test: Option<ThresholdTest>,
     morsel: u64,
     /// The morsel, constant.
     morsels: Vector,
@@ -99,12 +115,12 @@ struct TopWorker {
 }
 
 impl TopWorker {
-    /// Keeps the first rows and finds the threshold.
+    /// Keeps the first rows and publishes the threshold.
     fn prune(&mut self) -> Result<()> {
         let mut first = order::order(&self.rows, &self.keys, self.rows.ids().collect(), None)?;
         first.truncate(self.limit);
-        if let (Some(&last), Some(key)) = (first.last(), self.keys.first().filter(|_| self.keys.len() > 1)) {
-            self.threshold = self.filter_beyond(key, self.rows.value(last, key.column))?;
+        if let (Some(&last), Some(threshold)) = (first.last(), &self.threshold) {
+            threshold.tighten(self.rows.value(last, self.keys[0].column));
         }
         first.sort_unstable();
         let mut kept = Materialized::new(&self.columns);
@@ -123,24 +139,6 @@ impl TopWorker {
         self.vectors.clear();
         Ok(())
     }
-
-    /// The filter that keeps rows whose first key is not beyond `threshold`; `None` if all rows pass.
-    fn filter_beyond(&self, key: &OrderKey, threshold: Value) -> Result<Option<Machine>> {
-        let meta = &self.columns[key.column];
-        let column = Expr::column(meta.id, meta.ty);
-        let is_null = Expr::IsNull(Box::new(column.clone()));
-        let condition = match (threshold, key.nulls_first) {
-            (Value::Null, true) => is_null,
-            (Value::Null, false) => return Ok(None),
-            (value, nulls_first) => {
-                let op = if key.descending { CompareOp::GtEq } else { CompareOp::LtEq };
-                let within = Expr::compare(op, column, Expr::literal(value, meta.ty));
-                if nulls_first && meta.nullable { Expr::Or(vec![is_null, within]) } else { within }
-            }
-        };
-        let stored = &self.columns[..self.shared.stored.len()];
-        Ok(Some(Machine::new(Program::compile(&[condition], stored)?)))
-    }
 }
 
 impl SinkWorker for TopWorker {
@@ -157,14 +155,16 @@ impl SinkWorker for TopWorker {
         self.morsels.begin_flat::<u64>(1)[0] = self.morsel;
         self.morsels.make_constant();
         staged.push_column(self.morsels.clone(), dense);
-        if let Some(threshold) = &mut self.threshold {
-            threshold.filter(staged)?;
+        if let Some(test) = &mut self.test
+            && let Some(machine) = test.machine()?
+        {
+            machine.filter(staged)?;
         }
         if !staged.is_empty() {
             self.rows.append(staged, &self.all, None);
         }
         staged.reset(0);
-        if self.rows.rows() >= room_for(self.limit) {
+        if self.rows.rows() >= self.room {
             self.prune()?;
         }
         self.reservation.resize(self.rows.bytes())?;

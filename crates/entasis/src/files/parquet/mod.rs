@@ -7,15 +7,21 @@
 //! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time ([`scan`]). If
 //!    there are several workers, the last row groups are cut into parts, so that no worker waits long for
 //!    another. Each worker opens files of its own, because all users of an open file share its read position.
-//! 4. Values are kept as they are in the file where possible: text in short dictionaries stays encoded, so
+//! 4. If few rows satisfy the filters, or may be among the first rows of a sort with a limit, other columns
+//!    are decoded for these only ([`select`]). For such a sort, row groups that have the first rows by their
+//!    statistics come first, beginning with a small part, so that others need not be read.
+//! 5. Values are kept as they are in the file where possible: text in short dictionaries stays encoded, so
 //!    that strings are copied and hashed once per entry and not per row; other text stays in its pages;
 //!    decimals stored in 32 or 64 bits take 64.
 //!
-//! Columns that a query does not read have no effect, whatever they contain. Pages are not pruned and filters
-//! are not run while decoding; the engine filters the chunks.
+//! Columns that a query does not read have no effect, whatever they contain. The engine filters the chunks
+//! again.
 
+mod decode;
 mod footer;
+mod morsel;
 mod scan;
+mod select;
 mod unite;
 
 use super::columns::Origin;
@@ -24,14 +30,15 @@ use super::prune::{Bounds, may_hold};
 use arrow_array::{Array, ArrayRef};
 use entasis_arrow::array_to_vector;
 use entasis_engine::exec::QueryContext;
-use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
-use entasis_storage::ROW_GROUP_ROWS;
+use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics, Threshold};
+use entasis_storage::{ROW_GROUP_ROWS, Zone};
 use entasis_vector::{ColumnId, DataType, Error, Result, Schema, Value, Vector};
 use footer::{as_they_stand, guarded, load};
+use morsel::Morsel;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{Compression, Type as PhysicalType};
-use scan::{Morsel, ParquetSource};
+use scan::ParquetSource;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -44,6 +51,9 @@ const DICTIONARY_BYTES: i64 = 16 << 10;
 const PARTS: u64 = 4;
 /// The rows of a part are a multiple of this, so that row groups of a table filled with them are full.
 const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
+/// The rows of the first part of a scan for the first rows of an order: as many as a sort keeps before it
+/// knows a threshold.
+const FIRST_ROWS: u64 = 16 << 10;
 
 /// Opens the files at `paths` as one relation called `name`.
 ///
@@ -155,6 +165,34 @@ impl Inner {
         })
     }
 
+    /// The morsels, numbered, in the order in which they should be read for the first rows of an order by
+    /// `column`: those first that have them by their bounds. The first one is cut in two.
+    fn best_first(&self, morsels: Vec<Morsel>, column: usize, threshold: &Threshold) -> Vec<(u64, Morsel)> {
+        let bounds = self.bounds(column);
+        let zone = |morsel: &Morsel| {
+            let bounds = &bounds[morsel.index];
+            let (min, max) = (bounds.min.clone()?, bounds.max.clone()?);
+            Some(Zone { min, max, nulls: bounds.nulls.unwrap_or(0).min(u32::MAX.into()) as u32 })
+        };
+        // Numbers leave room for the second part of the first morsel.
+        let mut numbered: Vec<(u64, Morsel)> = (0..).step_by(2).zip(morsels).collect();
+        if numbered.iter().all(|(_, morsel)| zone(morsel).is_some()) {
+            numbered.sort_by(|(_, a), (_, b)| match (zone(a), zone(b)) {
+                (Some(a), Some(b)) => threshold.compare_zones(&a, &b),
+                _ => std::cmp::Ordering::Equal,
+            });
+        }
+        if let Some((number, first)) = numbered.first_mut()
+            && first.rows.end - first.rows.start > 2 * FIRST_ROWS
+        {
+            let middle = first.rows.start + FIRST_ROWS;
+            let rest = (*number + 1, Morsel { rows: middle..first.rows.end, ..first.clone() });
+            first.rows.end = middle;
+            numbered.insert(1, rest);
+        }
+        numbered
+    }
+
     /// Bounds of a column in each row group of a file. Bounds that are unknown, incomparable or unreliable
     /// are absent.
     fn file_bounds(&self, file_index: usize, column: usize) -> Vec<Bounds> {
@@ -264,7 +302,7 @@ impl Relation for ParquetRelation {
             let bounds = |id: ColumnId| column_of(id).map(|column| inner.bounds(column)[index].clone());
             let rows = inner.rows(file, group);
             if rows > 0 && request.filters.iter().all(|filter| may_hold(filter, &bounds)) {
-                morsels.push(Morsel { file, group, rows: 0..rows });
+                morsels.push(Morsel { index, file, group, rows: 0..rows });
             }
         }
         let workers = context.settings.threads;
@@ -274,8 +312,13 @@ impl Relation for ParquetRelation {
             let part = (rows / (workers as u64 * PARTS) + PART_ROWS / 2) / PART_ROWS * PART_ROWS;
             morsels.extend(last.iter().flat_map(|morsel| morsel.parts(part.max(PART_ROWS))));
         }
-        let columns = request.columns.iter().map(|(_, column)| *column).collect();
-        Ok(Arc::new(ParquetSource::new(inner.clone(), columns, context.settings.chunk_rows.max(1), morsels)))
+        let threshold = request.thresholds.iter().find_map(|(id, own)| Some((column_of(*id)?, own)));
+        let morsels = match threshold {
+            Some((column, threshold)) => inner.best_first(morsels, column, threshold),
+            None => (0..).zip(morsels).collect(),
+        };
+        let chunk_rows = context.settings.chunk_rows.max(1);
+        Ok(Arc::new(ParquetSource::new(inner.clone(), request, chunk_rows, morsels)))
     }
 }
 
@@ -387,7 +430,7 @@ mod tests {
         for (threads, parts) in [(1, 1), (2, 2)] {
             let settings = Arc::new(Settings { threads, ..Settings::default() });
             let context = QueryContext { settings, ..QueryContext::default() };
-            let all = ScanRequest { columns: vec![(ColumnId(0), 0)], filters: vec![] };
+            let all = ScanRequest::all(vec![(ColumnId(0), 0)]);
             let source = relation.scan(&all, &context).unwrap();
             let mut workers = [source.worker().unwrap(), source.worker().unwrap()];
             let mut chunk = Chunk::new();
@@ -402,7 +445,7 @@ mod tests {
         let path = directory.path("a.parquet");
         sample(&path, 0, 250);
         let relation = open(&path, &Options::default()).unwrap();
-        let request = ScanRequest { columns: vec![], filters: vec![] };
+        let request = ScanRequest::all(vec![]);
         let source = relation.scan(&request, &QueryContext::default()).unwrap();
         let mut worker = source.worker().unwrap();
         let (mut chunk, mut rows) = (Chunk::new(), 0);
@@ -440,7 +483,7 @@ mod tests {
         let relation = open(&path, &Options::default()).unwrap();
         let columns = |columns: &[usize]| {
             let columns = columns.iter().map(|column| (ColumnId(*column as u32), *column)).collect();
-            relation.scan(&ScanRequest { columns, filters: vec![] }, &QueryContext::default())
+            relation.scan(&ScanRequest::all(columns), &QueryContext::default())
         };
         let mut worker = columns(&[4, 3]).unwrap().worker().unwrap();
         let mut chunk = Chunk::new();

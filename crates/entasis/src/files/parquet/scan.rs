@@ -1,79 +1,58 @@
-//! The scan of Parquet files: workers take row groups or parts of them, and decode the requested columns.
-//!
-//! A column whose type in the file differs from the relation's is converted, exactly or with an error. A
-//! column that the file lacks, or whose value comes from its path, is a constant.
+//! The scan of Parquet files: workers take row groups or parts of them, find the rows that are needed
+//! ([`super::select`]), and decode the requested columns ([`super::decode`]).
 
 use super::Inner;
-use super::footer::{self, guarded};
-use crate::files::columns::write_constants;
-use arrow_array::RecordBatch;
-use entasis_arrow::Importer;
-use entasis_engine::relation::{Source, SourceWorker};
-use entasis_vector::{Chunk, Error, Result, Selection, Vector};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use std::fs::File;
-use std::ops::Range;
+use super::decode::Decoder;
+use super::morsel::Morsel;
+use super::select::{Conditions, Selected, Selector};
+use crate::files::prune::may_hold;
+use entasis_engine::relation::{ScanRequest, Source, SourceWorker};
+use entasis_vector::expr::Expr;
+use entasis_vector::{Chunk, ColumnId, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows of one row group that a worker reads.
-pub(super) struct Morsel {
-    pub(super) file: usize,
-    pub(super) group: usize,
-    pub(super) rows: Range<u64>,
-}
-
-impl Morsel {
-    /// The morsel, cut into parts of `length` rows.
-    pub(super) fn parts(&self, length: u64) -> impl Iterator<Item = Morsel> {
-        let Morsel { file, group, rows: Range { start, end } } = *self;
-        let part = move |from: u64| Morsel { file, group, rows: from..end.min(from.saturating_add(length)) };
-        (start..end).step_by(length as usize).map(part)
-    }
-}
-
 /// The state that workers share: which rows are next.
 struct Shared {
-    morsels: Vec<Morsel>,
+    /// In the order in which they are read, with their places in the order of the files.
+    morsels: Vec<(u64, Morsel)>,
     next: AtomicUsize,
 }
 
 pub(super) struct ParquetSource {
     relation: Arc<Inner>,
-    columns: Vec<usize>,
+    columns: Arc<[(ColumnId, usize)]>,
+    conditions: Option<Arc<Conditions>>,
     chunk_rows: usize,
     shared: Arc<Shared>,
 }
 
 impl ParquetSource {
-    /// A scan of `morsels`, in that order, that reads `columns` of the relation.
+    /// A scan of `morsels`, which have their places in the order of the files.
     pub(super) fn new(
         relation: Arc<Inner>,
-        columns: Vec<usize>,
+        request: &ScanRequest,
         chunk_rows: usize,
-        morsels: Vec<Morsel>,
+        morsels: Vec<(u64, Morsel)>,
     ) -> Self {
+        let conditions = Conditions::of(&relation, request).map(Arc::new);
         let shared = Arc::new(Shared { morsels, next: AtomicUsize::new(0) });
-        ParquetSource { relation, columns, chunk_rows, shared }
+        let columns = request.columns.clone().into();
+        ParquetSource { relation, columns, conditions, chunk_rows, shared }
     }
 }
 
 impl Source for ParquetSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        let columns = self.columns.iter().map(|(_, column)| *column).collect();
         Ok(Box::new(ParquetWorker {
+            decoder: Decoder::new(&self.relation, columns, self.chunk_rows),
+            selector: self.conditions.as_ref().map(|own| Selector::new(own, self.chunk_rows)),
             relation: self.relation.clone(),
             columns: self.columns.clone(),
-            chunk_rows: self.chunk_rows,
+            conditions: self.conditions.clone(),
             shared: self.shared.clone(),
             morsel: 0,
-            state: State::Between,
-            importers: self.columns.iter().map(|_| Importer::default()).collect(),
-            vectors: self
-                .columns
-                .iter()
-                .map(|&c| Vector::new(self.relation.schema[c].ty.physical()))
-                .collect(),
         }))
     }
 
@@ -83,147 +62,61 @@ impl Source for ParquetSource {
     }
 }
 
-/// What a worker is doing.
-enum State {
-    /// It has no rows.
-    Between,
-    /// No column is requested: it only counts rows.
-    Counting { rows: u64 },
-    /// It decodes. The batch is output from `offset` on.
-    Reading {
-        file: usize,
-        group: usize,
-        reader: Box<ParquetRecordBatchReader>,
-        /// The index of each requested column in the batch; `None` if it has one value in the whole file.
-        places: Vec<Option<usize>>,
-        batch: RecordBatch,
-        offset: usize,
-    },
-}
-
 struct ParquetWorker {
     relation: Arc<Inner>,
-    columns: Vec<usize>,
-    chunk_rows: usize,
+    columns: Arc<[(ColumnId, usize)]>,
+    conditions: Option<Arc<Conditions>>,
+    decoder: Decoder,
+    selector: Option<Selector>,
     shared: Arc<Shared>,
     morsel: u64,
-    state: State,
-    importers: Vec<Importer>,
-    vectors: Vec<Vector>,
 }
 
 impl ParquetWorker {
-    /// Takes the next rows. False if there are none.
+    /// Takes the next rows, of which none may be needed. False if there are none.
     fn take_morsel(&mut self) -> Result<bool> {
-        let next = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let shared = self.shared.clone();
-        let Some(morsel) = shared.morsels.get(next) else {
-            self.state = State::Between;
-            return Ok(false);
-        };
-        self.morsel = next as u64;
-        let rows = morsel.rows.end - morsel.rows.start;
-        let relation = self.relation.clone();
-        let file = &relation.files[morsel.file];
-        let wanted: Vec<Option<usize>> = self.columns.iter().map(|&column| file.column(column)).collect();
-        self.write_constants(morsel.file)?;
-        if wanted.iter().all(Option::is_none) {
-            self.state = State::Counting { rows };
+        let next = shared.next.fetch_add(1, Ordering::Relaxed);
+        let Some((place, morsel)) = shared.morsels.get(next) else { return Ok(false) };
+        if !self.may_have_rows(morsel) {
             return Ok(true);
         }
-        file.check_codecs(morsel.group, &wanted)?;
-        let mask = ProjectionMask::roots(file.metadata.parquet_schema(), wanted.iter().flatten().copied());
-        // Batches have the requested columns in the file's order, without duplicates.
-        let mut order: Vec<usize> = wanted.iter().flatten().copied().collect();
-        order.sort_unstable();
-        order.dedup();
-        let places = wanted.iter().map(|column| order.binary_search(&(*column)?).ok()).collect();
-        let handle =
-            File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
-        let reader = guarded(
-            || file.place(morsel.group),
-            || {
-                let builder =
-                    ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
-                        .with_row_groups(vec![morsel.group])
-                        .with_projection(mask)
-                        .with_batch_size(self.chunk_rows);
-                // PERF: readers of whole row groups need no list of rows.
-                if rows == relation.rows(morsel.file, morsel.group) {
-                    return builder.build();
-                }
-                builder.with_offset(morsel.rows.start as usize).with_limit(rows as usize).build()
-            },
-        )?;
-        self.state = State::Reading {
-            file: morsel.file,
-            group: morsel.group,
-            batch: RecordBatch::new_empty(file.reading.schema().clone()),
-            reader: Box::new(reader),
-            places,
-            offset: 0,
+        let selected = match &mut self.selector {
+            Some(selector) => selector.select(morsel)?,
+            None => Selected::All,
         };
+        self.morsel = *place;
+        match selected {
+            Selected::None => {}
+            Selected::All => self.decoder.open(morsel, None)?,
+            Selected::Rows(rows) => self.decoder.open(morsel, Some(rows))?,
+        }
         Ok(true)
     }
 
-    /// Makes the vectors of the columns that have one value in the whole file.
-    fn write_constants(&mut self, file: usize) -> Result<()> {
-        let origins = &self.relation.files[file].columns;
-        write_constants(&mut self.vectors, &self.columns, &self.relation.schema, origins)
+    /// False if the bounds of a row group rule out all its rows by now.
+    fn may_have_rows(&self, morsel: &Morsel) -> bool {
+        let column =
+            |id: ColumnId| self.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
+        let bounds =
+            |id: ColumnId| column(id).map(|column| self.relation.bounds(column)[morsel.index].clone());
+        let may = |condition: &Expr| may_hold(condition, &bounds);
+        self.conditions.as_ref().is_none_or(|conditions| conditions.may_have_rows(may))
     }
 }
 
 impl SourceWorker for ParquetWorker {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.reset(0);
-        loop {
-            match &mut self.state {
-                State::Between | State::Counting { rows: 0 } => {}
-                State::Counting { rows } => {
-                    let now = (*rows).min(self.chunk_rows as u64);
-                    *rows -= now;
-                    chunk.reset(now as usize);
-                    let group = chunk.push_group(Selection::ALL);
-                    self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), group));
-                    return Ok(true);
-                }
-                State::Reading { file, group, reader, places, batch, offset } => {
-                    let file = &self.relation.files[*file];
-                    if *offset == batch.num_rows() {
-                        match guarded(|| file.place(*group), || reader.next().transpose())? {
-                            Some(next) => (*batch, *offset) = (next, 0),
-                            None => self.state = State::Between,
-                        }
-                        continue;
-                    }
-                    let rows = (batch.num_rows() - *offset).min(self.chunk_rows);
-                    chunk.reset(rows);
-                    let group = chunk.push_group(Selection::ALL);
-                    for (slot, place) in places.iter().enumerate() {
-                        let vector = &mut self.vectors[slot];
-                        if let Some(place) = place {
-                            let field = &self.relation.schema[self.columns[slot]];
-                            let importer = &mut self.importers[slot];
-                            importer
-                                .import(&**batch.column(*place), *offset, rows, field.ty, vector)
-                                .map_err(|e| {
-                                    e.with_context(format!(
-                                        "{}, column \"{}\"",
-                                        footer::place(&file.path),
-                                        field.name
-                                    ))
-                                })?;
-                        }
-                        chunk.push_column(vector.clone(), group);
-                    }
-                    *offset += rows;
-                    return Ok(true);
-                }
-            }
-            if !self.take_morsel()? {
-                return Ok(false);
-            }
+        if self.decoder.next(chunk)? {
+            return Ok(true);
         }
+        let has_morsel = self.take_morsel()?;
+        if has_morsel {
+            // If none of its rows are needed, an empty chunk lets the pipeline look at the clock.
+            self.decoder.next(chunk)?;
+        }
+        Ok(has_morsel)
     }
 
     fn morsel(&self) -> u64 {

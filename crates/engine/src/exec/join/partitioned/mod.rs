@@ -144,7 +144,7 @@ impl Partitioning {
         let has_bloom =
             is_radix && spec.table == TableKind::BloomRadix && !spec.null_equals_null.contains(&true);
         let bloom = has_bloom.then(|| {
-            let rate = recorder.pass_rate("the keys, before rows are kept");
+            let rate = recorder.pass_rate("join filter", "the keys, before rows are kept");
             (Arc::new(FilterSlot::new(expected)), rate)
         });
         if is_radix {

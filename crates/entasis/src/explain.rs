@@ -1,0 +1,122 @@
+//! `EXPLAIN`: what a statement would do, or did.
+//!
+//! | | text | `VERBOSE` |
+//! |---|---|---|
+//! | `EXPLAIN` | the optimized plan | the plan after each rule that changed it, and the programs of its expressions |
+//! | `EXPLAIN ANALYZE` | a line for each operator: rows, rows expected, time, memory | all decisions, with their reasons, and the programs |
+//!
+//! `FORMAT json` gives one value: the operators as a tree, and with `ANALYZE` everything that was measured.
+
+use crate::execute::optimized;
+use crate::rows::Rows;
+use crate::session::Session;
+use entasis_engine::exec::{self, Collector, Profile, ProfileNode};
+use entasis_engine::plan::Plan;
+use entasis_engine::{PlanNode, optimizer};
+use entasis_sql::{Change, Insert, Statement};
+use entasis_vector::{DataType, Error, Result, Value};
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+/// What `EXPLAIN` is to show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExplainOptions {
+    /// Run the statement and show what each operator did.
+    pub analyze: bool,
+    /// Show everything.
+    pub verbose: bool,
+    /// As JSON.
+    pub json: bool,
+}
+
+/// `EXPLAIN`: one row a line, or one row of JSON.
+///
+/// # Errors
+/// Input, if the statement has no plan; not supported, if it is to be run and is no query; those of running
+/// it.
+pub(crate) fn explain(session: &Session, statement: Statement, options: ExplainOptions) -> Result<Rows> {
+    let ExplainOptions { analyze, verbose, json } = options;
+    let written = plan_of(statement, analyze)?;
+    let mut context = session.context();
+    let plan = optimized(written.clone(), &context.settings)?;
+    let mut profile = None;
+    if analyze {
+        Arc::make_mut(&mut context.settings).profile = true;
+        let collector = Collector::new(&context, plan.schema().iter().map(|field| field.ty).collect());
+        profile = Some(exec::execute(&plan, &context, &collector)?);
+    }
+    if json {
+        let content = match &profile {
+            Some(profile) => profile_json(profile),
+            None => json!({ "plan": node_json(&plan.nodes()) }),
+        };
+        let text = serde_json::to_string_pretty(&content);
+        return one_column([text.map_err(|error| Error::internal(error.to_string()))?.as_str()]);
+    }
+    let mut lines = match &profile {
+        None if verbose => format!("{}{plan}", rules(written, &context)?),
+        None => plan.to_string(),
+        Some(profile) if verbose => format!("{profile}\n{}", plan.computed(true)),
+        Some(profile) => {
+            let hint = "; EXPLAIN (ANALYZE, VERBOSE) says what was decided, and why";
+            format!("{}{hint}\n{}", profile.table(), plan.computed(false))
+        }
+    };
+    if verbose {
+        lines += &format!("\nprograms\n{}", exec::programs(&plan, &context)?);
+    }
+    one_column(lines.lines())
+}
+
+/// The plan of a statement as it is written.
+fn plan_of(statement: Statement, analyze: bool) -> Result<Plan> {
+    match statement {
+        Statement::Query(plan) => Ok(plan),
+        _ if analyze => Err(Error::not_supported("EXPLAIN ANALYZE of statements other than queries")),
+        Statement::CreateTableAs { plan, .. }
+        | Statement::Insert(Insert { plan, .. })
+        | Statement::Change(Change { plan, .. })
+        | Statement::CopyTo { plan, .. } => Ok(plan),
+        _ => Err(Error::input("only statements with a query have a plan to explain")),
+    }
+}
+
+/// The plan after each rule of the optimizer that changed it.
+fn rules(plan: Plan, context: &exec::QueryContext) -> Result<String> {
+    let mut lines = format!("as written\n{plan}\n");
+    let (_, trace) = optimizer::optimize_traced(plan, &context.settings)?;
+    for (rule, plan) in trace {
+        lines += &format!("after {rule}\n{plan}\n");
+    }
+    Ok(lines)
+}
+
+fn one_column<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Rows> {
+    let rows: Vec<Vec<Value>> = lines.into_iter().map(|line| vec![Value::Text(line.into())]).collect();
+    Rows::from_values(&[("plan", DataType::Varchar)], &rows)
+}
+
+fn node_json(node: &PlanNode) -> Json {
+    json!({
+        "operator": node.title,
+        "expected_rows": node.expected.round(),
+        "children": node.children.iter().map(node_json).collect::<Vec<_>>(),
+    })
+}
+
+fn profile_json(profile: &Profile) -> Json {
+    fn of(node: &ProfileNode) -> Json {
+        json!({
+            "operator": node.title,
+            "rows": node.rows,
+            "expected_rows": node.expected.round(),
+            "q_error": node.q_error(),
+            "chunks": node.chunks,
+            "nanoseconds": node.nanoseconds,
+            "bytes": node.bytes,
+            "details": node.details,
+            "children": node.children.iter().map(of).collect::<Vec<_>>(),
+        })
+    }
+    json!({ "plan": profile.root.as_ref().map(of), "nanoseconds": profile.nanoseconds })
+}

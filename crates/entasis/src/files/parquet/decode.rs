@@ -1,0 +1,161 @@
+//! Decoding: chunks of some of the relation's columns, from rows of one row group after another.
+//!
+//! A column whose type in the file differs from the relation's is converted, exactly or with an error. A
+//! column that the file lacks, or whose value comes from its path, is a constant.
+
+use super::Inner;
+use super::footer::{self, guarded};
+use super::morsel::Morsel;
+use crate::files::columns::write_constants;
+use arrow_array::RecordBatch;
+use entasis_arrow::Importer;
+use entasis_vector::{Chunk, Error, Result, Selection, Vector};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use std::fs::File;
+use std::sync::Arc;
+
+/// One worker's decoder of some columns.
+pub(super) struct Decoder {
+    relation: Arc<Inner>,
+    columns: Vec<usize>,
+    chunk_rows: usize,
+    state: State,
+    importers: Vec<Importer>,
+    vectors: Vec<Vector>,
+}
+
+/// What a decoder is doing.
+enum State {
+    /// It has no rows.
+    Between,
+    /// No column is in the file: it only counts rows.
+    Counting { rows: u64 },
+    /// It decodes. The batch is output from `offset` on.
+    Reading {
+        file: usize,
+        group: usize,
+        reader: Box<ParquetRecordBatchReader>,
+        /// The index of each column in the batch; `None` if it has one value in the whole file.
+        places: Vec<Option<usize>>,
+        batch: RecordBatch,
+        offset: usize,
+    },
+}
+
+impl Decoder {
+    /// A decoder of `columns` of the relation.
+    pub(super) fn new(relation: &Arc<Inner>, columns: Vec<usize>, chunk_rows: usize) -> Decoder {
+        let vector = |&column: &usize| Vector::new(relation.schema[column].ty.physical());
+        Decoder {
+            relation: relation.clone(),
+            chunk_rows,
+            state: State::Between,
+            importers: columns.iter().map(|_| Importer::default()).collect(),
+            vectors: columns.iter().map(vector).collect(),
+            columns,
+        }
+    }
+
+    /// Begins with the rows of `morsel`, or with those of its row group that are selected.
+    ///
+    /// # Errors
+    /// I/O; input, if the file is malformed; not supported, for some compressions.
+    pub(super) fn open(&mut self, morsel: &Morsel, selected: Option<RowSelection>) -> Result<()> {
+        let rows = morsel.rows.end - morsel.rows.start;
+        let relation = self.relation.clone();
+        let file = &relation.files[morsel.file];
+        let wanted: Vec<Option<usize>> = self.columns.iter().map(|&column| file.column(column)).collect();
+        write_constants(&mut self.vectors, &self.columns, &relation.schema, &file.columns)?;
+        if wanted.iter().all(Option::is_none) {
+            let rows = selected.map_or(rows, |selected| selected.row_count() as u64);
+            self.state = State::Counting { rows };
+            return Ok(());
+        }
+        file.check_codecs(morsel.group, &wanted)?;
+        let mask = ProjectionMask::roots(file.metadata.parquet_schema(), wanted.iter().flatten().copied());
+        // Batches have the requested columns in the file's order, without duplicates.
+        let mut order: Vec<usize> = wanted.iter().flatten().copied().collect();
+        order.sort_unstable();
+        order.dedup();
+        let places = wanted.iter().map(|column| order.binary_search(&(*column)?).ok()).collect();
+        let handle =
+            File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
+        let reader = guarded(
+            || file.place(morsel.group),
+            || {
+                let builder =
+                    ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
+                        .with_row_groups(vec![morsel.group])
+                        .with_projection(mask)
+                        .with_batch_size(self.chunk_rows);
+                if let Some(selected) = selected {
+                    return builder.with_row_selection(selected).build();
+                }
+                // PERF: readers of whole row groups need no list of rows.
+                if rows == relation.rows(morsel.file, morsel.group) {
+                    return builder.build();
+                }
+                builder.with_offset(morsel.rows.start as usize).with_limit(rows as usize).build()
+            },
+        )?;
+        self.state = State::Reading {
+            file: morsel.file,
+            group: morsel.group,
+            batch: RecordBatch::new_empty(file.reading.schema().clone()),
+            reader: Box::new(reader),
+            places,
+            offset: 0,
+        };
+        Ok(())
+    }
+
+    /// Fills `chunk` with the next rows; false if there are none.
+    ///
+    /// # Errors
+    /// I/O; input, if the file is malformed or a value does not fit the relation's type.
+    pub(super) fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        loop {
+            match &mut self.state {
+                State::Between | State::Counting { rows: 0 } => return Ok(false),
+                State::Counting { rows } => {
+                    let now = (*rows).min(self.chunk_rows as u64);
+                    *rows -= now;
+                    chunk.reset(now as usize);
+                    let group = chunk.push_group(Selection::ALL);
+                    self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), group));
+                    return Ok(true);
+                }
+                State::Reading { file, group, reader, places, batch, offset } => {
+                    let file = &self.relation.files[*file];
+                    if *offset == batch.num_rows() {
+                        match guarded(|| file.place(*group), || reader.next().transpose())? {
+                            Some(next) => (*batch, *offset) = (next, 0),
+                            None => self.state = State::Between,
+                        }
+                        continue;
+                    }
+                    let rows = (batch.num_rows() - *offset).min(self.chunk_rows);
+                    chunk.reset(rows);
+                    let group = chunk.push_group(Selection::ALL);
+                    for (slot, place) in places.iter().enumerate() {
+                        let vector = &mut self.vectors[slot];
+                        if let Some(place) = place {
+                            let field = &self.relation.schema[self.columns[slot]];
+                            let column = &**batch.column(*place);
+                            self.importers[slot].import(column, *offset, rows, field.ty, vector).map_err(
+                                |e| {
+                                    let file = footer::place(&file.path);
+                                    e.with_context(format!("{file}, column \"{}\"", field.name))
+                                },
+                            )?;
+                        }
+                        chunk.push_column(vector.clone(), group);
+                    }
+                    *offset += rows;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}
