@@ -115,7 +115,7 @@ JOINS = [
 
 
 def texts(names, sql, polars):
-    stored = f"CREATE OR REPLACE TABLE answer AS {sql}"
+    stored = f"CREATE OR REPLACE TABLE answer AS ({sql})"
     frame = f"(answer := {polars}.collect()).lazy().select(pl.len())"
     return {name: frame if name == "polars" else stored for name in names}
 
