@@ -2,9 +2,9 @@
 
     make bench-clickbench ROWS=10000000
 
-The table is generated (clickbench_data.py says how it resembles the published one and how it does not); the queries
-are in clickbench.sql. Measurements are made as in contest.py. HAVING keeps the published limits at a hundred million
-rows, so with fewer rows fewer groups pass.
+The table is generated (clickbench_data.py says how it resembles the published one and how it does not); the
+queries are in clickbench.sql. Measurements are made as in contest.py. HAVING keeps the published limits at
+a hundred million rows, so with fewer rows fewer groups pass.
 """
 
 import clickbench_data

@@ -1,10 +1,10 @@
 """Named statements in several engines, in turns: a line each, with the ratio to the best rival.
 
-1. For each statement the engines take turns, once to warm up and then for several rounds; a figure is the median.
-   Times are from the call to the result in Python.
+1. For each statement the engines take turns, once to warm up and then for several rounds; a figure is the
+   median. Times are from the call to the result in Python.
 2. The ratio is ours (the first engine's) to that of the fastest other engine: above 1 we are slower.
-3. Peak memory is the kernel's high-water mark of the engine's process while it runs this statement. It includes
-   the tables, and the memory that the engine keeps from statements before.
+3. Peak memory is the kernel's high-water mark of the engine's process while it runs this statement. It
+   includes the tables, and the memory that the engine keeps from statements before.
 """
 
 import statistics
@@ -27,7 +27,10 @@ class Comparison:
         print(f"\n{title:{TITLE}}{engines}{'/ best':>8}{'memory':>8}", flush=True)
 
     def measure(self, title, sql, do="query", check=None):
-        """Runs a statement in turns. `sql` and `do` are those of `alternate`. `check` returns what is wrong, or None."""
+        """Runs a statement in turns.
+
+        `sql` and `do` are those of `alternate`. `check` returns what is wrong with the answers, or None.
+        """
         for worker in self.workers.values():
             worker.ask(do="forget peak")
         times, rows, errors = alternate(self.workers, sql, self.rounds, do)
@@ -56,7 +59,8 @@ class Comparison:
         ratios = [result["ratio"] for result in self.results if result["ratio"]]
         slower = [f"{r['title']} {r['ratio']:.2f}" for r in self.results if r["ratio"] and r["ratio"] > 1.2]
         faster = sum(ratio < 1 for ratio in ratios)
-        print(f"\ngeometric mean of the ratios: {geometric_mean(ratios):.2f}; faster in {faster} of {len(ratios)}")
+        mean = geometric_mean(ratios)
+        print(f"\ngeometric mean of the ratios: {mean:.2f}; faster in {faster} of {len(ratios)}")
         print("above 1.2: " + (", ".join(slower) or "none"))
 
     def versions(self):

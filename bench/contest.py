@@ -16,7 +16,7 @@ from engines import Worker, alternate, geometric_mean, keep, load
 
 
 def arguments(about, engines="entasis,duckdb,hyper", rows=None):
-    """The command line of these benchmarks. With `rows`, the default, the size is in rows; else a scale factor."""
+    """The command line of these benchmarks. The size is in rows, if `rows` gives their default, or a factor."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if rows:
         parser.add_argument("--rows", type=int, default=rows)
@@ -83,6 +83,7 @@ def contest(benchmark, args, tables, queries):
 
     if not args.no_record and not only:
         size = {"rows": args.rows} if "rows" in args else {"scale": args.scale}
-        content = size | {"threads": args.threads, "rounds": args.rounds, "summary": summary, "queries": results}
-        keep(benchmark, f"{benchmark}-{args.rows}" if "rows" in args else f"{benchmark}-sf{args.scale:g}", content)
+        head = size | {"threads": args.threads, "rounds": args.rounds}
+        label = str(args.rows) if "rows" in args else f"sf{args.scale:g}"
+        keep(benchmark, f"{benchmark}-{label}", head | {"summary": summary, "queries": results})
 

@@ -240,9 +240,9 @@ def load(workers, tables):
 def alternate(workers, sql, rounds, do="query"):
     """Runs the engines in turns, once to warm up and then `rounds` times. Returns times, rows and errors.
 
-    `sql` is one text for all or texts by engine; an engine without a text takes no part. `do` is how the result
-    is taken: "query" for rows in Python, "df" or "arrow" for frames. That the engines give equally many rows is
-    checked, except for statements that write, which report them in different ways.
+    `sql` is one text for all or texts by engine; an engine without a text takes no part. `do` is how the
+    result is taken: "query" for rows in Python, "df" or "arrow" for frames. That the engines give equally many
+    rows is checked, except for statements that write, which report them in different ways.
     """
     times = {name: [] for name in workers}
     rows, errors = {}, {}

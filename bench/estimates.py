@@ -2,14 +2,15 @@
 
     make bench-estimates SF=1 IMDB=0.1 OF=tpch,tpcds,imdb
 
-The q-error of an operator is the larger of expected and true rows, divided by the smaller; neither counts as less
-than one row. Both numbers are those of EXPLAIN ANALYZE, which names them in either engine. Each engine's own plans
-count, so the two are not estimates of the same joins. Join filters are off in both, because what they remove before
-a join is not what a scan was expected to give; in DuckDB a filter right above a scan is part of the scan, as it is in
-ours. An operator that LIMIT stopped early counts with the rows that it had given by then.
+The q-error of an operator is the larger of expected and true rows, divided by the smaller; neither counts
+as less than one row. Both numbers are those of EXPLAIN ANALYZE, which names them in either engine. Each
+engine's own plans count, so the two are not estimates of the same joins. Join filters are off in both,
+because what they remove before a join is not what a scan was expected to give; in DuckDB a filter right
+above a scan is part of the scan, as it is in ours. An operator that LIMIT stopped early counts with the
+rows that it had given by then.
 
-Printed are the median, the 90th and 95th percentiles and the maximum, the median by the number of joins in the
-operator's input (as errors multiply from join to join), and the worst ten operators.
+Printed are the median, the 90th and 95th percentiles and the maximum, the median by the number of joins in
+the operator's input (as errors multiply from join to join), and the worst ten operators.
 """
 
 import argparse
@@ -26,12 +27,13 @@ PERCENTILES = (50, 90, 95, 100)
 WORST = 10
 
 
-# ---- operators: kind, text, expected and true rows, joins up to and including it ----------------------------
+# ---- operators: kind, text, expected and true rows, joins up to and including it --------------------------
 
 
 def operator(kind, text, expected, true, joins):
     error = max(expected, true, 1) / max(1, min(expected, true))
-    return {"kind": kind, "operator": text, "expected": expected, "true": true, "joins": joins, "q_error": error}
+    rows = {"expected": expected, "true": true, "q_error": error}
+    return {"kind": kind, "operator": text, "joins": joins} | rows
 
 
 def kind_of(name):
@@ -72,12 +74,13 @@ def duckdb_operators(node):
         below, count = duckdb_operators(child)
         found, joins = found + below, joins + count
     if kind != "other" and "Estimated Cardinality" in info:
-        text = " ".join([name, *(str(details[key]) for key in ("Join Type", "Conditions", "Table", "Filters") if key in details)])
-        found.insert(0, operator(kind, text, int(info["Estimated Cardinality"]), node["intermediate_rows"], joins))
+        shown = (details[key] for key in ("Join Type", "Conditions", "Table", "Filters") if key in details)
+        text, expected = " ".join([name, *map(str, shown)]), int(info["Estimated Cardinality"])
+        found.insert(0, operator(kind, text, expected, node["intermediate_rows"], joins))
     return found, joins
 
 
-# ---- engines ------------------------------------------------------------------------------------------------
+# ---- engines ----------------------------------------------------------------------------------------------
 
 
 def own(threads):
@@ -112,7 +115,7 @@ def duckdbs(threads):
 ENGINES = {"entasis": own, "duckdb": duckdbs}
 
 
-# ---- figures ------------------------------------------------------------------------------------------------
+# ---- figures ----------------------------------------------------------------------------------------------
 
 
 def percentile(values, share):
@@ -155,7 +158,8 @@ def report(title, operators):
     print("    median by joins: " + ", ".join(f"{joins}: {median:.2f}" for joins, median in medians.items()))
     for kind in ("join", "scan"):
         for found in figures[kind]["worst"]:
-            line = f"{found['q_error']:10.1f}  {found['query']}: {found['expected']} for {found['true']}, {found['operator']}"
+            rows = f"{found['expected']} for {found['true']}"
+            line = f"{found['q_error']:10.1f}  {found['query']}: {rows}, {found['operator']}"
             print("    " + line[:200], flush=True)
     return figures
 

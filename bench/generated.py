@@ -1,8 +1,8 @@
 """Tables that are generated in SQL, by DuckDB, and kept as Parquet files.
 
-Row `x` of a table has values that depend on `x` alone, through DuckDB's hash, so the same version of DuckDB always
-writes the same table. Each random number needs a `salt` of its own, below 64: two numbers of a row with the same
-salt are equal.
+Row `x` of a table has values that depend on `x` alone, through DuckDB's hash, so the same version of DuckDB
+always writes the same table. Each random number needs a `salt` of its own, below 64: two numbers of a row
+with the same salt are equal.
 """
 
 import duckdb

@@ -1,12 +1,12 @@
-"""The questions of the h2o.ai database benchmark (db-benchmark) beside DuckDB and Polars: ten aggregations and five
-joins, time and memory.
+"""The questions of the h2o.ai database benchmark (db-benchmark) beside DuckDB and Polars: ten aggregations
+and five joins, time and memory.
 
     make bench-h2o ROWS=10000000
 
-The tables are generated here (h2o_data.py). As in that benchmark, an answer is stored: as a table in SQL, as a data
-frame in Polars, in place of the answer before. After the rounds, the answers of the engines are compared by their
-rows and by a sum. Aggregations and joins have processes of their own, so that the tables of one do not count as
-memory of the other.
+The tables are generated here (h2o_data.py). As in that benchmark, an answer is stored: as a table in SQL,
+as a data frame in Polars, in place of the answer before. After the rounds, the answers of the engines are
+compared by their rows and by a sum. Aggregations and joins have processes of their own, so that the tables
+of one do not count as memory of the other.
 """
 
 import argparse
@@ -19,7 +19,12 @@ from engines import ROOT, Worker, keep, load, tables_in
 
 # Title, SQL, Polars, and a column of the answer whose sum is compared.
 GROUPS = [
-    ("1 sum by id1", "SELECT id1, sum(v1) AS v1 FROM x GROUP BY id1", 'x.group_by("id1").agg(pl.sum("v1"))', "v1"),
+    (
+        "1 sum by id1",
+        "SELECT id1, sum(v1) AS v1 FROM x GROUP BY id1",
+        'x.group_by("id1").agg(pl.sum("v1"))',
+        "v1",
+    ),
     (
         "2 sum by id1, id2",
         "SELECT id1, id2, sum(v1) AS v1 FROM x GROUP BY id1, id2",
@@ -58,8 +63,8 @@ GROUPS = [
     ),
     (
         "8 largest two by id6",
-        "SELECT id6, v3 FROM (SELECT id6, v3, row_number() OVER (PARTITION BY id6 ORDER BY v3 DESC) AS place FROM x"
-        " WHERE v3 IS NOT NULL) t WHERE place <= 2",
+        "SELECT id6, v3 FROM (SELECT id6, v3, row_number() OVER (PARTITION BY id6 ORDER BY v3 DESC) AS place"
+        " FROM x WHERE v3 IS NOT NULL) t WHERE place <= 2",
         'x.drop_nulls("v3").group_by("id6").agg(pl.col("v3").top_k(2)).explode("v3")',
         "v3",
     ),
@@ -71,7 +76,8 @@ GROUPS = [
     ),
     (
         "10 sum, count by six",
-        "SELECT id1, id2, id3, id4, id5, id6, sum(v3) AS v3, count(*) AS n FROM x GROUP BY id1, id2, id3, id4, id5, id6",
+        "SELECT id1, id2, id3, id4, id5, id6, sum(v3) AS v3, count(*) AS n FROM x"
+        " GROUP BY id1, id2, id3, id4, id5, id6",
         'x.group_by("id1", "id2", "id3", "id4", "id5", "id6").agg(pl.sum("v3"), n=pl.len())',
         "v3",
     ),
@@ -126,7 +132,8 @@ def difference(workers, column):
     for name, worker in workers.items():
         count, total = "SELECT count(*) FROM answer", f"SELECT CAST(sum({column}) AS DOUBLE) FROM answer"
         if name == "polars":
-            count, total = "answer.lazy().select(pl.len())", f'answer.lazy().select(pl.sum("{column}").cast(pl.Float64))'
+            count = "answer.lazy().select(pl.len())"
+            total = f'answer.lazy().select(pl.sum("{column}").cast(pl.Float64))'
         counts[name], sums[name] = (worker.ask(do="value", sql=sql).get("value") for sql in (count, total))
     if None in counts.values() or len(set(counts.values())) > 1:
         return f"rows of the answers: {counts}"
