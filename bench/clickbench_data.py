@@ -86,7 +86,8 @@ def hits(rows):
         f" THEN 1 + {skewed(80, 2, 19, 'person')} ELSE 0 END AS SMALLINT)",
         "MobilePhoneModel": f"CASE WHEN {fraction(18, 'person')} < 0.05"
         f" THEN {chosen(PHONES, skewed(len(PHONES), 2, 20, 'person'))}"
-        f" || CASE WHEN {fraction(21, 'person')} < 0.7 THEN '' ELSE ' ' || {number(24, 22, 'person')} END ELSE '' END",
+        f" || CASE WHEN {fraction(21, 'person')} < 0.7 THEN '' ELSE ' ' || {number(24, 22, 'person')} END"
+        " ELSE '' END",
         "TraficSourceID": f"CAST({skewed(12, 1.5, 23)} - 1 AS SMALLINT)",
         "SearchEngineID": f"CAST(CASE WHEN {fraction(24)} < 0.13"
         f" THEN 1 + {skewed(95, 5, 25)} ELSE 0 END AS SMALLINT)",
