@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-estimates \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -179,6 +179,30 @@ bench-hap-file: bench-build
 ## Window functions beside DuckDB and Polars, time and memory: make bench-windows ROWS=10000000
 bench-windows: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/windows.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+## The h2o.ai questions, ten aggregations and five joins, beside DuckDB and Polars: make bench-h2o ROWS=10000000
+bench-h2o: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/h2o.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+## ClickBench's 43 queries over a generated table beside DuckDB: make bench-clickbench ROWS=10000000
+bench-clickbench: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/clickbench.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+## CSV, Parquet, tables and data frames beside DuckDB and Polars: make bench-files ROWS=10000000 DATA=data/flights
+bench-files: DATA = data/flights
+bench-files: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/files.py --rows $(ROWS) --data $(DATA)
+	rm -f $(EXTENSION)
+
+## How far estimates of joins and scans are off, beside DuckDB's: make bench-estimates OF=tpch,tpcds,imdb SF=1 IMDB=0.1
+bench-estimates: OF = tpch,tpcds,imdb
+bench-estimates: IMDB = 0.1
+bench-estimates: bench-build $(if $(findstring tpcds,$(OF)),$(VENV)/tpcds/ready)
+	$(if $(findstring tpcds,$(OF)),$(VENV)/tpcds/bin/python tests/tpcds/generate.py bench/data/tpcds-sf$(SF) --scale $(SF))
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/estimates.py --of $(OF) --scale $(SF) --imdb $(IMDB)
 	rm -f $(EXTENSION)
 
 ## Aggregations and sorts larger than memory beside DuckDB: make bench-short-memory SHORT="100 512" (millions of rows, MB)

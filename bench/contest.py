@@ -15,13 +15,16 @@ import statistics
 from engines import Worker, alternate, geometric_mean, keep, load
 
 
-def arguments(about):
-    """The command line of these benchmarks."""
+def arguments(about, engines="entasis,duckdb,hyper", rows=None):
+    """The command line of these benchmarks. The size is in rows, if `rows` gives their default, or a factor."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1)
+    if rows:
+        parser.add_argument("--rows", type=int, default=rows)
+    else:
+        parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--engines", default="entasis,duckdb,hyper")
+    parser.add_argument("--engines", default=engines)
     parser.add_argument("--queries", default="", help="only these, as 1,6,18")
     parser.add_argument("--no-record", action="store_true")
     return parser.parse_args()
@@ -79,6 +82,8 @@ def contest(benchmark, args, tables, queries):
     line("peak MB", "peak_bytes", lambda v: f"{v / 1e6:.0f}")
 
     if not args.no_record and not only:
-        content = {"scale": args.scale, "threads": args.threads, "rounds": args.rounds, "summary": summary, "queries": results}
-        keep(benchmark, f"{benchmark}-sf{args.scale:g}", content)
+        size = {"rows": args.rows} if "rows" in args else {"scale": args.scale}
+        head = size | {"threads": args.threads, "rounds": args.rounds}
+        label = str(args.rows) if "rows" in args else f"sf{args.scale:g}"
+        keep(benchmark, f"{benchmark}-{label}", head | {"summary": summary, "queries": results})
 

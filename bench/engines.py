@@ -31,6 +31,12 @@ class Entasis:
         cursor = self.connection.execute(sql)
         return cursor.fetchall() if cursor.description else []
 
+    def df(self, sql):
+        return self.connection.execute(sql).df()
+
+    def arrow(self, sql):
+        return self.connection.execute(sql).arrow()
+
     def pid(self):
         return os.getpid()
 
@@ -53,6 +59,12 @@ class DuckDB:
 
     def query(self, sql):
         return self.connection.execute(sql).fetchall()
+
+    def df(self, sql):
+        return self.connection.execute(sql).df()
+
+    def arrow(self, sql):
+        return self.connection.sql(sql).to_arrow_table()
 
     def pid(self):
         return os.getpid()
@@ -116,6 +128,11 @@ def peak_bytes(pid):
     return 0
 
 
+def forget_peak(pid):
+    """From here on `peak_bytes` counts anew, beginning with what the process has now."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
 def open_answers():
     """The stdout of an engine's process, for its answers. The engine's own output now goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
@@ -135,11 +152,14 @@ def serve(name, threads):
             if command["do"] == "load":
                 engine.load(command["table"], command["path"])
                 answer = {"seconds": time.perf_counter() - start}
-            elif command["do"] == "query":
-                rows = engine.query(command["sql"])
+            elif command["do"] in ("query", "df", "arrow"):
+                rows = getattr(engine, command["do"])(command["sql"])
                 answer = {"seconds": time.perf_counter() - start, "rows": len(rows)}
             elif command["do"] == "value":
                 answer = {"value": str(engine.query(command["sql"])[0][0])}
+            elif command["do"] == "forget peak":
+                forget_peak(engine.pid())
+                answer = {}
             else:
                 answer = {"bytes": peak_bytes(engine.pid())}
         except Exception as error:  # only this figure is lost, not the run
@@ -217,21 +237,28 @@ def load(workers, tables):
     return seconds, peaks
 
 
-def alternate(workers, sql, rounds):
-    """Runs the engines in turns, once to warm up and then `rounds` times. Returns times, rows and errors."""
+def alternate(workers, sql, rounds, do="query"):
+    """Runs the engines in turns, once to warm up and then `rounds` times. Returns times, rows and errors.
+
+    `sql` is one text for all or texts by engine; an engine without a text takes no part. `do` is how the
+    result is taken: "query" for rows in Python, "df" or "arrow" for frames. That the engines give equally many
+    rows is checked, except for statements that write, which report them in different ways.
+    """
     times = {name: [] for name in workers}
     rows, errors = {}, {}
+    sql = sql if isinstance(sql, dict) else dict.fromkeys(workers, sql)
     for _ in range(rounds + 1):
         for name, worker in workers.items():
-            if name in errors:
+            if name in errors or name not in sql:
                 continue
-            answer = worker.ask(do="query", sql=sql[name] if isinstance(sql, dict) else sql)
+            answer = worker.ask(do=do, sql=sql[name])
             if "error" in answer:
                 errors[name] = answer["error"]
             else:
                 times[name].append(answer["seconds"] * 1000)
                 rows[name] = answer["rows"]
-    if len(set(rows.values())) > 1:
+    writes = any(text.startswith(("CREATE", "COPY")) for text in sql.values())
+    if not writes and len(set(rows.values())) > 1:
         errors["rows"] = f"row counts differ: {rows}"
     return times, rows, errors
 

@@ -6,7 +6,7 @@ There are correlations that a product of selectivities misses: popular films are
 make films in its language, and people in some roles have certain notes. No row is copied from IMDB.
 """
 
-import duckdb
+from generated import write
 
 #: IMDB's rows, in thousands; those of the small tables as they are.
 ROWS = {
@@ -74,11 +74,4 @@ def tables(scale):
 
 def generate(scale, out):
     """Writes the tables as Parquet files, unless they are there."""
-    out.mkdir(parents=True, exist_ok=True)
-    connection = duckdb.connect()
-    for name, sql in tables(scale).items():
-        path = out / f"{name}.parquet"
-        if not path.exists():
-            connection.execute(f"COPY ({sql}) TO '{path}.new' (FORMAT parquet)")
-            path.with_suffix(".parquet.new").rename(path)
-    return out
+    return write(tables(scale), out)

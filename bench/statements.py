@@ -15,10 +15,10 @@ from pathlib import Path
 from engines import ROOT, Worker, alternate, generate, geometric_mean, keep, load, tables_in
 
 
-def statements():
-    """Name and text by engine ("" for all)."""
+def statements(file):
+    """The statements of a file in this directory: name, and text by engine ("" for all)."""
     found = {}
-    for line in (ROOT / "bench" / "statements.sql").read_text().splitlines():
+    for line in (ROOT / "bench" / file).read_text().splitlines():
         if line and not line.startswith("--"):
             name, sql = line.split(": ", 1)
             name, _, engine = name.partition("@")
@@ -42,7 +42,7 @@ def main():
     results = []
     print("\n" + "statement".ljust(32) + "".join(f"{name + ' ms':>13}" for name in names) + f"{'ratio':>8}")
     with tempfile.TemporaryDirectory() as out:
-        for title, texts in statements().items():
+        for title, texts in statements("statements.sql").items():
             if args.only not in title:
                 continue
             sql = {name: texts.get(name, texts[""]).format(data=data, out=Path(out) / name) for name in names}
