@@ -187,7 +187,7 @@ impl Slice {
     #[inline]
     pub(crate) fn prefetch_write(&self, column: usize, slot: usize) {
         self.blocks[column].prefetch();
-        prefetch::prefetch(self.blocks[column].ahead().slot(slot));
+        self.blocks[column].ahead().prefetch_slot(slot);
     }
 
     /// Prefetches a block; if `slots`, with its slots, which are going to be read from the first on.
@@ -233,7 +233,12 @@ impl Slice {
             if edit.writes_ghosts && is_ghost && link.admits(slot, datum) {
                 return link.store_ghost(slot, datum, ty.physical(), edit.round);
             }
-            let copy = Link::new(link.copy(edit.stamp, &self.live, ty.physical()));
+            let copy = match is_ghost && edit.writes_ghosts {
+                // The next one to come can be stored beside readers.
+                true => link.unpacked_copy(edit.stamp, &self.live, ty.physical()),
+                false => link.copy(edit.stamp, &self.live, ty.physical()),
+            };
+            let copy = Link::new(copy);
             edit.count(copy.bytes() as isize - link.bytes() as isize);
             edit.retire_block(std::mem::replace(link, copy));
         }

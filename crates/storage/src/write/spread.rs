@@ -201,7 +201,7 @@ impl Writer<'_> {
             block_slots: self.shape.options.block_slots,
             rows: slices.iter().map(|slice| slice.rows()).sum(),
             zones: zones_of(&slices, self.shape.schema.len()),
-            is_hot: slices.iter().any(|slice| slice.is_hot()),
+            is_hot: slices.iter().any(|slice| slice.is_hot() || self.shape.is_loose(slice)),
             is_touched: AtomicBool::new(false),
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },

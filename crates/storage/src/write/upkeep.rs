@@ -116,15 +116,18 @@ impl Shape {
         self.relay(node, &window.old, window.slices, &window.wanted)
     }
 
-    /// The slices of a row group that have been written, encoded again with all rows in their places. If they
-    /// share dictionaries and many have been written, all slices.
+    /// The slices of a row group that have been written, or whose rows were laid out, encoded again with all
+    /// rows in their places. If they share dictionaries and many have been written, all slices.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
     pub(crate) fn encode_written(&self, node: &RowGroup) -> Result<Encoded> {
         let (width, columns) = (node.block_slots, self.schema.len());
-        let is_hot = |number: &usize| node.slices[*number].is_hot();
-        let mut chosen: Vec<usize> = (0..node.slices.len()).filter(is_hot).collect();
+        let is_due = |number: &usize| {
+            let slice = &node.slices[*number];
+            slice.is_hot() || self.is_loose(slice)
+        };
+        let mut chosen: Vec<usize> = (0..node.slices.len()).filter(is_due).collect();
         let has_strings =
             self.schema.iter().any(|field| field.ty.physical() == entasis_vector::PhysicalType::Str);
         if has_strings && chosen.len() * 4 >= node.slices.len() {

@@ -7,7 +7,7 @@ use crate::file::Tail;
 use crate::table::tests::model::run_beside;
 use crate::table::tests::rows;
 use crate::tests::random::Random;
-use crate::{Datum, Layout, Table, TableOptions, TableSnapshot};
+use crate::{Compression, Datum, Layout, Table, TableOptions, TableSnapshot};
 use entasis_vector::{DataType, Field, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,6 +23,11 @@ fn squares(rows: i64, options: TableOptions) -> Arc<Table> {
     let of = |key: i64| vec![Value::Integer(key.into()), Value::Integer((key * key % 1000).into())];
     rows::insert(&table, &(0..rows).map(of).collect::<Vec<_>>(), false);
     table
+}
+
+/// The same with plain codes, whose ghost slots are stored to while others have the block.
+fn plain_squares(rows: i64, ghost: f64) -> Arc<Table> {
+    squares(rows, TableOptions { ghost, compression: Compression::Plain, ..TableOptions::keyed(vec![0]) })
 }
 
 fn find(table: &Arc<Table>, key: i64) -> Option<crate::RowId> {
@@ -62,7 +67,7 @@ fn block_stamps(table: &Arc<Table>) -> Vec<u64> {
 
 #[test]
 fn a_row_in_a_ghost_slot_of_a_block_that_others_have_is_written() {
-    let table = squares(4000, TableOptions { ghost: 0.0, ..TableOptions::keyed(vec![0]) });
+    let table = plain_squares(4000, 0.0);
     let mut store = Store::new();
     let before = block_stamps(&table);
     let key = store_a_ghost(&mut store, &table);
@@ -75,7 +80,7 @@ fn a_row_in_a_ghost_slot_of_a_block_that_others_have_is_written() {
 /// The same without the note that the store leaves: the row is lost, and debug builds find it out.
 #[test]
 fn a_ghost_without_a_note_is_lost() {
-    let table = squares(4000, TableOptions { ghost: 0.0, ..TableOptions::keyed(vec![0]) });
+    let table = plain_squares(4000, 0.0);
     let mut store = Store::new();
     let key = store_a_ghost(&mut store, &table);
     let snapshot = table.snapshot();
@@ -96,7 +101,7 @@ fn a_ghost_without_a_note_is_lost() {
 /// A ghost that is stored after a checkpoint has pinned the table, and before it reads the block.
 #[test]
 fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
-    let table = squares(4000, TableOptions { ghost: 0.1, ..TableOptions::keyed(vec![0]) });
+    let table = plain_squares(4000, 0.1);
     let names = catalog_of(&table);
     let mut store = Store::new();
     store.checkpoint(&names);
