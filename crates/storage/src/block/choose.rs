@@ -48,6 +48,11 @@ pub(crate) enum Form {
 }
 
 impl Form {
+    /// True if codes have room on both sides of the values: they may be written in place.
+    fn has_slack(self) -> bool {
+        matches!(self, Form::Writable { .. } | Form::Cold(Compression::Auto))
+    }
+
     /// False if strings never get dictionaries.
     pub(crate) fn has_dictionaries(self) -> bool {
         match self {
@@ -67,7 +72,7 @@ pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, fo
     }
     let slots = if all.is_empty() { values } else { &all };
     let candidates = Candidates { values, slots, capacity, min, max, span: span(min, max) };
-    candidates.carry_out(candidates.plan(form), matches!(form, Form::Writable { .. }))
+    candidates.carry_out(candidates.plan(form), form.has_slack())
 }
 
 impl Block {

@@ -250,8 +250,14 @@ impl Block {
         self.with_values(values, self.stamp)
     }
 
-    /// A hot block: slot s holds the value of `values` that `numbers[s]` says, and is dead if that is `none`.
-    pub(crate) fn picked<T: Fixed>(values: &[T], numbers: &[u32], none: u32, ty: DataType) -> Block {
+    /// A block of the form, or a hot one if that cannot be written: slot s holds the value of `values` that
+    /// `numbers[s]` says, and is dead if that is `none`.
+    pub(crate) fn picked<T: Fixed>(
+        values: &[T],
+        numbers: &[u32],
+        none: u32,
+        (ty, form): (DataType, Form),
+    ) -> Block {
         let mut picked = Vec::with_capacity(numbers.len());
         let first = numbers.iter().find(|number| **number != none);
         let Some(&first) = first else { return empty(numbers.len(), 0) };
@@ -260,7 +266,10 @@ impl Block {
         picked.extend(numbers.iter().map(|&number| values.get(number as usize).copied().unwrap_or(first)));
         let (min, max) = range_of(&picked).expect("there is a first");
         let (low, high) = bounds(min.datum(), max.datum(), ty);
-        let values = T::encode_plain(&picked, min, max, numbers.len(), true);
+        let values = match form {
+            Form::Writable { .. } => choose::encode(&picked, min, max, numbers.len(), form),
+            Form::Cold(_) => T::encode_plain(&picked, min, max, numbers.len(), true),
+        };
         Block::new(numbers.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
     }
 

@@ -36,6 +36,15 @@ impl Shape {
         }
     }
 
+    /// What the blocks of a column are made for when their row group rests. Columns of the layout key, which
+    /// every insert writes and point queries search, stay writable.
+    pub(crate) fn form_at_rest(&self, column: usize) -> Form {
+        match &self.key {
+            Some(key) if key.columns.contains(&column) => self.form(column),
+            _ => Form::Cold(self.options.compression_of(column)),
+        }
+    }
+
     /// True if some blocks of a slice, whose bounds are exact, would be packed if they were encoded again.
     pub(crate) fn is_loose(&self, slice: &Slice) -> bool {
         let is_writable = |column: &usize| matches!(self.form(*column), Form::Writable { .. });

@@ -125,6 +125,35 @@ fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
     assert_eq!(integer(&store.opened().0.version().table("t").unwrap().table.snapshot(), 7), Some(888));
 }
 
+/// Rows of a table with a layout key that rest are encoded for reading; so are they in the file, and upkeep of
+/// the opened table leaves them alone.
+#[test]
+fn rows_that_rest_are_stored_as_they_are() {
+    let schema = vec![field("k", DataType::Int64), field("v", DataType::Int64)];
+    let table = Table::with_options("t", schema, TableOptions::keyed(vec![0]));
+    let of = |key: i128| vec![Value::Integer(key), Value::Integer(key * 100)];
+    rows::insert(&table, &(0..3000).map(of).collect::<Vec<_>>(), false);
+    let rest = |table: &Arc<Table>| {
+        (0..20).map(|_| table.upkeep(std::time::Duration::from_secs(60)).encoded).sum::<usize>()
+    };
+    assert_eq!(rest(&table), 3);
+    let encodings = |table: &Arc<Table>| -> Vec<&'static str> {
+        let snapshot = table.snapshot();
+        let blocks = snapshot.row_groups().flat_map(|group| &group.slices).flat_map(|slice| slice.blocks());
+        blocks.map(|block| block.values.name()).collect()
+    };
+    assert_eq!(encodings(&table), ["packed", "multiples"].repeat(3));
+    let mut store = Store::new();
+    store.check(&catalog_of(&table));
+    let (opened, _) = store.opened();
+    let opened = opened.version().table("t").unwrap().table.clone();
+    assert_eq!(encodings(&opened), encodings(&table));
+    assert_eq!(rest(&opened), 0);
+    let id = find(&opened, 500).expect("it is there");
+    opened.write().update(id, &[(1, Datum::Integer(7))]);
+    assert_eq!(rest(&opened), 1, "the slice that was written");
+}
+
 /// A fork that began before a checkpoint, and ends behind it, brings nodes with stamps from before.
 #[test]
 fn a_fork_from_before_a_checkpoint_is_in_the_next_one() {
