@@ -114,7 +114,8 @@ fn a_write_converts_only_the_blocks_that_it_does_not_fit() {
     assert_eq!(plain(&table), 0);
     set(&table, 500, 1, Datum::Integer(17));
     // A ghost takes a row whose values fit, but for those that have other encodings.
-    table.write().delete(table.snapshot().find(&[Datum::Integer(502)]).expect("it is there"));
+    let id = table.snapshot().find(&[Datum::Integer(502)]).expect("it is there");
+    table.write().delete(id);
     assert_eq!(plain(&table), 0, "packed codes are written in place, and a deleted row changes none");
     let new = row(501);
     table.write().insert(&super::model::datums(&new, table.schema()));
