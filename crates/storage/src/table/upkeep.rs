@@ -172,6 +172,10 @@ impl Table {
                     break;
                 }
             }
+            if !rests && shape.settles() {
+                // Later it is encoded for reading.
+                done.warm += 1;
+            }
         }
         true
     }

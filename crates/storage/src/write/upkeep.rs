@@ -45,18 +45,21 @@ impl Encoded {
 }
 
 impl Shape {
+    /// True if row groups are encoded for reading once they have rested for long enough.
+    pub(crate) fn settles(&self) -> bool {
+        self.key.is_some() && self.options.rest != NEVER
+    }
+
     /// True if a row group is to be encoded for reading, once it has rested for long enough.
     pub(crate) fn is_unsettled(&self, node: &RowGroup) -> bool {
-        self.key.is_some() && !node.is_settled && self.options.rest != NEVER
+        self.settles() && !node.is_settled
     }
 
     /// True if a row group has rested for long. The wait becomes longer each time, so that what is written
     /// again and again is not encoded again and again.
     pub(crate) fn has_rested(&self, node: &RowGroup) -> bool {
         let wait = u64::from(self.options.rest) << node.settled.min(MOST_WAITS);
-        self.key.is_some()
-            && self.options.rest != NEVER
-            && u64::from(node.looks.load(Ordering::Relaxed)) > wait
+        self.settles() && u64::from(node.looks.load(Ordering::Relaxed)) > wait
     }
 
     /// The windows of a row group that rests, has not been encoded for reading, and has more ghosts than the

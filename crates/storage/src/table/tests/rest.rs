@@ -143,13 +143,13 @@ fn ghosts_of_a_table_that_rests_are_its_share() {
             }
         }
         let slots = || table.snapshot().row_groups().map(crate::RowGroup::slots).sum::<usize>();
-        (0..4).for_each(|_| drop(table.upkeep(Duration::from_secs(60))));
+        (0..4).for_each(|_| _ = table.upkeep(Duration::from_secs(60)));
         let in_use = slots();
         rest(&table);
         let rows = table.rows() as usize;
         assert_eq!(rows, 40_000 + keys.len());
         let share = (rows as f64 / (1.0 - ghost)) as usize;
-        assert!(in_use > share + rows / 10, "an eighth while it is in use: {in_use} slots, {rows} rows");
+        assert!(in_use * 100 > rows * 105, "an eighth where it is in use: {in_use} slots, {rows} rows");
         assert!(slots() <= share + 3 * BLOCK_ROWS, "{} slots, {share} with its share", slots());
     }
 }
