@@ -9,8 +9,8 @@
 //!
 //! With the fifth argument another thread does upkeep, and rests as many milliseconds between rounds; `-` is
 //! none. With the sixth, operations begin that long one after the other, if the one before is over. The
-//! seventh is how many partitions a row group has. With the eighth, `rest`, upkeep is done after the load until
-//! nothing is left to do.
+//! seventh is how many partitions a row group has. With the eighth, `rest`, upkeep is done after the load
+//! until nothing is left to do.
 //!
 //! Each operation is measured alone, and once more with a new snapshot every millisecond that replaces the
 //! last one.

@@ -129,8 +129,8 @@ fn main() {
             }
         }
         println!(
-            "{name}: {loaded:.1} bytes a row when loaded, {:.1} at rest; {rounds} rounds of upkeep laid {spread} \
-             slices anew and encoded {encoded}, in {:.2} s",
+            "{name}: {loaded:.1} bytes a row when loaded, {:.1} at rest; {rounds} rounds of upkeep laid \
+             {spread} slices anew and encoded {encoded}, in {:.2} s",
             bytes(&table),
             start.elapsed().as_secs_f64()
         );

@@ -1,5 +1,5 @@
-//! Unsigned codes: plain codes of 1, 2 or 4 bytes, or bit-packed codes. Both are written in place, packed ones
-//! only where no other thread reads them.
+//! Unsigned codes: plain codes of 1, 2 or 4 bytes, or bit-packed codes. Both are written in place, packed
+//! ones only where no other thread reads them.
 
 use super::packed::{Lane, Packed};
 use super::{cells, search};

@@ -16,15 +16,15 @@
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
 //!
-//! A builder makes *cold* blocks, in the tightest encoding that reads fast (`choose`). In tables with a layout
-//! key they are flat, or have plain or packed codes, so that they can be written as they are; elsewhere a
-//! block in another encoding is converted first. If a value does not fit, this block alone is encoded again:
-//! it is *hot*, with spare codes (`write`). The tree decides who may write and when a block is copied
-//! (`crate::tree`).
+//! A builder makes *cold* blocks, in the tightest encoding that reads fast (`choose`). In tables with a
+//! layout key they are flat, or have plain or packed codes, so that they can be written as they are;
+//! elsewhere a block in another encoding is converted first. If a value does not fit, this block alone is
+//! encoded again: it is *hot*, with spare codes (`write`). The tree decides who may write and when a block
+//! is copied (`crate::tree`).
 //!
 //! Packed codes are written in place only while no other thread can see the block: a word of them has bits of
-//! live slots, which readers load. A block that is shared is unpacked to plain codes before a ghost slot of it
-//! is written.
+//! live slots, which readers load. A block that is shared is unpacked to plain codes before a ghost slot of
+//! it is written.
 //!
 //! ```text
 //! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary

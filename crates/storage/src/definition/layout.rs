@@ -74,9 +74,9 @@ pub struct TableOptions {
     pub block_slots: usize,
     /// Slots of a row group, a multiple of those of a block.
     pub group_slots: usize,
-    /// The rows of a table with a layout key are encoded for reading, with few ghosts, once their row group has
-    /// not been written for so many rounds of upkeep; twice as many each time that they were written again, up
-    /// to 64 times as many. With [`NEVER`] they never are. Files do not have it.
+    /// The rows of a table with a layout key are encoded for reading, with few ghosts, once their row group
+    /// has not been written for so many rounds of upkeep; twice as many each time that they were written
+    /// again, up to 64 times as many. With [`NEVER`] they never are. Files do not have it.
     pub rest: u32,
     /// How operations are counted, with [`Layout::Casper`]. Files do not have it.
     pub counters: CounterOptions,

@@ -125,8 +125,8 @@ fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
     assert_eq!(integer(&store.opened().0.version().table("t").unwrap().table.snapshot(), 7), Some(888));
 }
 
-/// Rows of a table with a layout key that rest are encoded for reading; so are they in the file, and upkeep of
-/// the opened table leaves them alone.
+/// Rows of a table with a layout key that rest are encoded for reading; so are they in the file, and upkeep
+/// of the opened table leaves them alone.
 #[test]
 fn rows_that_rest_are_stored_as_they_are() {
     let schema = vec![field("k", DataType::Int64), field("v", DataType::Int64)];
