@@ -4,12 +4,13 @@
 //!
 //! ```text
 //! cargo run --release -p entasis-storage --example hap -- \
-//!     [rows] [layout] [sorted|random] [reach] [upkeep in ms] [pace in µs] [partitions]
+//!     [rows] [layout] [sorted|random] [reach] [upkeep in ms] [pace in µs] [partitions] [rest]
 //! ```
 //!
 //! With the fifth argument another thread does upkeep, and rests as many milliseconds between rounds; `-` is
 //! none. With the sixth, operations begin that long one after the other, if the one before is over. The
-//! seventh is how many partitions a row group has.
+//! seventh is how many partitions a row group has. With the eighth, `rest`, upkeep is done after the load
+//! until nothing is left to do.
 //!
 //! Each operation is measured alone, and once more with a new snapshot every millisecond that replaces the
 //! last one.
@@ -73,6 +74,22 @@ fn load(table: &Arc<Table>, rows: u64, random_order: bool) {
     println!("load {:.2} s, {:.1} M rows/s, {:.0} bytes a row", seconds, rows as f64 / seconds / 1e6, {
         table.bytes() as f64 / rows as f64
     });
+}
+
+/// Does upkeep until nothing is left to do.
+fn rest(table: &Arc<Table>) {
+    let start = Instant::now();
+    let mut encoded = 0;
+    loop {
+        let done = table.upkeep(Duration::from_millis(10));
+        encoded += done.encoded;
+        if done.is_done && done.warm + done.spread + done.encoded + done.overtaken == 0 {
+            break;
+        }
+    }
+    table.sweep();
+    let bytes = table.bytes() as f64 / table.rows() as f64;
+    println!("rest {:.2?}, {encoded} slices encoded, {bytes:.1} bytes a row", start.elapsed());
 }
 
 /// Runs `operation` `count` times; with a new snapshot every millisecond if `snapshots`.
@@ -213,6 +230,9 @@ fn main() {
     );
     let table = Table::with_options("hap", schema(), options);
     load(&table, rows, random_order);
+    if args.get(7).is_some_and(|word| word == "rest") {
+        rest(&table);
+    }
     let is_over = Arc::new(AtomicBool::new(false));
     let upkeep = pause.map(|pause| {
         let (table, is_over) = (table.clone(), is_over.clone());

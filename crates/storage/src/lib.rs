@@ -61,7 +61,7 @@ pub use catalog::{
     is_temporary,
 };
 pub use definition::{
-    Compression, CounterOptions, Definition, Layout, ObjectId, Sequence, TableOptions, sequence,
+    Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
 };
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{

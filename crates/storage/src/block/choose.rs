@@ -2,10 +2,10 @@
 //!
 //! | form | encodings |
 //! |---|---|
-//! | writable | flat, or plain codes, as tables with a layout key have them from the start |
+//! | writable | flat, or plain or packed codes with slack on both sides, which are written in place; as tables with a layout key have them |
 //! | cold | the smallest that reads about as fast as the plain ones |
 //!
-//! Blocks that are written get plain codes with slack on both sides, from `write`.
+//! Blocks that are encoded again because a value does not fit get plain codes with slack, from `write`.
 //!
 //! 1. Each possible encoding becomes a [`Plan`], which computes its size from bounds, steps, runs and
 //!    outliers. Doubles must be encoded for that, to find their digits and exceptions.
@@ -23,11 +23,12 @@ use super::progression::Progression;
 use super::runs::{Runs, count};
 use super::scaled::Scaled;
 use super::singles::Singles;
-use super::{Codes, Fixed, Values};
+use super::{Block, Codes, Fixed, Values};
 use crate::BLOCK_ROWS;
 use crate::definition::Compression;
 use crate::value::Datum;
-use entasis_vector::Buffer;
+use entasis_vector::{Buffer, PhysicalType, Value};
+use std::iter::repeat;
 
 /// The least average length of runs for which runs are worthwhile.
 const RUN_ROWS: usize = 8;
@@ -47,6 +48,11 @@ pub(crate) enum Form {
 }
 
 impl Form {
+    /// True if codes have room on both sides of the values: they may be written in place.
+    fn has_slack(self) -> bool {
+        matches!(self, Form::Writable { .. } | Form::Cold(Compression::Auto))
+    }
+
     /// False if strings never get dictionaries.
     pub(crate) fn has_dictionaries(self) -> bool {
         match self {
@@ -66,7 +72,29 @@ pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, fo
     }
     let slots = if all.is_empty() { values } else { &all };
     let candidates = Candidates { values, slots, capacity, min, max, span: span(min, max) };
-    candidates.carry_out(candidates.plan(form))
+    candidates.carry_out(candidates.plan(form), form.has_slack())
+}
+
+impl Block {
+    /// True if it has integers in slots of whole bytes that would be packed if they were encoded again: it was
+    /// written, or made of rows that were laid out. Its zone must be exact.
+    pub(crate) fn is_loose(&self, physical: PhysicalType) -> bool {
+        let are_integers = physical.is_integer() || physical == PhysicalType::I128;
+        let is_plain = match &self.values {
+            Values::FrameOfReference { codes, .. } => codes.are_plain(),
+            Values::Flat(_) => are_integers,
+            _ => false,
+        };
+        let number = |value: &Value| match value {
+            Value::Boolean(value) => Some(i128::from(*value)),
+            value => value.ordinal(),
+        };
+        let range = (number(&self.zone.min), number(&self.zone.max));
+        let (true, (Some(min), Some(max))) = (is_plain, range) else { return false };
+        let span = u64::try_from(max.wrapping_sub(min) as u128).ok();
+        let bits = span.map(|span| bits_of(span).max(1)).filter(|&bits| bits < 64);
+        bits.is_some_and(|bits| packing_pays(Packed::size(bits), self.values.bytes()))
+    }
 }
 
 /// The bytes besides the block that [`encode`] promises, with as many slots as values.
@@ -122,7 +150,11 @@ struct Candidates<'a, T> {
 impl<T: Fixed> Candidates<'_, T> {
     fn plan(&self, form: Form) -> Plan {
         match form {
-            Form::Writable { .. } => self.plain(),
+            Form::Writable { .. } => {
+                let plain = self.plain();
+                let packed = self.packed().filter(|_| self.capacity <= BLOCK_ROWS);
+                packed.filter(|packed| packing_pays(packed.bytes, plain.bytes)).unwrap_or(plain)
+            }
             Form::Cold(Compression::None) => self.flat(),
             Form::Cold(_) if self.capacity > BLOCK_ROWS || self.values.is_empty() => self.plain(),
             Form::Cold(compression) => {
@@ -131,13 +163,17 @@ impl<T: Fixed> Candidates<'_, T> {
         }
     }
 
-    fn carry_out(&self, plan: Plan) -> Values {
+    /// With `slack`, codes have room on both sides of the values.
+    fn carry_out(&self, plan: Plan, slack: bool) -> Values {
         match plan.encoding {
             Encoding::Flat => Values::Flat(flat(self.values, self.capacity)),
-            Encoding::Plain => self.as_plain(self.values, self.capacity),
+            Encoding::Plain => T::encode_plain(self.values, self.min, self.max, self.capacity, slack),
             Encoding::Packed { bits } => {
                 let Datum::Integer(base) = self.min.datum() else { unreachable!("only integers have codes") };
-                let codes = self.slots.iter().map(|value| value.code(self.min));
+                let room = u128::from(u64::MAX >> (64 - bits)).saturating_sub(self.span.unwrap_or(0));
+                let below = if slack { (room / 2) as u64 } else { 0 };
+                let codes = self.slots.iter().map(|value| value.code(self.min) + below).chain(repeat(below));
+                let base = base.saturating_sub(below.into());
                 Values::FrameOfReference { base, codes: Codes::Packed(Packed::new(bits, codes)) }
             }
             Encoding::Runs => Values::Runs(Runs::new(self.slots, |heads| self.as_plain(heads, heads.len()))),

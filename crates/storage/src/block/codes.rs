@@ -1,9 +1,9 @@
-//! Unsigned codes: plain codes of 1, 2 or 4 bytes, which are written in place; or bit-packed codes, which are
-//! never written.
+//! Unsigned codes: plain codes of 1, 2 or 4 bytes, or bit-packed codes. Both are written in place, packed
+//! ones only where no other thread reads them.
 
 use super::packed::{Lane, Packed};
 use super::{cells, search};
-use crate::node::{Ahead, prefetch};
+use crate::node::Ahead;
 use entasis_vector::{Buffer, Native};
 
 /// Codes of as many slots as their block has.
@@ -136,7 +136,7 @@ impl Codes {
         }
     }
 
-    /// True if codes can be written in place.
+    /// True if each slot has bytes of its own, so that it can be written while others are read.
     pub(crate) fn are_plain(&self) -> bool {
         !matches!(self, Codes::Packed(_))
     }
@@ -185,7 +185,7 @@ impl Codes {
     /// Prefetches `slot`.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize) {
-        prefetch::prefetch(self.ahead().slot(slot));
+        self.ahead().prefetch_slot(slot);
     }
 
     /// The codes.
@@ -193,7 +193,8 @@ impl Codes {
         with_plain!(self, C, buffer => Ahead::slots(buffer, size_of::<C>()), packed => packed.ahead())
     }
 
-    /// Writes a code that fits to `slot` of plain codes; see [`cells::store`].
+    /// Writes a code that fits to `slot`; see [`cells::store`]. Packed codes must be of a block that no other
+    /// thread can see.
     #[inline]
     pub(crate) fn store(&self, slot: usize, code: u64) {
         debug_assert!(code <= self.max());
@@ -201,8 +202,20 @@ impl Codes {
             self,
             C,
             buffer => cells::store::<C>(buffer, slot, code as C),
-            packed => unreachable!("{} bits are not written", packed.width())
+            packed => packed.store(slot, code)
         );
+    }
+
+    /// A copy of the first `slots` codes as plain ones; `None` if they have more than 32 bits.
+    // PERF: lanes are as wide as plain codes, so it takes as long as copying.
+    pub(crate) fn unpacked_copy(&self, slots: usize) -> Option<Codes> {
+        let Codes::Packed(packed) = self else { return Some(self.copy(slots)) };
+        match packed.width() {
+            0..=8 => Some(Codes::U8(packed.unpacked::<u8>(slots))),
+            9..=16 => Some(Codes::U16(packed.unpacked::<u16>(slots))),
+            17..=32 => Some(Codes::U32(packed.unpacked::<u32>(slots))),
+            _ => None,
+        }
     }
 
     /// A copy of the first `slots` plain codes, or of all packed ones.

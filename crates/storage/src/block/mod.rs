@@ -3,9 +3,9 @@
 //! | code | encoding | chosen for | a slot takes | written in place |
 //! |---|---|---|---|---|
 //! | 0 | constant | one value, or NULL in every slot | nothing | if it is that value |
-//! | 1 | frame of reference | integers, decimals, dates, times in a narrow range: `base + code` | 1, 2 or 4 bytes, or as many bits as it needs | within the range of codes; if packed to bits, never |
+//! | 1 | frame of reference | integers, decimals, dates, times in a narrow range: `base + code` | 1, 2 or 4 bytes, or as many bits as it needs | within the range of codes |
 //! | 2 | flat | values that codes would not make narrower; floats, booleans, intervals | its width | always |
-//! | 3 | dictionary | strings with few distinct values in the row group, which shares the dictionary | 1 or 2 bytes, or bits | if the dictionary has it; if packed, never |
+//! | 3 | dictionary | strings with few distinct values in the row group, which shares the dictionary | 1 or 2 bytes, or bits | if the dictionary has it |
 //! | 4 | strings | all other strings, cold: end offsets and bytes | its bytes and 2 or 4 | never |
 //! | 5 | views | strings that are written: a view each, long ones in a heap | 16 bytes and its bytes | always |
 //! | 6 | sequence | integers that ascend or descend by one step | nothing | never |
@@ -16,11 +16,15 @@
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
 //!
-//! A builder makes *cold* blocks, in the tightest encoding that reads fast (`choose`). A block that is
-//! written is *hot*: a flat narrow array. Tables with a layout key have such arrays from the start, so that
-//! they can be written as they are; elsewhere a block is converted first. If a value does not fit, this block
-//! alone is encoded again (`write`). The tree decides who may write and when a block is copied
-//! (`crate::tree`).
+//! A builder makes *cold* blocks, in the tightest encoding that reads fast (`choose`). In tables with a
+//! layout key they are flat, or have plain or packed codes, so that they can be written as they are;
+//! elsewhere a block in another encoding is converted first. If a value does not fit, this block alone is
+//! encoded again: it is *hot*, with spare codes (`write`). The tree decides who may write and when a block
+//! is copied (`crate::tree`).
+//!
+//! Packed codes are written in place only while no other thread can see the block: a word of them has bits of
+//! live slots, which readers load. A block that is shared is unpacked to plain codes before a ghost slot of
+//! it is written.
 //!
 //! ```text
 //! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
@@ -81,7 +85,7 @@ pub(crate) use views::Views;
 pub(crate) use write::widen;
 
 use self::masks::first_bits;
-use crate::node::{Ahead, Link, Linked, Stamp, prefetch};
+use crate::node::{Ahead, Link, Linked, Stamp};
 use crate::value::{Datum, Zone};
 use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringHeap, StringView, Value, bitmap};
 use std::mem::offset_of;
@@ -145,7 +149,7 @@ impl Link<Block> {
     #[inline]
     pub(crate) fn prefetch_slot(self, slot: usize) {
         self.prefetch_first(offset_of!(Block, zone));
-        prefetch::prefetch(self.ahead().slot(slot));
+        self.ahead().prefetch_slot(slot);
     }
 }
 
@@ -445,11 +449,15 @@ impl Values {
         }
     }
 
-    /// False for encodings that are never written in place.
+    /// False for encodings that are never written in place. Codes that are packed are written only in a block
+    /// that no other thread can see: one word has the bits of several slots.
     pub(crate) fn are_writable(&self) -> bool {
         match self {
-            Values::Constant(_) | Values::Flat(_) | Values::Views(_) => true,
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.are_plain(),
+            Values::Constant(_)
+            | Values::Flat(_)
+            | Values::Views(_)
+            | Values::FrameOfReference { .. }
+            | Values::Dictionary { .. } => true,
             Values::Strings(_)
             | Values::Sequence(_)
             | Values::Runs(_)

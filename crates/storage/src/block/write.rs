@@ -6,9 +6,7 @@
 //!    block, and only this block, is encoded again, wide enough and with slack.
 //! 3. [`Block::gather`]: a new hot block from slots of other blocks, for rows that move together.
 
-use super::{
-    Block, Codes, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed,
-};
+use super::{Block, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed};
 use crate::definition::Compression;
 use crate::node::{Stamp, prefetch};
 use crate::value::{Datum, Zone};
@@ -29,7 +27,7 @@ impl Block {
         if datum.is_null() {
             return self.is_all_null() || (self.zone.nulls > 0 && self.validity.is_some());
         }
-        self.zone_holds(datum) && self.fits(datum)
+        self.zone_holds(datum) && self.has_slots_of_their_own() && self.fits(datum)
     }
 
     #[inline]
@@ -39,19 +37,25 @@ impl Block {
             && datum.cmp_bound(&self.zone.max) != Ordering::Greater
     }
 
+    /// True if a slot can be written while others are read.
+    #[inline]
+    fn has_slots_of_their_own(&self) -> bool {
+        match &self.values {
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.are_plain(),
+            _ => true,
+        }
+    }
+
     /// True if the encoding can hold a value that is not NULL, in an existing slot.
     #[inline]
     fn fits(&self, datum: Datum<'_>) -> bool {
         match (&self.values, datum) {
             (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
-                codes.are_plain()
-                    && v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
+                v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
             }
             (Values::Flat(_), _) => true,
             (Values::Views(views), Datum::Bytes(bytes)) => views.has_room(bytes),
-            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => {
-                codes.are_plain() && self.code_of(bytes).is_some()
-            }
+            (Values::Dictionary { .. }, Datum::Bytes(bytes)) => self.code_of(bytes).is_some(),
             // Equal floats and intervals may differ in their bits.
             (Values::Constant(value), Datum::Integer(_) | Datum::Bytes(_)) => {
                 !value.is_null() && datum.cmp_bound(value).is_eq()
@@ -232,9 +236,6 @@ impl Block {
             values if values.are_writable() => return self.copy(self.stamp, live, physical),
             Values::Strings(strings) => Values::Strings(strings.clone()),
             Values::Fsst(fsst) => Values::Fsst(fsst.copy()),
-            Values::Dictionary { dictionary, codes } => {
-                Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(self.slots()) }
-            }
             _ => with_fixed!(
                 physical,
                 T => {
@@ -246,12 +247,17 @@ impl Block {
                 unreachable!("strings have no fixed width")
             ),
         };
-        let (validity, zone) = (self.copy_validity(), self.zone.clone());
-        Block { stamp: self.stamp, ascending: self.ascending, validity, ..self.of_values(values, zone) }
+        self.with_values(values, self.stamp)
     }
 
-    /// A hot block: slot s holds the value of `values` that `numbers[s]` says, and is dead if that is `none`.
-    pub(crate) fn picked<T: Fixed>(values: &[T], numbers: &[u32], none: u32, ty: DataType) -> Block {
+    /// A block of the form, or a hot one if that cannot be written: slot s holds the value of `values` that
+    /// `numbers[s]` says, and is dead if that is `none`.
+    pub(crate) fn picked<T: Fixed>(
+        values: &[T],
+        numbers: &[u32],
+        none: u32,
+        (ty, form): (DataType, Form),
+    ) -> Block {
         let mut picked = Vec::with_capacity(numbers.len());
         let first = numbers.iter().find(|number| **number != none);
         let Some(&first) = first else { return empty(numbers.len(), 0) };
@@ -260,7 +266,10 @@ impl Block {
         picked.extend(numbers.iter().map(|&number| values.get(number as usize).copied().unwrap_or(first)));
         let (min, max) = range_of(&picked).expect("there is a first");
         let (low, high) = bounds(min.datum(), max.datum(), ty);
-        let values = T::encode_plain(&picked, min, max, numbers.len(), true);
+        let values = match form {
+            Form::Writable { .. } => choose::encode(&picked, min, max, numbers.len(), form),
+            Form::Cold(_) => T::encode_plain(&picked, min, max, numbers.len(), true),
+        };
         Block::new(numbers.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
     }
 
@@ -269,7 +278,7 @@ impl Block {
         let slots = self.slots();
         let values = match &self.values {
             Values::Constant(value) => Values::Constant(value.clone()),
-            Values::FrameOfReference { base, codes } if codes.are_plain() => {
+            Values::FrameOfReference { base, codes } => {
                 Values::FrameOfReference { base: *base, codes: codes.copy(slots) }
             }
             Values::Flat(buffer) => Values::Flat(with_fixed!(
@@ -277,12 +286,33 @@ impl Block {
                 T => cells::copy::<T>(buffer, slots, slots),
                 unreachable!("strings have no fixed width")
             )),
-            Values::Dictionary { dictionary, codes } if codes.are_plain() => {
+            Values::Dictionary { dictionary, codes } => {
                 Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(slots) }
             }
             Values::Views(views) => Values::Views(views.copy(slots, live)),
             _ => self.warm(physical),
         };
+        self.with_values(values, stamp)
+    }
+
+    /// The same, with codes that are written while others read them.
+    pub(crate) fn unpacked_copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
+        let values = match &self.values {
+            Values::FrameOfReference { base, codes } if !codes.are_plain() => {
+                let plain = codes.unpacked_copy(self.slots());
+                plain.map(|codes| Values::FrameOfReference { base: *base, codes })
+            }
+            Values::Dictionary { dictionary, codes } if !codes.are_plain() => {
+                let plain = codes.unpacked_copy(self.slots());
+                plain.map(|codes| Values::Dictionary { dictionary: dictionary.clone(), codes })
+            }
+            _ => return self.copy(stamp, live, physical),
+        };
+        self.with_values(values.unwrap_or_else(|| self.warm(physical)), stamp)
+    }
+
+    /// A block of the same rows in another encoding.
+    fn with_values(&self, values: Values, stamp: Stamp) -> Block {
         let (validity, zone) = (self.copy_validity(), self.zone.clone());
         Block { stamp, ascending: self.ascending, validity, ..self.of_values(values, zone) }
     }
@@ -295,11 +325,6 @@ impl Block {
     /// The values in an encoding that is written in place.
     fn warm(&self, physical: PhysicalType) -> Values {
         match &self.values {
-            Values::Dictionary { dictionary, codes } => {
-                let all = (0..self.slots()).map(|slot| codes.get(slot) as u32);
-                let codes = Codes::new(dictionary.len() as u32 - 1, self.slots(), all);
-                Values::Dictionary { dictionary: dictionary.clone(), codes }
-            }
             Values::Strings(strings) => {
                 Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot)))
             }

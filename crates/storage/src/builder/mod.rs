@@ -73,13 +73,19 @@ pub(crate) struct GroupBuilder {
 
 impl GroupBuilder {
     pub(crate) fn new(shape: &Shape, effort: Effort) -> GroupBuilder {
-        let builder = |(column, field)| column_builder(field, shape.form(column), effort);
-        GroupBuilder {
-            columns: shape.schema.iter().enumerate().map(builder).collect(),
-            rows: 0,
-            effort,
-            is_read: shape.key.is_none(),
-        }
+        let is_read = shape.key.is_none();
+        GroupBuilder::of_forms(shape, |column| shape.form(column), effort, is_read)
+    }
+
+    /// For rows of a table with a layout key that rest.
+    pub(crate) fn at_rest(shape: &Shape, effort: Effort) -> GroupBuilder {
+        GroupBuilder::of_forms(shape, |column| shape.form_at_rest(column), effort, false)
+    }
+
+    fn of_forms(shape: &Shape, form: impl Fn(usize) -> Form, effort: Effort, is_read: bool) -> GroupBuilder {
+        let builder = |(column, field)| column_builder(field, form(column), effort);
+        let columns = shape.schema.iter().enumerate().map(builder).collect();
+        GroupBuilder { columns, rows: 0, effort, is_read }
     }
 
     /// Rows taken since the last row group.

@@ -225,7 +225,9 @@ impl StringBuilder {
         } else {
             let (max, codes) = (dictionary.len() as u32 - 1, ranks.iter().copied());
             let codes = match self.form {
-                Form::Cold(Compression::Auto | Compression::Packed) => Codes::tight(max, slots, codes),
+                Form::Writable { .. } | Form::Cold(Compression::Auto | Compression::Packed) => {
+                    Codes::tight(max, slots, codes)
+                }
                 _ => Codes::new(max, slots, codes),
             };
             Values::Dictionary { dictionary: dictionary.clone(), codes }

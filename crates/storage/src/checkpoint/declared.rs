@@ -163,6 +163,7 @@ pub(super) fn options(source: &mut Source<'_>, count: usize) -> Result<TableOpti
         column_compressions: compressions(source, count)?,
         block_slots: source.size()?,
         group_slots: source.size()?,
+        rest: TableOptions::default().rest,
         counters: CounterOptions::default(),
     };
     let are_slots = (1..=BLOCK_ROWS).contains(&options.block_slots)

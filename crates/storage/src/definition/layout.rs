@@ -21,6 +21,9 @@ use entasis_vector::Schema;
 /// The share of the slots that *delta* leaves for new rows by default.
 const DELTA_SHARE: f64 = 0.1;
 
+/// So many rounds never pass: for [`TableOptions::rest`].
+pub const NEVER: u32 = u32::MAX;
+
 /// How the slots of a table are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
@@ -71,6 +74,10 @@ pub struct TableOptions {
     pub block_slots: usize,
     /// Slots of a row group, a multiple of those of a block.
     pub group_slots: usize,
+    /// The rows of a table with a layout key are encoded for reading, with few ghosts, once their row group
+    /// has not been written for so many rounds of upkeep; twice as many each time that they were written
+    /// again, up to 64 times as many. With [`NEVER`] they never are. Files do not have it.
+    pub rest: u32,
     /// How operations are counted, with [`Layout::Casper`]. Files do not have it.
     pub counters: CounterOptions,
 }
@@ -106,6 +113,7 @@ impl Default for TableOptions {
             column_compressions: Vec::new(),
             block_slots: BLOCK_ROWS,
             group_slots: ROW_GROUP_ROWS,
+            rest: 8,
             counters: CounterOptions::default(),
         }
     }

@@ -17,6 +17,6 @@ pub use declared::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit,
     ReferentialAction,
 };
-pub use layout::{CounterOptions, Layout, TableOptions};
+pub use layout::{CounterOptions, Layout, NEVER, TableOptions};
 pub use object::ObjectId;
 pub use sequence::{Counting, Sequence};

@@ -64,5 +64,6 @@ pub(crate) mod tests {
     mod counters;
     mod ghosts_by_workload;
     pub(crate) mod model;
+    mod rest;
     pub(crate) mod rows;
 }

@@ -5,7 +5,7 @@ use super::head::Table;
 use super::snapshot::TableSnapshot;
 use crate::definition::{ObjectId, TableOptions};
 use crate::node::Link;
-use crate::sync::AtomicBool;
+use crate::sync::AtomicU32;
 use crate::tree::key::Fences;
 use crate::tree::{Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Slice, zones_of};
 use crate::value::Sketch;
@@ -57,7 +57,14 @@ impl RestoredGroup {
     fn hang(self, table: &Table, edit: &Edit) -> RowGroup {
         let schema = table.schema();
         let mut slices = Slice::side_by_side(self.slices, edit);
-        slices.iter_mut().zip(&self.are_hot).filter(|(_, is_hot)| **is_hot).for_each(|(s, _)| s.heat());
+        for (slice, &is_hot) in slices.iter_mut().zip(&self.are_hot) {
+            match is_hot {
+                true => slice.heat(),
+                // What was at rest stays as the file has it.
+                false if table.shape.key.is_some() => slice.settle(),
+                false => {}
+            }
+        }
         let slices: Vec<Link<Slice>> = slices.into_iter().map(Link::new).collect();
         let is_hot = slices.iter().any(|slice| slice.is_hot());
         let mut group = RowGroup {
@@ -77,7 +84,9 @@ impl RestoredGroup {
             digests: None,
             is_hot,
             // If there is something to do, upkeep has to find it.
-            is_touched: AtomicBool::new(is_hot),
+            looks: AtomicU32::new(u32::from(!is_hot)),
+            is_settled: !is_hot,
+            settled: 0,
         };
         if group.partitions.is_empty() {
             group.digest(schema, edit);

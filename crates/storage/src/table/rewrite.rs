@@ -16,7 +16,7 @@ use super::snapshot::TableSnapshot;
 use crate::block::Block;
 use crate::definition::TableOptions;
 use crate::node::Link;
-use crate::sync::AtomicBool;
+use crate::sync::AtomicU32;
 use crate::tree::{Edit, RowGroup, Shape, Slice};
 use crate::value::{Datum, Sketch};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Schema, Selection, Value, Vector};
@@ -155,7 +155,9 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], shape: &Shape, edit: &Edit
         numbers: old.numbers.clone(),
         digests: None,
         is_hot: old.is_hot,
-        is_touched: AtomicBool::new(false),
+        looks: AtomicU32::new(1),
+        is_settled: false,
+        settled: old.settled,
     };
     if group.partitions.is_empty() {
         group.digest(schema, edit);

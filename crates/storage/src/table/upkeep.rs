@@ -6,6 +6,7 @@
 //! | slots that nobody needs | the same, over fewer slices; small row groups are joined |
 //! | ghosts that are not where rows are inserted (layout `casper`) | slices are laid anew, if that pays or the budget asks for it |
 //! | bounds that only widened, encodings that only loosened | the slices are encoded again, each row where it is |
+//! | by key: ghosts for writers, encodings that can be written, though nobody has written for long | rows are laid together, with the table's share of ghosts; then the slices are encoded for reading |
 //!
 //! A round looks at the row groups that have been written since they were encoded. Writers set a mark, which
 //! the round clears; so it can tell those that have not been written since the round before, and leaves the
@@ -21,6 +22,7 @@
 //! cannot conflict, since it identifies rows by their layout keys or row numbers.
 
 use super::head::{Due, Head, Table};
+use crate::definition::Layout;
 use crate::sync::Ordering;
 use crate::tree::RowGroup;
 use crate::tree::check::check;
@@ -42,8 +44,8 @@ pub struct Upkeep {
     pub encoded: usize,
     /// Windows and slices that were written while new ones were prepared, and so have not been replaced.
     pub overtaken: usize,
-    /// Row groups that are left to later rounds, because they have been written since the last one, or are
-    /// not finished.
+    /// Row groups that are left to later rounds, because they have been written since the last one, have not
+    /// rested for long enough to be encoded for reading, or are not finished.
     pub warm: usize,
     /// The longest time that it kept others waiting.
     pub longest: Duration,
@@ -80,7 +82,7 @@ impl Table {
             && Instant::now() < end
         {
             // Another one may have its number by now, at rest or not.
-            let rests = |node: &&RowGroup| !node.is_touched.load(Ordering::Relaxed);
+            let rests = |node: &&RowGroup| node.looks.load(Ordering::Relaxed) > 0;
             let node = root.groups.get(number).map(|node| &**node).filter(rests);
             if node.is_some_and(|node| !self.keep_up(number, node, end, &mut done)) {
                 break;
@@ -106,27 +108,37 @@ impl Table {
     }
 
     /// The row groups that have been written since they were encoded, but not since the last look, or have
-    /// rested for long with more ghosts than they may have; and the number of those written since the last
-    /// look.
+    /// rested for long and can be laid together or encoded for reading; and the number of those that will be
+    /// due if they are not written.
     fn look(&self) -> (Due, usize) {
         let head = self.head();
-        let groups = head.branch.root.groups.iter();
-        groups.clone().for_each(|group| {
+        let (mut due, mut warm) = (Vec::new(), 0);
+        for (number, group) in head.branch.root.groups.iter().enumerate().rev() {
+            let looks = group.looks.load(Ordering::Relaxed);
+            group.looks.store(looks.saturating_add(1), Ordering::Relaxed);
             if let Some(own) = &group.counters {
-                own.round(group.is_touched.load(Ordering::Relaxed));
+                own.round(looks == 0);
             }
-        });
-        let is_due = |group: &RowGroup| group.is_hot || self.shape.has_too_many_ghosts(group);
-        let groups = groups.enumerate().rev().filter(|(_, group)| is_due(group));
-        let (due, warm): (Vec<_>, Vec<_>) =
-            groups.partition(|(_, group)| !group.is_touched.swap(false, Ordering::Relaxed));
-        (due.into_iter().map(|(number, _)| number).collect(), warm.len())
+            let is_worn = group.is_hot || self.shape.has_too_many_ghosts(group);
+            let is_unsettled = self.shape.is_unsettled(group);
+            if looks > 0 && (is_worn || (is_unsettled && self.shape.has_rested(group))) {
+                due.push(number);
+            } else if is_worn || is_unsettled {
+                warm += 1;
+            }
+        }
+        (due, warm)
     }
 
     /// Upkeep of one row group. False if the time is up.
     fn keep_up(&self, number: usize, node: &RowGroup, end: Instant, done: &mut Upkeep) -> bool {
         let shape = &self.shape;
-        let (windows, decision) = shape.windows(node);
+        let rests = shape.has_rested(node) && shape.is_unsettled(node);
+        let most = (BLOCKS / shape.schema.len().max(1)).max(1);
+        let (windows, decision) = match rests && shape.options.layout != Layout::Casper {
+            true => (shape.windows_at_rest(node, most), None),
+            false => shape.windows(node),
+        };
         let is_busy = !windows.is_empty();
         let mut is_done = true;
         for window in windows {
@@ -146,10 +158,9 @@ impl Table {
         if is_busy {
             // Once its rows are laid out, it is encoded, in the next round.
             done.warm += 1;
-        } else if node.is_hot {
+        } else if node.is_hot || rests {
             // It cannot fail: strings that are in memory fit into their blocks.
-            let Ok(mut encoded) = shape.encode_written(node) else { return true };
-            let most = (BLOCKS / shape.schema.len().max(1)).max(1);
+            let Ok(mut encoded) = shape.encode_written(node, rests) else { return true };
             loop {
                 let before = encoded.len();
                 let put = self
@@ -160,6 +171,10 @@ impl Table {
                 if encoded.len() == 0 || encoded.len() == before {
                     break;
                 }
+            }
+            if !rests && shape.settles() {
+                // Later it is encoded for reading.
+                done.warm += 1;
             }
         }
         true

@@ -1,5 +1,6 @@
 //! Shapes: what never changes about a table.
 
+use super::Slice;
 use super::key::{Fences, LayoutKey};
 use crate::block::Form;
 use crate::definition::{Compression, TableOptions};
@@ -33,6 +34,22 @@ impl Shape {
             }
             compression => Form::Cold(compression),
         }
+    }
+
+    /// What the blocks of a column are made for when their row group rests. Columns of the layout key, which
+    /// every insert writes and point queries search, stay writable.
+    pub(crate) fn form_at_rest(&self, column: usize) -> Form {
+        match &self.key {
+            Some(key) if key.columns.contains(&column) => self.form(column),
+            _ => Form::Cold(self.options.compression_of(column)),
+        }
+    }
+
+    /// True if some blocks of a slice, whose bounds are exact, would be packed if they were encoded again.
+    pub(crate) fn is_loose(&self, slice: &Slice) -> bool {
+        let is_writable = |column: &usize| matches!(self.form(*column), Form::Writable { .. });
+        let mut columns = (0..self.schema.len()).filter(is_writable);
+        slice.rows() > 0 && columns.any(|c| slice.block(c).is_loose(self.schema[c].ty.physical()))
     }
 
     /// The fences of a table without rows.

@@ -29,6 +29,8 @@ pub(crate) struct Slice {
     /// It has been written since it was encoded, so that zones may be wider than the values, and encodings
     /// than necessary.
     is_hot: bool,
+    /// It was encoded for reading; blocks that were written since are not.
+    is_settled: bool,
     /// The first column of the layout key.
     key: usize,
     /// A block for each column.
@@ -65,8 +67,8 @@ impl Node for Slice {
         // Visible bits are of versions before this one, and may go if no snapshot is so old.
         let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
         visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
-        let Slice { live, rows, is_hot, key, .. } = *self;
-        Slice { stamp: edit.stamp, live, visible, rows, is_hot, key, blocks: self.blocks.clone() }
+        let (stamp, blocks) = (edit.stamp, self.blocks.clone());
+        Slice { stamp, visible, blocks, ..*self }
     }
 
     fn retire(link: Link<Slice>, edit: &mut Edit) {
@@ -126,8 +128,8 @@ impl Slice {
         let is_hot = blocks.iter().any(|block| matches!(block.values, Values::Views(_)));
         let blocks = blocks.into_boxed_slice();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
-        let slice =
-            Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, is_hot, key: edit.key, blocks };
+        let (stamp, key) = (edit.stamp, edit.key);
+        let slice = Slice { stamp, live, visible: [0; WORDS], rows, is_hot, is_settled: false, key, blocks };
         edit.count(slice.bytes() as isize);
         slice
     }
@@ -154,6 +156,11 @@ impl Slice {
 
     pub(crate) fn is_hot(&self) -> bool {
         self.is_hot
+    }
+
+    /// True if it was encoded for reading, even if it has been written since.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     pub(crate) fn live(&self) -> &[u64; WORDS] {
@@ -187,7 +194,7 @@ impl Slice {
     #[inline]
     pub(crate) fn prefetch_write(&self, column: usize, slot: usize) {
         self.blocks[column].prefetch();
-        prefetch::prefetch(self.blocks[column].ahead().slot(slot));
+        self.blocks[column].ahead().prefetch_slot(slot);
     }
 
     /// Prefetches a block; if `slots`, with its slots, which are going to be read from the first on.
@@ -233,7 +240,12 @@ impl Slice {
             if edit.writes_ghosts && is_ghost && link.admits(slot, datum) {
                 return link.store_ghost(slot, datum, ty.physical(), edit.round);
             }
-            let copy = Link::new(link.copy(edit.stamp, &self.live, ty.physical()));
+            let copy = match is_ghost && edit.writes_ghosts {
+                // The next one to come can be stored beside readers.
+                true => link.unpacked_copy(edit.stamp, &self.live, ty.physical()),
+                false => link.copy(edit.stamp, &self.live, ty.physical()),
+            };
+            let copy = Link::new(copy);
             edit.count(copy.bytes() as isize - link.bytes() as isize);
             edit.retire_block(std::mem::replace(link, copy));
         }
@@ -266,6 +278,11 @@ impl Slice {
         } else {
             edit.retire_block(std::mem::replace(link, Link::new(block)));
         }
+    }
+
+    /// Marks the slice as encoded for reading.
+    pub(crate) fn settle(&mut self) {
+        self.is_settled = true;
     }
 
     /// Marks the slice as written since it was encoded.

@@ -85,6 +85,12 @@ impl Shape {
         slots.div_ceil(node.block_slots).clamp(1, self.options.group_slots / node.block_slots)
     }
 
+    /// The slices that the rows of a row group need if it has no more than the table's share of ghosts.
+    pub(super) fn needed_at_rest(&self, node: &RowGroup) -> usize {
+        let slots = node.rows + self.options.ghost_budget(node.rows) as usize;
+        slots.div_ceil(node.block_slots).max(1)
+    }
+
     /// True if a row group that has rested for long has more ghosts than it may have.
     pub(crate) fn has_too_many_ghosts(&self, node: &RowGroup) -> bool {
         let has_rested = |own: &LiveCounters| own.has_rested() && !own.is_blank();

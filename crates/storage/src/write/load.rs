@@ -14,7 +14,7 @@ use super::demand::among;
 use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
 use crate::block::masks::{WORDS, first_slots};
-use crate::block::{Block, Fixed, with_fixed};
+use crate::block::{Block, Fixed, Form, with_fixed};
 use crate::tree::key::{Key, count_not_above};
 use crate::tree::{EncodedSlice, RowGroup};
 use entasis_vector::{Buffer, DataType, bitmap};
@@ -110,7 +110,10 @@ impl Writer<'_> {
             }
             with_fixed!(
                 own.1.physical(),
-                T => fill::<T>(parts, own, &buckets, dealt, &planned, width),
+                T => {
+                    let (column, ty) = own;
+                    fill::<T>(parts, column, (ty, self.shape.form(column)), &buckets, dealt, &planned, width)
+                },
                 {
                     let places = places.get_or_init(|| places_of(parts, &buckets));
                     gather(parts, own, &buckets, places, &planned, width)
@@ -237,7 +240,8 @@ fn places_of(parts: &[SourceSlice<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
 /// values.
 fn fill<T: Fixed>(
     parts: &[SourceSlice<'_>],
-    (column, ty): (usize, DataType),
+    column: usize,
+    own: (DataType, Form),
     buckets: &Buckets,
     dealt: &mut Buffer,
     planned: &[Planned],
@@ -270,7 +274,8 @@ fn fill<T: Fixed>(
     let mut blocks = Vec::new();
     for planned in planned {
         let bucket = &dealt[buckets.range(planned.bucket)];
-        blocks.extend(planned.rows.chunks(width).map(|rows| Block::picked(bucket, rows, NONE, ty)));
+        let block = |rows: &[u32]| Block::picked(bucket, rows, NONE, own);
+        blocks.extend(planned.rows.chunks(width).map(block));
     }
     blocks
 }

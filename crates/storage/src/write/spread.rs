@@ -12,7 +12,7 @@ use crate::block::Block;
 use crate::block::masks::WORDS;
 use crate::definition::Layout;
 use crate::node::Link;
-use crate::sync::AtomicBool;
+use crate::sync::AtomicU32;
 use crate::tree::key::{Fences, Key};
 use crate::tree::{
     Branch, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, RowId, Shape, Slice, zones_of,
@@ -201,8 +201,10 @@ impl Writer<'_> {
             block_slots: self.shape.options.block_slots,
             rows: slices.iter().map(|slice| slice.rows()).sum(),
             zones: zones_of(&slices, self.shape.schema.len()),
-            is_hot: slices.iter().any(|slice| slice.is_hot()),
-            is_touched: AtomicBool::new(false),
+            is_hot: slices.iter().any(|slice| slice.is_hot() || self.shape.is_loose(slice)),
+            looks: AtomicU32::new(1),
+            is_settled: false,
+            settled: 0,
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
             counters: LiveCounters::new(self.shape, &fences, slots),
@@ -245,7 +247,9 @@ impl Writer<'_> {
             numbers: node.numbers.clone(),
             digests: None,
             is_hot: true,
-            is_touched: AtomicBool::new(false),
+            looks: AtomicU32::new(1),
+            is_settled: false,
+            settled: node.settled,
         };
         deal(self.shape, &[&node.counters.take()], [&mut *node, &mut new]);
         root.groups[group].renew();

@@ -10,8 +10,9 @@ use super::kept::Kept;
 use super::spread::{Laid, links, plan};
 use super::{Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};
-use crate::definition::Layout;
+use crate::definition::{Layout, NEVER};
 use crate::node::Link;
+use crate::sync::Ordering;
 use crate::tree::{Decision, EncodedSlice, Piece, Root, RowGroup, Shape, Slice, zones_of};
 use entasis_vector::Result;
 use std::ops::Range;
@@ -26,10 +27,15 @@ const GHOST_EVERY: usize = 8;
 /// A window is sparse if at most so many eighths of its slots are rows.
 const SPARSE: usize = 5;
 
+/// A row group waits at most so many times as long for its next rest, as a power of two.
+const MOST_WAITS: u8 = 6;
+
 /// Slices that were encoded again, by their old places.
 pub(crate) struct Encoded {
     slices: Vec<(usize, EncodedSlice)>,
     dictionary_bytes: usize,
+    /// They were encoded for reading.
+    are_settled: bool,
 }
 
 impl Encoded {
@@ -39,6 +45,45 @@ impl Encoded {
 }
 
 impl Shape {
+    /// True if row groups are encoded for reading once they have rested for long enough.
+    pub(crate) fn settles(&self) -> bool {
+        self.key.is_some() && self.options.rest != NEVER
+    }
+
+    /// True if a row group is to be encoded for reading, once it has rested for long enough.
+    pub(crate) fn is_unsettled(&self, node: &RowGroup) -> bool {
+        self.settles() && !node.is_settled
+    }
+
+    /// True if a row group has rested for long. The wait becomes longer each time, so that what is written
+    /// again and again is not encoded again and again.
+    pub(crate) fn has_rested(&self, node: &RowGroup) -> bool {
+        let wait = u64::from(self.options.rest) << node.settled.min(MOST_WAITS);
+        self.settles() && u64::from(node.looks.load(Ordering::Relaxed)) > wait
+    }
+
+    /// The windows of a row group that rests, has not been encoded for reading, and has more ghosts than the
+    /// table's share: few and large ones, since each ends with a part of a slice.
+    pub(crate) fn windows_at_rest(&self, node: &RowGroup, most: usize) -> Vec<Window> {
+        let (slices, layout) = (node.slices.len(), self.options.layout);
+        let parts = slices.div_ceil(most.max(WINDOW));
+        let is_loose = slices > self.needed_at_rest(node) + parts;
+        if !self.is_unsettled(node) || matches!(layout, Layout::Equi | Layout::Casper) || !is_loose {
+            return Vec::new();
+        }
+        let (mut windows, mut start) = (Vec::new(), 0);
+        while start < slices {
+            let old = start..self.window_end(node, start, slices.div_ceil(parts));
+            start = old.end;
+            let rows: usize = node.slices[old.clone()].iter().map(|slice| slice.rows()).sum();
+            let slices = rows.div_ceil(self.options.filled_slots(node.block_slots)).max(1);
+            if slices < old.len() {
+                windows.push(Window { old, slices, wanted: Vec::new() });
+            }
+        }
+        windows
+    }
+
     /// The windows of a row group that are to be laid anew: as the workload wants it, if operations were
     /// counted ([`super::demand`]), with the decision if there is a new one.
     pub(crate) fn windows(&self, node: &RowGroup) -> (Vec<Window>, Option<Decision>) {
@@ -51,15 +96,15 @@ impl Shape {
         let mut windows = Vec::new();
         let mut start = 0;
         while start < node.slices.len() {
-            let end = self.window_end(node, start);
+            let end = self.window_end(node, start, WINDOW);
             windows.extend(self.window(node, start..end));
             start = end;
         }
         windows
     }
 
-    /// The end of a window that begins with a slice, such that no partition crosses it.
-    fn window_end(&self, node: &RowGroup, start: usize) -> usize {
+    /// The end of a window that begins with a slice and has about `most`, such that no partition crosses it.
+    fn window_end(&self, node: &RowGroup, start: usize, most: usize) -> usize {
         let (width, last) = (node.block_slots, node.slices.len());
         let is_border = |slice: &usize| {
             let slot = (slice * width) as u32;
@@ -68,7 +113,7 @@ impl Shape {
                 || node.partitions.is_empty()
                 || node.partitions.get(next).is_some_and(|p| p.start == slot)
         };
-        let within = (start + 1..=last.min(start + WINDOW)).rev().find(is_border);
+        let within = (start + 1..=last.min(start + most)).rev().find(is_border);
         within.unwrap_or_else(|| (start + 1..=last).find(is_border).expect("the end is a border"))
     }
 
@@ -116,19 +161,28 @@ impl Shape {
         self.relay(node, &window.old, window.slices, &window.wanted)
     }
 
-    /// The slices of a row group that have been written, encoded again with all rows in their places. If they
-    /// share dictionaries and many have been written, all slices.
+    /// The slices of a row group that have been written, or whose rows were laid out, encoded again with all
+    /// rows in their places. If they share dictionaries and many have been written, all slices. With `rests`,
+    /// for reading: all slices that have not been encoded so; otherwise these are left as they are, since
+    /// most of their blocks have not changed.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
-    pub(crate) fn encode_written(&self, node: &RowGroup) -> Result<Encoded> {
+    pub(crate) fn encode_written(&self, node: &RowGroup, rests: bool) -> Result<Encoded> {
         let (width, columns) = (node.block_slots, self.schema.len());
-        let is_hot = |number: &usize| node.slices[*number].is_hot();
-        let mut chosen: Vec<usize> = (0..node.slices.len()).filter(is_hot).collect();
+        let is_due = |number: &usize| {
+            let slice = &node.slices[*number];
+            match rests {
+                true => slice.is_hot() || !slice.is_settled(),
+                false => !slice.is_settled() && (slice.is_hot() || self.is_loose(slice)),
+            }
+        };
+        let mut chosen: Vec<usize> = (0..node.slices.len()).filter(is_due).collect();
         let has_strings =
             self.schema.iter().any(|field| field.ty.physical() == entasis_vector::PhysicalType::Str);
         if has_strings && chosen.len() * 4 >= node.slices.len() {
-            chosen = (0..node.slices.len()).collect();
+            let may = |number: &usize| rests || !node.slices[*number].is_settled();
+            chosen = (0..node.slices.len()).filter(may).collect();
         }
         let (empty, chosen): (Vec<usize>, Vec<usize>) =
             chosen.into_iter().partition(|&n| node.slices[n].rows() == 0);
@@ -140,7 +194,8 @@ impl Shape {
             capacity: if self.key.is_some() { width } else { 0 },
             group_rows: self.options.group_slots,
         };
-        let mut builder = GroupBuilder::new(self, effort);
+        let mut builder =
+            if rests { GroupBuilder::at_rest(self, effort) } else { GroupBuilder::new(self, effort) };
         let positions: Vec<Vec<u16>> = chosen.iter().map(|&number| self.filled(node, number)).collect();
         builder.append_slices(node, chosen.iter().copied().zip(&positions), &self.schema)?;
         let mut dictionary_bytes = 0;
@@ -162,7 +217,7 @@ impl Shape {
                 (number, EncodedSlice::of(live, blocks))
             }));
         }
-        Ok(Encoded { slices, dictionary_bytes })
+        Ok(Encoded { slices, dictionary_bytes, are_settled: rests })
     }
 
     /// For each slot of a slice, the nearest live slot before it, or else the first live one: dead slots are
@@ -260,25 +315,34 @@ impl Writer<'_> {
             group = now;
             let (node, edit) = edit_group(self.branch, group);
             edit.count(std::mem::take(&mut encoded.dictionary_bytes) as isize);
-            let new = links(vec![slice], self.shape, edit);
+            let mut new = links(vec![slice], self.shape, edit);
+            if encoded.are_settled {
+                new[0].edit(edit).settle();
+            }
             Kept::of(&node.slices[at..=at], self.shape).assert_same_places(&new, self.shape);
             let old = std::mem::replace(&mut node.slices[at], new[0]);
             edit.retire_whole_slice(old);
             put += 1;
         }
         if encoded.slices.is_empty() {
-            self.cool(group);
+            self.cool(group, encoded.are_settled);
         }
         put
     }
 
-    /// Updates a row group by its slices: exact bounds, and whether any has been written.
-    fn cool(&mut self, group: usize) {
+    /// Updates a row group by its slices: exact bounds, and whether any has been written, or all were encoded
+    /// for reading.
+    fn cool(&mut self, group: usize, rests: bool) {
         let columns = self.shape.schema.len();
         if group < self.branch.root.groups.len() {
             let (node, edit) = edit_group(self.branch, group);
             node.zones = zones_of(&node.slices, columns);
-            node.is_hot = node.slices.iter().any(|slice| slice.is_hot());
+            // Slices that were encoded for reading wait until the row group has rested.
+            node.is_hot = node.slices.iter().any(|slice| slice.is_hot() && !slice.is_settled());
+            node.is_settled = node.slices.iter().all(|slice| slice.is_settled() && !slice.is_hot());
+            if rests && node.is_settled {
+                node.settled = node.settled.saturating_add(1);
+            }
             if self.shape.key.is_none() {
                 node.digest(&self.shape.schema, edit);
             }

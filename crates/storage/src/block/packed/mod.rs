@@ -10,16 +10,18 @@
 //! |---|---|---|
 //! | [`Packed::new`] | packs | – |
 //! | [`Packed::get`] | one code | – |
+//! | [`Packed::store`] | writes one code | packing all |
 //! | [`Packed::each_of`] | some | [`Packed::get`] |
 //! | [`Packed::unpack`] | all codes ([`kernels`]) | [`Packed::get`] |
 //! | [`Packed::narrow`] | the slots with a code of a range ([`kernels`]) | unpacking, and comparing |
 //!
-//! Packed codes are never written in place. Not here: the choice of the width, and what codes mean.
+//! A code is written in place only in a block that no other thread can see, since a word has the bits of
+//! several slots. Not here: the choice of the width, and what codes mean.
 
 #[cfg(target_arch = "x86_64")]
 mod kernels;
 
-use super::cells::Slots;
+use super::cells::{self, Slots};
 use super::number::Number;
 use super::search;
 use super::within::Vectors;
@@ -168,6 +170,24 @@ fn get<T: Lane>(words: &[T], width: usize, slot: usize) -> T {
     T::joined(words[word * T::LANES + lane], words[rest * T::LANES + lane], bit, width)
 }
 
+/// Writes the code in a slot: one word, or two.
+#[inline(always)]
+fn store<T: Lane>(words: &Buffer, width: usize, slot: usize, code: u64) {
+    let (row, lane) = (slot / T::LANES, slot % T::LANES);
+    let (word, bit) = place::<T>(row, width);
+    let mask = u64::MAX >> (64 - width);
+    let put = |word: usize, mask: u64, bits: u64| {
+        let at = word * T::LANES + lane;
+        let others = cells::load::<T>(words, at).code() & !mask;
+        cells::store(words, at, T::of(others | bits));
+    };
+    put(word, mask << bit, code << bit);
+    if bit + width > T::LANE_BITS {
+        let done = T::LANE_BITS - bit;
+        put(word + 1, mask >> done, code >> done);
+    }
+}
+
 /// Room for all codes of a block.
 #[repr(align(64))]
 pub(crate) struct Room<T>(MaybeUninit<[T; BLOCK_ROWS]>);
@@ -261,9 +281,9 @@ impl Packed {
         &mut self.words
     }
 
-    /// Where the codes begin. A slot has no bytes of its own.
+    /// The codes.
     pub(crate) fn ahead(&self) -> Ahead {
-        Ahead::to(self.words.as_ptr())
+        Ahead::packed(&self.words, self.width())
     }
 
     /// The code in `slot`.
@@ -271,6 +291,20 @@ impl Packed {
     pub(crate) fn get(&self, slot: usize) -> u64 {
         let width = self.width();
         with_lanes!(width, T => get(self.words.as_slice::<T>(), width, slot).code())
+    }
+
+    /// Writes a code of at most `width` bits to `slot` of a block that no other thread can see.
+    #[inline]
+    pub(crate) fn store(&self, slot: usize, code: u64) {
+        let width = self.width();
+        with_lanes!(width, T => store::<T>(&self.words, width, slot, code));
+    }
+
+    /// The first `slots` codes, in the lanes of their width.
+    pub(crate) fn unpacked<T: Lane>(&self, slots: usize) -> Buffer {
+        let (mut room, mut out) = (Room::<T>::new(), Buffer::zeroed(slots * size_of::<T>()));
+        cells::map_into::<T, T>(self.unpack(&mut room), 0, &mut out.as_mut_slice()[..slots], |code| code);
+        out
     }
 
     /// Calls `each` with the codes of some slots, one after the other: one by one if they are few, otherwise
@@ -390,6 +424,29 @@ mod tests {
                     "{width} bits, part"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn codes_are_written_where_they_are() {
+        let mut random = Random(5);
+        for width in 1..64 {
+            let mut codes: Vec<u64> =
+                (0..BLOCK_ROWS).map(|_| random.next() & (u64::MAX >> (64 - width))).collect();
+            let packed = Packed::new(width, codes.iter().copied());
+            for _ in 0..500 {
+                let slot = random.below(BLOCK_ROWS as u64) as usize;
+                codes[slot] = random.next() & (u64::MAX >> (64 - width));
+                packed.store(slot, codes[slot]);
+                assert_eq!(packed.get(slot), codes[slot], "{width} bits, slot {slot}");
+            }
+            let twin = Packed::new(width, codes.iter().copied());
+            assert_eq!(packed.words.as_slice::<u8>(), twin.words.as_slice::<u8>(), "{width} bits");
+            with_lanes!(width, T => {
+                let plain = packed.unpacked::<T>(1000);
+                let all = plain.as_slice::<T>().iter().take(1000);
+                assert!(all.zip(&codes).all(|(plain, code)| plain.code() == *code), "{width} bits");
+            });
         }
     }
 

@@ -7,7 +7,7 @@ use crate::file::Tail;
 use crate::table::tests::model::run_beside;
 use crate::table::tests::rows;
 use crate::tests::random::Random;
-use crate::{Datum, Layout, Table, TableOptions, TableSnapshot};
+use crate::{Compression, Datum, Layout, Table, TableOptions, TableSnapshot};
 use entasis_vector::{DataType, Field, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,6 +23,11 @@ fn squares(rows: i64, options: TableOptions) -> Arc<Table> {
     let of = |key: i64| vec![Value::Integer(key.into()), Value::Integer((key * key % 1000).into())];
     rows::insert(&table, &(0..rows).map(of).collect::<Vec<_>>(), false);
     table
+}
+
+/// The same with plain codes, whose ghost slots are stored to while others have the block.
+fn plain_squares(rows: i64, ghost: f64) -> Arc<Table> {
+    squares(rows, TableOptions { ghost, compression: Compression::Plain, ..TableOptions::keyed(vec![0]) })
 }
 
 fn find(table: &Arc<Table>, key: i64) -> Option<crate::RowId> {
@@ -62,7 +67,7 @@ fn block_stamps(table: &Arc<Table>) -> Vec<u64> {
 
 #[test]
 fn a_row_in_a_ghost_slot_of_a_block_that_others_have_is_written() {
-    let table = squares(4000, TableOptions { ghost: 0.0, ..TableOptions::keyed(vec![0]) });
+    let table = plain_squares(4000, 0.0);
     let mut store = Store::new();
     let before = block_stamps(&table);
     let key = store_a_ghost(&mut store, &table);
@@ -75,7 +80,7 @@ fn a_row_in_a_ghost_slot_of_a_block_that_others_have_is_written() {
 /// The same without the note that the store leaves: the row is lost, and debug builds find it out.
 #[test]
 fn a_ghost_without_a_note_is_lost() {
-    let table = squares(4000, TableOptions { ghost: 0.0, ..TableOptions::keyed(vec![0]) });
+    let table = plain_squares(4000, 0.0);
     let mut store = Store::new();
     let key = store_a_ghost(&mut store, &table);
     let snapshot = table.snapshot();
@@ -96,7 +101,7 @@ fn a_ghost_without_a_note_is_lost() {
 /// A ghost that is stored after a checkpoint has pinned the table, and before it reads the block.
 #[test]
 fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
-    let table = squares(4000, TableOptions { ghost: 0.1, ..TableOptions::keyed(vec![0]) });
+    let table = plain_squares(4000, 0.1);
     let names = catalog_of(&table);
     let mut store = Store::new();
     store.checkpoint(&names);
@@ -118,6 +123,35 @@ fn a_row_that_comes_while_a_checkpoint_runs_is_in_the_next_one() {
     drop((moment, held, pinned));
     store.check(&names);
     assert_eq!(integer(&store.opened().0.version().table("t").unwrap().table.snapshot(), 7), Some(888));
+}
+
+/// Rows of a table with a layout key that rest are encoded for reading; so are they in the file, and upkeep
+/// of the opened table leaves them alone.
+#[test]
+fn rows_that_rest_are_stored_as_they_are() {
+    let schema = vec![field("k", DataType::Int64), field("v", DataType::Int64)];
+    let table = Table::with_options("t", schema, TableOptions::keyed(vec![0]));
+    let of = |key: i128| vec![Value::Integer(key), Value::Integer(key * 100)];
+    rows::insert(&table, &(0..3000).map(of).collect::<Vec<_>>(), false);
+    let rest = |table: &Arc<Table>| {
+        (0..20).map(|_| table.upkeep(std::time::Duration::from_secs(60)).encoded).sum::<usize>()
+    };
+    assert_eq!(rest(&table), 3);
+    let encodings = |table: &Arc<Table>| -> Vec<&'static str> {
+        let snapshot = table.snapshot();
+        let blocks = snapshot.row_groups().flat_map(|group| &group.slices).flat_map(|slice| slice.blocks());
+        blocks.map(|block| block.values.name()).collect()
+    };
+    assert_eq!(encodings(&table), ["packed", "multiples"].repeat(3));
+    let mut store = Store::new();
+    store.check(&catalog_of(&table));
+    let (opened, _) = store.opened();
+    let opened = opened.version().table("t").unwrap().table.clone();
+    assert_eq!(encodings(&opened), encodings(&table));
+    assert_eq!(rest(&opened), 0);
+    let id = find(&opened, 500).expect("it is there");
+    opened.write().update(id, &[(1, Datum::Integer(7))]);
+    assert_eq!(rest(&opened), 1, "the slice that was written");
 }
 
 /// A fork that began before a checkpoint, and ends behind it, brings nodes with stamps from before.

@@ -5,7 +5,7 @@ use crate::tests::random::Random;
 use crate::tree::key::Key;
 use crate::tree::{LiveCounters, RowId};
 use crate::value::Datum;
-use crate::{CounterOptions, Layout, Table, TableOptions, TableSnapshot};
+use crate::{CounterOptions, Layout, NEVER, Table, TableOptions, TableSnapshot};
 use entasis_layout::frequency::Kind;
 use entasis_vector::{DataType, Field, Schema, Value};
 use std::ops::Bound;
@@ -23,6 +23,7 @@ pub(super) fn options(block_slots: usize, slices: usize, every: u32) -> TableOpt
         group_slots: block_slots * slices,
         partitions: slices,
         ghost: 0.3,
+        rest: NEVER,
         counters: CounterOptions { slots: block_slots, every },
         ..TableOptions::keyed(vec![0])
     }

@@ -9,8 +9,8 @@ use crate::scan::tests::reading::check_every_way;
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{
-    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, Layout, RowGroup, RowId, SlotRange,
-    Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
+    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, Layout, NEVER, RowGroup, RowId,
+    SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -311,6 +311,7 @@ fn tiny(layout: Layout, key: &[usize], random: &mut Random) -> TableOptions {
         reach: [0, 1, 3, 100][random.below(4) as usize],
         block_slots,
         group_slots,
+        rest: [0, 1, 3, NEVER][random.below(4) as usize],
         counters: CounterOptions { slots: block_slots, every: [1, 2, 8][random.below(3) as usize] },
         compression: all,
         column_compressions: vec![(2, of_texts)],
@@ -536,7 +537,7 @@ fn keep_up(table: &Arc<Table>, model: &Model, all: bool) -> bool {
             break;
         }
         rounds += 1;
-        assert!(rounds < 20, "upkeep comes to an end: {done:?}");
+        assert!(rounds < 300, "upkeep comes to an end: {done:?}");
     }
     let snapshot = table.snapshot();
     for (column, field) in table.schema().iter().enumerate().filter(|(_, field)| field.ty != DataType::Uuid) {

@@ -116,7 +116,7 @@ mod tests {
                 blocks.filter(|info| info.is_hot).count(),
             )
         };
-        assert_eq!(shown(0), ("frame of reference", 16.0, Value::Integer(0), 0));
+        assert_eq!(shown(0), ("packed", 10.0, Value::Integer(0), 0));
         assert_eq!(shown(1), ("constant", 0.0, Value::Integer(7), 0));
         assert_eq!((shown(2).0, shown(2).1), ("flat", 32.0));
         {

@@ -32,7 +32,7 @@ use super::{Edit, LiveCounters, Node, Numbers, Slice, Slices};
 use crate::block::Block;
 use crate::block::masks::WORDS;
 use crate::node::{Link, Stamp};
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicU32, Ordering};
 use crate::value::Zone;
 use entasis_vector::Schema;
 use std::sync::Arc;
@@ -61,8 +61,12 @@ pub struct RowGroup {
     pub(crate) digests: Option<Digests>,
     /// Some of it has been written since it was encoded.
     pub(crate) is_hot: bool,
-    /// Some of it has been written since upkeep last looked.
-    pub(crate) is_touched: AtomicBool,
+    /// How often upkeep has looked since it was last written.
+    pub(crate) looks: AtomicU32,
+    /// All of it was encoded for reading, in a table with a layout key, unless it is hot.
+    pub(crate) is_settled: bool,
+    /// How often that was done.
+    pub(crate) settled: u8,
 }
 
 impl Node for RowGroup {
@@ -83,7 +87,7 @@ impl Node for RowGroup {
             fences: self.fences.clone(),
             counters: self.counters.clone(),
             numbers: self.numbers.clone(),
-            is_touched: AtomicBool::new(self.is_touched.load(Ordering::Relaxed)),
+            looks: AtomicU32::new(self.looks.load(Ordering::Relaxed)),
             digests: None,
             ..*self
         }
@@ -158,7 +162,7 @@ impl RowGroup {
     /// Marks it as written.
     pub(crate) fn touch(&mut self) {
         self.is_hot = true;
-        *self.is_touched.get_mut() = true;
+        *self.looks.get_mut() = 0;
     }
 
     /// The number of rows, which are the live slots.
