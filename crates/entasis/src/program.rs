@@ -297,10 +297,11 @@ fn fit<'a>(value: &'a Value, from: Option<DataType>, to: DataType) -> Option<Dat
         Value::Null => true,
         Value::Boolean(_) => to == DataType::Boolean,
         Value::Integer(v) => match to.integer_range() {
-            Some((least, greatest)) => {
+            Some((least, greatest)) if to.is_integer() => {
                 from.is_none_or(DataType::is_integer) && (least..=greatest).contains(v)
             }
-            None => from == Some(to),
+            // Decimals and dates are integers inside, but other ones.
+            _ => from == Some(to),
         },
         Value::Text(_) => to == DataType::Varchar,
         Value::Float(_) => to == DataType::Float64 || from == Some(to),
