@@ -74,9 +74,11 @@ impl Compiler<'_> {
         let is_plain = definition.on_commit == OnCommit::Preserve
             && definition.checks.is_empty()
             && definition.foreign_keys.is_empty();
-        let is_unique = self.entry.table.options().unique;
+        let options = self.entry.table.options();
+        let is_unique = options.unique;
         match action {
-            KeyedAction::Read(_) | KeyedAction::ReadSeveral(..) => is_unique,
+            // What is looked for is never NULL.
+            KeyedAction::Read(_) | KeyedAction::ReadSeveral(..) => options.is_distinct(),
             KeyedAction::Insert(..) => is_plain,
             KeyedAction::Update(_) | KeyedAction::Delete => is_unique && is_plain && !self.is_referred(),
         }
