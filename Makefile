@@ -156,7 +156,7 @@ bench-hap: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench
 	rm -f $(EXTENSION)
 
-## Sums, RETURNING and ON CONFLICT on single rows beside plain statements, with SQLite
+## Statements on single rows beside the plainest of their kind, with SQLite
 bench-single-rows: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/single_rows.py
 	rm -f $(EXTENSION)

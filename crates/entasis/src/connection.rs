@@ -140,9 +140,10 @@ impl Connection {
         })
     }
 
-    /// Runs a statement if it takes negligible time: one that names rows by their key, or a query that took a
-    /// few milliseconds when it last ran. The caller needs no way to interrupt it. For every other statement,
-    /// does nothing and returns `None`; [`Connection::query`] runs those.
+    /// Runs a statement if it takes negligible time: one that names rows by their key, a query that took a few
+    /// milliseconds when it last ran, or one that begins a transaction, or ends one of few changes. The caller
+    /// needs no way to interrupt it. For every other statement, does nothing and returns `None`;
+    /// [`Connection::query`] runs those.
     ///
     /// # Errors
     /// Those of [`Connection::query`].
@@ -155,6 +156,9 @@ impl Connection {
         // A statement that waits for long must be interruptible, so this one gives up early.
         let name = WriterName { connection: self.session.id, statement: None };
         let waiter = Waiter { name, limit: Some(AT_ONCE), is_interrupted: None };
+        if let Some(control) = &prepared.control {
+            return self.control_at_once(control, &waiter);
+        }
         let rows = match self.run_keyed(&prepared, parameters, &waiter) {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(None),
             rows => rows?,
@@ -195,6 +199,34 @@ impl Connection {
                 resting::after_statement(&self.session);
             }
             Ok(rows)
+        })
+    }
+
+    /// Begins a transaction, or ends one of few changes, if it need not wait for its turns. For any other
+    /// statement, does nothing and returns `None`.
+    fn control_at_once(&self, control: &Statement, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
+        self.session.cancel.clear();
+        guarded(|| {
+            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            match (control, open.as_mut()) {
+                (Statement::Begin, None) => {
+                    self.session.refresh()?;
+                    *open = Some(Work::transaction(&self.session.here()));
+                }
+                (Statement::Rollback, Some(work)) if work.is_small() => *open = None,
+                (Statement::Commit, Some(work)) if work.is_small() => {
+                    // First, because a commit that fails cannot be tried again.
+                    if !work.takes_turns(waiter) {
+                        return Ok(None);
+                    }
+                    let work = open.take().expect("it is open");
+                    self.commit(work, waiter)?;
+                }
+                _ => return Ok(None),
+            }
+            drop(open);
+            resting::after_statement(&self.session);
+            Ok(Some(Rows::empty()))
         })
     }
 

@@ -1,39 +1,46 @@
-//! Keyed statements: a row named by a unique layout key is read or changed, or a row is added, by a short
+//! Keyed statements: rows named by the unique layout key are read or changed, or rows are added, by a short
 //! program that runs inline on the calling thread, without binding, plan and pipelines (design.md, section
 //! 4).
 //!
-//! The program ([`crate::program`]) is compiled for one state of the catalog, and again after each change of
-//! it. Outside a transaction it works on the newest version of the table in place; within one, on the
-//! transaction's version. If the row is in indexes of the table, the program writes to all of them at once,
-//! in a transaction of its own ([`indexed`]).
+//! 1. The program ([`crate::program`]) is compiled for one state of the catalog, and again after each change
+//!    of it. Arguments are converted to the types of their columns.
+//! 2. Outside a transaction it works on the newest version of the table in place; within one, on the
+//!    transaction's version.
+//! 3. If a changed row is in indexes of the table, these are written together with the table ([`indexed`]).
 //!
 //! The table must be in the current database, which is the session's home.
 //!
-//! Checks, foreign keys and values that must be converted are not supported; on tables with indexes, neither
-//! are sums, `ON CONFLICT` and `RETURNING`. In these cases the answer is `None`, nothing has been changed,
-//! and the statement runs with a plan.
+//! Checks, foreign keys and more than [`MOST`] rows are not supported. In these cases, and for some errors,
+//! the answer is `None`, nothing has been changed, and the statement runs with a plan.
 
 mod indexed;
+mod several;
 #[cfg(test)]
 mod tests;
+mod write;
+mod writers;
 
 use crate::constraints::keys::duplicate;
 use crate::constraints::row::judge_null;
 use crate::prepared::{Prepared, State};
-use crate::program::{Action, NewValue, Program, Returning, Source, compile};
+use crate::program::{Action, Arguments, Fill, Outputs, Program, compile};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
-use entasis_storage::{Datum, RowId, TableWriter, Waiter};
+use entasis_storage::{Datum, RowId, Sequence, TableReader, TableWriter, Waiter};
 use entasis_vector::{DataType, Result, Schema, Value};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use write::Changed;
 
-/// Runs a statement, in the open transaction or by itself, if it is keyed and its values need no conversion;
+/// The greatest number of rows that a query of several rows reads: other threads cannot write meanwhile.
+const MOST: usize = 256;
+
+/// Runs a statement, in the open transaction or by itself, if it is keyed and its program can do it;
 /// otherwise returns `None`.
 ///
 /// # Errors
 /// Constraint, if one is violated; resource, if the memory limit is reached; interrupted; conflict, if the
-/// wait for a lock timed out. Nothing is changed then.
+/// wait for a lock timed out; those of sequences. Nothing is changed then.
 pub(crate) fn run(
     session: &Session,
     open: &mut Option<Work>,
@@ -55,190 +62,103 @@ pub(crate) fn run(
         return Ok(None);
     }
     let changes = catalog.changes();
-    let newest = |keyed: &_| compile(keyed, &session.newest_names(), &session.search_path());
+    let newest =
+        |keyed: &_| compile(keyed, &session.newest_names(), &session.search_path(), &session.database);
     let state = State { meanings: session.meanings(), changes };
     let Some(program) = prepared.program(state, newest) else { return Ok(None) };
-    if session.is_away() && !matches!(program.action, Action::Read { .. }) && session.is_read_only() {
+    let is_read = program.action.is_read();
+    if session.is_away() && !is_read && session.is_read_only() {
         return Ok(None);
     }
     if prepared.table().is_some_and(|table| session.is_registered(table)) {
         return Ok(None);
     }
-    if !matches!(program.action, Action::Read { .. }) {
+    if !is_read {
         session.shared.refuse_change(&program.entry.name)?;
     }
+    let Some(arguments) = program.assignments.arguments(parameters) else { return Ok(None) };
     let mut key = Vec::with_capacity(program.key.len());
     for source in &program.key {
-        match source.datum(parameters) {
+        match source.datum(&arguments) {
             // Nothing equals NULL.
             None | Some(Datum::Null) => return Ok(None),
             Some(datum) => key.push(datum),
         }
     }
+    let mut rows = Vec::new();
+    if let Action::Insert(fills, _) = &program.action {
+        for row in fills {
+            let Some(row) = program.row_to_add(session, row, &arguments)? else { return Ok(None) };
+            rows.push(row);
+        }
+    }
+    let run = Run { program: &program, arguments: &arguments, key: &key, rows: &rows };
     match open {
-        Some(work) => program.run_in(work, &key, parameters),
-        None => program.run_by_itself(session, changes, &key, parameters, waiter),
+        Some(work) => run.in_transaction(work),
+        None => run.by_itself(session, changes, waiter),
     }
 }
 
+/// One run of a program.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    program: &'a Program,
+    arguments: &'a Arguments<'a>,
+    /// The layout key of the row that the statement names.
+    key: &'a [Datum<'a>],
+    /// The rows that an `INSERT` adds.
+    rows: &'a [Vec<Datum<'a>>],
+}
+
 impl Program {
-    fn run_by_itself(
+    /// A row that an `INSERT` adds; `None`, if one of its values is out of range.
+    fn row_to_add<'a>(
         &self,
         session: &Session,
-        changes: u64,
-        key: &[Datum<'_>],
-        parameters: &[(Value, DataType)],
-        waiter: &Waiter<'_>,
-    ) -> Result<Option<Rows>> {
-        let shared = &session.shared;
-        if let Action::Read { columns, schema } = &self.action {
-            return self.entry.table.read(|rows| {
-                let mut datums = Vec::with_capacity(columns.len());
-                if let Some(row) = rows.find(key) {
-                    rows.read(row, columns, &mut datums);
-                }
-                row(schema, &datums).map(Some)
-            });
-        }
-        // Removing rows needs no memory.
-        if !matches!(self.action, Action::Delete) {
-            shared.may_write()?;
-        }
-        if !self.indexed.is_empty() {
-            return self.run_alone(session, changes, key, parameters, waiter);
-        }
-        if !shared.is_read_only() {
-            shared.can_commit()?;
-        }
-        let mut writer = self.entry.table.write_as(waiter)?;
-        // A change of a table's definition needs the turn to write, which is held now, so the definition is
-        // fixed.
-        if shared.catalog.changes() != changes {
-            return Ok(None);
-        }
-        let written = self.write(&mut writer, key, parameters)?;
-        writer.commit()?;
-        shared.wrote(self.bytes(parameters));
-        shared.committed();
-        Ok(written)
-    }
-
-    fn run_in(
-        &self,
-        work: &mut Work,
-        key: &[Datum<'_>],
-        parameters: &[(Value, DataType)],
-    ) -> Result<Option<Rows>> {
-        if let Action::Read { columns, schema } = &self.action {
-            let snapshot = work.snapshot(&self.entry.table);
-            let mut datums = Vec::with_capacity(columns.len());
-            if let Some(row) = snapshot.find(key) {
-                snapshot.read(row, columns, &mut datums);
-            }
-            return row(schema, &datums).map(Some);
-        }
-        if !matches!(self.action, Action::Delete) {
-            work.may_write()?;
-        }
-        let used = work.used().len();
-        let written = self.write_with_indexes(work, key, parameters);
-        match &written {
-            Ok(Some(_)) => work.wrote(self.bytes(parameters)),
-            // Nothing was written, so the transaction may still choose another database as its home.
-            _ => work.forget_use(used),
-        }
-        written
-    }
-
-    fn write(
-        &self,
-        writer: &mut TableWriter<'_>,
-        key: &[Datum<'_>],
-        parameters: &[(Value, DataType)],
-    ) -> Result<Option<Rows>> {
-        let changed = match &self.action {
-            Action::Read { .. } => unreachable!("reads do not write"),
-            Action::Insert(sources, set) => {
-                let Some(row) = self.row_to_add(sources, parameters)? else { return Ok(None) };
-                let options = self.entry.table.options();
-                let key: Vec<Datum<'_>> = options.layout_key.iter().map(|&column| row[column]).collect();
-                let is_key = options.is_distinct() && !key.iter().any(|datum| datum.is_null());
-                match (set, is_key.then(|| writer.find(&key)).flatten()) {
-                    (_, None) => Some(writer.insert(&row)),
-                    (Some(set), Some(_)) if set.is_empty() => None,
-                    (Some(set), Some(taken)) => {
-                        let Some(changes) = new_values(set, writer, Some(taken), &row, parameters) else {
-                            return Ok(None);
-                        };
-                        for &(column, datum) in &changes {
-                            judge_null(&self.entry, column, datum)?;
-                        }
-                        Some(writer.update(taken, &changes))
-                    }
-                    (None, Some(_)) => return self.refuse_taken(writer, &key, None).map(|()| None),
-                }
-            }
-            Action::Delete => match writer.find(key) {
-                Some(row) => {
-                    let deleted = self.changed(writer, Some(row))?;
-                    writer.delete(row);
-                    return Ok(Some(deleted));
-                }
-                None => None,
-            },
-            Action::Update(set, moves) => {
-                let found = writer.find(key);
-                let Some(changes) = new_values(set, writer, found, &[], parameters) else { return Ok(None) };
-                match found {
-                    None => None,
-                    Some(row) => {
-                        for &(column, datum) in &changes {
-                            judge_null(&self.entry, column, datum)?;
-                        }
-                        if *moves {
-                            let layout_key = self.entry.table.options().layout_key.iter().zip(key);
-                            let new = layout_key.map(|(column, old)| {
-                                changes
-                                    .iter()
-                                    .find(|(changed, _)| changed == column)
-                                    .map_or(*old, |(_, new)| *new)
-                            });
-                            self.refuse_taken(writer, &new.collect::<Vec<_>>(), Some(row))?;
-                        }
-                        Some(writer.update(row, &changes))
-                    }
-                }
-            }
-        };
-        self.changed(writer, changed).map(Some)
-    }
-
-    /// The result of a change, which has written one row or none.
-    fn changed(&self, writer: &TableWriter<'_>, changed: Option<RowId>) -> Result<Rows> {
-        let count = u64::from(changed.is_some());
-        let Some(Returning { columns, schema }) = &self.returning else {
-            return Ok(Rows::changed_rows(count));
-        };
-        let mut datums = Vec::with_capacity(columns.len());
-        if let Some(changed) = changed {
-            writer.read(changed, columns, &mut datums);
-        }
-        Ok(row(schema, &datums)?.with_changed(count))
-    }
-
-    /// The row that an `INSERT` adds; `None`, if one of its values must be converted.
-    fn row_to_add<'a>(
-        &'a self,
-        sources: &'a [Option<Source>],
-        parameters: &'a [(Value, DataType)],
+        fills: &'a [Fill],
+        arguments: &'a Arguments<'_>,
     ) -> Result<Option<Vec<Datum<'a>>>> {
-        let datum = |source: &'a Option<Source>| match source {
-            Some(source) => source.datum(parameters),
-            None => Some(Datum::Null),
-        };
-        let Some(row) = sources.iter().map(datum).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let mut row = Vec::with_capacity(fills.len());
+        for (fill, field) in fills.iter().zip(self.entry.table.schema()) {
+            let datum = match fill {
+                Fill::Given(source) => source.datum(arguments),
+                Fill::Next(sequence, key) => {
+                    let next = i128::from(next_of(session, sequence, key)?);
+                    let range = field.ty.integer_range();
+                    let fits = range.is_some_and(|(least, most)| (least..=most).contains(&next));
+                    fits.then_some(Datum::Integer(next))
+                }
+            };
+            let Some(datum) = datum else { return Ok(None) };
+            row.push(datum);
+        }
         row.iter().enumerate().try_for_each(|(column, datum)| judge_null(&self.entry, column, *datum))?;
         Ok(Some(row))
+    }
+
+    /// True if the layout key of a row to be added may be taken.
+    fn is_key(&self, row: &[Datum<'_>]) -> bool {
+        let options = self.entry.table.options();
+        options.is_distinct() && !options.layout_key.iter().any(|&column| row[column].is_null())
+    }
+
+    /// The layout key of a row.
+    fn key_of<'a>(&self, row: &[Datum<'a>]) -> Vec<Datum<'a>> {
+        self.entry.table.options().layout_key.iter().map(|&column| row[column]).collect()
+    }
+
+    /// Some values of a row.
+    fn values(&self, datums: &[Datum<'_>], columns: &[usize]) -> Vec<Value> {
+        let schema = self.entry.table.schema();
+        columns.iter().zip(datums).map(|(&column, datum)| datum.value(schema[column].ty)).collect()
+    }
+
+    /// The result of a change.
+    fn result(&self, changed: Changed) -> Result<Rows> {
+        match &self.returning {
+            None => Ok(Rows::changed_rows(changed.count)),
+            Some(Outputs { schema, .. }) => Ok(result(schema, changed.returned)?.with_changed(changed.count)),
+        }
     }
 
     /// Refuses a key that a row other than `own` has already.
@@ -247,37 +167,112 @@ impl Program {
             Some(row) if Some(row) != own => {
                 let number =
                     self.entry.indexes.iter().position(Option::is_none).expect("the layout key is a key");
-                let types = self.entry.table.options().layout_key.iter();
-                let types = types.map(|&column| self.entry.table.schema()[column].ty);
-                let values: Vec<Value> = key.iter().zip(types).map(|(datum, ty)| datum.value(ty)).collect();
-                Err(duplicate(&self.entry, number, &values))
+                Err(duplicate(&self.entry, number, &self.values(key, &self.entry.table.options().layout_key)))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Columns with their new values; `None` if a value needs conversion, or is out of range. `row` is the row
-/// that is changed, if there is one.
-fn new_values<'a>(
-    set: &'a [(usize, NewValue)],
-    writer: &TableWriter<'_>,
-    row: Option<RowId>,
-    excluded: &[Datum<'a>],
-    parameters: &'a [(Value, DataType)],
-) -> Option<Vec<(usize, Datum<'a>)>> {
-    let old = |column: usize| match writer.datum(row?, column) {
-        Datum::Integer(value) => Some(value),
-        _ => None,
-    };
-    set.iter().map(|(column, value)| Some((*column, value.datum(parameters, old, excluded)?))).collect()
+impl Run<'_> {
+    fn by_itself(self, session: &Session, changes: u64, waiter: &Waiter<'_>) -> Result<Option<Rows>> {
+        let (program, shared) = (self.program, &session.shared);
+        if program.action.is_read() {
+            return self.result_of(program.entry.table.read(|reader| self.read(&reader)));
+        }
+        // Removing rows needs no memory.
+        if !matches!(program.action, Action::Delete) {
+            shared.may_write()?;
+        }
+        if !shared.is_read_only() {
+            shared.can_commit()?;
+        }
+        if !program.indexed.is_empty() {
+            return self.with_indexes_by_itself(session, changes, waiter);
+        }
+        let mut writer = program.entry.table.write_as(waiter)?;
+        // A change of a table's definition needs the turn to write, which is held now, so the definition is
+        // fixed.
+        if shared.catalog.changes() != changes {
+            return Ok(None);
+        }
+        let Some(changed) = self.write(&mut writer)? else { return Ok(None) };
+        writer.commit()?;
+        shared.wrote(program.bytes(self.arguments));
+        shared.committed();
+        program.result(changed).map(Some)
+    }
+
+    fn in_transaction(self, work: &mut Work) -> Result<Option<Rows>> {
+        let program = self.program;
+        if program.action.is_read() {
+            return self.result_of(work.read(&program.entry.table, |reader| self.read(&reader)));
+        }
+        if !matches!(program.action, Action::Delete) {
+            work.may_write()?;
+        }
+        let used = work.used().len();
+        let changed = match program.indexed.is_empty() {
+            true => self.write(&mut work.write(&program.entry, &program.entry.table)),
+            false => self.with_indexes_in(work),
+        };
+        match changed {
+            Ok(Some(changed)) => {
+                work.wrote(program.bytes(self.arguments));
+                program.result(changed).map(Some)
+            }
+            // Nothing was written, so the transaction may still choose another database as its home.
+            other => {
+                work.forget_use(used);
+                other.map(|_| None)
+            }
+        }
+    }
+
+    /// The rows that a query returns; `None` if they must be read with a plan.
+    fn read(self, reader: &TableReader<'_>) -> Option<Vec<Vec<Value>>> {
+        match &self.program.action {
+            Action::ReadSeveral(Outputs { columns, .. }, several) => {
+                self.read_several(reader, columns, several)
+            }
+            Action::Read(Outputs { columns, .. }) => {
+                let row = reader.find(self.key).map(|row| {
+                    let mut datums = Vec::with_capacity(columns.len());
+                    reader.read(row, columns, &mut datums);
+                    self.program.values(&datums, columns)
+                });
+                Some(row.into_iter().collect())
+            }
+            _ => unreachable!("changes do not only read"),
+        }
+    }
+
+    /// The result of a query, once its rows have been read, and nobody waits.
+    fn result_of(self, rows: Option<Vec<Vec<Value>>>) -> Result<Option<Rows>> {
+        match (&self.program.action, rows) {
+            (Action::Read(outputs) | Action::ReadSeveral(outputs, _), Some(rows)) => {
+                result(&outputs.schema, rows).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
-/// A result of at most one row.
-fn row(schema: &Arc<Schema>, datums: &[Datum<'_>]) -> Result<Rows> {
-    if datums.is_empty() {
-        return Rows::of_schema(Schema::clone(schema), &[]);
+/// Takes the next value of a sequence for a session.
+fn next_of(session: &Session, sequence: &Sequence, key: &str) -> Result<i64> {
+    let value = sequence.take()?;
+    let mut taken = session.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    match taken.get_mut(key) {
+        Some(last) => *last = value,
+        None => drop(taken.insert(key.to_owned(), value)),
     }
-    let values = datums.iter().zip(&**schema).map(|(datum, field)| datum.value(field.ty)).collect();
-    Ok(Rows::of_row(schema.clone(), values))
+    Ok(value)
+}
+
+/// A result of some rows.
+fn result(schema: &Arc<Schema>, mut rows: Vec<Vec<Value>>) -> Result<Rows> {
+    match rows.len() {
+        1 => Ok(Rows::of_row(schema.clone(), rows.remove(0))),
+        _ => Rows::of_schema(Schema::clone(schema), &rows),
+    }
 }

@@ -4,13 +4,14 @@
 //! |---|---|---|
 //! | names rows by their key | its program ([`crate::program`]) | one state of the catalog |
 //! | a query that has run before | its template ([`crate::template`]) | that, and its parameters' types |
+//! | `BEGIN`, `COMMIT`, `ROLLBACK` | what it is | ever |
 //! | any other | its syntax tree | ever |
 //!
 //! The same is kept for named statements (`PREPARE`).
 
 use crate::program::Program;
 use entasis_engine::template::Template;
-use entasis_sql::{Keyed, Parsed};
+use entasis_sql::{Keyed, Parsed, Statement};
 use entasis_vector::{DataType, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,8 @@ const SHORT: Duration = Duration::from_millis(10);
 pub(crate) struct Prepared {
     /// The syntax tree.
     pub(crate) parsed: Parsed,
+    /// `BEGIN`, `COMMIT` or `ROLLBACK`, if it is one of these.
+    pub(crate) control: Option<Statement>,
     /// The statement in keyed form, if it only names rows by values of their columns.
     keyed: Option<Keyed>,
     /// The program for a state of the catalog; the inner `None` if the statement has none in that state.
@@ -94,7 +97,13 @@ impl Remembered {
 
 impl Prepared {
     pub(crate) fn new(parsed: Parsed) -> Prepared {
-        Prepared { keyed: parsed.keyed(), parsed, program: Mutex::default(), template: Mutex::default() }
+        Prepared {
+            control: parsed.whole_transaction(),
+            keyed: parsed.keyed(),
+            parsed,
+            program: Mutex::default(),
+            template: Mutex::default(),
+        }
     }
 
     /// True if the statement names rows by values of their columns, which may be a key.

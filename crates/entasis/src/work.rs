@@ -29,7 +29,8 @@ use crate::shared::{Shared, UNCHARGED, all_tables};
 use entasis_engine::exec::{CancelFlag, Reservation};
 use entasis_sql::{Parsed, WrittenName};
 use entasis_storage::{
-    CatalogVersion, Entry, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter, is_temporary,
+    CatalogVersion, Entry, Table, TableEntry, TableReader, TableSnapshot, TableWriter, Transaction, Waiter,
+    is_temporary,
 };
 use entasis_vector::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -325,6 +326,11 @@ impl Work {
         self.rows.snapshot(table)
     }
 
+    /// Reads single rows of a table, without pinning them.
+    pub(crate) fn read<R>(&mut self, table: &Arc<Table>, look: impl FnOnce(TableReader<'_>) -> R) -> R {
+        self.rows.read(table, look)
+    }
+
     /// A writer for rows of a table, or of one of its indexes.
     pub(crate) fn write(&mut self, entry: &Arc<TableEntry>, table: &Arc<Table>) -> TableWriter<'_> {
         self.uses(entry);
@@ -539,6 +545,17 @@ impl Work {
     /// Forgets all used tables but the first few. Nothing may have been written to the others.
     pub(crate) fn forget_use(&mut self, first: usize) {
         self.used.truncate(first);
+    }
+
+    /// True if it has changed nothing but a few rows, so that its end takes negligible time.
+    pub(crate) fn is_small(&self) -> bool {
+        let relies = self.fixed > 0 || self.claims.mark() != (0, 0) || !self.built.is_empty();
+        self.base.is(&self.names) && !relies && self.rows.is_small()
+    }
+
+    /// Takes the turns that its commit needs; false if it would have to wait for long.
+    pub(crate) fn takes_turns(&mut self, waiter: &Waiter<'_>) -> bool {
+        self.rows.take_turns_to_commit(waiter).is_ok()
     }
 
     /// Publishes everything, or nothing.

@@ -4,7 +4,7 @@ use crate::cursor::{Cursor, Relation};
 use crate::errors::raised;
 use crate::run::Session;
 use crate::tables;
-use entasis::{Config, Database};
+use entasis::{Arguments, Config, Database};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::path::PathBuf;
@@ -48,7 +48,10 @@ impl Connection {
             true => connection.execute(sql).map(drop),
             false => Ok(()),
         };
-        self.session.run(py, end)
+        match self.session.run_at_once(py, sql, &Arguments::Values(Vec::new()))? {
+            Some(_) => Ok(()),
+            None => self.session.run(py, end),
+        }
     }
 }
 
@@ -121,7 +124,7 @@ impl Connection {
 
     /// Begins a transaction. Outside a transaction, each statement is committed when it has run.
     fn begin(&self, py: Python<'_>) -> PyResult<()> {
-        self.session.run(py, |connection| connection.execute("BEGIN")).map(drop)
+        self.session.run_briefly(py, "BEGIN")
     }
 
     /// Commits the open transaction, if there is one.

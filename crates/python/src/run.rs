@@ -127,6 +127,17 @@ impl Session {
         result.map_err(|error| raised(&error))
     }
 
+    /// Runs a statement without parameters, on this thread if it ends before a signal could matter.
+    ///
+    /// # Errors
+    /// Those of the statement and of [`Session::run`].
+    pub fn run_briefly(&self, py: Python<'_>, sql: &str) -> PyResult<()> {
+        match self.run_at_once(py, sql, &Arguments::Values(Vec::new()))? {
+            Some(_) => Ok(()),
+            None => self.run(py, |connection| connection.execute(sql)).map(drop),
+        }
+    }
+
     /// Runs `work` on the connection.
     ///
     /// # Errors

@@ -50,6 +50,7 @@ mod syntax;
 mod tests;
 
 pub use environment::{Argument, Catalog, Sequence, Session, TimeZone, clock};
+pub use expressions::fold::convert;
 pub use names::nearest;
 pub use statements::{
     Action, Alteration, Change, Columns, Consequence, Insert, ObjectKind, ROW_ID, Referring, Repeated,
@@ -57,7 +58,9 @@ pub use statements::{
 };
 pub use syntax::commands::quoted;
 pub use syntax::complete::is_complete;
-pub use syntax::keyed::{Assigned, Keyed, KeyedAction, OnConflict, Scalar};
+pub use syntax::keyed::{
+    Assigned, Insertable, Keyed, KeyedAction, Keys, OnConflict, Scalar, Several, constant,
+};
 pub use syntax::object_name::WrittenName;
 pub use syntax::on_deep_stack;
 pub use syntax::parse::parse;

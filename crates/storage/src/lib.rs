@@ -63,10 +63,10 @@ pub use catalog::{
 pub use definition::{
     Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
 };
-pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
+pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, Interrupt, PartitionInfo,
-    Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, HeadWriters, Interrupt,
+    PartitionInfo, Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};
 pub use tree::{Decision, Flaw, RowGroup, RowId, inspect};

@@ -3,114 +3,202 @@
 //! 1. The old and the new row give the rows that each index loses and gains.
 //! 2. Keys are checked in their order, before anything is written, so nothing has to be undone.
 //! 3. The table is written, then the indexes.
+//!
+//! By itself, a statement that changes one row writes to the heads of all of them in place
+//! ([`HeadWriters`]). One that adds several rows may fail at a later one, so it is a small transaction.
 
+use super::Run;
+use super::write::{Changed, new_values};
+use super::writers::{InWork, Writers};
 use crate::constraints::keys::{KeyChange, change_index, duplicate};
 use crate::constraints::row::judge_null;
 use crate::constraints::values::Values;
-use crate::program::{Action, IndexedKey, Program};
+use crate::interrupt::Interrupt;
+use crate::program::{Action, IndexedKey, NewValue, Program};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
 use entasis_storage::definition::KeyKind;
-use entasis_storage::{Datum, Waiter};
-use entasis_vector::{DataType, Result, Value};
+use entasis_storage::{Datum, HeadWriters, RowId, TableWriter, Waiter};
+use entasis_vector::{Result, Value};
 
 /// A row that a statement changes.
 struct RowChange {
+    /// Where the old row is; `None` if the row is new.
+    place: Option<RowId>,
     /// The old row; `None` if it is new.
     old: Option<Values>,
     /// The new row; `None` if it is removed.
     new: Option<Values>,
+    /// The columns that change, if it is neither.
+    columns: Vec<usize>,
+}
+
+/// What is to be done with a row.
+enum Step {
+    /// It is changed.
+    Change(RowChange),
+    /// There is none, or it stays as it is.
+    Nothing,
+    /// A value is out of range, so that a plan must do it.
+    NeedsPlan,
+}
+
+impl<'a> Run<'a> {
+    /// Runs as a statement by itself.
+    pub(super) fn with_indexes_by_itself(
+        self,
+        session: &Session,
+        changes: u64,
+        waiter: &Waiter<'_>,
+    ) -> Result<Option<Rows>> {
+        let (program, shared) = (self.program, &session.shared);
+        if self.rows.len() > 1 {
+            let mut work = Work::statement(session, &[], std::slice::from_ref(&program.entry), waiter)?;
+            if shared.catalog.changes() != changes {
+                return Ok(None);
+            }
+            let Some(changed) = self.with_indexes_in(&mut work)? else { return Ok(None) };
+            work.commit(waiter)?;
+            shared.committed();
+            return program.result(changed).map(Some);
+        }
+        let entry = &program.entry;
+        let indexes = program.indexed.iter().filter_map(|key| entry.indexes[key.number].as_ref());
+        let mut heads = HeadWriters::of_tables(std::iter::once(&entry.table).chain(indexes), waiter)?;
+        // A change of a table's definition needs the turns to write, which are held now.
+        if shared.catalog.changes() != changes {
+            return Ok(None);
+        }
+        let mut interrupt = Interrupt::by(session.cancel.clone());
+        let Some(changed) = self.with_indexes(&mut heads, &mut interrupt)? else { return Ok(None) };
+        heads.commit()?;
+        shared.wrote(program.bytes(self.arguments) * (1 + program.indexed.len()));
+        shared.committed();
+        program.result(changed).map(Some)
+    }
+
+    /// Runs in a work. If it fails, or cannot be done without a plan, nothing has been changed.
+    pub(super) fn with_indexes_in(self, work: &mut Work) -> Result<Option<Changed>> {
+        let mut interrupt = work.interrupt();
+        let entry = &self.program.entry;
+        if self.rows.len() <= 1 {
+            return self.with_indexes(&mut InWork { work: &mut *work, entry }, &mut interrupt);
+        }
+        let mark = work.mark();
+        let added = self.add_all(&mut InWork { work: &mut *work, entry }, &mut interrupt);
+        if added.is_err() {
+            work.roll_back(&mark);
+        }
+        work.forget(&mark);
+        // With a plan, all keys are checked at once, and the error names another row.
+        Ok(added.ok())
+    }
+
+    fn add_all<W: Writers>(self, writers: &mut W, interrupt: &mut Interrupt) -> Result<Changed> {
+        let mut all = Changed::nothing();
+        for row in self.rows {
+            let change = RowChange::added(self.program, row);
+            all.add(self.judge_and_apply(writers, &change, interrupt)?);
+        }
+        Ok(all)
+    }
+
+    /// Changes one row, and its rows in the indexes; `None` if it must be done with a plan.
+    fn with_indexes<W: Writers>(self, writers: &mut W, interrupt: &mut Interrupt) -> Result<Option<Changed>> {
+        match writers.with(&self.program.entry.table, |writer| self.step(writer))? {
+            Step::NeedsPlan => Ok(None),
+            Step::Nothing => Ok(Some(Changed::nothing())),
+            Step::Change(change) => self.judge_and_apply(writers, &change, interrupt).map(Some),
+        }
+    }
+
+    /// What is to be done with the row that the statement names or adds.
+    fn step(self, writer: &TableWriter<'_>) -> Result<Step> {
+        let program = self.program;
+        match &program.action {
+            Action::Read(_) | Action::ReadSeveral(..) => unreachable!("reads do not write"),
+            Action::Insert(_, set) => {
+                let row = &self.rows[0];
+                let taken = program.is_key(row).then(|| writer.find(&program.key_of(row))).flatten();
+                match (set.as_deref(), taken) {
+                    (None, _) | (_, None) => Ok(Step::Change(RowChange::added(program, row))),
+                    (Some([]), Some(_)) => Ok(Step::Nothing),
+                    (Some(set), Some(taken)) => self.set(writer, taken, set, row),
+                }
+            }
+            Action::Update(set, _) => match writer.find(self.key) {
+                Some(found) => self.set(writer, found, set, &[]),
+                None => Ok(Step::Nothing),
+            },
+            Action::Delete => Ok(match writer.find(self.key) {
+                None => Step::Nothing,
+                Some(found) => Step::Change(RowChange {
+                    place: Some(found),
+                    old: Some(whole_row(program, writer, found)),
+                    new: None,
+                    columns: Vec::new(),
+                }),
+            }),
+        }
+    }
+
+    /// The row at `found` with new values.
+    fn set(
+        self,
+        writer: &TableWriter<'_>,
+        found: RowId,
+        set: &'a [(usize, NewValue)],
+        excluded: &[Datum<'a>],
+    ) -> Result<Step> {
+        let (program, schema) = (self.program, self.program.entry.table.schema());
+        let old = whole_row(program, writer, found);
+        let Some(changes) = new_values(set, writer, Some(found), excluded, self.arguments) else {
+            return Ok(Step::NeedsPlan);
+        };
+        let mut new = old.clone();
+        for &(column, datum) in &changes {
+            judge_null(&program.entry, column, datum)?;
+            new[column] = datum.value(schema[column].ty);
+        }
+        let columns = changes.iter().map(|(column, _)| *column).collect();
+        Ok(Step::Change(RowChange { place: Some(found), old: Some(old), new: Some(new), columns }))
+    }
+
+    /// Checks the keys of a new row, and then writes it and its rows in the indexes.
+    fn judge_and_apply<W: Writers>(
+        self,
+        writers: &mut W,
+        row: &RowChange,
+        interrupt: &mut Interrupt,
+    ) -> Result<Changed> {
+        let (program, entry) = (self.program, &self.program.entry);
+        let changes: Vec<(&IndexedKey, KeyChange)> =
+            program.indexed.iter().filter_map(|key| Some((key, row.of_key(key)?))).collect();
+        for (number, index) in entry.indexes.iter().enumerate() {
+            match index {
+                None => writers.with(&entry.table, |writer| program.judge_layout_key(writer, row))?,
+                Some(index) => {
+                    if let Some((_, change)) = changes.iter().find(|(key, _)| key.number == number) {
+                        writers.with(index, |writer| program.judge(writer, number, change))?;
+                    }
+                }
+            }
+        }
+        writers.with(&entry.table, |writer| row.apply(program, writer));
+        // One row never reaches a check for interrupts, so it is never left half written.
+        for (key, change) in &changes {
+            let index = entry.indexes[key.number].as_ref().expect("it is of keys that have one");
+            let key = &entry.definition.keys[key.number];
+            writers.with(index, |writer| change_index(writer, key, change, interrupt))?;
+        }
+        Ok(row.changed(program))
+    }
 }
 
 impl Program {
-    /// Runs as a transaction of its own, which holds the table's turn to write.
-    pub(super) fn run_alone(
-        &self,
-        session: &Session,
-        changes: u64,
-        key: &[Datum<'_>],
-        parameters: &[(Value, DataType)],
-        waiter: &Waiter<'_>,
-    ) -> Result<Option<Rows>> {
-        let mut work = Work::statement(session, &[], std::slice::from_ref(&self.entry), waiter)?;
-        if session.shared.catalog.changes() != changes {
-            return Ok(None);
-        }
-        let written = self.write_with_indexes(&mut work, key, parameters)?;
-        if written.is_some() {
-            work.commit(waiter)?;
-            session.shared.committed();
-        }
-        Ok(written)
-    }
-
-    /// Writes the row, and its rows in the indexes.
-    pub(super) fn write_with_indexes(
-        &self,
-        work: &mut Work,
-        key: &[Datum<'_>],
-        parameters: &[(Value, DataType)],
-    ) -> Result<Option<Rows>> {
-        let entry = &self.entry;
-        if self.indexed.is_empty() {
-            return self.write(&mut work.write(entry, &entry.table), key, parameters);
-        }
-        let Some(row) = self.row_change(work, key, parameters)? else { return Ok(None) };
-        let changes: Vec<(&IndexedKey, KeyChange)> =
-            self.indexed.iter().filter_map(|key| Some((key, row.of_key(key)?))).collect();
-        for (number, index) in entry.indexes.iter().enumerate() {
-            match changes.iter().find(|(indexed, _)| indexed.number == number) {
-                Some((indexed, change)) => self.judge(work, indexed, change)?,
-                None if index.is_none() => self.judge_layout_key(work, &row)?,
-                None => {}
-            }
-        }
-        let written = self.write(&mut work.write(entry, &entry.table), key, parameters)?;
-        // One row never reaches a check for interrupts, so it is never left half written.
-        let mut interrupt = work.interrupt();
-        for (indexed, change) in &changes {
-            let index = entry.indexes[indexed.number].as_ref().expect("it is of keys that have one");
-            let mut writer = work.write(entry, index);
-            change_index(&mut writer, &entry.definition.keys[indexed.number], change, &mut interrupt)?;
-        }
-        Ok(written)
-    }
-
-    /// The change of the row; `None` if one of its new values needs conversion.
-    fn row_change(
-        &self,
-        work: &mut Work,
-        key: &[Datum<'_>],
-        parameters: &[(Value, DataType)],
-    ) -> Result<Option<RowChange>> {
-        let schema = self.entry.table.schema();
-        let values = |row: &[Datum<'_>]| -> Values {
-            row.iter().zip(&**schema).map(|(datum, field)| datum.value(field.ty)).collect()
-        };
-        if let Action::Insert(sources, _) = &self.action {
-            let row = self.row_to_add(sources, parameters)?;
-            return Ok(row.map(|row| RowChange { old: None, new: Some(values(&row)) }));
-        }
-        let writer = work.write(&self.entry, &self.entry.table);
-        let Some(row) = writer.find(key) else { return Ok(Some(RowChange { old: None, new: None })) };
-        let mut datums = Vec::with_capacity(schema.len());
-        writer.read(row, &(0..schema.len()).collect::<Vec<_>>(), &mut datums);
-        let old = values(&datums);
-        let Action::Update(sources, _) = &self.action else {
-            return Ok(Some(RowChange { old: Some(old), new: None }));
-        };
-        let mut new = old.clone();
-        for (column, value) in sources {
-            let Some(datum) = value.datum(parameters, |_| None, &[]) else { return Ok(None) };
-            judge_null(&self.entry, *column, datum)?;
-            new[*column] = datum.value(schema[*column].ty);
-        }
-        Ok(Some(RowChange { old: Some(old), new: Some(new) }))
-    }
-
     /// Refuses a row whose layout key another row has.
-    fn judge_layout_key(&self, work: &mut Work, row: &RowChange) -> Result<()> {
+    fn judge_layout_key(&self, writer: &TableWriter<'_>, row: &RowChange) -> Result<()> {
         let options = self.entry.table.options();
         let key =
             |row: &Values| options.layout_key.iter().map(|&column| row[column].clone()).collect::<Values>();
@@ -121,15 +209,12 @@ impl Program {
         if new.iter().any(Value::is_null) {
             return Ok(());
         }
-        let types = options.layout_key.iter().map(|&column| self.entry.table.schema()[column].ty);
-        let datums: Vec<Datum<'_>> =
-            new.iter().zip(types).map(|(value, ty)| Datum::of_value(value, ty)).collect();
-        self.refuse_taken(&work.write(&self.entry, &self.entry.table), &datums, None)
+        self.refuse_taken(writer, &self.datums(&options.layout_key, &new), None)
     }
 
     /// Refuses a row whose key in an index another row has.
-    fn judge(&self, work: &mut Work, indexed: &IndexedKey, change: &KeyChange) -> Result<()> {
-        let key = &self.entry.definition.keys[indexed.number];
+    fn judge(&self, writer: &TableWriter<'_>, number: usize, change: &KeyChange) -> Result<()> {
+        let key = &self.entry.definition.keys[number];
         let width = key.columns.len();
         let of_row = |rows: &[Values]| rows.first().map(|row| row[..width].to_vec());
         let Some(new) = of_row(&change.added) else { return Ok(()) };
@@ -137,18 +222,61 @@ impl Program {
         if key.kind == KeyKind::Index || is_own || new.iter().any(Value::is_null) {
             return Ok(());
         }
-        let index = self.entry.indexes[indexed.number].as_ref().expect("it is of keys that have one");
-        let types = key.columns.iter().map(|&column| self.entry.table.schema()[column].ty);
-        let datums: Vec<Datum<'_>> =
-            new.iter().zip(types).map(|(value, ty)| Datum::of_value(value, ty)).collect();
-        match work.write(&self.entry, index).find(&datums) {
-            Some(_) => Err(duplicate(&self.entry, indexed.number, &new)),
+        match writer.find(&self.datums(&key.columns, &new)) {
+            Some(_) => Err(duplicate(&self.entry, number, &new)),
             None => Ok(()),
         }
     }
+
+    /// Values of these columns as datums.
+    fn datums<'v>(&self, columns: &[usize], values: &'v [Value]) -> Vec<Datum<'v>> {
+        let types = columns.iter().map(|&column| self.entry.table.schema()[column].ty);
+        values.iter().zip(types).map(|(value, ty)| Datum::of_value(value, ty)).collect()
+    }
+}
+
+/// All values of a row.
+fn whole_row(program: &Program, writer: &TableWriter<'_>, row: RowId) -> Values {
+    let all: Vec<usize> = (0..program.entry.table.schema().len()).collect();
+    let mut datums = Vec::with_capacity(all.len());
+    writer.read(row, &all, &mut datums);
+    program.values(&datums, &all)
 }
 
 impl RowChange {
+    fn added(program: &Program, row: &[Datum<'_>]) -> RowChange {
+        let all: Vec<usize> = (0..row.len()).collect();
+        RowChange { place: None, old: None, new: Some(program.values(row, &all)), columns: Vec::new() }
+    }
+
+    /// Writes the row of the table.
+    fn apply(&self, program: &Program, writer: &mut TableWriter<'_>) {
+        match (self.place, &self.new) {
+            (None, None) => {}
+            (Some(place), None) => writer.delete(place),
+            (None, Some(new)) => {
+                let all: Vec<usize> = (0..new.len()).collect();
+                writer.insert(&program.datums(&all, new));
+            }
+            (Some(place), Some(new)) => {
+                let values: Values = self.columns.iter().map(|&column| new[column].clone()).collect();
+                let datums = program.datums(&self.columns, &values);
+                let changes: Vec<_> = self.columns.iter().copied().zip(datums).collect();
+                writer.update(place, &changes);
+            }
+        }
+    }
+
+    /// What the statement returns of it.
+    fn changed(&self, program: &Program) -> Changed {
+        let row = self.new.as_ref().or(self.old.as_ref());
+        let of = |columns: &Vec<usize>| -> Option<Values> {
+            columns.iter().map(|&column| Some(row?[column].clone())).collect()
+        };
+        let returned = program.returning.iter().filter_map(|outputs| of(&outputs.columns)).collect();
+        Changed { count: 1, returned }
+    }
+
     /// The rows that an index loses and gains; `None` if it does not change.
     fn of_key(&self, key: &IndexedKey) -> Option<KeyChange> {
         let values = |row: &Values| key.columns.iter().map(|&column| row[column].clone()).collect::<Values>();

@@ -6,7 +6,7 @@
 
 use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
 use entasis_vector::expr::moment_text::parse_timestamp;
-use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr, parse_value};
+use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr, evaluate_constant, parse_value};
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::{DataType, Interval, Value};
 use std::cmp::Ordering;
@@ -32,6 +32,17 @@ pub(crate) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value>
         },
         _ => None,
     }
+}
+
+/// `value` of type `from` as a column of type `to` stores it; `None` if that is an error, or depends on more
+/// than the value, such as the session's time zone.
+pub fn convert(value: &Value, from: DataType, to: DataType) -> Option<Value> {
+    cast(value, from, to).or_else(|| {
+        let depends = [from, to].contains(&DataType::TimestampTz);
+        let input = Box::new(Expr::literal(value.clone(), from));
+        let conversion = Expr::Cast { input, ty: to, lenient: false };
+        if depends { None } else { evaluate_constant(&conversion).ok() }
+    })
 }
 
 /// Number of decimals of a numeric type; `None` for other types.

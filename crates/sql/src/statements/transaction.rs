@@ -5,10 +5,21 @@
 
 use super::bound::Statement;
 use crate::clauses::refuse;
+use crate::syntax::parsed::{Ast, Parsed};
 use datafusion_sql::sqlparser::ast::{
     self, Ident, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
 use entasis_vector::{Error, Result};
+
+impl Parsed {
+    /// `BEGIN`, `COMMIT` or `ROLLBACK`, which need no catalog; `None` for every other statement, and for
+    /// forms that are not supported.
+    pub fn whole_transaction(&self) -> Option<Statement> {
+        let Ast::Sql(sql) = &self.ast else { return None };
+        let statement = statement(sql)?.ok();
+        statement.filter(|it| matches!(it, Statement::Begin | Statement::Commit | Statement::Rollback))
+    }
+}
 
 /// The statement, if it is one that controls transactions.
 pub(crate) fn statement(statement: &ast::Statement) -> Option<Result<Statement>> {

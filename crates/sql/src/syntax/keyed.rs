@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! SELECT columns | * FROM t WHERE a = x [AND b = y …]
-//! INSERT INTO t [(columns)] VALUES (x, …) [conflict] [returning]
+//! SELECT columns | * FROM t [WHERE several] [ORDER BY a [DESC]] [LIMIT x]
+//! INSERT INTO t [(columns)] VALUES (x | DEFAULT, …), … [conflict] [returning]
 //! UPDATE t SET a = z [, …] WHERE b = y [AND …] [returning]
 //! DELETE FROM t WHERE a = x [AND …] [returning]
+//! several: a = x | a IN (x, …) | a > x [AND a <= y] | a BETWEEN x AND y
 //! conflict: ON CONFLICT (a, …) DO NOTHING | DO UPDATE SET b = z, …
 //! returning: RETURNING columns | *
 //! ```
@@ -18,13 +20,25 @@
 use super::object_name::WrittenName;
 use super::parse::parse;
 use super::parsed::{Ast, Parsed};
+use assigned::{assigned, assignments_of};
 use datafusion_sql::sqlparser::ast::{
-    self, AssignmentTarget, BinaryOperator, ConflictTarget, DoUpdate, Expr, FromTable, Ident, ObjectName,
-    OnConflictAction, OnInsert, Query, Select, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
-    UnaryOperator,
+    self, BinaryOperator, ConflictTarget, DoUpdate, Expr, FromTable, Ident, ObjectName, OnConflictAction,
+    OnInsert, Query, Select, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
 };
-use entasis_vector::Value;
+use entasis_vector::{DataType, Value};
+pub use scalar::constant;
+use scalar::{insertable, scalar};
+use std::ops::Bound;
 use std::sync::LazyLock;
+
+mod assigned;
+mod scalar;
+mod several;
+#[cfg(test)]
+mod tests;
+
+/// The greatest number of rows of an insert; more are added in bulk.
+const MOST_ROWS: usize = 256;
 
 /// A statement that names rows by values.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,12 +58,45 @@ pub struct Keyed {
 pub enum KeyedAction {
     /// Reads columns; all of them if there are no names.
     Read(Vec<String>),
-    /// Adds a row: its columns, all of them if there are no names, and their values.
-    Insert(Vec<String>, Vec<Scalar>, Option<OnConflict>),
+    /// Reads columns, all of them if there are no names, of several rows.
+    ReadSeveral(Vec<String>, Several),
+    /// Adds rows: their columns, all of them if there are no names, and the values of each row.
+    Insert(Vec<String>, Vec<Vec<Insertable>>, Option<OnConflict>),
     /// Sets columns.
     Update(Vec<(String, Assigned)>),
     /// Removes the rows.
     Delete,
+}
+
+/// Rows by the values of one column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Several {
+    /// The column.
+    pub column: String,
+    /// Its values.
+    pub keys: Keys,
+    /// The order of the rows by the column; true if it descends.
+    pub descends: Option<bool>,
+    /// The greatest number of rows.
+    pub limit: Option<Scalar>,
+}
+
+/// Values of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Keys {
+    /// Those of a list.
+    List(Vec<Scalar>),
+    /// All from a bound to another.
+    Range(Bound<Scalar>, Bound<Scalar>),
+}
+
+/// A value of a row that is inserted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Insertable {
+    /// A parameter or a constant.
+    Scalar(Scalar),
+    /// The default of the column.
+    Default,
 }
 
 /// What an insert does if a row has the same key.
@@ -84,8 +131,8 @@ pub enum Assigned {
 pub enum Scalar {
     /// The parameter with this index, counted from 0.
     Parameter(usize),
-    /// A constant: NULL, a boolean, an integer or a text.
-    Constant(Value),
+    /// A constant with its type: NULL, a boolean, a BIGINT, a DECIMAL or a text.
+    Constant(Value, DataType),
 }
 
 /// The plainest statement of each kind, for comparison.
@@ -116,7 +163,13 @@ fn read(query: &Query) -> Option<Keyed> {
     let SetExpr::Select(select) = &*query.body else { return None };
     let ast::Statement::Query(plain) = &PLAIN[0] else { unreachable!("as written") };
     let SetExpr::Select(plain_select) = &*plain.body else { unreachable!("as written") };
-    if (Query { body: query.body.clone(), ..(**plain).clone() }) != *query {
+    let same = Query {
+        body: query.body.clone(),
+        order_by: query.order_by.clone(),
+        limit_clause: query.limit_clause.clone(),
+        ..(**plain).clone()
+    };
+    if same != *query {
         return None;
     }
     let same = Select {
@@ -129,9 +182,13 @@ fn read(query: &Query) -> Option<Keyed> {
     if same != **select {
         return None;
     }
-    let columns = columns(&select.projection)?;
-    let key = conditions(select.selection.as_ref()?)?;
-    Some(Keyed { table: table(from)?, key, action: KeyedAction::Read(columns), returning: None })
+    let (table, columns) = (table(from)?, columns(&select.projection)?);
+    let keyed = |key, action| Some(Keyed { table, key, action, returning: None });
+    let is_bare = query.order_by.is_none() && query.limit_clause.is_none();
+    match select.selection.as_ref().and_then(conditions) {
+        Some(key) if is_bare => keyed(key, KeyedAction::Read(columns)),
+        _ => keyed(Vec::new(), KeyedAction::ReadSeveral(columns, several::several(query, select)?)),
+    }
 }
 
 fn insert(insert: &ast::Insert) -> Option<Keyed> {
@@ -152,7 +209,6 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
     let mut plain_source = plain.source.as_ref().expect("as written").clone();
     plain_source.body = source.body.clone();
     let SetExpr::Values(values) = &*source.body else { return None };
-    let [row] = &values.rows[..] else { return None };
     if plain_source != *source {
         return None;
     }
@@ -165,11 +221,12 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         Some(OnInsert::OnConflict(on)) => Some(on_conflict(on, name)?),
         Some(_) => return None,
     };
-    let action = KeyedAction::Insert(
-        columns.collect::<Option<_>>()?,
-        row.iter().map(scalar).collect::<Option<_>>()?,
-        on_conflict,
-    );
+    if values.rows.len() > MOST_ROWS {
+        return None;
+    }
+    let rows = values.rows.iter().map(|row| row.iter().map(insertable).collect::<Option<Vec<_>>>());
+    let rows = rows.collect::<Option<Vec<_>>>()?;
+    let action = KeyedAction::Insert(columns.collect::<Option<_>>()?, rows, on_conflict);
     let returning = returning(&insert.returning)?;
     Some(Keyed { table: WrittenName::of(name)?, key: Vec::new(), action, returning })
 }
@@ -229,42 +286,6 @@ fn columns(items: &[SelectItem]) -> Option<Vec<String>> {
                 _ => None,
             })
             .collect(),
-    }
-}
-
-/// `a = …, b = …`
-fn assignments_of(
-    assignments: &[ast::Assignment],
-    value: impl Fn(&Expr) -> Option<Assigned>,
-) -> Option<Vec<(String, Assigned)>> {
-    let of = |assignment: &ast::Assignment| match &assignment.target {
-        AssignmentTarget::ColumnName(name) => match &name.0[..] {
-            [part] => Some((part.as_ident()?.value.clone(), value(&assignment.value)?)),
-            _ => None,
-        },
-        AssignmentTarget::Tuple(_) => None,
-    };
-    assignments.iter().map(of).collect()
-}
-
-/// A scalar, or a column (as `column` recognizes it) plus or minus a scalar.
-fn assigned(expr: &Expr, column: &dyn Fn(&Expr) -> Option<String>) -> Option<Assigned> {
-    if let Some(scalar) = scalar(expr) {
-        return Some(Assigned::Scalar(scalar));
-    }
-    match expr {
-        Expr::Nested(inner) => assigned(inner, column),
-        Expr::BinaryOp { left, op: BinaryOperator::Plus, right } => {
-            let (column, by) = match column(left) {
-                Some(column) => (column, scalar(right)?),
-                None => (column(right)?, scalar(left)?),
-            };
-            Some(Assigned::Sum { column, by, is_negative: false })
-        }
-        Expr::BinaryOp { left, op: BinaryOperator::Minus, right } => {
-            Some(Assigned::Sum { column: column(left)?, by: scalar(right)?, is_negative: true })
-        }
-        _ => None,
     }
 }
 
@@ -351,124 +372,5 @@ fn collect(expr: &Expr, found: &mut Vec<(String, Scalar)>) -> Option<()> {
             Some(())
         }
         _ => None,
-    }
-}
-
-fn scalar(expr: &Expr) -> Option<Scalar> {
-    let integer = |text: &str, sign: i128| {
-        text.parse::<i128>().ok().map(|v| Scalar::Constant(Value::Integer(sign * v)))
-    };
-    match expr {
-        Expr::Value(value) => match &value.value {
-            ast::Value::Placeholder(name) => {
-                Some(Scalar::Parameter(name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?))
-            }
-            ast::Value::Number(text, _) => integer(text, 1),
-            ast::Value::SingleQuotedString(text) => Some(Scalar::Constant(Value::Text(text.as_str().into()))),
-            ast::Value::Boolean(value) => Some(Scalar::Constant(Value::Boolean(*value))),
-            ast::Value::Null => Some(Scalar::Constant(Value::Null)),
-            _ => None,
-        },
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
-            Expr::Value(value) => match &value.value {
-                ast::Value::Number(text, _) => integer(text, -1),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(sql: &str) -> Option<Keyed> {
-        parse(sql).unwrap()[0].keyed()
-    }
-
-    #[test]
-    fn plain_statements_are_recognized() {
-        let parameter = |name: &str, index| (name.to_string(), Scalar::Parameter(index));
-        let read = of("SELECT a, b FROM t WHERE k = ? AND (2 = j)").unwrap();
-        let two = ("j".to_string(), Scalar::Constant(Value::Integer(2)));
-        assert_eq!(read.key, [parameter("k", 0), two]);
-        assert_eq!(read.action, KeyedAction::Read(vec!["a".into(), "b".into()]));
-        assert_eq!(of("SELECT * FROM main.t WHERE k = $1").unwrap().action, KeyedAction::Read(vec![]));
-        let insert = of("INSERT INTO t (k, a) VALUES (?, -1)").unwrap();
-        let values = vec![Scalar::Parameter(0), Scalar::Constant(Value::Integer(-1))];
-        assert_eq!(insert.action, KeyedAction::Insert(vec!["k".into(), "a".into()], values, None));
-        let update = of("UPDATE t SET a = 'x', b = NULL WHERE k = 1").unwrap();
-        let set = [("a", Value::Text("x".into())), ("b", Value::Null)];
-        let constant = |value| Assigned::Scalar(Scalar::Constant(value));
-        let set = set.map(|(name, value)| (name.to_string(), constant(value))).to_vec();
-        assert_eq!(update.action, KeyedAction::Update(set));
-        let sum = |column: &str, by, is_negative| Assigned::Sum { column: column.into(), by, is_negative };
-        let one = || Scalar::Constant(Value::Integer(1));
-        let update = of("UPDATE t SET a = a - 1, b = (? + b) WHERE k = 1 RETURNING *").unwrap();
-        let set = vec![
-            ("a".to_string(), sum("a", one(), true)),
-            ("b".to_string(), sum("b", Scalar::Parameter(0), false)),
-        ];
-        assert_eq!((update.action, update.returning), (KeyedAction::Update(set), Some(vec![])));
-        let upsert =
-            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = excluded.b, b = t.b + 1, c = 1";
-        let KeyedAction::Insert(_, _, Some(on)) = of(upsert).unwrap().action else { panic!("it is") };
-        let set = [
-            ("a", Assigned::Excluded("b".into())),
-            ("b", sum("b", one(), false)),
-            ("c", constant(Value::Integer(1))),
-        ];
-        assert_eq!(on.set, set.map(|(name, value)| (name.to_string(), value)));
-        let on = of("INSERT INTO t VALUES (1) ON CONFLICT (k) DO NOTHING RETURNING a").unwrap();
-        assert_eq!(on.returning, Some(vec!["a".to_string()]));
-        assert_eq!(of("DELETE FROM t WHERE k = ?").unwrap().key, [parameter("k", 0)]);
-    }
-
-    #[test]
-    fn everything_else_goes_the_long_way() {
-        for sql in [
-            "SELECT a + 1 FROM t WHERE k = 1",
-            "SELECT a FROM t WHERE k > 1",
-            "SELECT a FROM t WHERE k = 1 OR k = 2",
-            "SELECT a FROM t WHERE k = 1 AND k = 2",
-            "SELECT a FROM t WHERE k = 1 LIMIT 1",
-            "SELECT a FROM t WHERE k = 1 ORDER BY a",
-            "SELECT DISTINCT a FROM t WHERE k = 1",
-            "SELECT a AS b FROM t WHERE k = 1",
-            "SELECT a FROM t AS u WHERE k = 1",
-            "SELECT a FROM t, u WHERE k = 1",
-            "SELECT a FROM t JOIN u ON true WHERE k = 1",
-            "SELECT a FROM t WHERE k = 1.5",
-            "SELECT a FROM t WHERE k = b",
-            "SELECT a FROM t",
-            "SELECT a FROM (SELECT 1) t WHERE k = 1",
-            "WITH c AS (SELECT 1) SELECT a FROM t WHERE k = 1",
-            "SELECT a FROM t WHERE k = 1 UNION ALL SELECT 2",
-            "SELECT * EXCLUDE (a) FROM t WHERE k = 1",
-            "INSERT INTO t VALUES (1), (2)",
-            "INSERT INTO t VALUES (1 + 1)",
-            "INSERT INTO t VALUES (DEFAULT)",
-            "INSERT INTO t SELECT 1",
-            "INSERT INTO t VALUES (1) RETURNING a + 1",
-            "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
-            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = a + 1",
-            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = u.a + 1",
-            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = excluded.a + 1",
-            "INSERT INTO t VALUES (1) ON CONFLICT (k) DO UPDATE SET a = 1 WHERE t.b = 2",
-            "UPDATE t SET a = a * 2 WHERE k = 1",
-            "UPDATE t SET a = a + b WHERE k = 1",
-            "UPDATE t SET a = t.a + 1 WHERE k = 1",
-            "UPDATE t SET a = 1",
-            "UPDATE t SET a = 1 FROM u WHERE k = 1",
-            "UPDATE t SET a = 1 WHERE k = 1 RETURNING a AS b",
-            "DELETE FROM t",
-            "DELETE FROM t USING u WHERE k = 1",
-            "CREATE TABLE t (a INTEGER)",
-            "EXPLAIN SELECT a FROM t WHERE k = 1",
-        ] {
-            assert_eq!(of(sql), None, "{sql}");
-        }
     }
 }

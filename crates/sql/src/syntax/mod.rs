@@ -2,8 +2,9 @@
 //! DataFusion's binder.
 //!
 //! ```text
-//! lists  stored                                    lists as parameters; texts that the catalog keeps
-//! build  keyed                                     parts of trees; statements that name rows by values
+//! lists  stored  keyed                             lists as parameters; texts that the catalog keeps;
+//!                                                  statements that name rows by values
+//! build                                            parts of trees
 //! parse                                            a script to statements
 //! commands                                         statements about a whole database
 //! grammar  preparing                               one statement from its tokens

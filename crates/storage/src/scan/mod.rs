@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! rows     lookup        by their layout key
+//!            ◀── ordered  in its order
 //!          range ◀── code_set ◀── select ──▶ positions      by conditions on their values, as these are encoded
 //! values   read ◀── decode        as vectors
 //!               ◀── fold          counted, summed, compared, and not copied
@@ -14,6 +15,7 @@ mod code_set;
 mod decode;
 mod fold;
 pub(crate) mod lookup;
+pub(crate) mod ordered;
 mod positions;
 mod range;
 pub(crate) mod read;
@@ -22,6 +24,7 @@ mod select;
 
 pub use code_set::{CodeSet, Condition};
 pub use lookup::SlotRange;
+pub use ordered::KeyRange;
 pub use range::ValueRange;
 
 #[cfg(test)]

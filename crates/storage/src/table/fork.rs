@@ -11,6 +11,7 @@ use super::appender::AppendedRows;
 use super::head::{Head, Table};
 use super::log::{Log, Trace};
 use super::logged::{Appended, Framed, Recorded};
+use super::reader::TableReader;
 use super::snapshot::TableSnapshot;
 use super::turns::Waiter;
 use super::writer::{ForkState, TableWriter};
@@ -22,6 +23,11 @@ use crate::value::{Datum, Sketch};
 use entasis_vector::Result;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+
+/// The greatest number of operations of a small fork.
+const SMALL_OPERATIONS: usize = 1000;
+/// How many bytes a small fork takes, or logs, at most.
+const SMALL_BYTES: usize = 1 << 20;
 
 impl Table {
     /// A statement that writes many rows, all or nothing. Other writers wait, readers do not.
@@ -97,10 +103,23 @@ impl TableFork {
         self.state().branch.grown()
     }
 
+    /// True if it has only so few changes, in number and in bytes, that its end takes negligible time.
+    pub(crate) fn is_small(&self) -> bool {
+        let trace = &self.state().trace;
+        let few = if self.log().is_some() { SMALL_OPERATIONS } else { SMALL_BYTES };
+        trace.len() <= few && self.growth() <= SMALL_BYTES
+    }
+
     /// A writer of the fork.
     pub(crate) fn write(&mut self) -> TableWriter<'_> {
         let (state, _) = self.open.as_mut().expect("the fork is open");
         TableWriter::of_fork(&self.table, state)
+    }
+
+    /// Reads single rows of the present version of the fork. Unlike a snapshot, this makes no writer copy
+    /// anything.
+    pub(crate) fn reader(&self) -> TableReader<'_> {
+        TableReader::new(&self.table, &self.state().branch.root)
     }
 
     /// The present version of the fork.

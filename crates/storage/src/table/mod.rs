@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! redo                          repeats what the log says
-//! fork                          versions that a statement or a transaction writes apart from the head
+//! fork  together                versions that a statement or a transaction writes apart from the head;
+//!                               several heads at once
 //! writer                        changes of rows, to the head or to a fork
 //! log  difference  rewrite      operations on a fork; two versions compared; tables made of others
 //! restore                       tables made of row groups of a file
@@ -33,6 +34,7 @@ mod restore;
 mod rewrite;
 mod snapshot;
 mod summaries;
+mod together;
 mod turns;
 mod upkeep;
 mod workload;
@@ -53,6 +55,7 @@ pub use reader::TableReader;
 pub(crate) use restore::RestoredGroup;
 pub use rewrite::ColumnSource;
 pub use snapshot::TableSnapshot;
+pub use together::HeadWriters;
 pub use turns::{Interrupt, Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use workload::{BinInfo, Frequencies, PartitionInfo};

@@ -1,7 +1,7 @@
 //! Reads single rows of the newest version: [`Table::read`].
 
 use super::head::Table;
-use crate::scan::lookup;
+use crate::scan::{KeyRange, lookup, ordered};
 use crate::tree::{Root, RowId};
 use crate::value::Datum;
 
@@ -27,6 +27,14 @@ impl<'a> TableReader<'a> {
     /// A row whose layout key is `key`: a datum for each of its columns.
     pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
         lookup::first(self.root, &self.table.shape, key)
+    }
+
+    /// At most `most` rows of a range of the layout key, the first in its order. Counts as a range query.
+    ///
+    /// # Panics
+    /// If the layout key has more than one column.
+    pub fn first_rows(&self, range: &KeyRange<'_>, most: usize) -> Vec<RowId> {
+        ordered::first_rows(self.root, &self.table.shape, range, most)
     }
 
     /// Appends some values of a row to `out`, in the order of `columns`.

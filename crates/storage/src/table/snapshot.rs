@@ -2,6 +2,7 @@
 
 use super::duplicates;
 use super::head::{Head, Table};
+use super::reader::TableReader;
 use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
 use crate::scan::lookup::{self, SlotRange};
@@ -209,6 +210,11 @@ impl TableSnapshot {
             other => other.map(|datums| key.of_datums(datums)),
         };
         find(low.as_ref(), high.as_ref())
+    }
+
+    /// Reads single rows of this version.
+    pub(crate) fn reader(&self) -> TableReader<'_> {
+        TableReader::new(&self.0.table, &self.0.root)
     }
 
     /// Appends some values of a row to `out`, in the order of `columns`. Faster than reading them one by one.

@@ -75,11 +75,19 @@ impl Table {
     /// # Errors
     /// Interrupted; conflict, if the time is up; I/O, if the table is logged and the log refuses everything.
     pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
+        let turn = self.turn_to_write(waiter)?;
+        Ok(TableWriter::of_head(self, Some(turn), self.head()))
+    }
+
+    /// A turn for a writer of the head.
+    ///
+    /// # Errors
+    /// As of [`Table::write_as`].
+    pub(super) fn turn_to_write(&self, waiter: &Waiter<'_>) -> Result<Turn<'_>> {
         if let Some(logged) = self.logged() {
             logged.log.look()?;
         }
-        let turn = self.turns.take(self.name(), waiter)?;
-        Ok(TableWriter::of_head(self, Some(turn), self.head()))
+        self.turns.take(self.name(), waiter)
     }
 
     /// A writer for what the log says, which is not logged again.
@@ -460,9 +468,8 @@ impl TableWriter<'_> {
         appended?.map_or(Ok(()), Appended::wait)
     }
 
-    /// Tidies the row groups from which rows were deleted, and appends the changes to the log before anybody
-    /// can see them.
-    fn end(&mut self) -> Result<Option<Appended>> {
+    /// Tidies the row groups from which rows were deleted.
+    pub(super) fn tidy_up(&mut self) {
         let shape = &self.table.shape;
         // Replay is faster if rows have not moved, so a fork with a log is not tidied; the head will be.
         if !self.thinned.is_empty() && self.log().is_none() {
@@ -470,8 +477,20 @@ impl TableWriter<'_> {
             Writer { shape, branch: self.branch() }.tidy(thinned);
         }
         self.branch().sweep();
-        let Target::Head { trace: Trace::Records(records), .. } = &mut self.target else { return Ok(None) };
-        let records = std::mem::take(records);
+    }
+
+    /// The redo records of what was written to the head, which are forgotten here.
+    pub(super) fn take_records(&mut self) -> Option<Recorded> {
+        match &mut self.target {
+            Target::Head { trace: Trace::Records(records), .. } => Some(std::mem::take(records)),
+            _ => None,
+        }
+    }
+
+    /// Tidies up, and appends the changes to the log before anybody can see them.
+    fn end(&mut self) -> Result<Option<Appended>> {
+        self.tidy_up();
+        let Some(records) = self.take_records() else { return Ok(None) };
         let Some(logged) = self.table.logged() else { return Ok(None) };
         Framed::of(&records, &logged.log)?.map(|framed| framed.append()).transpose()
     }

@@ -47,7 +47,7 @@ mod unmoved;
 use crate::record::Record;
 use crate::table::{
     Appended, AppendedRows, ForkSavepoint, Framed, HeadGuard, Interrupt, ReadLoad, Recorded, Table,
-    TableFork, TableSnapshot, TableWriter, Waiter, WriterTurn,
+    TableFork, TableReader, TableSnapshot, TableWriter, Waiter, WriterTurn,
 };
 use crate::wal::Log;
 use entasis_vector::Result;
@@ -226,6 +226,13 @@ impl Transaction {
         }
     }
 
+    /// Reads single rows of the version of a table that the transaction sees.
+    pub fn read<R>(&mut self, table: &Arc<Table>, look: impl FnOnce(TableReader<'_>) -> R) -> R {
+        let index = self.index_of(table);
+        let Touched { pinned, fork, .. } = &self.tables[index];
+        look(fork.as_ref().map_or_else(|| pinned.reader(), TableFork::reader))
+    }
+
     /// A writer of a table. What it writes can be undone ([`Transaction::savepoint`],
     /// [`TableWriter::atomically`]).
     pub fn write(&mut self, table: &Arc<Table>) -> TableWriter<'_> {
@@ -343,6 +350,11 @@ impl Transaction {
         self.tables.iter().filter_map(|touched| touched.fork.as_ref()).map(TableFork::growth).sum()
     }
 
+    /// True if it has written only so little that its end takes negligible time.
+    pub fn is_small(&self) -> bool {
+        self.tables.iter().filter_map(|touched| touched.fork.as_ref()).all(TableFork::is_small)
+    }
+
     // ---- the end ------------------------------------------------------------------------------------------
 
     /// Publishes all changes, or none.
@@ -420,6 +432,19 @@ impl Transaction {
             self.release(1);
         }
         unreachable!("rounds go on until one returns")
+    }
+
+    /// Takes the turns that the commit needs, or none, before it. Nothing may be written between the two.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub fn take_turns_to_commit(&mut self, waiter: &Waiter<'_>) -> Result<()> {
+        let had = self.turns.len();
+        let taken = self.take_turns(&self.need_turns(), waiter);
+        if taken.is_err() {
+            self.turns.truncate(had);
+        }
+        taken
     }
 
     /// The tables whose turns the commit takes.

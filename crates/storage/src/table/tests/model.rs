@@ -9,7 +9,7 @@ use crate::scan::tests::reading::check_every_way;
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{
-    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, Layout, NEVER, RowGroup, RowId,
+    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, KeyRange, Layout, NEVER, RowGroup, RowId,
     SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
@@ -219,6 +219,9 @@ fn check(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
         let (low_datums, high_datums) = (datums(&low, &key_schema), datums(&high, &key_schema));
         let included = random.below(2) == 0;
         let bound = |datums| if included { Bound::Included(datums) } else { Bound::Excluded(datums) };
+        if let (&[column], &[low], &[high]) = (&key[..], &low_datums[..], &high_datums[..]) {
+            check_first_rows(snapshot, column, (low, high), random);
+        }
         let ranges = snapshot.range(bound(&low_datums[..]), bound(&high_datums[..]));
         let inside = |row: &Row| {
             let key = of_key(row);
@@ -238,6 +241,39 @@ fn check(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
             );
         }
     }
+}
+
+/// The first rows of a range, partition by partition, and by sorting all rows.
+fn check_first_rows(
+    snapshot: &TableSnapshot,
+    column: usize,
+    (low, high): (Datum<'_>, Datum<'_>),
+    random: &mut Random,
+) {
+    let (from, to) = (random.below(3), random.below(3));
+    let bound = |kind, datum| match kind {
+        0 => Bound::Unbounded,
+        1 => Bound::Included(datum),
+        _ => Bound::Excluded(datum),
+    };
+    let (descends, most) = (random.below(2) == 0, [0, 1, 5, usize::MAX][random.below(4) as usize]);
+    let range = KeyRange { low: bound(from, low), high: bound(to, high), descends };
+    let mut found = snapshot.reader().first_rows(&range, most);
+    let is_within = |datum: &Datum<'_>| {
+        let (above, below) = (datum.total_cmp(low), datum.total_cmp(high));
+        let is_above = from == 0 || above.is_gt() || (from == 1 && above.is_eq());
+        let is_below = to == 0 || below.is_lt() || (to == 1 && below.is_eq());
+        !datum.is_null() && is_above && is_below
+    };
+    let keys = snapshot.row_ids().map(|id| snapshot.datum(id, column));
+    let mut wanted: Vec<Datum<'_>> = keys.filter(is_within).collect();
+    wanted.sort_by(|a, b| if descends { b.total_cmp(*a) } else { a.total_cmp(*b) });
+    wanted.truncate(most);
+    assert_eq!(found.len(), wanted.len(), "{range:?}");
+    let is_wanted = |(id, key): (&RowId, &Datum<'_>)| snapshot.datum(*id, column).total_cmp(*key).is_eq();
+    assert!(found.iter().zip(&wanted).all(is_wanted), "{range:?}");
+    found.sort();
+    assert!(found.windows(2).all(|pair| pair[0] != pair[1]), "a row is found twice");
 }
 
 /// One random operation.

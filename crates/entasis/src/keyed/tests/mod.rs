@@ -1,5 +1,9 @@
 //! Compares keyed statements with the same statements run with a plan: the same rows, errors and indexes.
 
+mod inserts;
+mod paths;
+mod several;
+
 use crate::{Config, Connection, DataType, Database, Value};
 
 /// Numbers that look random (xorshift).
