@@ -181,7 +181,7 @@ impl Judge<'_> {
                 let found = match place(act, column) {
                     Place::At(Operation::Insert(_)) if column.key.is_empty() => self.engine.write,
                     Place::At(operation) => {
-                        frequency.count(operation, 1.0);
+                        frequency.count(within(operation), 1.0);
                         0.0
                     }
                     Place::Whole => self.elsewhere(scan_of(act)) + self.written(act),
@@ -229,7 +229,8 @@ impl Judge<'_> {
 
     /// Reading a column of all rows.
     fn whole(&self) -> f64 {
-        self.engine.compare * (self.looked.snapshot.rows() as f64 / BLOCK_ROWS as f64).ceil().max(1.0)
+        let slices = (self.looked.snapshot.rows() as f64 / BLOCK_ROWS as f64).ceil().max(1.0);
+        self.engine.lookup + self.engine.compare * slices
     }
 
     /// Finding rows that the layout key does not find: by a declared key or index, or by looking at all.
@@ -266,6 +267,15 @@ impl Judge<'_> {
             }
         };
         others.count() as f64 * each
+    }
+}
+
+/// A range within one partition is found as a point query is: so the first columns of a key are as good as
+/// these alone.
+fn within(operation: Operation<usize>) -> Operation<usize> {
+    match operation {
+        Operation::Range(first, last) if first == last => Operation::Point(first),
+        other => other,
     }
 }
 

@@ -150,7 +150,15 @@ impl Column {
             Bound::Included(key) => self.last_below(key, Ordering::is_le),
             Bound::Excluded(key) => self.last_below(key, Ordering::is_lt),
         };
-        if asked.is_point { Operation::Point(last) } else { Operation::Range(first, last.max(first)) }
+        if !asked.is_point {
+            return Operation::Range(first, last.max(first));
+        }
+        // Equal values that begin several partitions are read as a range.
+        let before = match &asked.low {
+            Bound::Included(key) => self.last_below(key, Ordering::is_lt),
+            _ => last,
+        };
+        if last > before + 1 { Operation::Range(before, last) } else { Operation::Point(last) }
     }
 
     /// The partition of a whole key.
@@ -226,6 +234,14 @@ mod tests {
                 assert_eq!(column.locate(&prefix), Operation::Range(first, last.max(first)));
             }
         }
+        let point = |key: Vec<Value>| {
+            let bound = Bound::Included(key);
+            Asked { low: bound.clone(), high: bound, is_point: true }
+        };
+        assert_eq!(column.locate(&point(key(&[20, 0]))), Operation::Point(1));
+        assert_eq!(column.locate(&point(key(&[35, 0]))), Operation::Point(3));
+        let equal = self::column(&[Some(1), Some(7), Some(7), Some(7), Some(9)]);
+        assert_eq!(equal.locate(&point(key(&[7, 0]))), Operation::Range(0, 3));
         assert_eq!(column.part_of(&key(&[25, 0])), 1);
         assert_eq!(column.part_of(&key(&[1, 0])), 0);
     }
