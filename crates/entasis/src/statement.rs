@@ -98,12 +98,12 @@ fn explain_layout(
         settings: &settings,
         interrupt: Interrupt::by(session.cancel.clone()),
     };
-    lines("layout", &layouts::page(&looked, workload)?)
+    in_lines("layout", &layouts::page(&looked, workload)?)
 }
 
 /// A row for each line.
-fn lines(column: &str, text: &str) -> Result<Rows> {
-    let rows: Vec<Vec<Value>> = text.lines().map(|line| vec![self::text(line)]).collect();
+fn in_lines(column: &str, page: &str) -> Result<Rows> {
+    let rows: Vec<Vec<Value>> = page.lines().map(|line| vec![text(line)]).collect();
     Rows::from_values(&[(column, DataType::Varchar)], &rows)
 }
 
@@ -144,5 +144,5 @@ fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool
     if verbose {
         lines += &format!("\nprograms\n{}", exec::programs(&plan, &context)?);
     }
-    self::lines("plan", &lines)
+    in_lines("plan", &lines)
 }

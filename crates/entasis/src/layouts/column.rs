@@ -201,7 +201,7 @@ fn recorded(infos: &[PartitionInfo]) -> Option<Frequency> {
 mod tests {
     use super::*;
 
-    fn column(keys: &[Option<i128>]) -> Column {
+    fn laid(keys: &[Option<i128>]) -> Column {
         let part = |key: &Option<i128>| Part {
             first_key: key.map(|key| vec![Value::Integer(key), Value::Integer(0)]),
             rows: 1,
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn questions_touch_the_partitions_that_may_have_their_keys() {
         let bounds = [Some(10), Some(20), None, Some(30), Some(40)];
-        let column = column(&bounds);
+        let column = laid(&bounds);
         for low in 5..45 {
             for high in low..45 {
                 let asked = |low, high| Asked { low, high, is_point: false };
@@ -240,7 +240,7 @@ mod tests {
         };
         assert_eq!(column.locate(&point(key(&[20, 0]))), Operation::Point(1));
         assert_eq!(column.locate(&point(key(&[35, 0]))), Operation::Point(3));
-        let equal = self::column(&[Some(1), Some(7), Some(7), Some(7), Some(9)]);
+        let equal = laid(&[Some(1), Some(7), Some(7), Some(7), Some(9)]);
         assert_eq!(equal.locate(&point(key(&[7, 0]))), Operation::Range(0, 3));
         assert_eq!(column.part_of(&key(&[25, 0])), 1);
         assert_eq!(column.part_of(&key(&[1, 0])), 0);

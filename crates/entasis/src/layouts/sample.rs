@@ -61,7 +61,7 @@ impl Sample {
         for statement in entasis_sql::parse(&text)? {
             looked.interrupt.look()?;
             sample.statements += 1;
-            match sample.acts_of(looked, &settings, &statement) {
+            match acts_of(looked, &settings, &statement) {
                 Ok(acts) if acts.is_empty() => sample.skip("it does not name the table"),
                 Ok(acts) => sample.acts.extend(acts),
                 Err(why) => sample.skip(&why),
@@ -77,61 +77,60 @@ impl Sample {
             None => self.skipped.push((why.to_owned(), 1)),
         }
     }
+}
 
-    /// The acts of a statement, or why there are none.
-    fn acts_of(
-        &self,
-        looked: &Looked<'_>,
-        settings: &Settings,
-        statement: &Parsed,
-    ) -> std::result::Result<Vec<Act>, String> {
-        if statement.parameters() > 0 {
-            return Err("it has parameters instead of values".to_owned());
+/// The acts of a statement, or why there are none.
+fn acts_of(
+    looked: &Looked<'_>,
+    settings: &Settings,
+    statement: &Parsed,
+) -> std::result::Result<Vec<Act>, String> {
+    if statement.parameters() > 0 {
+        return Err("it has parameters instead of values".to_owned());
+    }
+    let said = |error: Error| error.message().to_owned();
+    let bound = entasis_sql::bind(statement, looked.catalog, &[]).map_err(said)?;
+    let is_own = |name: &str| {
+        let relation = looked.catalog.table(name);
+        relation.is_some_and(|relation| relation.table().is_some_and(|table| looked.is_of(table.table())))
+    };
+    match bound {
+        Statement::Query(plan) => {
+            let plan = optimized(plan, settings).map_err(said)?;
+            Ok(scans(looked, &plan).into_iter().map(Act::Read).collect())
         }
-        let said = |error: Error| error.message().to_owned();
-        let bound = entasis_sql::bind(statement, looked.catalog, &[]).map_err(said)?;
-        let is_own = |name: &str| {
-            let relation = looked.catalog.table(name);
-            relation.is_some_and(|relation| relation.table().is_some_and(|table| looked.is_of(table.table())))
-        };
-        match bound {
-            Statement::Query(plan) => {
-                let plan = optimized(plan, settings).map_err(said)?;
-                Ok(scans(looked, &plan).into_iter().map(Act::Read).collect())
+        Statement::Insert(insert) => {
+            let plan = optimized(insert.plan, settings).map_err(said)?;
+            if !is_own(&insert.table) {
+                return Ok(scans(looked, &plan).into_iter().map(Act::Read).collect());
             }
-            Statement::Insert(insert) => {
-                let plan = optimized(insert.plan, settings).map_err(said)?;
-                if !is_own(&insert.table) {
-                    return Ok(scans(looked, &plan).into_iter().map(Act::Read).collect());
+            let columns = looked.snapshot.schema().len();
+            let rows = literals::rows(&plan).ok_or("its rows come from a query")?;
+            let own = |row: Vec<Option<Value>>| Act::Insert(row.into_iter().take(columns).collect());
+            Ok(rows.into_iter().map(own).collect())
+        }
+        Statement::Change(change) if is_own(&change.table) => {
+            let plan = optimized(change.plan, settings).map_err(said)?;
+            let mut scans = scans(looked, &plan).into_iter();
+            let scan = scans.next().ok_or("it changes no rows")?;
+            let own = match change.action {
+                Action::Delete => Act::Delete(scan),
+                Action::Update => {
+                    let value = |(number, &column): (usize, &usize)| {
+                        // The first column is the row's id.
+                        (column, literals::constant(&plan, number + 1))
+                    };
+                    Act::Update { scan, set: change.columns.iter().enumerate().map(value).collect() }
                 }
-                let columns = looked.snapshot.schema().len();
-                let rows = literals::rows(&plan).ok_or("its rows come from a query")?;
-                let own = |row: Vec<Option<Value>>| Act::Insert(row.into_iter().take(columns).collect());
-                Ok(rows.into_iter().map(own).collect())
-            }
-            Statement::Change(change) if is_own(&change.table) => {
-                let plan = optimized(change.plan, settings).map_err(said)?;
-                let mut scans = scans(looked, &plan).into_iter();
-                let scan = scans.next().ok_or("it changes no rows")?;
-                let own = match change.action {
-                    Action::Delete => Act::Delete(scan),
-                    Action::Update => {
-                        let value = |(number, &column): (usize, &usize)| {
-                            // The first column is the row's id.
-                            (column, literals::constant(&plan, number + 1))
-                        };
-                        Act::Update { scan, set: change.columns.iter().enumerate().map(value).collect() }
-                    }
-                    Action::ByRow => return Err("MERGE and ON CONFLICT depend on the rows".to_owned()),
-                };
-                Ok(std::iter::once(own).chain(scans.map(Act::Read)).collect())
-            }
-            Statement::Change(change) => {
-                let plan = optimized(change.plan, settings).map_err(said)?;
-                Ok(scans(looked, &plan).into_iter().map(Act::Read).collect())
-            }
-            _ => Err("it is neither a query nor a change of rows".to_owned()),
+                Action::ByRow => return Err("MERGE and ON CONFLICT depend on the rows".to_owned()),
+            };
+            Ok(std::iter::once(own).chain(scans.map(Act::Read)).collect())
         }
+        Statement::Change(change) => {
+            let plan = optimized(change.plan, settings).map_err(said)?;
+            Ok(scans(looked, &plan).into_iter().map(Act::Read).collect())
+        }
+        _ => Err("it is neither a query nor a change of rows".to_owned()),
     }
 }
 
