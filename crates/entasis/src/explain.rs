@@ -6,12 +6,18 @@
 //! | `EXPLAIN ANALYZE` | a line for each operator: rows, rows expected, time, memory | all decisions, with their reasons, and the programs |
 //!
 //! `FORMAT json` gives one value: the operators as a tree, and with `ANALYZE` everything that was measured.
+//! `EXPLAIN LAYOUT table` is a page about a table instead ([`crate::layouts`]).
 
+use crate::catalog::Names;
 use crate::execute::optimized;
+use crate::interrupt::Interrupt;
+use crate::layouts::{self, Looked};
 use crate::rows::Rows;
 use crate::session::Session;
+use crate::work::Work;
 use entasis_engine::exec::{self, Collector, Profile, ProfileNode};
 use entasis_engine::plan::Plan;
+use entasis_engine::relation::{Definition, Relation};
 use entasis_engine::{PlanNode, optimizer};
 use entasis_sql::{Change, Insert, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
@@ -51,7 +57,7 @@ pub(crate) fn explain(session: &Session, statement: Statement, options: ExplainO
             None => json!({ "plan": node_json(&plan.nodes()) }),
         };
         let text = serde_json::to_string_pretty(&content);
-        return one_column([text.map_err(|error| Error::internal(error.to_string()))?.as_str()]);
+        return one_column("plan", [text.map_err(|error| Error::internal(error.to_string()))?.as_str()]);
     }
     let mut lines = match &profile {
         None if verbose => format!("{}{plan}", rules(written, &context)?),
@@ -65,7 +71,33 @@ pub(crate) fn explain(session: &Session, statement: Statement, options: ExplainO
     if verbose {
         lines += &format!("\nprograms\n{}", exec::programs(&plan, &context)?);
     }
-    one_column(lines.lines())
+    one_column("plan", lines.lines())
+}
+
+/// `EXPLAIN LAYOUT`: one row a line.
+///
+/// # Errors
+/// Those of reading the workload.
+pub(crate) fn explain_layout(
+    session: &Session,
+    work: &mut Work,
+    relation: &dyn Relation,
+    definition: Option<Arc<Definition>>,
+    workload: Option<&str>,
+) -> Result<Rows> {
+    let snapshot = relation.table().ok_or_else(|| Error::internal("a table without rows"))?;
+    let settings = session.settings();
+    let names = Names::new(session, work);
+    let looked = Looked {
+        name: relation.name(),
+        snapshot,
+        definition: definition.unwrap_or_default(),
+        costs: session.own().shared.costs(),
+        catalog: &names,
+        settings: &settings,
+        interrupt: Interrupt::by(session.cancel.clone()),
+    };
+    one_column("layout", layouts::page(&looked, workload)?.lines())
 }
 
 /// The plan of a statement as it is written.
@@ -91,9 +123,10 @@ fn rules(plan: Plan, context: &exec::QueryContext) -> Result<String> {
     Ok(lines)
 }
 
-fn one_column<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Rows> {
+/// A row for each line.
+fn one_column<'a>(name: &str, lines: impl IntoIterator<Item = &'a str>) -> Result<Rows> {
     let rows: Vec<Vec<Value>> = lines.into_iter().map(|line| vec![Value::Text(line.into())]).collect();
-    Rows::from_values(&[("plan", DataType::Varchar)], &rows)
+    Rows::from_values(&[(name, DataType::Varchar)], &rows)
 }
 
 fn node_json(node: &PlanNode) -> Json {

@@ -20,6 +20,9 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
         Statement::Explain { analyze, verbose, json, statement } => {
             explain::explain(session, *statement, explain::ExplainOptions { analyze, verbose, json })
         }
+        Statement::ExplainLayout { relation, definition, workload } => {
+            explain::explain_layout(session, work, &*relation, definition, workload.as_deref())
+        }
         Statement::Insert(insert) => change::insert::insert(session, work, insert),
         Statement::Change(change) => change::change(session, work, change),
         Statement::Truncate { names, cascade } => change::truncate(work, &names, cascade),

@@ -9,8 +9,8 @@ use crate::scan::tests::reading::check_every_way;
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{
-    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, KeyRange, Layout, NEVER, RowGroup, RowId,
-    SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
+    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, KeyRange, Layout, NEVER, RowGroup,
+    RowId, SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
