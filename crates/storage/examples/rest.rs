@@ -50,7 +50,8 @@ fn schema() -> Schema {
 
 /// A number that looks random.
 fn mixed(line: i64, column: u64) -> i64 {
-    let z = (line as u64 + column * 0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (line as u64).wrapping_add(column.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let z = z.wrapping_mul(0xBF58_476D_1CE4_E5B9);
     ((z ^ (z >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20) as i64
 }
 

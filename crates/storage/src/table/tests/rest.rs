@@ -109,7 +109,7 @@ fn a_write_converts_only_the_blocks_that_it_does_not_fit() {
     rest(&table);
     let plain = |table: &Arc<Table>| {
         let is_plain = |name: &&str| matches!(*name, "frame of reference" | "flat");
-        (0..COLUMNS).filter(|&column| encodings(table, column).iter().any(|name| is_plain(&name))).count()
+        (0..COLUMNS).filter(|&column| encodings(table, column).iter().any(is_plain)).count()
     };
     assert_eq!(plain(&table), 0);
     set(&table, 500, 1, Datum::Integer(17));
