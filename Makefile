@@ -237,7 +237,7 @@ bench-casper: bench-build
 
 ## The paper's cost model beside measured inserts and point queries of a bare column
 bench-casper-model: bench-build
-	$(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only model,model-wide
+	$(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only model,model-1m,model-wide
 	rm -f $(EXTENSION)
 
 ## Single rows of Entasis in tables of 1 M and 10 M rows, in ascending and in random order

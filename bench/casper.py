@@ -30,7 +30,7 @@ PARTS = {
     "solver": [],
     "throughput": ["--rows", "1000000", "--seconds", "0.5"],
     "throughput-wide": ["--rows", "1000000", "--payloads", "160", "--seconds", "0.3"],
-    "throughput-10m": ["--rows", "10000000", "--on", "engine", "--seconds", "1"],
+    "throughput-10m": ["--rows", "10000000", "--on", "engine", "--seconds", "0.5"],
     "throughput-threads": ["--rows", "4000000", "--threads", "2", "--seconds", "1"],
     "trade": ["--seconds", "0.3"],
     "ghosts": ["--seconds", "0.3"],
