@@ -9,7 +9,7 @@ SCALE  ?= 0.125
 ORDER  ?= sorted
 
 .PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-estimates \
-	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-imdb bench-build compare clean
+	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -252,6 +252,17 @@ bench-join-swap: bench-build
 	rm -f $(EXTENSION)
 
 ##@ Benchmarks of parts
+
+## The paper's column layouts on a bare column and on our storage, and SQL beside: make bench-casper CASPER=throughput,trade
+bench-casper: CASPER = solver,throughput,throughput-wide,throughput-10m,throughput-threads,trade,ghosts,sla,robust,beside
+bench-casper: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only $(CASPER)
+	rm -f $(EXTENSION)
+
+## The paper's cost model beside measured inserts and point queries of a bare column
+bench-casper-model: bench-build
+	$(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only model,model-1m,model-wide
+	rm -f $(EXTENSION)
 
 ## Single rows of Entasis in tables of 1 M and 10 M rows, in ascending and in random order
 bench-flat: bench-build

@@ -1,0 +1,96 @@
+//! Operations one after the other, each timed; and figures of the times.
+
+use crate::operations::{Step, fill};
+use crate::store::{Store, perform};
+use std::time::{Duration, Instant};
+
+/// After so many operations the answers of all layouts are compared.
+const CHECKED: usize = 500;
+
+/// What was measured.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Operations that were done.
+    pub done: usize,
+    /// The time that they took together.
+    pub seconds: f64,
+    /// Nanoseconds of each, by query.
+    pub times: [Vec<u32>; 6],
+    /// A digest of the first answers; `None` if there were fewer.
+    pub digest: Option<u64>,
+}
+
+impl Outcome {
+    /// Operations a second.
+    pub fn throughput(&self) -> f64 {
+        self.done as f64 / self.seconds
+    }
+
+    /// Microseconds of a query at a share of its times: 0.5 is the median. `None` if there were none.
+    pub fn at(&self, query: usize, share: f64) -> Option<f64> {
+        let mut times = self.times[query].clone();
+        let place = ((times.len() as f64 * share) as usize).min(times.len().checked_sub(1)?);
+        Some(f64::from(*times.select_nth_unstable(place).1) / 1000.0)
+    }
+
+    /// Mean microseconds of a query. `None` if there were none.
+    pub fn mean(&self, query: usize) -> Option<f64> {
+        let times = &self.times[query];
+        let sum: u64 = times.iter().map(|time| u64::from(*time)).sum();
+        (!times.is_empty()).then(|| sum as f64 / times.len() as f64 / 1000.0)
+    }
+
+    /// Adds what another thread did in the same time.
+    pub fn join(&mut self, other: Outcome) {
+        self.done += other.done;
+        self.seconds = self.seconds.max(other.seconds);
+        // What was first is a matter of chance.
+        self.digest = None;
+        self.times.iter_mut().zip(other.times).for_each(|(own, other)| own.extend(other));
+    }
+}
+
+/// Performs operations until they end or the time is up.
+pub fn run(store: &mut dyn Store, steps: &[Step], payloads: usize, limit: Duration) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut row = vec![0; payloads];
+    let (mut digest, begin) = (0u64, Instant::now());
+    for &step in steps {
+        if let Step::Insert(key) = step {
+            fill(key, &mut row);
+        }
+        let start = Instant::now();
+        let answer = perform(store, step, &row);
+        let end = Instant::now();
+        let nanoseconds = (end - start).as_nanos().min(u128::from(u32::MAX)) as u32;
+        outcome.times[step.query()].push(nanoseconds);
+        digest = digest.rotate_left(5) ^ answer.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        outcome.done += 1;
+        if outcome.done == CHECKED {
+            outcome.digest = Some(digest);
+        }
+        if end - begin > limit {
+            break;
+        }
+    }
+    outcome.seconds = begin.elapsed().as_secs_f64();
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_times() {
+        let mut outcome = Outcome { done: 4, seconds: 2.0, ..Outcome::default() };
+        outcome.times[0] = vec![4000, 1000, 3000, 2000];
+        assert_eq!(
+            (outcome.at(0, 0.5), outcome.at(0, 0.999), outcome.at(1, 0.5)),
+            (Some(3.0), Some(4.0), None)
+        );
+        assert_eq!((outcome.mean(0), outcome.mean(1), outcome.throughput()), (Some(2.5), None, 2.0));
+        outcome.join(Outcome { done: 6, seconds: 1.0, ..Outcome::default() });
+        assert_eq!(outcome.throughput(), 5.0);
+    }
+}
