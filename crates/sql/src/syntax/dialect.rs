@@ -105,9 +105,13 @@ impl Dialect for EntasisDialect {
         true
     }
     /// `^` is a power and binds more tightly than `*`; a sign before it binds more tightly still
-    /// ([`crate::rewrite`]).
+    /// ([`crate::rewrite`]). `||` binds less tightly than arithmetic, as in PostgreSQL.
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        (parser.peek_token_ref().token == Token::Caret).then(|| Ok(self.prec_value(Precedence::AtTz) + 1))
+        match parser.peek_token_ref().token {
+            Token::Caret => Some(Ok(self.prec_value(Precedence::AtTz) + 1)),
+            Token::StringConcat => Some(Ok(self.prec_value(Precedence::Pipe))),
+            _ => None,
+        }
     }
     fn supports_in_empty_list(&self) -> bool {
         true
