@@ -5,6 +5,7 @@
 //! Pure mathematics over numbers: this crate depends on no tables, files or threads, and on no other crate.
 //!
 //! ```text
+//! outlook     what each kind of operation costs, for people who want to know
 //! robust      one partitioning for several workloads; its regret
 //! ghosts      allocation of ghost slots, alone and together with the boundaries
 //! solver      the best partitioning within limits
@@ -19,6 +20,7 @@
 pub mod cost;
 pub mod frequency;
 pub mod ghosts;
+pub mod outlook;
 pub mod partitioning;
 pub mod random;
 pub mod robust;

@@ -23,7 +23,7 @@ use super::{Model, Terms};
 use crate::frequency::{Frequency, Kind};
 
 /// Slots of a slice.
-const SLICE: f64 = 1024.0;
+pub(super) const SLICE: f64 = 1024.0;
 
 /// The model of our storage. Times are in nanoseconds. See the module.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -20,9 +20,11 @@
 
 mod engine;
 mod paper;
+mod promises;
 
 pub use engine::Engine;
 pub use paper::{Access, Paper};
+pub use promises::Promises;
 
 use crate::frequency::Frequency;
 use crate::partitioning::Partitioning;

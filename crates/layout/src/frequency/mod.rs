@@ -179,6 +179,26 @@ impl Frequency {
         Frequency { bins: Kind::ALL.map(coarse) }
     }
 
+    /// The same workload over finer blocks: each block is cut into as many as `widths` says, alike. What
+    /// happens at a single place is shared out evenly, and a range that holds a whole block holds all of its
+    /// parts.
+    ///
+    /// # Panics
+    /// If `widths` does not have a number for each block, or one is 0.
+    pub fn refined(&self, widths: &[usize]) -> Frequency {
+        assert_eq!(self.blocks(), widths.len(), "widths of different blocks");
+        assert!(widths.iter().all(|&width| width > 0), "a block of no width");
+        let fine = |kind: Kind| {
+            let bins = self.of(kind).iter().zip(widths);
+            let parts = |(&bin, &width): (&f64, &usize)| {
+                let share = if kind == Kind::Scan { bin } else { bin / width as f64 };
+                std::iter::repeat_n(share, width)
+            };
+            bins.flat_map(parts).collect()
+        };
+        Frequency { bins: Kind::ALL.map(fine) }
+    }
+
     /// The same workload, moved by `by` blocks towards the end; what passes the end wraps around to the
     /// start.
     pub fn rotated(&self, by: usize) -> Frequency {
@@ -330,5 +350,9 @@ mod tests {
         assert_eq!(coarse.of(Kind::PointQuery), [0.0, 1.0, 0.0, 0.0]);
         assert_eq!(coarse.of(Kind::Scan), [0.0, 0.5, 0.5, 0.0]);
         assert_eq!(both.coarsened(3).blocks(), 3);
+        // Refining and coarsening by the same number lead back.
+        assert_eq!(both.refined(&[3; 8]).coarsened(3), both);
+        let fine = both.refined(&[1, 1, 4, 1, 1, 1, 1, 2]);
+        assert_eq!((fine.blocks(), fine.of(Kind::PointQuery)[2], fine.of(Kind::Scan)[5]), (12, 0.25, 0.5));
     }
 }
