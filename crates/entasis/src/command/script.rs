@@ -280,6 +280,9 @@ fn options(table: &TableEntry) -> String {
         whole.iter().map(|compression| format!("'{}'", compression.name())).collect();
     let single = |(at, own): &(usize, Compression)| format!("{} = '{}'", column(*at), own.name());
     compressions.extend(choice.column_compressions.iter().map(single));
+    for (name, latency) in [("read_sla", choice.read_sla), ("update_sla", choice.update_sla)] {
+        options.extend(latency.filter(|ns| *ns > 0).map(|ns| format!("{name} = '{ns}ns'")));
+    }
     if !compressions.is_empty() {
         options.push(format!("compression = ({})", compressions.join(", ")));
     }

@@ -8,6 +8,7 @@
 //! | `partitions` | a number from 1 |
 //! | `ghost` | a share of the slots, from 0 to less than 1, or in percent: `0.01`, `'1%'` |
 //! | `compression` | `auto`, `none`, or an encoding to use wherever possible |
+//! | `read_sla`, `update_sla` | how long a point query, or an insert, may take: `'20us'`; `none` for no promise |
 //!
 //! In parentheses, `compression` can also be set for single columns: `(packed, a = none)`.
 
@@ -17,7 +18,8 @@ use datafusion_sql::sqlparser::ast::{BinaryOperator, CreateTableOptions, Expr, I
 use entasis_engine::relation::{Compression, LayoutChoice, LayoutName};
 use entasis_vector::{Error, Field, Result};
 
-const OPTIONS: [&str; 5] = ["layout", "layout_key", "partitions", "ghost", "compression"];
+const OPTIONS: [&str; 7] =
+    ["layout", "layout_key", "partitions", "ghost", "compression", "read_sla", "update_sla"];
 const LAYOUTS: [&str; 7] = ["auto", "insertion", "sorted", "delta", "equi", "equi_ghost", "casper"];
 
 /// The choices made by the options of a `CREATE TABLE` with these columns.
@@ -49,6 +51,8 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
             "partitions" => choice.partitions = Some(partitions(value)?),
             "ghost" => choice.ghost = Some(ghost(value)?),
             "compression" => compressions(value, columns, &mut choice)?,
+            "read_sla" => choice.read_sla = Some(latency(&name, value)?),
+            "update_sla" => choice.update_sla = Some(latency(&name, value)?),
             _ => {
                 let error = at(Error::input(format!("a table has no option {name}")), key);
                 return Err(match crate::names::nearest(&name, OPTIONS) {
@@ -149,6 +153,28 @@ fn ghost(value: &Expr) -> Result<f64> {
     share.filter(|share| (0.0..1.0).contains(share)).ok_or_else(|| {
         Error::input(format!("ghost is a share of the slots, from 0 to less than 1, not {value}"))
             .with_hint("write 0.01 or '1%'")
+    })
+}
+
+/// A latency in nanoseconds; 0 for none.
+fn latency(option: &str, value: &Expr) -> Result<u64> {
+    let written = text(value).unwrap_or_else(|| value.to_string()).to_lowercase();
+    if written == "none" {
+        return Ok(0);
+    }
+    let digits = written.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let (number, unit) = written.split_at(digits.unwrap_or(written.len()));
+    let unit = match unit.trim() {
+        "ns" => Some(1.0),
+        "us" | "µs" => Some(1e3),
+        "ms" => Some(1e6),
+        "s" => Some(1e9),
+        _ => None,
+    };
+    let nanoseconds = number.parse::<f64>().ok().zip(unit).map(|(number, unit)| (number * unit).round());
+    nanoseconds.filter(|ns| *ns >= 1.0 && *ns <= 1e15).map(|ns| ns as u64).ok_or_else(|| {
+        Error::input(format!("{option} is a time greater than 0, not {value}"))
+            .with_hint("write '20us' or '1ms'; none takes a promise back")
     })
 }
 

@@ -118,9 +118,15 @@ fn layouts_are_chosen() {
             partitions: Some(64),
             ghost: Some(0.01),
             compression: None,
-            column_compressions: Vec::new()
+            column_compressions: Vec::new(),
+            read_sla: None,
+            update_sla: None,
         }
     );
+    let promising = layout("read_sla = '20us', update_sla = '1.5 ms'");
+    assert_eq!((promising.read_sla, promising.update_sla), (Some(20_000), Some(1_500_000)));
+    let promising = layout("read_sla = none, update_sla = '900 ns'");
+    assert_eq!((promising.read_sla, promising.update_sla), (Some(0), Some(900)));
     assert_eq!(layout("layout = casper, layout_key = b, ghost = 0.25").key, Some(vec![1]));
     assert_eq!(layout("layout_key = 'b, a'").key, Some(vec![1, 0]));
     assert_eq!(layout("compression = packed").compression, Some(Compression::Packed));

@@ -265,5 +265,22 @@ fn choice(source: &mut Source<'_>, count: usize) -> Result<LayoutChoice> {
         ghost: source.maybe(Source::f64)?,
         compression: source.maybe(|source| source.one_of(&COMPRESSIONS, "a compression"))?,
         column_compressions: compressions(source, count)?,
+        read_sla: None,
+        update_sla: None,
     })
+}
+
+/// What a table promises ([`LayoutChoice::promises`]): behind the rest of a table, and only if it promises
+/// something ([`super::objects`]).
+pub(super) fn push_promises(out: &mut Vec<u8>, choice: &LayoutChoice) {
+    for latency in [choice.read_sla, choice.update_sla] {
+        push_maybe(out, latency, push_varint);
+    }
+}
+
+/// Reads what [`push_promises`] wrote.
+pub(super) fn promises(source: &mut Source<'_>, choice: &mut LayoutChoice) -> Result<()> {
+    choice.read_sla = source.maybe(Source::varint)?;
+    choice.update_sla = source.maybe(Source::varint)?;
+    Ok(())
 }

@@ -3,7 +3,9 @@
 //! Tables and indexes are stored here without their rows, which are found by the tables' ids
 //! ([`super::manifest`]). An index is part of the entry of its table, since it is nothing without it.
 
-use super::declared::{definition, options, push_definition, push_options, push_schema, schema};
+use super::declared::{
+    definition, options, promises, push_definition, push_options, push_promises, push_schema, schema,
+};
 use super::source::{Source, push_list, push_maybe, push_text};
 use crate::backend::bytes::push_varint;
 use crate::catalog::{CatalogVersion, Entry, TableEntry, View, is_temporary};
@@ -17,6 +19,8 @@ const SCHEMA: u8 = 1;
 const TABLE: u8 = 2;
 const VIEW: u8 = 3;
 const SEQUENCE: u8 = 4;
+/// A table that promises latencies. Others are written as [`TABLE`], as before there were promises.
+const PROMISING: u8 = 5;
 
 /// A table or an index without its rows.
 pub(super) struct Relation {
@@ -99,11 +103,16 @@ pub(super) fn push_entry(out: &mut Vec<u8>, entry: &Entry, state: State) {
             push_text(out, name);
         }
         Entry::Table(entry) => {
-            out.push(TABLE);
+            let choice = &entry.definition.layout;
+            let has_promises = choice.read_sla.is_some() || choice.update_sla.is_some();
+            out.push(if has_promises { PROMISING } else { TABLE });
             push_text(out, &entry.name);
             push_relation(out, &entry.table);
             push_definition(out, &entry.definition);
             push_list(out, &entry.indexes, |out, index| push_maybe(out, index.as_deref(), push_relation));
+            if has_promises {
+                push_promises(out, choice);
+            }
         }
         Entry::View(view) => {
             out.push(VIEW);
@@ -144,11 +153,14 @@ pub(super) fn decode(source: &mut Source<'_>) -> Result<(u64, Vec<Object>)> {
 pub(super) fn object(source: &mut Source<'_>, next: u64) -> Result<Object> {
     match source.u8()? {
         SCHEMA => Ok(Object::Schema(source.text()?.to_owned())),
-        TABLE => {
+        kind @ (TABLE | PROMISING) => {
             let (name, relation) = (source.text()?.to_owned(), relation(source, next)?);
-            let definition = definition(source, relation.schema.len())?;
+            let mut definition = definition(source, relation.schema.len())?;
             let indexes = source.list(|source| source.maybe(|source| self::relation(source, next)))?;
             source.check(indexes.len() == definition.keys.len(), "the indexes of a table")?;
+            if kind == PROMISING {
+                promises(source, &mut definition.layout)?;
+            }
             Ok(Object::Table(Box::new(TableObject { name, relation, definition, indexes })))
         }
         VIEW => Ok(Object::View(View {

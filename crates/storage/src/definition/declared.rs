@@ -5,6 +5,7 @@
 //! ([`entasis_vector::Field::nullable`]).
 
 use super::compression::Compression;
+use entasis_layout::cost::Promises;
 
 /// The declarations of a table beside the names and types of its columns.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -155,9 +156,19 @@ pub struct LayoutChoice {
     pub compression: Option<Compression>,
     /// The encodings of single columns, where they differ.
     pub column_compressions: Vec<(usize, Compression)>,
+    /// How long a point query may take, in nanoseconds; 0 takes a promise back.
+    pub read_sla: Option<u64>,
+    /// How long an insert may take on average, in nanoseconds; 0 takes a promise back.
+    pub update_sla: Option<u64>,
 }
 
 impl LayoutChoice {
+    /// What point queries and inserts are promised.
+    pub fn promises(&self) -> Promises {
+        let promise = |latency: Option<u64>| latency.filter(|ns| *ns > 0).map(|ns| ns as f64);
+        Promises { read: promise(self.read_sla), update: promise(self.update_sla) }
+    }
+
     /// This choice, completed by another one.
     pub fn over(self, other: &LayoutChoice) -> LayoutChoice {
         LayoutChoice {
@@ -171,6 +182,8 @@ impl LayoutChoice {
                 let others = other.column_compressions.iter().filter(|(column, _)| !is_own(*column));
                 others.chain(&self.column_compressions).copied().collect()
             },
+            read_sla: self.read_sla.or(other.read_sla),
+            update_sla: self.update_sla.or(other.update_sla),
         }
     }
 }

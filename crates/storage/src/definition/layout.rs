@@ -14,8 +14,9 @@
 //! and merge rows by the same code; the insert that finds no slot in the delta merges it.
 
 use super::compression::Compression;
-use super::declared::{Definition, LayoutName};
+use super::declared::{Definition, LayoutChoice, LayoutName};
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
+use entasis_layout::cost::Engine;
 use entasis_vector::Schema;
 
 /// The share of the slots that *delta* leaves for new rows by default.
@@ -147,7 +148,7 @@ impl TableOptions {
             unique: layout.is_keyed() && is_unique && key.iter().all(is_not_null),
             distinct: layout.is_keyed() && is_unique,
             layout_key: if layout.is_keyed() { key } else { Vec::new() },
-            partitions: choice.partitions.unwrap_or(defaults.partitions).clamp(1, defaults.group_slots),
+            partitions: promised(choice, choice.partitions.unwrap_or(defaults.partitions)),
             ghost: choice.ghost.unwrap_or(ghost).clamp(0.0, 0.99),
             compression: choice.compression.unwrap_or_default(),
             column_compressions: choice.column_compressions.clone(),
@@ -183,10 +184,19 @@ impl TableOptions {
     }
 }
 
+/// The partitions of a full row group: so many, or as many more as it takes to keep what is promised. Costs
+/// are those of [`Engine::default`] on every machine, so that a definition means the same layout everywhere.
+fn promised(choice: &LayoutChoice, partitions: usize) -> usize {
+    let needed = Engine::default()
+        .widest(&choice.promises())
+        .map_or(1, |widest| (ROW_GROUP_ROWS / BLOCK_ROWS).div_ceil(Engine::declared_width(widest)));
+    partitions.max(needed).clamp(1, ROW_GROUP_ROWS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::declared::{Key, KeyKind, LayoutChoice};
+    use crate::definition::declared::{Key, KeyKind};
     use entasis_vector::{DataType, Field};
 
     #[test]
@@ -216,5 +226,28 @@ mod tests {
             of(vec![key(&[1, 2], unique)], Auto, Some(&[2, 1])),
             (Layout::EquiGhost, vec![2, 1], true)
         );
+    }
+    #[test]
+    fn promises_bound_the_width_of_partitions() {
+        let partitions = |partitions: Option<usize>, read: Option<u64>, update: Option<u64>| {
+            let layout = LayoutChoice {
+                key: Some(vec![0]),
+                partitions,
+                read_sla: read,
+                update_sla: update,
+                ..LayoutChoice::default()
+            };
+            let schema = vec![Field::new("a", DataType::Int64)];
+            TableOptions::of(&Definition { layout, ..Definition::default() }, &schema).partitions
+        };
+        assert_eq!(partitions(Some(4), None, None), 4);
+        assert_eq!(partitions(Some(4), Some(0), None), 4);
+        // 900 ns and 300 for each further slice: 17 slices at most, so 9 are declared.
+        assert_eq!(partitions(Some(4), Some(5_700), None), 15);
+        assert_eq!(partitions(Some(100), Some(5_700), None), 100);
+        // What cannot be kept makes partitions of a slice.
+        assert_eq!(partitions(Some(4), Some(10), None), 128);
+        assert_eq!(partitions(Some(4), Some(1_000_000), Some(10)), 128);
+        assert_eq!(partitions(None, Some(1_000_000), None), 128);
     }
 }

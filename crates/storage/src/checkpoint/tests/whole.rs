@@ -120,6 +120,8 @@ fn everything() -> Catalog {
             ghost: Some(0.25),
             compression: Some(Compression::Plain),
             column_compressions: vec![(1, Compression::Strings)],
+            read_sla: Some(20_000),
+            update_sla: None,
         },
         sequences: vec!["u".into()],
         ..Definition::default()
