@@ -7,18 +7,21 @@
 //! An object of another database than the statement's home is called `database.schema.object` here. It can
 //! only be read: it cannot be redefined.
 
+use crate::interrupt::Interrupt;
+use crate::layouts::Looked;
 use crate::place::{INFORMATION_SCHEMA, Place, Places};
 use crate::relations::{self, TableRelation};
 use crate::search_path::{MAIN, SearchPath};
 use crate::session::{Attached, Session};
 use crate::work::{Other, Work};
-use crate::{files, home, settings};
+use crate::{files, home, layouts, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_sql::Argument;
 use entasis_storage::index::index_columns;
-use entasis_storage::{CatalogVersion, Entry, Sequence, TableSnapshot};
+use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, TableSnapshot};
 use entasis_vector::{Error, Field, Result, Value};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The names that a statement sees: those of its work, and those of its connection.
@@ -35,7 +38,12 @@ pub(crate) struct Names<'a> {
     clocks: entasis_sql::Session,
     /// The work that pins tables and records what was seen of them.
     work: Mutex<&'a mut Work>,
+    /// True while statements of a sample are bound, which may not name a sample in turn.
+    is_in_sample: AtomicBool,
 }
+
+/// A function of a table that binds statements of a sample.
+type AboutLayout = fn(&Looked<'_>, Option<&str>) -> Result<Arc<dyn Relation>>;
 
 impl<'a> Names<'a> {
     pub(crate) fn new(session: &'a Session, work: &'a mut Work) -> Names<'a> {
@@ -51,6 +59,7 @@ impl<'a> Names<'a> {
             is_here: session.is_here(),
             clocks,
             work: Mutex::new(work),
+            is_in_sample: AtomicBool::new(false),
         }
     }
 
@@ -113,8 +122,8 @@ impl<'a> Names<'a> {
         if declared && !self.is_here { places.within(&self.session.database) } else { places }
     }
 
-    /// The table of a name as it is written, and its indexes, in whichever database it is.
-    fn written_table(&self, written: &str) -> Option<TableSnapshot> {
+    /// The table of a name as it is written, with what it declares, in whichever database it is.
+    fn written_table(&self, written: &str) -> Option<(TableSnapshot, Arc<Definition>)> {
         let parts: Vec<String> = written.split('.').map(str::to_lowercase).collect();
         let name = match entasis_sql::Catalog::place(self, &parts, false) {
             Some(placed) if placed.len() == 2 && placed[0] == MAIN => placed[1].clone(),
@@ -124,14 +133,57 @@ impl<'a> Names<'a> {
         match self.elsewhere(&name) {
             Some((attached, own)) => self.other(&attached, |other| {
                 let entry = other.names.table(own)?.clone();
-                Some(other.snapshot(&entry.table))
+                Some((other.snapshot(&entry.table), entry.definition.clone()))
             }),
             None => {
                 let schema = if name.contains('.') { None } else { self.path.schema_of(&self.names, &name) };
                 let name = schema.map_or(name.clone(), |schema| format!("{schema}.{name}"));
-                self.snapshot(&name).map(|(_, rows, _)| rows)
+                let (_, rows, _) = self.snapshot(&name)?;
+                Some((rows, entasis_sql::Catalog::definition(self, &name)?))
             }
         }
+    }
+
+    /// `entasis_tables`: those of the home, in the order of their names.
+    fn all_tables(&self) -> Arc<dyn Relation> {
+        let entries: Vec<Arc<TableEntry>> = self.names.tables().cloned().collect();
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables: Vec<layouts::Named> = Vec::new();
+        for entry in entries {
+            work.sees(&Entry::Table(entry.clone()));
+            work.pin(&entry);
+            tables.push((entry.name.clone(), work.snapshot(&entry.table), entry.definition.clone()));
+        }
+        tables.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        layouts::tables(&tables)
+    }
+
+    /// A relation about the layout of a table, which may bind statements of a sample.
+    fn about_layout(
+        &self,
+        name: &str,
+        args: &[(Option<String>, Argument)],
+        function: AboutLayout,
+    ) -> Result<Arc<dyn Relation>> {
+        let (table, workload) = relations::layout_arguments(name, args)?;
+        let unknown = || Error::input(format!("{name}: there is no table \"{table}\""));
+        let (snapshot, definition) = self.written_table(table).ok_or_else(unknown)?;
+        if self.is_in_sample.swap(true, Ordering::Relaxed) {
+            return Err(Error::input(format!("{name} within a sample of a workload")));
+        }
+        let settings = self.session.settings();
+        let looked = Looked {
+            name: table,
+            snapshot: &snapshot,
+            definition,
+            costs: self.session.own().shared.costs(),
+            catalog: self,
+            settings: &settings,
+            interrupt: Interrupt::by(self.session.cancel.clone()),
+        };
+        let found = function(&looked, workload);
+        self.is_in_sample.store(false, Ordering::Relaxed);
+        found
     }
 
     /// The names that are visible in a database.
@@ -361,7 +413,23 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
-        relations::table_function(name, args, &self.session.rejects, |table| self.written_table(table))
+        let about_layouts = match name.to_ascii_lowercase().as_str() {
+            relations::LAYOUT_ADVICE => Some(layouts::advice as AboutLayout),
+            relations::LAYOUT_PROFILE => Some(layouts::profile as AboutLayout),
+            _ => None,
+        };
+        if name.eq_ignore_ascii_case(relations::TABLES) {
+            return match args {
+                [] => Ok(self.all_tables()),
+                _ => Err(Error::input(format!("{name} takes no arguments"))),
+            };
+        }
+        match about_layouts {
+            Some(function) => self.about_layout(name, args, function),
+            None => relations::table_function(name, args, &self.session.rejects, |table| {
+                self.written_table(table).map(|(rows, _)| rows)
+            }),
+        }
     }
 
     fn names(&self) -> Vec<String> {

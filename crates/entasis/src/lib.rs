@@ -29,6 +29,7 @@
 //! define                           statements that create, alter and drop objects
 //! change  template                 statements that change rows; plans of queries that are run often
 //! catalog                          how names become relations
+//! layouts                          what layouts cost: EXPLAIN LAYOUT, which layout key
 //! home                             which database a statement works on
 //! settings  keyed  databases       SET and SHOW; rows named by their key, inline; USE and SHOW TABLES
 //! summarize                        SUMMARIZE
@@ -57,6 +58,7 @@ pub mod files;
 mod home;
 mod interrupt;
 mod keyed;
+mod layouts;
 mod place;
 mod prepared;
 mod preparing;

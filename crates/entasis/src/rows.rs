@@ -5,6 +5,7 @@ use entasis_engine::exec::operator::Tasks;
 use entasis_engine::exec::scheduler::PoolTasks;
 use entasis_engine::exec::{CancelFlag, QueryContext, ResultSet};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +19,7 @@ pub struct Rows {
     /// The only row, of a statement that named it by its key; chunks are made from it when they are read.
     row: Option<Vec<Value>>,
     changed: Option<u64>,
-    note: Option<&'static str>,
+    note: Option<Cow<'static, str>>,
     /// Settings and workers of the database; `None` for single rows.
     context: Option<QueryContext>,
 }
@@ -50,8 +51,8 @@ impl Rows {
     }
 
     /// The same rows, with a note for the user.
-    pub(crate) fn with_note(self, note: Option<&'static str>) -> Rows {
-        Rows { note, ..self }
+    pub(crate) fn with_note(self, note: Option<impl Into<Cow<'static, str>>>) -> Rows {
+        Rows { note: note.map(Into::into), ..self }
     }
 
     /// The same rows, with a count of the rows that the statement changed.
@@ -113,8 +114,8 @@ impl Rows {
     }
 
     /// A note besides the result, such as that an option has no effect. The shell prints it, Python warns.
-    pub fn note(&self) -> Option<&'static str> {
-        self.note
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// Number of rows inserted, changed or copied, for statements that do this.

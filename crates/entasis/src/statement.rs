@@ -4,13 +4,17 @@
 //! its end; a file gets its name only when it is complete. So an error in the middle leaves everything as it
 //! was.
 
+use crate::catalog::Names;
 use crate::execute::{execute, optimized, query};
+use crate::interrupt::Interrupt;
+use crate::layouts::Looked;
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
-use crate::{change, databases, define, files, settings, summarize};
+use crate::{change, databases, define, files, layouts, settings, summarize};
 use entasis_engine::exec::{self, Collector};
 use entasis_engine::optimizer;
+use entasis_engine::relation::{Definition, Relation};
 use entasis_sql::{Change, Insert, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
@@ -20,6 +24,9 @@ pub(crate) fn run(session: &Session, work: &mut Work, statement: Statement) -> R
     match statement {
         Statement::Query(plan) => query(session, plan),
         Statement::Explain { analyze, verbose, statement } => explain(session, *statement, analyze, verbose),
+        Statement::ExplainLayout { relation, definition, workload } => {
+            explain_layout(session, work, &*relation, definition, workload.as_deref())
+        }
         Statement::Insert(insert) => change::insert::insert(session, work, insert),
         Statement::Change(change) => change::change(session, work, change),
         Statement::Truncate { names, cascade } => change::truncate(work, &names, cascade),
@@ -71,6 +78,35 @@ fn text(text: &str) -> Value {
 
 // ---- EXPLAIN ----------------------------------------------------------------------------------------------
 
+/// `EXPLAIN LAYOUT`: one row per line.
+fn explain_layout(
+    session: &Session,
+    work: &mut Work,
+    relation: &dyn Relation,
+    definition: Option<Arc<Definition>>,
+    workload: Option<&str>,
+) -> Result<Rows> {
+    let snapshot = relation.table().ok_or_else(|| Error::internal("a table without rows"))?;
+    let settings = session.settings();
+    let names = Names::new(session, work);
+    let looked = Looked {
+        name: relation.name(),
+        snapshot,
+        definition: definition.unwrap_or_default(),
+        costs: session.own().shared.costs(),
+        catalog: &names,
+        settings: &settings,
+        interrupt: Interrupt::by(session.cancel.clone()),
+    };
+    in_lines("layout", &layouts::page(&looked, workload)?)
+}
+
+/// A row for each line.
+fn in_lines(column: &str, page: &str) -> Result<Rows> {
+    let rows: Vec<Vec<Value>> = page.lines().map(|line| vec![text(line)]).collect();
+    Rows::from_values(&[(column, DataType::Varchar)], &rows)
+}
+
 /// `EXPLAIN`: one row per line. `VERBOSE` shows the plan after each rule of the optimizer that changed it,
 /// and at the end the programs into which its expressions are compiled.
 fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool) -> Result<Rows> {
@@ -108,6 +144,5 @@ fn explain(session: &Session, statement: Statement, analyze: bool, verbose: bool
     if verbose {
         lines += &format!("\nprograms\n{}", exec::programs(&plan, &context)?);
     }
-    let rows: Vec<Vec<Value>> = lines.lines().map(|line| vec![text(line)]).collect();
-    Rows::from_values(&[("plan", DataType::Varchar)], &rows)
+    in_lines("plan", &lines)
 }

@@ -172,7 +172,7 @@ impl Cursor {
             Some(rows) => rows,
             None => self.session.run(py, |connection| connection.query_with(operation, &arguments))?,
         };
-        let note = rows.note();
+        let note = rows.note().map(str::to_owned);
         self.finish(rows);
         match note {
             Some(note) => PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(note)?, 1),

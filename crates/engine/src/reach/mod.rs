@@ -17,8 +17,10 @@
 //! Rows outside the reach never match, so the filters run as they would without it; `optimizer = off` does
 //! not use it. The scan asks when it starts, and `EXPLAIN` when it prints.
 
+mod asked;
 mod by_key;
 
+pub use asked::{Asked, asked_of};
 pub use by_key::rows_by_key;
 
 use crate::cost::Costs;

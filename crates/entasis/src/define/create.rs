@@ -3,6 +3,7 @@
 use super::entry::refuse_taken_indexes;
 use super::views::Views;
 use super::{references, remove};
+use crate::layouts::promise_note;
 use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::relation::{ColumnDefault, Definition, LayoutChoice, LayoutName};
@@ -13,11 +14,15 @@ use entasis_vector::{DataType, Error, Field, Result};
 use std::sync::Arc;
 
 /// A note about what the table's layout does not do as requested.
-pub(super) fn layout_note(layout: &LayoutChoice) -> Option<&'static str> {
+pub(super) fn layout_note(layout: &LayoutChoice) -> Option<String> {
     let is_casper = layout.layout == Some(LayoutName::Casper);
-    is_casper.then_some(
-        "layout 'casper': its partitions are all of one size; boundaries are not yet chosen by workload",
-    )
+    promise_note(layout).or_else(|| {
+        is_casper.then(|| {
+            "layout 'casper': ghosts go where rows are inserted; its partitions are all of one size, as no \
+             operation pays for their number (EXPLAIN LAYOUT shows what they cost)"
+                .to_owned()
+        })
+    })
 }
 
 /// What to do with an existing object of the same name.

@@ -6,7 +6,9 @@
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_sql::Argument;
-use entasis_storage::{BinInfo, Decision, Frequencies, PartitionInfo, RowGroup, TableSnapshot};
+use entasis_storage::{
+    BinInfo, Compression, Decision, Frequencies, PartitionInfo, RowGroup, TableOptions, TableSnapshot,
+};
 use entasis_vector::{Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,6 +41,7 @@ pub(super) fn blocks(snapshot: TableSnapshot) -> Arc<dyn Relation> {
         ("min", DataType::Varchar, true),
         ("max", DataType::Varchar, true),
         ("hot", DataType::Boolean, false),
+        ("why", DataType::Varchar, false),
     ]);
     Arc::new(Inspection { name: "entasis_blocks", snapshot, schema, rows_of: blocks_of })
 }
@@ -145,10 +148,25 @@ fn blocks_of(snapshot: &TableSnapshot, number: usize, group: &RowGroup) -> Vec<V
                 bound(&info.zone.min),
                 bound(&info.zone.max),
                 Value::Boolean(info.is_hot),
+                text(why(snapshot.table().options(), column, info.is_hot)),
             ]
         })
     });
     rows.collect()
+}
+
+/// Why the blocks of a column are encoded as they are.
+fn why(options: &TableOptions, column: usize, is_hot: bool) -> &'static str {
+    let own = options.column_compressions.iter().find(|(own, _)| *own == column);
+    match own.map_or(options.compression, |(_, compression)| *compression) {
+        _ if is_hot => "written since it was encoded",
+        Compression::None => "values as they are, as declared",
+        Compression::Auto if options.layout.is_keyed() => {
+            "the smallest of the arrays that rows can be written to"
+        }
+        Compression::Auto => "the smallest of those that are read about as fast as any",
+        _ => "as declared, where it is possible",
+    }
 }
 
 fn dictionaries_of(snapshot: &TableSnapshot, number: usize, group: &RowGroup) -> Vec<Vec<Value>> {

@@ -11,6 +11,7 @@ mod table;
 
 pub use arrow::{arrow_relation, arrow_relation_schema};
 pub(crate) use information_schema::{Seen, information_schema, names as information_schema_names};
+pub(crate) use listed::listed;
 pub(crate) use rejects::{NAME as REJECT_ERRORS, reject_errors};
 pub(crate) use table::TableRelation;
 
@@ -19,11 +20,11 @@ use crate::files::csv::Rejects;
 use entasis_engine::relation::Relation;
 use entasis_sql::Argument;
 use entasis_storage::TableSnapshot;
-use entasis_vector::{Error, Result};
+use entasis_vector::{Error, Result, Value};
 use std::sync::Arc;
 
 /// The table functions, as error messages list them.
-const TABLE_FUNCTIONS: [&str; 9] = [
+const TABLE_FUNCTIONS: [&str; 12] = [
     "read_parquet",
     "read_csv",
     "generate_series",
@@ -33,7 +34,34 @@ const TABLE_FUNCTIONS: [&str; 9] = [
     "entasis_partitions",
     "entasis_workload",
     "entasis_layout_decisions",
+    TABLES,
+    LAYOUT_ADVICE,
+    LAYOUT_PROFILE,
 ];
+
+/// The function of all tables, which the catalog knows.
+pub(crate) const TABLES: &str = "entasis_tables";
+/// Functions that bind statements, which the catalog therefore runs itself.
+pub(crate) const LAYOUT_ADVICE: &str = "entasis_layout_advice";
+/// See [`LAYOUT_ADVICE`].
+pub(crate) const LAYOUT_PROFILE: &str = "entasis_layout_profile";
+
+/// The table that a call names, and the sample workload if there is one: `f('t')`, `f('t', 'ops.sql')`.
+pub(crate) fn layout_arguments<'a>(
+    name: &str,
+    args: &'a [(Option<String>, Argument)],
+) -> Result<(&'a str, Option<&'a str>)> {
+    let (table, rest) = args.split_at(args.len().min(1));
+    let table = inspect::table_argument(name, table)?;
+    match rest {
+        [] => Ok((table, None)),
+        [(None, Argument::Value(Value::Text(workload), _))] => Ok((table, Some(workload))),
+        _ => {
+            let text = format!("{name} takes the name of a table, and a file of statements");
+            Err(Error::input(text).with_hint(format!("as in {name}('orders', 'workload.sql')")))
+        }
+    }
+}
 
 /// The relation of a call in `FROM`. Each argument comes with its name, if it was passed by name. Rows that a
 /// file scan skips go to `rejects`. `stored` returns the stored table of a name.

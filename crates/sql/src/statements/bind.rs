@@ -99,6 +99,22 @@ impl Binder<'_> {
                 verbose: *verbose,
                 statement: Box::new(self.statement(statement)?),
             },
+            Ast::ExplainLayout { table, workload } => {
+                let name = table_name(table)?;
+                let relation = self.catalog.table(&name).filter(|relation| relation.table().is_some());
+                let relation = match relation {
+                    Some(relation) => relation,
+                    None => {
+                        self.table(&name)?;
+                        return Err(Error::input(format!("{name} is not a table of a database")));
+                    }
+                };
+                Statement::ExplainLayout {
+                    relation,
+                    definition: self.catalog.definition(&name),
+                    workload: workload.clone(),
+                }
+            }
             Ast::Describe(query) => {
                 let plan = description(&self.described(query)?).map_err(from_datafusion)?;
                 let context = Context::new(self.catalog, self.params, self.given.clone(), &STEPS);

@@ -2,8 +2,9 @@
 
 use crate::syntax::parsed::Command;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::{Definition, Key, LayoutChoice};
+use entasis_engine::relation::{Definition, Key, LayoutChoice, Relation};
 use entasis_vector::{Field, Schema, Value};
+use std::sync::Arc;
 
 /// A bound statement.
 #[derive(Debug, Clone)]
@@ -18,6 +19,15 @@ pub enum Statement {
         verbose: bool,
         /// The statement.
         statement: Box<Statement>,
+    },
+    /// Returns what is known of the layout of a table, and what its workload costs.
+    ExplainLayout {
+        /// The stored table.
+        relation: Arc<dyn Relation>,
+        /// What it declares; `None` if it is in another database.
+        definition: Option<Arc<Definition>>,
+        /// Statements, or the path of a file of them; `None` for what was counted.
+        workload: Option<String>,
     },
     /// Creates an empty table.
     CreateTable {

@@ -148,7 +148,7 @@ impl Resolver<'_> {
             Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => {
                 self.all(&mut **query)
             }
-            Ast::CopyFrom { table, .. } => self.name(table),
+            Ast::CopyFrom { table, .. } | Ast::ExplainLayout { table, .. } => self.name(table),
             Ast::Command(
                 Command::CheckIntegrity { table: Some(table) } | Command::Vacuum { table: Some(table) },
             ) => {

@@ -145,6 +145,12 @@ impl<'a> StatementParser<'a> {
             analyze = self.parser.parse_keyword(Keyword::ANALYZE);
             verbose = self.parser.parse_keyword(Keyword::VERBOSE);
         }
+        let is_layout = matches!(&self.parser.peek_token().token, Token::Word(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("layout"));
+        if is_layout && !analyze && !verbose {
+            self.parser.next_token();
+            return self.explain_layout();
+        }
         Ok(Ast::Explain { analyze, verbose, statement: Box::new(self.ast()?) })
     }
 
@@ -307,6 +313,17 @@ impl<'a> StatementParser<'a> {
             (_, _, Some((table, columns))) => Ast::CopyFrom { table, columns, path, options },
             (_, _, None) => return Err(Error::internal("COPY without a source")),
         })
+    }
+
+    /// The rest of `EXPLAIN LAYOUT`.
+    fn explain_layout(&mut self) -> Result<Ast> {
+        let table = self.parser.parse_object_name(false);
+        let table = self.check(table)?;
+        if !self.parser.parse_keyword(Keyword::FOR) {
+            return Ok(Ast::ExplainLayout { table, workload: None });
+        }
+        let workload = self.parser.parse_literal_string();
+        Ok(Ast::ExplainLayout { table, workload: Some(self.check(workload)?) })
     }
 
     /// `(name [=] value, name, …)`

@@ -35,6 +35,13 @@ pub(crate) enum Ast {
     CreateOrReplace(Box<ast::Statement>),
     /// `EXPLAIN [ANALYZE] [VERBOSE] statement`
     Explain { analyze: bool, verbose: bool, statement: Box<Ast> },
+    /// `EXPLAIN LAYOUT table [FOR 'workload']`
+    ExplainLayout {
+        /// The table.
+        table: ast::ObjectName,
+        /// Statements, or the path of a file of them.
+        workload: Option<String>,
+    },
     /// `DESCRIBE query`, `DESCRIBE table`
     Describe(Box<ast::Query>),
     /// `SUMMARIZE query`, `SUMMARIZE table`

@@ -1,0 +1,296 @@
+//! Which layout key suits a workload: the modelled cost of every key that the workload or the table names,
+//! and of the order of insertion.
+//!
+//! 1. *Candidates*: the present key, the keys and indexes that are declared, and the columns that the sample
+//!    bounds; the order of insertion if no key or index is declared, as these need a layout by key.
+//! 2. Under a candidate, an act is placed in the partitions that the table would have
+//!    ([`Column::imagined`]), the finest, as these are the best ([`entasis_layout::outlook`]).
+//! 3. What the candidate does not bound is found by a declared key or index that all of its columns are given
+//!    for, two look-ups a row, or by reading a column of all rows, whichever is less.
+//! 4. Rows are also written to the index of each declared key that is not the candidate.
+//!
+//! Of a recorded workload only the present key is known: under another key its points and ranges are found by
+//! an index on the present one. The present key is kept unless another saves more than [`WORTH`].
+//!
+//! Not modelled: zone maps that skip blocks of another order, joins, and which rows a range has in common
+//! with other conditions.
+
+use super::Looked;
+use super::chosen::columns;
+use super::column::Column;
+use super::machine::engine;
+use super::sample::{Act, Sample};
+use super::words::{percent, time};
+use super::workload::{Place, Workload, place};
+use crate::relations::listed;
+use entasis_engine::plan::Scan;
+use entasis_engine::reach::asked_of;
+use entasis_engine::relation::Relation;
+use entasis_layout::cost::Engine;
+use entasis_layout::frequency::{Frequency, Operation};
+use entasis_layout::outlook::{Deed, expected};
+use entasis_layout::partitioning::Partitioning;
+use entasis_storage::BLOCK_ROWS;
+use entasis_vector::{DataType, Result, Value};
+use std::sync::Arc;
+
+/// A change of the layout key has to save this share of the costs.
+const WORTH: f64 = 0.05;
+/// Candidates beyond the present key.
+const CANDIDATES: usize = 8;
+
+/// What statements do to rows, in the order of [`Advised::each`].
+const ACTS: [&str; 4] = ["read", "insert", "delete", "update"];
+
+/// A candidate and its costs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Advised {
+    /// The columns of the key; none for the order of insertion.
+    pub(super) key: Vec<usize>,
+    is_present: bool,
+    /// Number and cost, in nanoseconds, of the acts of each kind ([`ACTS`]).
+    each: [(f64, f64); ACTS.len()],
+}
+
+impl Advised {
+    fn total(&self) -> f64 {
+        self.each.iter().map(|(_, cost)| cost).sum()
+    }
+}
+
+/// All candidates, the present one first, and which is recommended.
+#[derive(Debug)]
+pub(super) struct Advice {
+    pub(super) candidates: Vec<Advised>,
+    pub(super) recommended: usize,
+}
+
+/// The relation of a call of `entasis_layout_advice`: a row for each candidate, best ones first.
+pub(crate) fn advice(looked: &Looked<'_>, workload: Option<&str>) -> Result<Arc<dyn Relation>> {
+    let columns = [
+        ("layout_key", DataType::Varchar),
+        ("read_ns", DataType::Float64),
+        ("insert_ns", DataType::Float64),
+        ("delete_ns", DataType::Float64),
+        ("update_ns", DataType::Float64),
+        ("total_us", DataType::Float64),
+        ("present", DataType::Boolean),
+        ("recommended", DataType::Boolean),
+    ];
+    let column = Column::present(looked.snapshot, &looked.interrupt)?;
+    let sample = workload.map(|text| Sample::read(looked, text)).transpose()?;
+    let Advice { candidates, recommended } = advise(looked, &column, sample.as_ref())?;
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
+    order.sort_by(|&a, &b| candidates[a].total().total_cmp(&candidates[b].total()));
+    let row = |number: usize| {
+        let own = &candidates[number];
+        let each = own.each.map(|(count, cost)| match count > 0.0 {
+            true => Value::Float((cost / count).round()),
+            false => Value::Null,
+        });
+        let mut row = vec![Value::Text(looked.candidate_text(&own.key).into())];
+        row.extend(each);
+        row.push(Value::Float((own.total() / 10.0).round() / 100.0));
+        row.extend([own.is_present, number == recommended].map(Value::Boolean));
+        row
+    };
+    Ok(listed("entasis_layout_advice", &columns, order.into_iter().map(row).collect()))
+}
+
+/// What a workload costs under each candidate: a sample, or what was counted.
+pub(super) fn advise(looked: &Looked<'_>, present: &Column, sample: Option<&Sample>) -> Result<Advice> {
+    let judge = Judge { looked, engine: engine(&looked.costs, looked.snapshot) };
+    let mut candidates = Vec::new();
+    for key in judge.candidates(present, sample) {
+        looked.interrupt.look()?;
+        let is_present = key == present.key;
+        let imagined = match key.is_empty() {
+            true => present.without_key(),
+            false => Column::imagined(looked.snapshot, &key, &looked.interrupt)?,
+        };
+        let each = match sample {
+            Some(sample) => judge.sampled(&imagined, sample),
+            None => judge.recorded(&imagined, present),
+        };
+        candidates.push(Advised { key, is_present, each });
+    }
+    let least = |a: &usize, b: &usize| candidates[*a].total().total_cmp(&candidates[*b].total());
+    let best = (0..candidates.len()).min_by(least).unwrap_or(0);
+    let is_worth = candidates[best].total() < (1.0 - WORTH) * candidates[0].total();
+    Ok(Advice { recommended: if is_worth { best } else { 0 }, candidates })
+}
+
+impl Advice {
+    /// What it says, in words.
+    pub(super) fn line(&self, looked: &Looked<'_>) -> String {
+        let (present, best) = (&self.candidates[0], &self.candidates[self.recommended]);
+        let named = |own: &Advised| looked.candidate_text(&own.key);
+        match self.recommended {
+            0 => format!("{} suits this workload: no other key saves {}", named(present), percent(WORTH)),
+            _ => format!(
+                "{} would suit this workload better than {}: {} instead of {}",
+                named(best),
+                named(present),
+                time(best.total()),
+                time(present.total())
+            ),
+        }
+    }
+}
+
+impl Looked<'_> {
+    fn candidate_text(&self, key: &[usize]) -> String {
+        if key.is_empty() { "insertion order".to_owned() } else { columns(self.snapshot, key) }
+    }
+}
+
+struct Judge<'a> {
+    looked: &'a Looked<'a>,
+    engine: Engine,
+}
+
+impl Judge<'_> {
+    fn candidates(&self, present: &Column, sample: Option<&Sample>) -> Vec<Vec<usize>> {
+        let definition = &self.looked.definition;
+        let mut found = vec![present.key.clone()];
+        let mut add = |key: Vec<usize>| {
+            if !found.contains(&key) && found.len() <= CANDIDATES {
+                found.push(key);
+            }
+        };
+        if definition.keys.is_empty() {
+            add(Vec::new());
+        }
+        definition.keys.iter().for_each(|key| add(key.columns.clone()));
+        for scan in sample.iter().flat_map(|sample| &sample.acts).filter_map(scan_of) {
+            let bounded = scan.columns.iter().map(|(_, column)| *column);
+            let is_bounded = |column: &usize| asked_of(scan, &[*column]).is_some();
+            let columns: Vec<usize> = bounded.filter(is_bounded).collect();
+            columns.into_iter().for_each(|column| add(vec![column]));
+        }
+        found
+    }
+
+    /// The cost of each kind of act in a sample.
+    fn sampled(&self, column: &Column, sample: &Sample) -> [(f64, f64); ACTS.len()] {
+        let finest = Partitioning::equal(column.parts.len(), 1);
+        ACTS.map(|name| {
+            let (mut count, mut cost) = (0.0, 0.0);
+            let mut frequency = Frequency::new(column.parts.len());
+            for act in sample.acts.iter().filter(|act| name_of(act) == name) {
+                let found = match place(act, column) {
+                    Place::At(Operation::Insert(_)) if column.key.is_empty() => self.engine.write,
+                    Place::At(operation) => {
+                        frequency.count(within(operation), 1.0);
+                        0.0
+                    }
+                    Place::Whole => self.elsewhere(scan_of(act)) + self.written(act),
+                    Place::Unknown(_) => continue,
+                };
+                count += 1.0;
+                cost += found + self.indexes(act, &column.key);
+            }
+            let placed = expected(&self.engine, &frequency, &finest);
+            let placed: f64 = placed.iter().map(|own| own.count * own.each).sum();
+            (count, cost + placed)
+        })
+    }
+
+    /// The cost of what was counted, under a key.
+    fn recorded(&self, column: &Column, present: &Column) -> [(f64, f64); ACTS.len()] {
+        let workload = Workload::recorded(present);
+        let frequency = workload.by_slice(present);
+        let own = expected(&self.engine, &frequency, &present.partitioning());
+        let of = |deed: Deed| (own[deed as usize].count, own[deed as usize].count * own[deed as usize].each);
+        let count = |deed: Deed| own[deed as usize].count;
+        let (points, ranges) = (of(Deed::PointQuery), of(Deed::Range));
+        let (inserts, deletes, updates) = (of(Deed::Insert), of(Deed::Delete), of(Deed::Update));
+        if column.key == present.key {
+            return [(points.0 + ranges.0, points.1 + ranges.1), inserts, deletes, updates];
+        }
+        let (twice, whole) = (2.0 * self.engine.lookup, self.whole());
+        let (kinds, write) = (self.engine.insert(1), self.engine.write);
+        match column.key.is_empty() {
+            true => [
+                (points.0 + ranges.0, (points.0 + ranges.0) * whole),
+                (inserts.0, inserts.0 * write),
+                (deletes.0, deletes.0 * (whole + write)),
+                (updates.0, updates.0 * (whole + write)),
+            ],
+            // An index on the present key, which has to be written as well.
+            false => [
+                (points.0 + ranges.0, points.0 * twice + count(Deed::Range) * whole),
+                (inserts.0, inserts.1 + inserts.0 * kinds),
+                (deletes.0, deletes.0 * 2.0 * (twice + write)),
+                (updates.0, updates.1 + updates.0 * (twice + kinds)),
+            ],
+        }
+    }
+
+    /// Reading a column of all rows.
+    fn whole(&self) -> f64 {
+        let slices = (self.looked.snapshot.rows() as f64 / BLOCK_ROWS as f64).ceil().max(1.0);
+        self.engine.lookup + self.engine.compare * slices
+    }
+
+    /// Finding rows that the layout key does not find: by a declared key or index, or by looking at all.
+    fn elsewhere(&self, scan: Option<&Scan>) -> f64 {
+        let whole = self.whole();
+        let Some(scan) = scan else { return whole };
+        let snapshot = self.looked.snapshot;
+        let keys = self.looked.definition.keys.iter();
+        let by_index = keys.filter(|key| asked_of(scan, &key.columns).is_some_and(|asked| asked.is_point));
+        let rows = |columns: &[usize]| {
+            let distinct = columns.iter().map(|&column| snapshot.column_statistics(column).distinct).max();
+            snapshot.rows() as f64 / distinct.unwrap_or(1).max(1) as f64
+        };
+        let found = by_index.map(|key| 2.0 * self.engine.lookup * rows(&key.columns).max(1.0));
+        found.fold(whole, f64::min)
+    }
+
+    /// Writing a row that was found elsewhere.
+    fn written(&self, act: &Act) -> f64 {
+        if matches!(act, Act::Read(_)) { 0.0 } else { self.engine.write }
+    }
+
+    /// Writing to the indexes that a table laid by `key` has.
+    fn indexes(&self, act: &Act, key: &[usize]) -> f64 {
+        let others = self.looked.definition.keys.iter().filter(|own| own.columns != key);
+        let each = match act {
+            Act::Insert(_) => self.engine.insert(1),
+            Act::Delete(_) => self.engine.lookup + self.engine.write,
+            Act::Read(_) => 0.0,
+            Act::Update { set, .. } => {
+                let is_set = |column: &usize| set.iter().any(|(own, _)| own == column);
+                let touched = others.filter(|own| own.columns.iter().any(is_set)).count();
+                return touched as f64 * (self.engine.lookup + self.engine.write + self.engine.insert(1));
+            }
+        };
+        others.count() as f64 * each
+    }
+}
+
+/// A range within one partition is found as a point query is: so the first columns of a key are as good as
+/// these alone.
+fn within(operation: Operation<usize>) -> Operation<usize> {
+    match operation {
+        Operation::Range(first, last) if first == last => Operation::Point(first),
+        other => other,
+    }
+}
+
+fn name_of(act: &Act) -> &'static str {
+    match act {
+        Act::Read(_) => ACTS[0],
+        Act::Insert(_) => ACTS[1],
+        Act::Delete(_) => ACTS[2],
+        Act::Update { .. } => ACTS[3],
+    }
+}
+
+fn scan_of(act: &Act) -> Option<&Scan> {
+    match act {
+        Act::Read(scan) | Act::Delete(scan) | Act::Update { scan, .. } => Some(scan),
+        Act::Insert(_) => None,
+    }
+}

@@ -1,0 +1,215 @@
+//! `EXPLAIN LAYOUT`: one page about the layout of a table.
+
+use super::chosen::Chosen;
+use super::column::Column;
+use super::machine::engine;
+use super::sample::Sample;
+use super::words::{count, counted, percent, time};
+use super::workload::{Origin, Workload};
+use super::{Looked, advice};
+use entasis_layout::cost::Engine;
+use entasis_layout::outlook::{Deed, Expected, best, expected, total};
+use entasis_layout::partitioning::Partitioning;
+use entasis_storage::Layout;
+use entasis_vector::{Error, Result};
+use std::fmt::Write;
+
+/// The width of the names at the left.
+const LEFT: usize = 14;
+
+/// The lines of the page. Without a `workload` it is about what was counted.
+///
+/// # Errors
+/// Those of reading a sample; interrupted.
+pub(crate) fn page(looked: &Looked<'_>, workload: Option<&str>) -> Result<String> {
+    let column = Column::present(looked.snapshot, &looked.interrupt)?;
+    let sample = workload.map(|text| Sample::read(looked, text)).transpose()?;
+    let advised = match &sample {
+        Some(sample) => Some(advice::advise(looked, &column, Some(sample))?),
+        None => None,
+    };
+    let workload = match sample {
+        Some(sample) => Workload::sampled(&column, sample),
+        None => Workload::recorded(&column),
+    };
+    let engine = engine(&looked.costs, looked.snapshot);
+    let mut page = Page(String::new());
+    page.line("table", &format!("{}: {}", looked.name, counted(looked.snapshot.rows() as usize, "row")));
+    page.line("layout", &Chosen::of(&looked.definition, looked.snapshot).text());
+    if column.key.is_empty() {
+        page.heap(&engine, &column);
+    } else {
+        page.partitions(looked, &column);
+        page.promises(looked, &engine, &column);
+    }
+    page.workload(&workload);
+    if !column.key.is_empty() {
+        page.costs(looked, &engine, &column, &workload)?;
+    }
+    if let Some(advice) = advised {
+        page.line("layout key", &advice.line(looked));
+    }
+    Ok(page.0)
+}
+
+struct Page(String);
+
+impl Page {
+    /// Adds a line; a name that the line before has is left out.
+    fn line(&mut self, name: &str, text: &str) {
+        writeln!(self.0, "{name:LEFT$}{text}").expect("writing to memory does not fail");
+    }
+
+    fn heap(&mut self, engine: &Engine, column: &Column) {
+        let slices = column.slices();
+        self.line(
+            "costs",
+            &format!(
+                "a row is added at the end; to find one, {} are read: {} at most",
+                counted(slices, "slice"),
+                time(engine.compare * slices as f64)
+            ),
+        );
+    }
+
+    fn partitions(&mut self, looked: &Looked<'_>, column: &Column) {
+        let options = looked.snapshot.table().options();
+        let (narrowest, widest) = widths(column);
+        let width = match (narrowest, widest) {
+            (narrow, wide) if narrow == wide => counted(wide, "slice"),
+            (narrow, wide) => format!("{} to {}", count(narrow), counted(wide, "slice")),
+        };
+        let slots = options.block_slots;
+        self.line(
+            "partitions",
+            &format!(
+                "{} of {width} ({} slots a slice); declared for {} in a full row group",
+                count(column.parts.len()),
+                count(slots),
+                count(options.partitions)
+            ),
+        );
+        let ghosts: usize = column.parts.iter().map(|part| part.ghosts).sum();
+        let all: usize = column.parts.iter().map(|part| part.slots).sum();
+        let present = ghosts as f64 / all.max(1) as f64;
+        self.line(
+            "ghosts",
+            &format!(
+                "{} asked for, {} present ({} of the slots)",
+                percent(if options.layout == Layout::Equi { 0.0 } else { options.ghost }),
+                count(ghosts),
+                percent(present)
+            ),
+        );
+    }
+
+    fn promises(&mut self, looked: &Looked<'_>, engine: &Engine, column: &Column) {
+        let promises = looked.definition.layout.promises();
+        let (_, widest) = widths(column);
+        let judged = |latency: f64, now: f64, least: f64, how: &str| {
+            let (promise, found) = (time(latency), time(now));
+            if now <= latency {
+                return format!("{promise}: met, {found} {how}");
+            }
+            let over = time(now - latency);
+            let reason = match latency < least {
+                true => format!("no layout takes less than {}", time(least)),
+                false => format!("its widest partition has {}", counted(widest, "slice")),
+            };
+            format!("{promise}: missed by {over}, {found} {how}; {reason}")
+        };
+        if let Some(latency) = promises.read {
+            let (now, least) = (engine.point_query(widest), engine.point_query(1));
+            self.line("read_sla", &judged(latency, now, least, "for a point query at worst"));
+        }
+        if let Some(latency) = promises.update {
+            let (now, least) = (engine.insert(widest), engine.insert(1));
+            let worst = time(engine.insert_at_worst(widest));
+            let how = format!("for an insert on average ({worst} for one that lays its partition anew)");
+            self.line("update_sla", &judged(latency, now, least, &how));
+        }
+    }
+
+    fn workload(&mut self, workload: &Workload) {
+        let operations: f64 = Deed::ALL.iter().map(|deed| deed.count(&workload.frequency)).sum();
+        let operations = counted(operations.round() as usize, "operation");
+        let text = match workload.origin {
+            Origin::Nothing => {
+                "nothing was counted; layout 'casper' counts, and FOR '…' takes a sample".to_owned()
+            }
+            Origin::Recorded => {
+                format!("{operations} were counted, about; a change counts as a point query as well")
+            }
+            Origin::Sample => {
+                format!("a sample of {}: {operations}", counted(workload.statements, "statement"))
+            }
+        };
+        self.line("workload", &text);
+        if workload.whole > 0 {
+            self.line("", &format!("{} read all rows, in any partitions", count(workload.whole)));
+        }
+        for (why, number) in &workload.skipped {
+            self.line("", &format!("{} skipped: {why}", count(*number)));
+        }
+    }
+
+    fn costs(
+        &mut self,
+        looked: &Looked<'_>,
+        engine: &Engine,
+        column: &Column,
+        workload: &Workload,
+    ) -> Result<()> {
+        let frequency = workload.by_slice(column);
+        let now = column.partitioning();
+        let widest = engine.widest(&looked.definition.layout.promises());
+        let solution = best(engine, &frequency, widest)
+            .map_err(|error| Error::internal(format!("no layout was found: {error}")))?;
+        let (costs, then) = (expected(engine, &frequency, &now), expected(engine, &frequency, &solution));
+        self.0.push('\n');
+        let row = |page: &mut Page, name: &str, count: &str, now: &str, then: &str| {
+            writeln!(page.0, "{name:20}{count:>10}{now:>12}{then:>12}").expect("as above");
+        };
+        row(self, "operation", "count", "now", "optimized");
+        for (deed, (now, then)) in Deed::ALL.into_iter().zip(costs.iter().zip(&then)) {
+            row(self, deed.name(), &count(now.count.round() as usize), &time(now.each), &time(then.each));
+        }
+        let all = |expected: &[Expected]| expected.iter().map(|own| own.count).sum::<f64>().round() as usize;
+        if all(&costs) > 0 {
+            row(self, "together", &count(all(&costs)), &time(total(&costs)), &time(total(&then)));
+        }
+        self.0.push('\n');
+        self.line("optimizer", &choice(&now, &solution, total(&costs), total(&then)));
+        Ok(())
+    }
+}
+
+/// What the optimizer has chosen, and why.
+fn choice(now: &Partitioning, solution: &Partitioning, cost: f64, then: f64) -> String {
+    let is_finest = solution.partitions() == solution.blocks();
+    let what = match now == solution {
+        true => "as it is".to_owned(),
+        false if cost > 0.0 => {
+            format!(
+                "{} instead of {}, which saves {}",
+                counted(solution.partitions(), "partition"),
+                count(now.partitions()),
+                percent(1.0 - then / cost)
+            )
+        }
+        false => {
+            format!("{} instead of {}", counted(solution.partitions(), "partition"), count(now.partitions()))
+        }
+    };
+    let why = match is_finest {
+        true => "the finest partitions are optimal, since no operation pays for their number",
+        false => "boundaries are where they save most",
+    };
+    format!("{what}: {why}")
+}
+
+fn widths(column: &Column) -> (usize, usize) {
+    let widths = column.widths();
+    let least = widths.iter().copied().min().unwrap_or(1);
+    (least, widths.into_iter().max().unwrap_or(1))
+}

@@ -1,0 +1,124 @@
+//! How often each partition of a column is touched, and where that is known from.
+
+use super::column::Column;
+use super::sample::{Act, Sample};
+use entasis_engine::reach::asked_of;
+use entasis_layout::frequency::{Frequency, Operation};
+use entasis_vector::Value;
+use std::ops::Bound;
+
+/// Where a workload is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// There is none.
+    Nothing,
+    /// The table's counters.
+    Recorded,
+    /// SQL statements.
+    Sample,
+}
+
+/// Where an act touches a column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Place {
+    /// In these partitions.
+    At(Operation<usize>),
+    /// Its conditions do not bound the key.
+    Whole,
+    /// It does not stand in the statement; why.
+    Unknown(&'static str),
+}
+
+/// The workload of a column. See the module.
+#[derive(Debug)]
+pub(super) struct Workload {
+    pub(super) origin: Origin,
+    /// By partition.
+    pub(super) frequency: Frequency,
+    /// Statements of the sample.
+    pub(super) statements: usize,
+    /// Acts that have to look at all rows.
+    pub(super) whole: usize,
+    /// Why some statements are left out, and how many.
+    pub(super) skipped: Vec<(String, usize)>,
+}
+
+impl Workload {
+    /// What was counted.
+    pub(super) fn recorded(column: &Column) -> Workload {
+        let blank = || Frequency::new(column.parts.len());
+        Workload {
+            origin: if column.recorded.is_some() { Origin::Recorded } else { Origin::Nothing },
+            frequency: column.recorded.clone().unwrap_or_else(blank),
+            statements: 0,
+            whole: 0,
+            skipped: Vec::new(),
+        }
+    }
+
+    /// What a sample asks of the column.
+    pub(super) fn sampled(column: &Column, mut sample: Sample) -> Workload {
+        let (mut frequency, mut whole) = (Frequency::new(column.parts.len()), 0);
+        for act in std::mem::take(&mut sample.acts) {
+            match place(&act, column) {
+                Place::At(operation) => frequency.count(operation, 1.0),
+                Place::Whole => whole += 1,
+                Place::Unknown(why) => sample.skip(why),
+            }
+        }
+        let Sample { statements, skipped, .. } = sample;
+        Workload { origin: Origin::Sample, frequency, statements, whole, skipped }
+    }
+
+    /// The same over slices.
+    pub(super) fn by_slice(&self, column: &Column) -> Frequency {
+        self.frequency.refined(&column.widths())
+    }
+}
+
+/// Where an act touches a column. A change of several rows counts as the range that finds them.
+pub(super) fn place(act: &Act, column: &Column) -> Place {
+    let read = |scan| match asked_of(scan, &column.key) {
+        Some(asked) => Place::At(column.locate(&asked)),
+        None => Place::Whole,
+    };
+    match act {
+        Act::Read(scan) => read(scan),
+        Act::Delete(scan) => match read(scan) {
+            Place::At(Operation::Point(part)) => Place::At(Operation::Delete(part)),
+            other => other,
+        },
+        Act::Insert(row) => {
+            let key: Option<Vec<Value>> =
+                column.key.iter().map(|&own| row.get(own).cloned().flatten()).collect();
+            match key {
+                Some(_) if column.key.is_empty() => Place::At(Operation::Insert(column.parts.len() - 1)),
+                Some(key) => Place::At(Operation::Insert(column.part_of(&key))),
+                None => Place::Unknown("the key of a new row does not stand in it"),
+            }
+        }
+        Act::Update { scan, set } => {
+            let new = |own: &usize| set.iter().find(|(column, _)| column == own).map(|(_, value)| value);
+            if column.key.iter().all(|own| new(own).is_none()) {
+                return read(scan);
+            }
+            let Some(asked) = asked_of(scan, &column.key).filter(|asked| asked.is_point) else {
+                return Place::Unknown("it changes the keys of several rows");
+            };
+            let Bound::Included(from) = asked.low else { return Place::Whole };
+            let to: Option<Vec<Value>> = column
+                .key
+                .iter()
+                .zip(&from)
+                .map(|(own, old)| new(own).cloned().unwrap_or(Some(old.clone())))
+                .collect();
+            match to {
+                Some(to) => {
+                    let (from, to) = (column.part_of(&from), column.part_of(&to));
+                    Place::At(Operation::Update { from, to })
+                }
+                None => Place::Unknown("the new key does not stand in it"),
+            }
+        }
+    }
+}
