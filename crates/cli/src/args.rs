@@ -18,6 +18,8 @@ const EXAMPLES: &str = "Examples:
   Use it in a pipe
     entasis --mode csv -c \"SELECT * FROM 'a.parquet' LIMIT 9\" | head
     echo 'SELECT 42' | entasis --mode json
+  See what a table's layout costs a workload, without running it
+    entasis layout my.db --table orders --workload ops.sql --plot orders.svg
   Look around
     entasis                    opens a prompt; .help lists its commands
     entasis demo               shows what it can do on generated and shipped data
@@ -63,10 +65,31 @@ pub struct Args {
 }
 
 /// Tasks other than SQL.
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub enum Task {
     /// Show what Entasis does: the TPC-H queries, then three questions about real flights
     Demo,
+    /// Show the layout of a table, what a workload costs on it, and which layout key would suit
+    Layout(LayoutArgs),
+}
+
+/// The arguments of `entasis layout`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct LayoutArgs {
+    /// The database file; it is opened read-only
+    pub database: PathBuf,
+
+    /// The table
+    #[arg(short, long, value_name = "NAME")]
+    pub table: String,
+
+    /// A file of SQL statements, whose name ends in .sql; they are read, not run
+    #[arg(short, long, value_name = "FILE")]
+    pub workload: Option<PathBuf>,
+
+    /// Draws the table's partitions, and what the workload does to them, into this file
+    #[arg(short, long, value_name = "SVG")]
+    pub plot: Option<PathBuf>,
 }
 
 #[cfg(test)]
@@ -86,6 +109,10 @@ mod tests {
         assert_eq!((args.commands.len(), args.mode), (2, Mode::Csv));
         assert_eq!(args.database, Some(PathBuf::from(":memory:")));
         assert!(Args::parse_from(["entasis", "demo"]).task.is_some());
+        let args = Args::parse_from(["entasis", "layout", "my.db", "--table", "t", "--plot", "t.svg"]);
+        let Some(Task::Layout(layout)) = args.task else { panic!("another task") };
+        assert_eq!((layout.table.as_str(), layout.workload), ("t", None));
+        assert!(Args::try_parse_from(["entasis", "layout", "my.db"]).is_err());
         assert!(Args::parse_from(["entasis", "--readonly", "my.db"]).readonly);
         assert!(Args::try_parse_from(["entasis", "--readonly"]).is_err());
     }

@@ -10,6 +10,7 @@
 //! | `render` | one file for each output format |
 //! | `report`, `style`, `progress`, `interrupt` | errors, colours, progress bars, Ctrl-C |
 //! | `demo` | `entasis demo` |
+//! | `layout`, `plot` | `entasis layout`, and its picture |
 //!
 //! It uses only the public interface of the crate `entasis`.
 
@@ -18,7 +19,9 @@ mod complete;
 mod demo;
 mod editor;
 mod interrupt;
+mod layout;
 mod lex;
+mod plot;
 mod progress;
 mod render;
 mod report;
@@ -57,8 +60,10 @@ fn run(args: &Args) -> io::Result<Outcome> {
         Err(error) => return fail(&error),
     };
     let mut session = Session::new(connection, args.mode);
-    if let Some(Task::Demo) = args.task {
-        return demo::run(&mut session);
+    match &args.task {
+        Some(Task::Demo) => return demo::run(&mut session),
+        Some(Task::Layout(layout)) => return layout::run(&mut session, layout),
+        None => {}
     }
     for file in &args.files {
         let source = match read(file) {
@@ -88,10 +93,14 @@ fn run(args: &Args) -> io::Result<Outcome> {
 }
 
 fn open(args: &Args) -> entasis::Result<Database> {
+    let layout = match &args.task {
+        Some(Task::Layout(layout)) => Some(&layout.database),
+        _ => None,
+    };
     let mut config = Config {
         when_idle: Some(entasis_allocator::give_back),
         when_short: Some(entasis_allocator::give_back_now),
-        read_only: args.readonly,
+        read_only: args.readonly || layout.is_some(),
         ..Config::default()
     };
     if let Some(threads) = &args.threads {
@@ -100,7 +109,7 @@ fn open(args: &Args) -> entasis::Result<Database> {
     if let Some(limit) = &args.memory_limit {
         config.set("memory_limit", limit)?;
     }
-    match &args.database {
+    match args.database.as_ref().or(layout) {
         Some(path) => {
             let opening = Arc::new(Progress::default());
             config.opening = Some(opening.clone());

@@ -126,7 +126,11 @@ impl Session {
         }
     }
 
-    fn fail(&mut self, error: &Error, sql: &str, line: usize) -> io::Result<Outcome> {
+    /// Writes an error of a statement, which starts on line `line` of its script.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn fail(&mut self, error: &Error, sql: &str, line: usize) -> io::Result<Outcome> {
         self.out.flush()?;
         let mut stderr = io::stderr().lock();
         report::error(&mut stderr, Style::new(io::stderr().is_terminal()), error, sql, line)?;

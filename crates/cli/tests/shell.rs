@@ -139,6 +139,32 @@ fn database_files_keep_tables() {
 }
 
 #[test]
+fn layouts_are_explained_and_drawn() {
+    let place = |name: &str| std::env::temp_dir().join(format!("entasis-{}-{name}", std::process::id()));
+    let (file, workload, plot) = (place("layout.db"), place("ops.sql"), place("plot.svg"));
+    let [path, sample, svg] = [&file, &workload, &plot].map(|path| path.to_str().unwrap());
+    let table = "CREATE TABLE t (k INTEGER PRIMARY KEY, a INTEGER); \
+                 INSERT INTO t SELECT i, i % 10 FROM range(5000) r(i)";
+    assert!(run(&[path, "-c", table]).status.success());
+    std::fs::write(&workload, "SELECT a FROM t WHERE k = 7; DELETE FROM t; INSERT INTO t VALUES (-1, 2)")
+        .unwrap();
+    let output = run(&["layout", path, "--table", "t", "--workload", sample, "--plot", svg]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in ["equi_ghost by (k)", "a sample of 3 statements", "point query", "recommended", "plot.svg"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let drawn = std::fs::read_to_string(&plot).unwrap();
+    assert!(drawn.starts_with("<svg ") && drawn.contains("class=\"write\""), "{drawn}");
+    // Nothing was run.
+    assert_eq!(stdout(&run(&["-m", "csv", path, "-c", "SELECT count(*) AS n FROM t"])), "n\n5000\n");
+    let output = run(&["layout", path, "--table", "nothing"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("nothing"), "{}", stderr(&output));
+    [file, workload, plot].into_iter().for_each(|path| std::fs::remove_file(path).unwrap());
+}
+
+#[test]
 fn a_reader_that_has_enough_is_no_error() {
     let sql = "SELECT * FROM 'flights.parquet'";
     let mut child =
