@@ -6,7 +6,7 @@ use crate::args::LayoutArgs;
 use crate::plot::{Part, Plot};
 use crate::session::{Outcome, Session};
 use entasis::{DataType, Result, Rows, Value};
-use std::io::{self, Write};
+use std::io;
 
 /// Runs the command.
 ///

@@ -50,6 +50,6 @@ impl Chosen {
 
 /// The names of columns, between brackets.
 pub(super) fn columns(snapshot: &TableSnapshot, columns: &[usize]) -> String {
-    let names: Vec<&str> = columns.iter().map(|&column| snapshot.schema()[column].name.as_str()).collect();
+    let names: Vec<&str> = columns.iter().map(|&column| &*snapshot.schema()[column].name).collect();
     format!("({})", names.join(", "))
 }
