@@ -16,13 +16,11 @@ the operator's input (as errors multiply from join to join), and the worst ten o
 import argparse
 import json
 import os
-import re
 import statistics
 
 from engines import keep, tables_in
 from imdb import contents
 
-OWN = re.compile(r"( *)(.*\S)  \((\d+) rows, .*; (\d+) expected[^)]*\)$")
 PERCENTILES = (50, 90, 95, 100)
 WORST = 10
 
@@ -45,19 +43,17 @@ def kind_of(name):
     return "scan" if "scan" in lowered and "delim" not in lowered and "cte" not in lowered else "other"
 
 
-def own_operators(lines):
-    """The operators in the text of our EXPLAIN ANALYZE. Two spaces more are a level deeper."""
-    found = [match for match in map(OWN.match, lines) if match]
-    for place, match in enumerate(found):
-        depth, text = len(match[1]), match[2]
-        kind = kind_of(text.split()[0])
-        joins = int(kind == "join")
-        for below in found[place + 1 :]:
-            if len(below[1]) <= depth:
-                break
-            joins += kind_of(below[2].split()[0]) == "join"
-        if kind != "other":
-            yield operator(kind, text, int(match[4]), int(match[3]), joins)
+def own_operators(node):
+    """The operators below and including a node of our JSON. Returns them, and the number of joins."""
+    text = node["operator"]
+    kind = kind_of(text.split()[0])
+    found, joins = [], int(kind == "join")
+    for child in node["children"]:
+        below, count = own_operators(child)
+        found, joins = found + below, joins + count
+    if kind != "other":
+        found.insert(0, operator(kind, text, int(node["expected_rows"]), node["rows"], joins))
+    return found, joins
 
 
 def duckdb_operators(node):
@@ -91,7 +87,8 @@ def own(threads):
     connection.execute("SET join_filter = 'off'")
 
     def explain(sql):
-        found = own_operators(line for (line,) in connection.execute("EXPLAIN ANALYZE " + sql).fetchall())
+        [(text,)] = connection.execute("EXPLAIN (ANALYZE, FORMAT json) " + sql).fetchall()
+        found, _ = own_operators(json.loads(text)["plan"])
         tables = set(connection.tables())
         # Scans of shared subqueries are not scans of tables.
         return [one for one in found if one["kind"] == "join" or one["operator"].split()[1] in tables]
