@@ -48,15 +48,15 @@ pub use catalog::{
     is_temporary,
 };
 pub use definition::{
-    Compression, CounterOptions, Definition, Layout, ObjectId, Sequence, TableOptions, sequence,
+    Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
 };
-pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
+pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange};
 pub use table::{
-    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, Interrupt, PartitionInfo,
-    Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
+    Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, HeadWriters, Interrupt,
+    PartitionInfo, Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
-pub use transaction::Transaction;
-pub use tree::{Decision, RowGroup, RowId, inspect};
+pub use transaction::{Prologue, Transaction};
+pub use tree::{Decision, Flaw, RowGroup, RowId, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.
