@@ -1,11 +1,12 @@
 //! Counters of operations against a twin that counts each operation by its definition, with sampling off; and
 //! against the number of operations, while row groups are spread, cut and joined.
 
+use crate::definition::NEVER;
 use crate::tests::random::Random;
 use crate::tree::key::Key;
 use crate::tree::{LiveCounters, RowId};
 use crate::value::Datum;
-use crate::{CounterOptions, Layout, NEVER, Table, TableOptions, TableSnapshot};
+use crate::{CounterOptions, Layout, Table, TableOptions, TableSnapshot};
 use entasis_layout::frequency::Kind;
 use entasis_vector::{DataType, Field, Schema, Value};
 use std::ops::Bound;

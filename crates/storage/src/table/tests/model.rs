@@ -5,12 +5,13 @@
 //!
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
+use crate::definition::NEVER;
 use crate::scan::tests::reading::check_every_way;
 use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{
-    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, Layout, NEVER, RowGroup, RowId,
-    SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
+    BLOCK_ROWS, ColumnSource, Compression, Condition, CounterOptions, Layout, RowGroup, RowId, SlotRange,
+    Table, TableOptions, TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;

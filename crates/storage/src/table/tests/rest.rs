@@ -2,9 +2,10 @@
 //! writes change, and that nothing is encoded again and again. Slices are counted, time is not.
 
 use super::rows::insert;
+use crate::definition::NEVER;
 use crate::tests::random::Random;
 use crate::value::Datum;
-use crate::{BLOCK_ROWS, Layout, NEVER, Table, TableOptions, Upkeep};
+use crate::{BLOCK_ROWS, Layout, Table, TableOptions, Upkeep};
 use entasis_vector::{DataType, Field, Schema, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
