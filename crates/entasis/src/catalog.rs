@@ -148,7 +148,7 @@ impl<'a> Names<'a> {
     fn all_tables(&self) -> Arc<dyn Relation> {
         let entries: Vec<Arc<TableEntry>> = self.names.tables().cloned().collect();
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut tables: Vec<layouts::Named> = Vec::new();
+        let mut tables: Vec<layouts::NamedTable> = Vec::new();
         for entry in entries {
             work.sees(&Entry::Table(entry.clone()));
             work.pin(&entry);

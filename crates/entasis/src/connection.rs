@@ -140,9 +140,9 @@ impl Connection {
         })
     }
 
-    /// Runs a statement if it takes negligible time: one that names rows by their key, a query that took a few
-    /// milliseconds when it last ran, or one that begins a transaction, or ends one of few changes. The caller
-    /// needs no way to interrupt it. For every other statement, does nothing and returns `None`;
+    /// Runs a statement if it takes negligible time: one that names rows by their key, a query that took a
+    /// few milliseconds when it last ran, or one that begins a transaction, or ends one of few changes. The
+    /// caller needs no way to interrupt it. For every other statement, does nothing and returns `None`;
     /// [`Connection::query`] runs those.
     ///
     /// # Errors

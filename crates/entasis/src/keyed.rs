@@ -3,7 +3,7 @@
 //! 4).
 //!
 //! 1. The program ([`crate::program`]) is compiled for one state of the catalog, and again after each change
-//!    of it. Arguments are converted to the types of their columns.
+//!    of it. ProgramArguments are converted to the types of their columns.
 //! 2. Outside a transaction it works on the newest version of the table in place; within one, on the
 //!    transaction's version.
 //! 3. If a changed row is in indexes of the table, these are written together with the table ([`indexed`]).
@@ -23,7 +23,7 @@ mod writers;
 use crate::constraints::keys::duplicate;
 use crate::constraints::row::judge_null;
 use crate::prepared::{Prepared, State};
-use crate::program::{Action, Arguments, Fill, Outputs, Program, compile};
+use crate::program::{Action, Fill, Outputs, Program, ProgramArguments, compile};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -103,7 +103,7 @@ pub(crate) fn run(
 #[derive(Clone, Copy)]
 struct Run<'a> {
     program: &'a Program,
-    arguments: &'a Arguments<'a>,
+    arguments: &'a ProgramArguments<'a>,
     /// The layout key of the row that the statement names.
     key: &'a [Datum<'a>],
     /// The rows that an `INSERT` adds.
@@ -116,7 +116,7 @@ impl Program {
         &self,
         session: &Session,
         fills: &'a [Fill],
-        arguments: &'a Arguments<'_>,
+        arguments: &'a ProgramArguments<'_>,
     ) -> Result<Option<Vec<Datum<'a>>>> {
         let mut row = Vec::with_capacity(fills.len());
         for (fill, field) in fills.iter().zip(self.entry.table.schema()) {
@@ -132,8 +132,10 @@ impl Program {
             let Some(datum) = datum else { return Ok(None) };
             row.push(datum);
         }
-        row.iter().enumerate().try_for_each(|(column, datum)| judge_null(&self.entry, column, *datum))?;
-        Ok(Some(row))
+        // Which violation is named, and whether ON CONFLICT comes first, is for the plan to say.
+        let is_complete =
+            row.iter().enumerate().all(|(column, datum)| judge_null(&self.entry, column, *datum).is_ok());
+        Ok(is_complete.then_some(row))
     }
 
     /// True if the layout key of a row to be added may be taken.

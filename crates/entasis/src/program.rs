@@ -13,7 +13,7 @@ use entasis_storage::TableEntry;
 use entasis_vector::Schema;
 use std::ops::Bound;
 use std::sync::Arc;
-pub(crate) use values::{Arguments, Assignments, Fill, NewValue, Source};
+pub(crate) use values::{Assignments, Fill, NewValue, ProgramArguments, Source};
 
 /// A keyed statement on a table.
 pub(crate) struct Program {
@@ -99,7 +99,7 @@ impl NewValue {
 
 impl Program {
     /// Approximate bytes of memory of the rows that it writes.
-    pub(crate) fn bytes(&self, arguments: &Arguments<'_>) -> usize {
+    pub(crate) fn bytes(&self, arguments: &ProgramArguments<'_>) -> usize {
         let width = 16 * self.entry.table.schema().len();
         let of_set = |set: &[(usize, NewValue)]| set.iter().map(|(_, value)| value.bytes()).sum::<usize>();
         let of_fill = |fill: &Fill| match fill {

@@ -5,7 +5,7 @@
 
 use super::Run;
 use crate::constraints::row::judge_null;
-use crate::program::{Action, Arguments, NewValue};
+use crate::program::{Action, NewValue, ProgramArguments};
 use entasis_storage::{Datum, RowId, TableWriter};
 use entasis_vector::{Error, Result, Value};
 
@@ -139,7 +139,7 @@ pub(super) fn new_values<'a>(
     writer: &TableWriter<'_>,
     row: Option<RowId>,
     excluded: &[Datum<'a>],
-    arguments: &'a Arguments<'_>,
+    arguments: &'a ProgramArguments<'_>,
 ) -> Option<Vec<(usize, Datum<'a>)>> {
     let old = |column: usize| match writer.datum(row?, column) {
         Datum::Integer(value) => Some(value),

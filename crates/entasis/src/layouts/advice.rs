@@ -21,7 +21,7 @@ use super::column::Column;
 use super::machine::engine;
 use super::sample::{Act, Sample};
 use super::words::{percent, time};
-use super::workload::{Place, Workload, place};
+use super::workload::{KeyPlace, Workload, place};
 use crate::relations::listed;
 use entasis_engine::plan::Scan;
 use entasis_engine::reach::asked_of;
@@ -179,13 +179,13 @@ impl Judge<'_> {
             let mut frequency = Frequency::new(column.parts.len());
             for act in sample.acts.iter().filter(|act| name_of(act) == name) {
                 let found = match place(act, column) {
-                    Place::At(Operation::Insert(_)) if column.key.is_empty() => self.engine.write,
-                    Place::At(operation) => {
+                    KeyPlace::At(Operation::Insert(_)) if column.key.is_empty() => self.engine.write,
+                    KeyPlace::At(operation) => {
                         frequency.count(within(operation), 1.0);
                         0.0
                     }
-                    Place::Whole => self.elsewhere(scan_of(act)) + self.written(act),
-                    Place::Unknown(_) => continue,
+                    KeyPlace::Whole => self.elsewhere(scan_of(act)) + self.written(act),
+                    KeyPlace::Unknown(_) => continue,
                 };
                 count += 1.0;
                 cost += found + self.indexes(act, &column.key);

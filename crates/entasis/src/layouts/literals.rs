@@ -56,15 +56,18 @@ pub(super) fn value(expr: &Expr, row: &Row) -> Option<Value> {
 /// The value of a column of a plan's output, if it is the same in all rows and stands in the plan.
 pub(super) fn constant(plan: &Plan, output: usize) -> Option<Value> {
     let column = plan.output.get(output)?.column;
+    let mut expr = plan.columns.expr(column);
     let mut node = &plan.root;
     loop {
-        if let Node::Project(project) = node
-            && let Some((_, expr)) = project.exprs.iter().find(|(id, _)| *id == column)
-        {
-            return value(expr, &Row::new());
+        if let Node::Project(project) = node {
+            let made = |column: ColumnId| project.exprs.iter().find(|(id, _)| *id == column);
+            expr = expr.transform(&mut |part| match part {
+                Expr::Column { id, .. } => made(id).map_or(part, |(_, expr)| expr.clone()),
+                other => other,
+            });
         }
         let children = node.children();
-        let [below] = children[..] else { return None };
+        let [below] = children[..] else { return value(&expr, &Row::new()) };
         node = below;
     }
 }

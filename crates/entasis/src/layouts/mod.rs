@@ -33,7 +33,7 @@ pub(crate) use advice::advice;
 pub(crate) use machine::promise_note;
 pub(crate) use page::page;
 pub(crate) use profile::profile;
-pub(crate) use tables::{Named, tables};
+pub(crate) use tables::{NamedTable, tables};
 
 use crate::interrupt::Interrupt;
 use entasis_engine::cost::Costs;

@@ -5,7 +5,7 @@ use super::column::Column;
 use super::machine::engine;
 use super::sample::Sample;
 use super::words::{count, counted, percent, time};
-use super::workload::{Origin, Workload};
+use super::workload::{Workload, WorkloadOrigin};
 use super::{Looked, advice};
 use entasis_layout::cost::Engine;
 use entasis_layout::outlook::{Deed, Expected, best, expected, total};
@@ -134,13 +134,13 @@ impl Page {
         let operations: f64 = Deed::ALL.iter().map(|deed| deed.count(&workload.frequency)).sum();
         let operations = counted(operations.round() as usize, "operation");
         let text = match workload.origin {
-            Origin::Nothing => {
+            WorkloadOrigin::Nothing => {
                 "nothing was counted; layout 'casper' counts, and FOR '…' takes a sample".to_owned()
             }
-            Origin::Recorded => {
+            WorkloadOrigin::Recorded => {
                 format!("{operations} were counted, about; a change counts as a point query as well")
             }
-            Origin::Sample => {
+            WorkloadOrigin::Sample => {
                 format!("a sample of {}: {operations}", counted(workload.statements, "statement"))
             }
         };

@@ -10,10 +10,10 @@ use entasis_vector::{DataType, Value};
 use std::sync::Arc;
 
 /// A table: its name, its rows and what it declares.
-pub(crate) type Named = (String, TableSnapshot, Arc<Definition>);
+pub(crate) type NamedTable = (String, TableSnapshot, Arc<Definition>);
 
 /// The relation of a call: a row for each of some tables, in their order.
-pub(crate) fn tables(tables: &[Named]) -> Arc<dyn Relation> {
+pub(crate) fn tables(tables: &[NamedTable]) -> Arc<dyn Relation> {
     let columns = [
         ("table_name", DataType::Varchar),
         ("rows", DataType::Int64),
@@ -30,7 +30,7 @@ pub(crate) fn tables(tables: &[Named]) -> Arc<dyn Relation> {
     listed("entasis_tables", &columns, tables.iter().map(row).collect())
 }
 
-fn row((name, snapshot, definition): &Named) -> Vec<Value> {
+fn row((name, snapshot, definition): &NamedTable) -> Vec<Value> {
     let options = snapshot.table().options();
     let (chosen, promises) = (Chosen::of(definition, snapshot), definition.layout.promises());
     let is_keyed = options.layout.is_keyed();

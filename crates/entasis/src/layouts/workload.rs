@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 /// Where a workload is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum WorkloadOrigin {
     /// There is none.
     Nothing,
     /// The table's counters.
@@ -20,7 +20,7 @@ pub(super) enum Origin {
 
 /// Where an act touches a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub(super) enum KeyPlace {
     /// In these partitions.
     At(Operation<usize>),
     /// Its conditions do not bound the key.
@@ -32,7 +32,7 @@ pub(super) enum Place {
 /// The workload of a column. See the module.
 #[derive(Debug)]
 pub(super) struct Workload {
-    pub(super) origin: Origin,
+    pub(super) origin: WorkloadOrigin,
     /// By partition.
     pub(super) frequency: Frequency,
     /// Statements of the sample.
@@ -48,7 +48,11 @@ impl Workload {
     pub(super) fn recorded(column: &Column) -> Workload {
         let blank = || Frequency::new(column.parts.len());
         Workload {
-            origin: if column.recorded.is_some() { Origin::Recorded } else { Origin::Nothing },
+            origin: if column.recorded.is_some() {
+                WorkloadOrigin::Recorded
+            } else {
+                WorkloadOrigin::Nothing
+            },
             frequency: column.recorded.clone().unwrap_or_else(blank),
             statements: 0,
             whole: 0,
@@ -61,13 +65,13 @@ impl Workload {
         let (mut frequency, mut whole) = (Frequency::new(column.parts.len()), 0);
         for act in std::mem::take(&mut sample.acts) {
             match place(&act, column) {
-                Place::At(operation) => frequency.count(operation, 1.0),
-                Place::Whole => whole += 1,
-                Place::Unknown(why) => sample.skip(why),
+                KeyPlace::At(operation) => frequency.count(operation, 1.0),
+                KeyPlace::Whole => whole += 1,
+                KeyPlace::Unknown(why) => sample.skip(why),
             }
         }
         let Sample { statements, skipped, .. } = sample;
-        Workload { origin: Origin::Sample, frequency, statements, whole, skipped }
+        Workload { origin: WorkloadOrigin::Sample, frequency, statements, whole, skipped }
     }
 
     /// The same over slices.
@@ -77,24 +81,24 @@ impl Workload {
 }
 
 /// Where an act touches a column. A change of several rows counts as the range that finds them.
-pub(super) fn place(act: &Act, column: &Column) -> Place {
+pub(super) fn place(act: &Act, column: &Column) -> KeyPlace {
     let read = |scan| match asked_of(scan, &column.key) {
-        Some(asked) => Place::At(column.locate(&asked)),
-        None => Place::Whole,
+        Some(asked) => KeyPlace::At(column.locate(&asked)),
+        None => KeyPlace::Whole,
     };
     match act {
         Act::Read(scan) => read(scan),
         Act::Delete(scan) => match read(scan) {
-            Place::At(Operation::Point(part)) => Place::At(Operation::Delete(part)),
+            KeyPlace::At(Operation::Point(part)) => KeyPlace::At(Operation::Delete(part)),
             other => other,
         },
         Act::Insert(row) => {
             let key: Option<Vec<Value>> =
                 column.key.iter().map(|&own| row.get(own).cloned().flatten()).collect();
             match key {
-                Some(_) if column.key.is_empty() => Place::At(Operation::Insert(column.parts.len() - 1)),
-                Some(key) => Place::At(Operation::Insert(column.part_of(&key))),
-                None => Place::Unknown("the key of a new row does not stand in it"),
+                Some(_) if column.key.is_empty() => KeyPlace::At(Operation::Insert(column.parts.len() - 1)),
+                Some(key) => KeyPlace::At(Operation::Insert(column.part_of(&key))),
+                None => KeyPlace::Unknown("the key of a new row does not stand in it"),
             }
         }
         Act::Update { scan, set } => {
@@ -103,9 +107,9 @@ pub(super) fn place(act: &Act, column: &Column) -> Place {
                 return read(scan);
             }
             let Some(asked) = asked_of(scan, &column.key).filter(|asked| asked.is_point) else {
-                return Place::Unknown("it changes the keys of several rows");
+                return KeyPlace::Unknown("it changes the keys of several rows");
             };
-            let Bound::Included(from) = asked.low else { return Place::Whole };
+            let Bound::Included(from) = asked.low else { return KeyPlace::Whole };
             let to: Option<Vec<Value>> = column
                 .key
                 .iter()
@@ -115,9 +119,9 @@ pub(super) fn place(act: &Act, column: &Column) -> Place {
             match to {
                 Some(to) => {
                     let (from, to) = (column.part_of(&from), column.part_of(&to));
-                    Place::At(Operation::Update { from, to })
+                    KeyPlace::At(Operation::Update { from, to })
                 }
-                None => Place::Unknown("the new key does not stand in it"),
+                None => KeyPlace::Unknown("the new key does not stand in it"),
             }
         }
     }

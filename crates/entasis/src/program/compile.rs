@@ -125,14 +125,11 @@ impl Compiler<'_> {
 
     // ---- reads --------------------------------------------------------------------------------------------
 
-    /// What a query returns: columns by the names that the query writes.
+    /// What a query returns: columns by their names; `None` if the query writes one differently.
     fn outputs(&self, names: &[String]) -> Option<Outputs> {
-        let columns = self.columns(names)?;
-        let field = |(at, &column): (usize, &usize)| match names.get(at) {
-            Some(name) => Field { name: name.as_str().into(), ..self.schema[column].clone() },
-            None => self.schema[column].clone(),
-        };
-        Some(Outputs { schema: Arc::new(columns.iter().enumerate().map(field).collect()), columns })
+        let outputs = self.returning(names)?;
+        let is_written = |(name, field): (&String, &Field)| **name == *field.name;
+        names.iter().zip(&*outputs.schema).all(is_written).then_some(outputs)
     }
 
     /// What `RETURNING` returns: columns by their own names.

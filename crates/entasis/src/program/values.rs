@@ -15,7 +15,7 @@ pub(crate) struct Source {
     scalar: Scalar,
     /// The type of its column.
     ty: DataType,
-    /// Where [`Arguments`] has it if it must be converted; `None` if it never is.
+    /// Where [`ProgramArguments`] has it if it must be converted; `None` if it never is.
     slot: Option<usize>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Source {
 pub(crate) struct Assignments(Vec<(usize, DataType)>);
 
 /// The arguments of a run.
-pub(crate) struct Arguments<'a> {
+pub(crate) struct ProgramArguments<'a> {
     given: &'a [(Value, DataType)],
     /// By slot; empty if nothing had to be converted.
     converted: Vec<Option<Value>>,
@@ -79,7 +79,7 @@ impl Assignments {
     }
 
     /// The arguments of a run; `None` if one cannot be converted.
-    pub(crate) fn arguments<'a>(&self, given: &'a [(Value, DataType)]) -> Option<Arguments<'a>> {
+    pub(crate) fn arguments<'a>(&self, given: &'a [(Value, DataType)]) -> Option<ProgramArguments<'a>> {
         let mut converted = Vec::new();
         for (slot, &(number, ty)) in self.0.iter().enumerate() {
             let (value, from) = given.get(number)?;
@@ -88,11 +88,11 @@ impl Assignments {
                 converted[slot] = Some(convert(value, *from, ty)?);
             }
         }
-        Some(Arguments { given, converted })
+        Some(ProgramArguments { given, converted })
     }
 }
 
-impl Arguments<'_> {
+impl ProgramArguments<'_> {
     /// Approximate bytes of all texts among them.
     pub(crate) fn bytes(&self) -> usize {
         self.given.iter().map(|(value, _)| bytes(value)).sum()
@@ -115,7 +115,7 @@ impl Source {
     }
 
     /// The value; `None` if it needs conversion.
-    pub(crate) fn datum<'a>(&'a self, arguments: &'a Arguments<'_>) -> Option<Datum<'a>> {
+    pub(crate) fn datum<'a>(&'a self, arguments: &'a ProgramArguments<'_>) -> Option<Datum<'a>> {
         match &self.scalar {
             Scalar::Constant(value, _) => fit(value, self.ty, self.ty),
             Scalar::Parameter(number) => {
@@ -142,7 +142,7 @@ impl NewValue {
     /// is the row that was to be inserted.
     pub(crate) fn datum<'a>(
         &'a self,
-        arguments: &'a Arguments<'_>,
+        arguments: &'a ProgramArguments<'_>,
         old: impl Fn(usize) -> Option<i128>,
         excluded: &[Datum<'a>],
     ) -> Option<Datum<'a>> {

@@ -76,8 +76,8 @@ pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, fo
 }
 
 impl Block {
-    /// True if it has integers in slots of whole bytes that would be packed if they were encoded again: it was
-    /// written, or made of rows that were laid out. Its zone must be exact.
+    /// True if it has integers in slots of whole bytes that would be packed if they were encoded again: it
+    /// was written, or made of rows that were laid out. Its zone must be exact.
     pub(crate) fn is_loose(&self, physical: PhysicalType) -> bool {
         let are_integers = physical.is_integer() || physical == PhysicalType::I128;
         let is_plain = match &self.values {

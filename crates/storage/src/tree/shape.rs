@@ -1,6 +1,5 @@
 //! Shapes: what never changes about a table.
 
-use super::Slice;
 use super::key::{Fences, LayoutKey};
 use crate::block::Form;
 use crate::definition::{Compression, TableOptions};
@@ -43,13 +42,6 @@ impl Shape {
             Some(key) if key.columns.contains(&column) => self.form(column),
             _ => Form::Cold(self.options.compression_of(column)),
         }
-    }
-
-    /// True if some blocks of a slice, whose bounds are exact, would be packed if they were encoded again.
-    pub(crate) fn is_loose(&self, slice: &Slice) -> bool {
-        let is_writable = |column: &usize| matches!(self.form(*column), Form::Writable { .. });
-        let mut columns = (0..self.schema.len()).filter(is_writable);
-        slice.rows() > 0 && columns.any(|c| slice.block(c).is_loose(self.schema[c].ty.physical()))
     }
 
     /// The fences of a table without rows.

@@ -259,6 +259,13 @@ impl Writer<'_> {
 }
 
 impl Shape {
+    /// True if some blocks of a slice, whose bounds are exact, would be packed if they were encoded again.
+    pub(crate) fn is_loose(&self, slice: &Slice) -> bool {
+        let is_writable = |column: &usize| matches!(self.form(*column), Form::Writable { .. });
+        let mut columns = (0..self.schema.len()).filter(is_writable);
+        slice.rows() > 0 && columns.any(|c| slice.block(c).is_loose(self.schema[c].ty.physical()))
+    }
+
     /// The rows of some slices of a row group, laid out over new ones with ghosts where they are wanted, or
     /// equally.
     pub(super) fn relay(

@@ -79,9 +79,10 @@ fn transactions_of_few_rows_begin_and_end_at_once() {
     let rows = connection.execute("SELECT a FROM t WHERE k = 1").unwrap();
     assert_eq!(rows.single_row().unwrap(), [Value::Integer(2)], "of two sums one was kept");
     // Names that change, and many rows, take longer.
-    for change in
-        ["CREATE TABLE new (a INTEGER)", "INSERT INTO t SELECT i + 5000, i, 'x' FROM range(100000) r(i)"]
-    {
+    for change in [
+        "CREATE TABLE new (a INTEGER)",
+        "INSERT INTO t SELECT i + 5000, i, repeat('x' || (i * 7919 % 1000003), 9) FROM range(100000) r(i)",
+    ] {
         connection.execute("BEGIN").unwrap();
         connection.execute(change).unwrap();
         assert!(connection.query_at_once("COMMIT", &[]).unwrap().is_none(), "{change}");
