@@ -162,7 +162,8 @@ impl Walk {
                 last = past * width;
             }
             let mut rows = 0;
-            while rows < most && self.runs.len() < most_runs {
+            // Behind the last slot, a full block would give empty runs for ever.
+            while rows < most && self.runs.len() < most_runs && self.slot < last {
                 let Some(run) = group.next_run(self.slot..last) else {
                     self.slot = last;
                     break;
