@@ -8,8 +8,8 @@
 use super::demand::{Wanted, cuts};
 use super::kept::Kept;
 use super::{Writer, edit_group};
-use crate::block::{Block, Form};
 use crate::block::masks::WORDS;
+use crate::block::{Block, Form};
 use crate::definition::Layout;
 use crate::node::Link;
 use crate::sync::AtomicU32;

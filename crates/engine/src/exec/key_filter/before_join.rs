@@ -76,10 +76,12 @@ impl PlacedFilter {
     pub(crate) fn worker(&self, settings: &Settings) -> PlacedWorker {
         match &self.test {
             PlacedTest::Keys(slot) => {
-                PlacedWorker::Keys(FilterWorker::new(slot, &self.rate, self.columns.len(), settings))
+                let worker = FilterWorker::new(slot, &self.rate, self.columns.len(), settings);
+                PlacedWorker::Keys(Box::new(worker))
             }
             PlacedTest::Threshold(threshold) => {
-                PlacedWorker::Threshold(ThresholdWorker::new(threshold, &self.metas[0], &self.rate))
+                let worker = ThresholdWorker::new(threshold, &self.metas[0], &self.rate);
+                PlacedWorker::Threshold(Box::new(worker))
             }
         }
     }
@@ -95,8 +97,8 @@ impl PlacedFilter {
 
 /// One worker's test of a filter, and its statistics.
 pub(crate) enum PlacedWorker {
-    Keys(FilterWorker),
-    Threshold(ThresholdWorker),
+    Keys(Box<FilterWorker>),
+    Threshold(Box<ThresholdWorker>),
 }
 
 impl PlacedWorker {
