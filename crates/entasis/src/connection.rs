@@ -47,6 +47,7 @@ pub struct Connection {
 }
 
 /// The outcome of a statement.
+#[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 pub(crate) enum Done {
     /// It has run.
     Rows(Rows),

@@ -48,6 +48,7 @@ pub(crate) struct IndexedKey {
 }
 
 /// What a program does.
+#[expect(clippy::large_enum_variant, reason = "there is one for each prepared statement")]
 pub(crate) enum Action {
     /// Reads columns of a row.
     Read(Outputs),

@@ -130,18 +130,18 @@ fn assignments_by_programs_and_plans_agree() {
         let mut random = Random(815);
         for _ in 0..600 {
             let (mut set, mut values) = (Vec::new(), Vec::new());
-            for column in 1..COLUMNS.len() {
+            for (column, name) in COLUMNS.iter().enumerate().skip(1) {
                 if random.below(3) == 0 {
                     values.push(if random.below(2) == 0 {
                         value(&mut random)
                     } else {
                         fitting(&mut random, column)
                     });
-                    set.push(format!("{} = ?", COLUMNS[column]));
+                    set.push(format!("{name} = ?"));
                 } else if random.below(8) == 0 {
                     let constant = constant(&mut random);
                     // A default needs a plan here.
-                    set.extend((constant != "DEFAULT").then(|| format!("{} = {constant}", COLUMNS[column])));
+                    set.extend((constant != "DEFAULT").then(|| format!("{name} = {constant}")));
                 }
             }
             let (set, row) = (set.join(", "), random.below(24));

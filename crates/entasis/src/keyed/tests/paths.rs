@@ -107,7 +107,7 @@ fn a_commit_that_conflicts_fails_once() {
     let database = Database::in_memory(Config::default()).unwrap();
     let [first, second] = two_transactions(&database);
     assert!(is_at_once(&first, "COMMIT"));
-    let conflict = second.query_at_once("COMMIT", &[]).err().expect("it is a conflict");
+    let conflict = second.query_at_once("COMMIT", &[]).expect_err("it is a conflict");
     assert_eq!(conflict.kind(), ErrorKind::Conflict);
     assert!(!second.in_transaction(), "it has failed as a whole");
 }
