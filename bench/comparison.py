@@ -7,12 +7,25 @@
    includes the tables, and the memory that the engine keeps from statements before.
 """
 
+import argparse
+import os
 import statistics
 
 from engines import alternate, geometric_mean
 
 WIDTH = 13
 TITLE = 34
+
+
+def command_line(about):
+    """The command line of these benchmarks, to which each may add."""
+    shared = argparse.ArgumentParser(description=about.splitlines()[0])
+    shared.add_argument("--rows", type=int, default=10_000_000)
+    shared.add_argument("--rounds", type=int, default=3)
+    shared.add_argument("--threads", type=int, default=os.cpu_count())
+    shared.add_argument("--engines", default="entasis,duckdb,polars")
+    shared.add_argument("--no-record", action="store_true")
+    return shared
 
 
 class Comparison:

@@ -10,13 +10,11 @@ statement does not count. The default codec of a Parquet file differs (zstd in E
 DuckDB), so each is also asked for by name. Frames are pandas' and pyarrow's; Polars takes no part there.
 """
 
-import argparse
-import os
 import tempfile
 from pathlib import Path
 
 import duckdb
-from comparison import Comparison
+from comparison import Comparison, command_line
 from engines import ROOT, Worker, keep, load
 from generated import fraction, number, write
 from statements import statements
@@ -45,16 +43,11 @@ def generate(rows, out):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--engines", default="entasis,duckdb,polars")
+    command = command_line(__doc__)
     flights = ROOT / "data" / "flights"
-    parser.add_argument("--data", type=Path, default=flights, help="where flights.parquet is")
-    parser.add_argument("--only", default="", help="only statements whose name has this in it")
-    parser.add_argument("--no-record", action="store_true")
-    args = parser.parse_args()
+    command.add_argument("--data", type=Path, default=flights, help="where flights.parquet is")
+    command.add_argument("--only", default="", help="only statements whose name has this in it")
+    args = command.parse_args()
     data = generate(args.rows, ROOT / "bench" / "data" / f"files-{args.rows}")
     workers = {name: Worker(name, args.threads) for name in args.engines.split(",")}
     seconds, _ = load(workers, {"wide": data / "wide.parquet"})

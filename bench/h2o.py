@@ -9,12 +9,10 @@ compared by their rows and by a sum. Aggregations and joins have processes of th
 of one do not count as memory of the other.
 """
 
-import argparse
 import math
-import os
 
 import h2o_data
-from comparison import Comparison
+from comparison import Comparison, command_line
 from engines import ROOT, Worker, keep, load, tables_in
 
 # Title, SQL, Polars, and a column of the answer whose sum is compared.
@@ -159,13 +157,7 @@ def part(title, questions, tables, args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--engines", default="entasis,duckdb,polars")
-    parser.add_argument("--no-record", action="store_true")
-    args = parser.parse_args()
+    args = command_line(__doc__).parse_args()
     files = tables_in(h2o_data.generate(args.rows, ROOT / "bench" / "data" / f"h2o-{args.rows}"))
     head = {"rows": args.rows, "threads": args.threads, "rounds": args.rounds}
     groups = part("group by", GROUPS, {"x": files["groups"]}, args)

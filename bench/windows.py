@@ -11,13 +11,12 @@ only loads the table and runs the one call.
 The table is printed and kept as JSON, with machine and commit, under bench/record/.
 """
 
-import argparse
-import os
 import statistics
 
 import numpy
 import pyarrow
 import pyarrow.parquet
+from comparison import command_line
 from engines import ROOT, Worker, alternate, keep
 
 PARTITIONS = [1, 1_000, 1_000_000]
@@ -82,13 +81,7 @@ def fresh(name, threads, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--engines", default="entasis,duckdb,polars")
-    parser.add_argument("--no-record", action="store_true")
-    args = parser.parse_args()
+    args = command_line(__doc__).parse_args()
     names = args.engines.split(",")
 
     results, versions = [], {}

@@ -6,6 +6,7 @@
 //! | `EXPLAIN ANALYZE` | a line for each operator: rows, rows expected, time, memory | all decisions, with their reasons, and the programs |
 //!
 //! `FORMAT json` gives one value: the operators as a tree, and with `ANALYZE` everything that was measured.
+//! Relations that are computed once for several readers are lines of text beside it.
 //! `EXPLAIN LAYOUT table` is a page about a table instead ([`crate::layouts`]).
 
 use crate::catalog::Names;
@@ -52,10 +53,11 @@ pub(crate) fn explain(session: &Session, statement: Statement, options: ExplainO
         profile = Some(exec::execute(&plan, &context, &collector)?);
     }
     if json {
-        let content = match &profile {
+        let mut content = match &profile {
             Some(profile) => profile_json(profile),
             None => json!({ "plan": node_json(&plan.nodes()) }),
         };
+        content["computed_once"] = json!(plan.computed(true).lines().collect::<Vec<_>>());
         let text = serde_json::to_string_pretty(&content);
         return one_column("plan", [text.map_err(|error| Error::internal(error.to_string()))?.as_str()]);
     }

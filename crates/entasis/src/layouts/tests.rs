@@ -69,7 +69,7 @@ fn a_sample_is_what_is_counted_when_it_runs() {
         "CREATE TABLE t (k INTEGER, a INTEGER, b VARCHAR) WITH (layout = 'casper', layout_key = (k))";
     let connection = connection(&[counting, ROWS]);
     let mut sample = String::new();
-    for i in 0..3000 {
+    for i in 0..6000 {
         let key = i * 7919 % 200_000;
         match i % 3 {
             0 => sample += &format!("SELECT a FROM t WHERE k = {key};\n"),
@@ -87,10 +87,11 @@ fn a_sample_is_what_is_counted_when_it_runs() {
         };
         let writes = (sum(&sampled, |row| row.2), sum(&counted, |row| row.2));
         assert!((writes.0 - writes.1).abs() < 100.0 + 0.2 * writes.0, "{half}: {writes:?}");
-        assert_eq!(writes.0 > 500.0, half == 0, "{half}: {writes:?}");
-        let reads = (sum(&sampled, |row| row.1), sum(&counted, |row| row.1));
-        // Counters see ranges by bins, which are wider than partitions.
-        assert!((0.25..4.0).contains(&(reads.1 / reads.0)), "{half}: {reads:?}");
+        assert_eq!(writes.0 > 1000.0, half == 0, "{half}: {writes:?}");
+        // Inserts have made more partitions, and a range reads all that it meets: so compare their means.
+        let mean = |rows: &[(f64, f64, f64)]| sum(rows, |row| row.1) / sum(rows, |_| 1.0);
+        let reads = (mean(&sampled), mean(&counted));
+        assert!((reads.0 - reads.1).abs() < 0.35 * reads.0, "{half}: {reads:?}");
     }
 }
 
