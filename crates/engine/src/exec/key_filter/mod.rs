@@ -29,15 +29,16 @@ mod build_keys;
 mod filter;
 mod integers;
 pub(crate) mod order;
+mod placed;
 mod places;
 pub(crate) mod pushed;
 mod seen;
 mod threshold;
 
-pub(crate) use before_join::{PlacedFilter, PlacedWorker};
 pub(crate) use bits::{Bits, BitsCount};
 pub(crate) use build_keys::{BuildInput, KeyHashes, for_each_batch, key_bounds, sample};
 pub(crate) use filter::{Expected, FilterSlot, FilterWorker, KeyFilter};
 pub(crate) use integers::{for_each_integer, is_integer};
+pub(crate) use placed::{PlacedFilter, PlacedWorker};
 pub(crate) use places::{NOWHERE, OUTSIDE, Packing};
 pub(crate) use seen::Seen;

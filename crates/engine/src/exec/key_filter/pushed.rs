@@ -12,8 +12,9 @@
 //! that the sort drops later. The scan of a file gets it as a hint. It does not go where rows are complete
 //! before the sort has seen the first: into build sides, and below operators that need all rows.
 
-use super::before_join::{FiltersBeforeJoin, PlacedFilter, PlacedTest};
+use super::before_join::FiltersBeforeJoin;
 use super::filter::{Expected, FilterSlot};
+use super::placed::{PlacedFilter, PlacedTest};
 use crate::context::QueryContext;
 use crate::exec::operator::OperatorFactory;
 use crate::exec::profile::Recorder;
