@@ -1,8 +1,8 @@
 //! Filters at the places where they are tested: what is tested, and one worker's test of it.
 //!
 //! Joins and sorts push filters down a plan ([`super::pushed`]). A filter ends in a scan, or in the operator
-//! before a join ([`super::before_join`]). Both ask it in the same way, whether it is the keys of a build side
-//! ([`super::filter`]) or the threshold of a sort ([`super::threshold`]).
+//! before a join ([`super::before_join`]). Both ask it in the same way, whether it is the keys of a build
+//! side ([`super::filter`]) or the threshold of a sort ([`super::threshold`]).
 
 use super::filter::{FilterSlot, FilterWorker, KeyFilter};
 use super::threshold::ThresholdWorker;
