@@ -17,8 +17,9 @@ use std::time::Duration;
 
 /// The longest that a round may take.
 const BUDGET: Duration = Duration::from_secs(60);
-/// Rounds after which a table is left alone, because another connection goes on writing to it.
-const ROUNDS: usize = 100;
+/// Rounds after which a table is left alone, because another connection goes on writing to it: more than the
+/// longest that a row group waits until it is encoded for reading.
+const ROUNDS: usize = 1000;
 
 /// The values of the setting, and whether each does upkeep after every statement.
 pub(crate) const NAMES: [(bool, &str); 2] = [(false, "auto"), (true, "always")];

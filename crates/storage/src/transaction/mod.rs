@@ -359,9 +359,9 @@ impl Transaction {
 
     /// Publishes all changes, or none.
     ///
-    /// `validate` is called if something that was written had to be replayed on a newer version, or a table
-    /// that the transaction depends on has a newer one; perhaps more than once. It sees the newest version of
-    /// these tables, and may write.
+    /// `validate` is called if others have changed rows of a table that the transaction wrote to, or of one that
+    /// it depends on; perhaps more than once. It sees the newest version of these tables, and may write.
+    /// Upkeep, which only moves rows, changes none.
     ///
     /// # Errors
     /// Conflict, if another transaction was first; the errors of `validate`.
@@ -392,11 +392,15 @@ impl Transaction {
             self.take_turns(&self.need_turns(), waiter)?;
             for &index in &changed {
                 let fork = self.tables[index].fork.as_mut().expect("it is changed");
-                let is_current = fork.can_fast_forward(&fork.table().head());
-                if !is_current {
+                let (is_in_place, has_same_rows) = {
+                    let head = fork.table().head();
+                    (fork.can_fast_forward(&head), fork.is_current(&head))
+                };
+                if !is_in_place {
                     *fork = replay::replay(fork, waiter)?;
-                    must_judge |= self.tables.iter().any(|touched| touched.is_relied_on);
                 }
+                // Upkeep moves rows, but nothing depends on where they are.
+                must_judge |= !has_same_rows && self.tables.iter().any(|touched| touched.is_relied_on);
             }
             let relied: Vec<usize> = (0..self.tables.len())
                 .filter(|&index| self.tables[index].is_relied_on && !changed.contains(&index))

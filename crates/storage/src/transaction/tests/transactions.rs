@@ -535,6 +535,14 @@ fn upkeep_is_in_conflict_with_nobody() {
     put(&mut relying, &other, 1, 1);
     keep();
     relying.commit(|_| panic!("there is nothing to judge")).unwrap();
+    // Nor has a table that it wrote to as well.
+    change(400..460);
+    let mut relying = Transaction::begin(std::slice::from_ref(&table));
+    relying.depend_on(&table);
+    put(&mut relying, &table, 1003, 1);
+    keep();
+    relying.commit(|_| panic!("there is nothing to judge")).unwrap();
+    assert_eq!(rows_in(&table.snapshot()).get(&1003), Some(&1));
     // A table may be cleared.
     change(160..220);
     let mut clearing = Transaction::begin(std::slice::from_ref(&table));
