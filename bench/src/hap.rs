@@ -35,7 +35,13 @@ fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64
 
 /// Loads `rows` rows with even keys, in ascending or random order, and prints the median microseconds of each
 /// operation as JSON. If `file` is given, the table is in that new file, with `synchronous` off.
-pub fn run(rows: u64, is_random: bool, file: Option<&Path>) -> Result<(), Box<dyn Error>> {
+/// `compression` is the option of the table.
+pub fn run(
+    rows: u64,
+    is_random: bool,
+    file: Option<&Path>,
+    compression: &str,
+) -> Result<(), Box<dyn Error>> {
     let config = Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() };
     let database = match file {
         Some(file) => Database::open(file, config)?,
@@ -46,7 +52,10 @@ pub fn run(rows: u64, is_random: bool, file: Option<&Path>) -> Result<(), Box<dy
         connection.execute("SET synchronous = 'off'")?;
     }
     let columns: Vec<String> = (0..16).map(|i| format!("a{i} INTEGER NOT NULL")).collect();
-    connection.execute(&format!("CREATE TABLE hap (k BIGINT PRIMARY KEY, {})", columns.join(", ")))?;
+    let columns = columns.join(", ");
+    connection.execute(&format!(
+        "CREATE TABLE hap (k BIGINT PRIMARY KEY, {columns}) WITH (compression = '{compression}')"
+    ))?;
     let key = if is_random { format!("i * 7368787 % {rows}") } else { "i".into() };
     let values: Vec<String> =
         (0..16u64).map(|j| format!("CAST(i * {} % 1000003 AS INTEGER)", 2_654_435_761 + 2 * j)).collect();

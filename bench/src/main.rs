@@ -47,6 +47,9 @@ enum Command {
         /// Keep the table in this file, which is created, instead of in memory.
         #[arg(long)]
         file: Option<PathBuf>,
+        /// The table's option `compression`: `plain` has no packed codes.
+        #[arg(long, default_value = "auto")]
+        compression: String,
     },
     /// Times of parsing, binding and optimizing: a line of JSON for each of five queries, in microseconds.
     Binding,
@@ -73,7 +76,9 @@ enum Command {
 fn main() -> Result<(), Box<dyn Error>> {
     match Arguments::parse().command {
         Command::TpchData { scale, out } => tpch_data(scale, &out),
-        Command::Hap { rows, random, file } => hap::run(rows, random, file.as_deref()),
+        Command::Hap { rows, random, file, compression } => {
+            hap::run(rows, random, file.as_deref(), &compression)
+        }
         Command::Binding => binding::run(),
         Command::CompactionSim => {
             compaction_sim::run();

@@ -11,6 +11,7 @@
 //! memory  settings  cost  learned             plain figures: budgets, settings, costs, what was learnt
 //! context                                     what a running statement carries
 //! threshold                                   what a sort with a limit tells the operators below it
+//! zone_test                                   conditions that the bounds of a block decide
 //! relation                                    where rows come from
 //! plan                                        what is to be done, and its text
 //! facts  reach  estimate                      what is certain, where rows are, what is estimated
@@ -44,5 +45,6 @@ pub mod shared;
 mod sync;
 pub mod template;
 mod threshold;
+mod zone_test;
 
 pub use explain::PlanNode;

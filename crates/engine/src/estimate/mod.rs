@@ -3,12 +3,14 @@
 //!
 //! - [`values`] is what is believed of rows and columns; [`selectivity`] says which share of them satisfies
 //!   predicates.
+//! - [`overlap`] says which part of two keys' values both of them have.
 //! - [`rows`] derives it from a plan, bottom-up: [`estimate`], [`estimate_rows`].
 //! - [`width`] says what a row weighs that a join keeps, [`join_cost`] what a join costs by that.
 //!
 //! Rules of the optimizer, the printed plan and the executor ask; none of them is asked from here.
 
 pub(crate) mod join_cost;
+pub(crate) mod overlap;
 mod rows;
 pub(crate) mod sample;
 pub(crate) mod selectivity;

@@ -1,12 +1,14 @@
 //! Cardinalities: how many rows a subplan gives, and what its columns look like, before anything has run.
 //!
 //! An [`Estimate`] is derived bottom-up. It starts from the exact row counts, minima, maxima and distinct
-//! counts of tables, and follows three ideas:
+//! counts of tables, and follows four ideas:
 //!
 //! - Two distinct counts a column. `distinct` is how many values are *left* after filters, `domain` how many
 //!   there were before. A join of `R.a = S.b` keeps `|R| |S| / max(domain(a), domain(b))` rows: filters
 //!   elsewhere on either side thin out the rows, not the domain. The result's domain is the smaller one, so
 //!   that the estimate of a whole class of equal columns does not depend on the order in which it is joined.
+//! - Of two keys those values count that lie in both ranges ([`super::overlap`]), and filters on other columns
+//!   narrow the range of a key where rows lie in its order, as the zones of blocks tell.
 //! - Keys of several columns are not independent. If the product of the domains exceeds the rows that a side
 //!   ever had, that side is taken for a key, or for a reference to one, and the smaller side's rows are the
 //!   domain.
@@ -19,6 +21,7 @@
 //!
 //! Not done: histograms, skew of join keys.
 
+use super::overlap::{Part, overlap};
 use super::selectivity;
 use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
 use crate::plan::{
@@ -120,18 +123,25 @@ fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
     };
     let columns = scan.columns.iter().map(|&(id, index)| (id, known(id, index))).collect();
     let mut estimate = Estimate { rows, base: rows, columns };
-    let sampled = scan.sampled.filter(|sampled| sampled.filters <= scan.filters.len());
+    let sampled = scan.sampled.as_ref().filter(|sampled| sampled.filters <= scan.filters.len());
     let all = sampled.map(|sampled| (sampled, estimate.clone()));
     selectivity::apply(&scan.filters, &mut estimate);
     if let Some((sampled, all)) = all {
         let (known, rest) = scan.filters.split_at(sampled.filters);
         let share =
             sampled.share(selectivity::selectivity(known, &all)) * selectivity::selectivity(rest, &all);
-        let sampled = rows * share;
-        if sampled < estimate.rows {
-            estimate.keep(sampled / estimate.rows);
+        let sampled_rows = rows * share;
+        if sampled_rows < estimate.rows {
+            estimate.keep(sampled_rows / estimate.rows);
         }
-        estimate.rows = sampled.max(rows.min(1.0));
+        estimate.rows = sampled_rows.max(rows.min(1.0));
+        for &(id, (low, high)) in &sampled.ranges {
+            if let Some(column) = estimate.column_mut(id)
+                && let Some(range) = &mut column.range
+            {
+                *range = (range.0.max(low), range.1.min(high).max(range.0.max(low)));
+            }
+        }
     }
     estimate
 }
@@ -153,6 +163,7 @@ fn from_statistics(column: &ColumnStatistics, ty: DataType, rows: f64) -> Column
     let distinct = column.distinct.map_or_else(|| guess_distinct(ty, rows), |distinct| distinct as f64);
     let mut estimate = ColumnEstimate::of_distinct(distinct.min(span).min(rows));
     estimate.range = range;
+    estimate.span = range;
     estimate.nulls = column.nulls.map_or(0.0, |nulls| nulls as f64 / rows.max(1.0)).min(1.0);
     estimate
 }
@@ -168,6 +179,7 @@ fn estimate_values(values: &Values) -> Estimate {
         let places = || cells().filter_map(position);
         let bounds = (places().fold(f64::MAX, f64::min), places().fold(f64::MIN, f64::max));
         column.range = (values.rows.len() <= 1024 && bounds.0 <= bounds.1).then_some(bounds);
+        column.span = column.range;
         column.nulls = cells().filter(|value| value.is_null()).count() as f64 / rows.clamp(1.0, 1024.0);
         column
     };
@@ -202,7 +214,10 @@ fn match_share(on: &[JoinKey], left: &Estimate, right: &Estimate) -> f64 {
     on.iter()
         .map(|key| {
             let (l, r) = (left.expression(&key.left), right.expression(&key.right));
-            (r.distinct.min(right.rows) / l.domain.max(r.domain).max(1.0)).min(1.0)
+            let shared = overlap([l, r].into_iter());
+            let (of_left, of_right) = (l.within(shared), r.within(shared));
+            let distinct = r.distinct.min(right.rows) * of_right.rows;
+            of_left.rows * (distinct / of_left.domain.max(of_right.domain).max(1.0)).min(1.0)
         })
         .fold(1.0, f64::min)
 }
@@ -227,8 +242,12 @@ pub(crate) fn estimate_join(
     };
     let keys: Vec<(ColumnEstimate, ColumnEstimate)> =
         on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
-    let domains: Vec<(f64, f64)> = keys.iter().map(|(l, r)| (l.domain, r.domain)).collect();
-    let selected = key_selectivity(&domains, (left.base, right.base));
+    let shared: Vec<_> = keys.iter().map(|&(l, r)| overlap([l, r].into_iter())).collect();
+    let parts: Vec<(Part, Part)> =
+        keys.iter().zip(&shared).map(|((l, r), range)| (l.within(*range), r.within(*range))).collect();
+    let domains: Vec<(f64, f64)> = parts.iter().map(|(l, r)| (l.domain, r.domain)).collect();
+    let within: f64 = parts.iter().map(|(l, r)| l.rows * r.rows).product();
+    let selected = within * key_selectivity(&domains, (left.base, right.base));
 
     let mut both =
         Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
@@ -241,14 +260,17 @@ pub(crate) fn estimate_join(
     both.rows = inner;
     match kind {
         JoinKind::Inner => {
-            for (key, (l, r)) in on.iter().zip(&keys) {
+            for (((key, (l, r)), (of_left, of_right)), range) in on.iter().zip(&keys).zip(&parts).zip(&shared) {
                 for side in [&key.left, &key.right] {
                     if let Expr::Column { id, .. } = side
                         && let Some(column) = both.columns.get_mut(id)
                     {
-                        column.domain = l.domain.min(r.domain);
-                        column.distinct = l.distinct.min(r.distinct);
+                        column.domain = of_left.domain.min(of_right.domain);
+                        column.distinct = (l.distinct * of_left.rows).min(r.distinct * of_right.rows).max(1.0);
                         column.nulls = 0.0;
+                        if range.is_some() {
+                            (column.range, column.span) = (*range, *range);
+                        }
                     }
                 }
             }
@@ -357,10 +379,12 @@ fn estimate_set_operation(set: &SetOperation, columns: &Columns) -> Estimate {
         let mut column =
             ColumnEstimate::of_distinct(parts().map(|c| c.distinct).fold(1.0, f64::max).min(rows.max(1.0)));
         column.domain = parts().map(|c| c.domain).fold(column.distinct, f64::max);
-        column.range = parts()
-            .map(|c| c.range)
-            .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))))
-            .flatten();
+        let all = |of: fn(ColumnEstimate) -> Option<(f64, f64)>| {
+            let ranges = parts().map(of);
+            ranges.reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten()
+        };
+        column.range = all(|c| c.range);
+        column.span = all(|c| c.span);
         column.nulls = parts().map(|c| c.nulls).fold(0.0, f64::max);
         result.columns.insert(*id, column);
     }

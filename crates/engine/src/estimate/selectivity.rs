@@ -248,6 +248,7 @@ impl Interval {
             rest.distinct = 1.0;
             rest.bell = None;
             rest.range = Some((value, value));
+            rest.span = rest.range;
             let outside = column.range.is_some_and(|(low, high)| value < low || value > high);
             return (if outside { HARDLY } else { valid / column.distinct.max(1.0) }, rest);
         }
@@ -271,6 +272,7 @@ impl Interval {
             1.0
         };
         rest.range = Some((from, to));
+        rest.span = rest.range;
         rest.domain = (column.domain * share).max(1.0);
         rest.distinct = (column.distinct * share).max(1.0);
         (share * valid, rest)

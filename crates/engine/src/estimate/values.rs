@@ -26,8 +26,10 @@ pub(crate) struct ColumnEstimate {
     pub domain: f64,
     /// Distinct values that are left.
     pub distinct: f64,
-    /// Smallest and largest value, as [`position`] places them.
+    /// Smallest and largest value that is left, as [`position`] places them.
     pub range: Option<(f64, f64)>,
+    /// The range of the domain.
+    pub span: Option<(f64, f64)>,
     /// Mean and standard deviation, if the values are bell-shaped: sums and counts.
     pub bell: Option<(f64, f64)>,
     /// Share of rows that are NULL.
@@ -38,12 +40,13 @@ impl ColumnEstimate {
     /// A column with `distinct` values of which nothing else is known.
     pub(crate) fn of_distinct(distinct: f64) -> ColumnEstimate {
         let distinct = distinct.max(1.0);
-        ColumnEstimate { domain: distinct, distinct, range: None, bell: None, nulls: 0.0 }
+        ColumnEstimate { domain: distinct, distinct, range: None, span: None, bell: None, nulls: 0.0 }
     }
 
     fn constant(value: &Value) -> ColumnEstimate {
         let mut column = ColumnEstimate::of_distinct(1.0);
         column.range = position(value).map(|p| (p, p));
+        column.span = column.range;
         column.nulls = if value.is_null() { 1.0 } else { 0.0 };
         column
     }
@@ -124,6 +127,7 @@ impl Estimate {
             Expr::Cast { input, ty, .. } => {
                 let mut column = self.expression(input);
                 column.range = column.range.and_then(|r| cast_range(r, input.ty(), *ty));
+                column.span = column.span.and_then(|r| cast_range(r, input.ty(), *ty));
                 column.bell = column.bell.and_then(|r| cast_range(r, input.ty(), *ty));
                 column
             }
@@ -131,10 +135,12 @@ impl Estimate {
                 let (a, b) = (self.expression(left), self.expression(right));
                 let mut column = self.combination(expr);
                 if left.ty() == *ty && right.ty() == *ty {
-                    column.range = a.range.zip(b.range).map(|((al, ah), (bl, bh))| match op {
+                    let combined = |((al, ah), (bl, bh)): ((f64, f64), (f64, f64))| match op {
                         ArithmeticOp::Add => (al + bl, ah + bh),
                         _ => (al - bh, ah - bl),
-                    });
+                    };
+                    column.range = a.range.zip(b.range).map(combined);
+                    column.span = a.span.zip(b.span).map(combined);
                 }
                 column
             }

@@ -1,8 +1,8 @@
 //! The scan of a stored table: which blocks are read, which of their columns are decoded, and for which rows.
 //!
 //! A worker reads the slots in stretches ([`walk`]). It skips blocks that the filters rule out by their
-//! bounds ([`prune`]), or that have no key of a join that the rows go to ([`crate::exec::key_filter`]). For
-//! each stretch:
+//! bounds ([`crate::zone_test`]), or that have no key of a join that the rows go to
+//! ([`crate::exec::key_filter`]). For each stretch:
 //!
 //! 1. Dead slots (ghosts, deleted rows) are left out: the candidates are the live slots. If these are in long
 //!    runs, the runs are read in turn; otherwise their positions are kept.
@@ -30,7 +30,6 @@
 //! is one that can, join filters run after both.
 
 mod kept;
-pub(crate) mod prune;
 mod ranges;
 mod stages;
 mod stored;
@@ -46,12 +45,12 @@ use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
 use crate::settings::{Compaction, Settings};
 use crate::sync::{AtomicUsize, Ordering};
+use crate::zone_test::ZoneTest;
 use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
 use kept::HeldBack;
-use prune::Test;
 use stages::{Stage, stages};
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,7 +84,7 @@ pub(crate) struct TableScan {
     ranges: Conditions<ValueRange>,
     /// The other filters.
     stages: Conditions<Stage>,
-    tests: Vec<Test>,
+    tests: Vec<ZoneTest>,
     /// For each column whose bounds are tested, its index in the table.
     bounded: Vec<usize>,
     /// Join filters, on output columns.
@@ -180,7 +179,7 @@ impl TableScan {
         bounded.sort_unstable();
         bounded.dedup();
         // The conditions that made the reach rule out none of its blocks.
-        let tests = others.iter().filter_map(|conjunct| Test::of(conjunct, &place)).collect();
+        let tests = others.iter().filter_map(|conjunct| ZoneTest::of(conjunct, &place)).collect();
         let stages = Conditions::new(stages(implied, metas)?, stages(others, metas)?);
         let index = |column: usize| columns[column].1;
         let (range, stage) = (ranges.all.get(ranges.implied), stages.all.get(stages.implied));

@@ -8,22 +8,19 @@
 //! no columns of `b`, stops at the first match, and gives `b` a say in which rows of `a` are read (TPC-DS
 //! Q78).
 
-use crate::plan::tree::{columns_of, filter, for_each_expr, substitute, take};
+use super::renamed::{Renamed, rename, rename_output};
+use crate::plan::tree::{columns_of, filter, take};
 use crate::plan::{Columns, Filter, Join, JoinKind, Node, Plan, Project};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Result, Value};
-use std::collections::HashMap;
 
 /// Makes anti joins in the whole plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     let mut renamed = Renamed::new();
     rewrite(&mut plan.root, &mut plan.columns, &mut renamed);
-    plan.output.iter_mut().for_each(|output| exchange(&mut output.column, &renamed));
+    rename_output(plan, &renamed);
     Ok(())
 }
-
-/// Columns of right sides, and those that are NULL in their place above the anti join.
-type Renamed = HashMap<ColumnId, ColumnId>;
 
 /// Makes anti joins in `node`. Adds to `renamed` what is called otherwise above it.
 fn rewrite(node: &mut Node, columns: &mut Columns, renamed: &mut Renamed) {
@@ -61,26 +58,6 @@ fn without_partner(node: Node, nulls: Vec<(ColumnId, Expr)>, columns: &Columns, 
         rename(&mut above, renamed, columns);
     }
     above
-}
-
-/// Renames the columns that `node` itself reads.
-fn rename(node: &mut Node, renamed: &Renamed, columns: &Columns) {
-    let with = renamed.iter().map(|(old, new)| (*old, columns.expr(*new))).collect();
-    for_each_expr(node, &mut |expr, _| {
-        let taken = std::mem::replace(expr, Expr::boolean(true));
-        *expr = substitute(taken, &with);
-    });
-    match node {
-        Node::Distinct(distinct) => distinct.keys.iter_mut().for_each(|id| exchange(id, renamed)),
-        Node::SetOperation(set) => {
-            set.inputs.iter_mut().flat_map(|(_, ids)| ids).for_each(|id| exchange(id, renamed));
-        }
-        _ => {}
-    }
-}
-
-fn exchange(id: &mut ColumnId, renamed: &Renamed) {
-    *id = renamed.get(id).copied().unwrap_or(*id);
 }
 
 /// True if `predicate` asks whether a key of the right side is NULL, which it is in no pair.

@@ -23,8 +23,9 @@ mod readers;
 use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
+use crate::estimate::overlap::overlap;
 use crate::estimate::selectivity::{Side, band, bands, selectivity};
-use crate::estimate::{Estimate, estimate, estimate_join, key_selectivity};
+use crate::estimate::{ColumnEstimate, Estimate, estimate, estimate_join, key_selectivity};
 use crate::plan::tree::{
     ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute,
 };
@@ -81,11 +82,18 @@ struct Class {
     members: Vec<Member>,
 }
 
+impl Class {
+    /// The range that its members in `set` share.
+    fn shared(&self, set: Set) -> Option<(f64, f64)> {
+        overlap(self.members.iter().filter(|m| set >> m.relation & 1 == 1).map(|m| m.estimate))
+    }
+}
+
 #[derive(Debug)]
 struct Member {
     relation: usize,
     expr: Expr,
-    domain: f64,
+    estimate: ColumnEstimate,
 }
 
 #[derive(Debug)]
@@ -292,7 +300,7 @@ impl Graph {
                 .iter()
                 .position(|class| class.members.iter().any(|m| m.relation == of.0 && m.expr == of.1))
         };
-        let member = |of: (usize, Expr)| Member { relation: of.0, expr: of.1, domain: 1.0 };
+        let member = |of: (usize, Expr)| Member { relation: of.0, expr: of.1, estimate: ColumnEstimate::of_distinct(1.0) };
         match (find(self, &a), find(self, &b)) {
             (Some(x), Some(y)) if x == y => {}
             (Some(x), Some(y)) => {
@@ -343,7 +351,7 @@ impl Graph {
         }
         for class in &mut self.classes {
             for member in &mut class.members {
-                member.domain = self.relations[member.relation].estimate.expression(&member.expr).domain;
+                member.estimate = self.relations[member.relation].estimate.expression(&member.expr);
             }
         }
         let beside = |relations: &[Leaf], set: Set| {
@@ -461,12 +469,13 @@ impl Graph {
     pub(super) fn rows(&self, set: Set) -> f64 {
         let mut rows = 1.0;
         let mut joined: Set = 0;
+        let shared: Vec<_> = self.classes.iter().map(|class| class.shared(set)).collect();
         for index in members(set) {
             let relation = &self.relations[index];
             match &relation.attached {
                 Some(attached) if set.count_ones() > 1 => rows *= attached.factor,
                 _ => {
-                    rows *= relation.estimate.rows * self.class_share(joined, index);
+                    rows *= relation.estimate.rows * self.class_share(joined, index, &shared);
                     joined |= 1 << index;
                 }
             }
@@ -475,14 +484,18 @@ impl Graph {
         (rows * applied.map(|p| p.share).product::<f64>()).max(1.0)
     }
 
-    /// The share of pairs that the classes leave when `relation` joins `joined`.
-    fn class_share(&self, joined: Set, relation: usize) -> f64 {
+    /// The share of pairs that the classes leave when `relation` joins `joined`. `shared` has for each class the
+    /// range that all relations of the set share.
+    fn class_share(&self, joined: Set, relation: usize, shared: &[Option<(f64, f64)>]) -> f64 {
         let mut domains = Vec::new();
         let mut partners = !0;
-        for class in &self.classes {
+        let mut within = 1.0;
+        for (class, shared) in self.classes.iter().zip(shared) {
             let Some(own) = class.members.iter().find(|m| m.relation == relation) else { continue };
+            let own = own.estimate.within(*shared);
+            within *= own.rows;
             let others = || class.members.iter().filter(|m| joined >> m.relation & 1 == 1);
-            if let Some(domain) = others().map(|m| m.domain).reduce(f64::min) {
+            if let Some(domain) = others().map(|m| m.estimate.within(*shared).domain).reduce(f64::min) {
                 domains.push((domain, own.domain));
                 partners &= others().fold(0, |set, m| set | 1 << m.relation);
             }
@@ -490,7 +503,7 @@ impl Graph {
         // A key of several columns belongs to one relation, or it is no key.
         let base = |i: usize| self.relations[i].estimate.base;
         let partner = members(partners & joined).map(base).reduce(f64::min).unwrap_or(f64::MAX);
-        key_selectivity(&domains, (partner, base(relation)))
+        within * key_selectivity(&domains, (partner, base(relation)))
     }
 
     /// True if the set is one relation of at most one row.
@@ -518,7 +531,7 @@ impl Graph {
             // The member with the fewest values is the likeliest key.
             let side = |set: Set| {
                 let inside = class.members.iter().filter(move |m| set >> m.relation & 1 == 1);
-                inside.reduce(|a, b| if b.domain < a.domain { b } else { a })
+                inside.reduce(|a, b| if b.estimate.domain < a.estimate.domain { b } else { a })
             };
             if let (Some(l), Some(r)) = (side(sets.0), side(sets.1)) {
                 on.push(JoinKey { left: l.expr.clone(), right: r.expr.clone(), null_equals_null: false });

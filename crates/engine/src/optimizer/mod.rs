@@ -12,6 +12,7 @@
 //! A rule never makes a result wrong if an estimate is: estimates choose among equal plans.
 
 mod antis;
+mod constants;
 #[cfg(test)]
 mod differential;
 mod distincts;
@@ -29,6 +30,7 @@ mod properties;
 mod prune;
 mod pushdown;
 mod reduce;
+mod renamed;
 mod restrict;
 mod samples;
 mod simplify;
@@ -56,6 +58,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("simplify", simplify::apply, "all others recognize shapes; give them one shape for one meaning"),
     ("unions", unions::apply, "before anything walks each level of a long chain"),
     ("factor", factor::apply, "what disjunctions share or imply must exist before it can be pushed"),
+    ("constants", constants::apply, "before comparisons with them are pushed, as keys of their joins"),
     ("pushdown", pushdown::apply, "join ordering wants its relations filtered and its predicates as keys"),
     ("antis", antis::apply, "filters stand right above the outer joins that they may not pass"),
     ("tops", tops::apply, "filters stand right above the windows that they may not pass"),

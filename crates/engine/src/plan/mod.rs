@@ -9,8 +9,11 @@
 
 pub(crate) mod display;
 pub(crate) mod tree;
+mod single_value;
 mod window;
 
+pub(crate) use single_value::second_row;
+pub use single_value::SingleValue;
 pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction};
 
 use crate::relation::Relation;
@@ -132,14 +135,20 @@ impl Scan {
 }
 
 /// What a sample says of filters of a scan ([`crate::estimate`]).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
     /// The number of the scan's filters, from the first, of which it says something.
     pub filters: usize,
-    /// The rows of the sample.
+    /// The share of the table's rows in blocks whose zones do not rule the filters out, all others having
+    /// none: 0 to 1.
+    pub within: f64,
+    /// The rows of the sample, which are in such blocks.
     pub rows: usize,
     /// Of these, rows that satisfy the filters.
     pub passed: usize,
+    /// The bounds of numbers in such blocks, by column, if there are fewer of them than of all blocks: low and
+    /// high, as estimates place values on the number line.
+    pub ranges: Vec<(ColumnId, (f64, f64))>,
 }
 
 /// See [`Node::Values`].

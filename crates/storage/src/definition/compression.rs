@@ -5,8 +5,8 @@ use entasis_vector::Error;
 /// How the blocks of a table are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// For each block the smallest encoding that reads about as fast as plain codes; plain codes in tables
-    /// with a layout key, which are written in place.
+    /// For each block the smallest encoding that reads about as fast as plain codes; in tables with a layout
+    /// key one that is written in place.
     #[default]
     Auto,
     /// Without compression: flat arrays, strings one by one.

@@ -38,12 +38,14 @@ pub struct Behind {
 }
 
 impl ChunkCosts {
-    /// Those of a machine, which [`crate::calibrate`] measures, for rows of these columns and bytes.
+    /// Those of a machine, which [`crate::calibrate`] measures, for rows of these columns and bytes. An operator
+    /// looks at a column of a chunk about as long as it takes to begin copying it: without that, no chunk of
+    /// wide rows would be worth copying.
     pub fn of_rows(costs: &Costs, columns: usize, bytes: usize) -> ChunkCosts {
         ChunkCosts {
             copy_chunk: costs.copied_column * columns as f64,
             copy_row: costs.copied_byte * bytes as f64,
-            chunk: costs.chunk,
+            chunk: costs.chunk + costs.copied_column * columns as f64,
             row: costs.chunk_row,
         }
     }
@@ -93,6 +95,14 @@ mod tests {
         let of = |reduces| [2, 1, 0].map(|k| OF_THE_PAPER.threshold(&behind(k, reduces), 2048));
         assert_eq!(of(4.0), [293, 53, 0]);
         assert_eq!(of(256.0), [1024, 53, 0]);
+    }
+
+    #[test]
+    fn small_chunks_of_wide_rows_are_worth_copying() {
+        for columns in [4, 16, 64] {
+            let costs = ChunkCosts::of_rows(&Costs::default(), columns, 8 * columns);
+            assert!(costs.threshold(&behind(3, 8.0), 2048) >= 32, "{columns} columns");
+        }
     }
 
     #[test]

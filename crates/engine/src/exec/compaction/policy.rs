@@ -21,9 +21,9 @@ use std::time::Instant;
 const SMALL_PART: usize = 16;
 /// The number of chunks after which dynamic compaction computes its threshold again.
 const CHUNKS_A_LOOK: u64 = 64;
-/// The least number of chunks to learn from: each threshold is tried eight times, some of them over dozens of
-/// chunks.
-const CHUNKS_TO_LEARN: f64 = 1024.0;
+/// The least number of chunks to learn from: nine thresholds are tried eight times each, some of them over
+/// dozens of chunks, about a thousand in all, which should not be most of the pipeline.
+const CHUNKS_TO_LEARN: f64 = 4096.0;
 
 /// The policy of all workers.
 pub(super) enum Policy {

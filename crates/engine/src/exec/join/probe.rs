@@ -10,6 +10,7 @@ use super::{Built, BuiltSlot, Computed, ComputedWorker, ProbeOutput, Shape};
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use crate::plan::second_row;
 use entasis_vector::expr::{Machine, Program};
 use entasis_vector::simd::widest;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, PhysicalType, Result, Selection, Vector};
@@ -286,8 +287,7 @@ impl Worker {
         for &row in &self.hits.rows {
             let state = &mut self.state[row as usize];
             if *state == MATCHED && shape.probe == ProbeOutput::OneOrNulls {
-                return Err(Error::input("a scalar subquery returned more than one row")
-                    .with_hint("add LIMIT 1 or an aggregate to it"));
+                return Err(second_row());
             }
             new += usize::from(*state != MATCHED);
             *state = MATCHED;

@@ -1,5 +1,5 @@
-//! Pruning: conditions that bounds can decide, tested against the zone of a block or row group before it is
-//! read.
+//! Zone tests: conditions that bounds can decide, tested against the zone of a block or row group before it is
+//! read, or when a query is planned.
 
 use entasis_storage::Zone;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 /// A necessary condition for a block to have a row that passes a filter. Columns are indexes in the table.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Test {
+pub(crate) enum ZoneTest {
     /// Some value has the relation `op` to a constant, which is not NULL.
     Compare(usize, CompareOp, Value),
     /// Some value is in this list.
@@ -18,14 +18,14 @@ pub(crate) enum Test {
     /// Some value is not NULL.
     NotNull(usize),
     /// All of these hold.
-    All(Vec<Test>),
+    All(Vec<ZoneTest>),
     /// One of these holds.
-    Any(Vec<Test>),
+    Any(Vec<ZoneTest>),
 }
 
-impl Test {
+impl ZoneTest {
     /// The condition that `filter` sets on bounds, if any; `place` finds a column's index in the table.
-    pub(crate) fn of(filter: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Option<Test> {
+    pub(crate) fn of(filter: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Option<ZoneTest> {
         // The bounds of UUIDs are in the order of signed numbers, not of bytes.
         let column = |expr: &Expr| match expr {
             Expr::Column { id, ty } if *ty != DataType::Uuid => place(*id),
@@ -43,23 +43,23 @@ impl Test {
                     _ => return None,
                 };
                 let known = !matches!(op, CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
-                (known && !value.is_null()).then_some(Test::Compare(column, op, value))
+                (known && !value.is_null()).then_some(ZoneTest::Compare(column, op, value))
             }
             Expr::InList { input, list } => {
                 let values = list.iter().filter(|value| !value.is_null()).cloned().collect();
-                Some(Test::In(column(input)?, values))
+                Some(ZoneTest::In(column(input)?, values))
             }
-            Expr::IsNull(input) => Some(Test::IsNull(column(input)?)),
+            Expr::IsNull(input) => Some(ZoneTest::IsNull(column(input)?)),
             Expr::Not(inner) => match &**inner {
-                Expr::IsNull(input) => Some(Test::NotNull(column(input)?)),
+                Expr::IsNull(input) => Some(ZoneTest::NotNull(column(input)?)),
                 _ => None,
             },
             Expr::And(parts) => {
-                let tests: Vec<Test> = parts.iter().filter_map(|part| Test::of(part, place)).collect();
-                (!tests.is_empty()).then_some(Test::All(tests))
+                let tests: Vec<ZoneTest> = parts.iter().filter_map(|part| ZoneTest::of(part, place)).collect();
+                (!tests.is_empty()).then_some(ZoneTest::All(tests))
             }
             Expr::Or(parts) => {
-                Some(Test::Any(parts.iter().map(|part| Test::of(part, place)).collect::<Option<_>>()?))
+                Some(ZoneTest::Any(parts.iter().map(|part| ZoneTest::of(part, place)).collect::<Option<_>>()?))
             }
             _ => None,
         }
@@ -68,7 +68,7 @@ impl Test {
     /// False if no row of the zones can pass. `zone` yields a column's bounds.
     pub(crate) fn may_pass<'z>(&self, zone: &impl Fn(usize) -> &'z Zone) -> bool {
         match self {
-            Test::Compare(column, op, value) => {
+            ZoneTest::Compare(column, op, value) => {
                 let zone = zone(*column);
                 if zone.min.is_null() {
                     return false;
@@ -84,16 +84,16 @@ impl Test {
                     CompareOp::DistinctFrom | CompareOp::NotDistinctFrom => true,
                 }
             }
-            Test::In(column, values) => {
+            ZoneTest::In(column, values) => {
                 let zone = zone(*column);
                 let within =
                     |value: &Value| zone.min.total_cmp(value).is_le() && zone.max.total_cmp(value).is_ge();
                 !zone.min.is_null() && values.iter().any(within)
             }
-            Test::IsNull(column) => zone(*column).nulls > 0,
-            Test::NotNull(column) => !zone(*column).min.is_null(),
-            Test::All(tests) => tests.iter().all(|test| test.may_pass(zone)),
-            Test::Any(tests) => tests.iter().any(|test| test.may_pass(zone)),
+            ZoneTest::IsNull(column) => zone(*column).nulls > 0,
+            ZoneTest::NotNull(column) => !zone(*column).min.is_null(),
+            ZoneTest::All(tests) => tests.iter().all(|test| test.may_pass(zone)),
+            ZoneTest::Any(tests) => tests.iter().any(|test| test.may_pass(zone)),
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
                         Expr::compare(op, x(), number(constant)),
                         Expr::compare(op.mirrored(), number(constant), x()),
                     ] {
-                        let test = Test::of(&filter, &column).unwrap();
+                        let test = ZoneTest::of(&filter, &column).unwrap();
                         assert_eq!(test.may_pass(&|_| &zone), some, "{min}..{max} {op:?} {constant}");
                     }
                 }
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn zones_of_nulls_only_pass_is_null() {
         let zone = Zone { nulls: 4, ..Zone::EMPTY };
-        let pass = |test: Test| test.may_pass(&|_| &zone);
-        assert!(pass(Test::IsNull(0)) && !pass(Test::NotNull(0)));
-        assert!(!pass(Test::Compare(0, CompareOp::NotEq, Value::Integer(1))));
-        assert!(!pass(Test::In(0, vec![Value::Integer(1)])));
+        let pass = |test: ZoneTest| test.may_pass(&|_| &zone);
+        assert!(pass(ZoneTest::IsNull(0)) && !pass(ZoneTest::NotNull(0)));
+        assert!(!pass(ZoneTest::Compare(0, CompareOp::NotEq, Value::Integer(1))));
+        assert!(!pass(ZoneTest::In(0, vec![Value::Integer(1)])));
     }
 }
