@@ -134,6 +134,7 @@ fn main() {
                 columns: ids.iter().copied().zip(0..).collect(),
                 filters: Vec::new(),
                 sampled: None,
+                references: Vec::new(),
             });
             let call = WindowCall {
                 function: function.clone(),

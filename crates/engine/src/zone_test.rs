@@ -1,5 +1,5 @@
-//! Zone tests: conditions that bounds can decide, tested against the zone of a block or row group before it is
-//! read, or when a query is planned.
+//! Zone tests: conditions that bounds can decide, tested against the zone of a block or row group before it
+//! is read, or when a query is planned.
 
 use entasis_storage::Zone;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -55,12 +55,13 @@ impl ZoneTest {
                 _ => None,
             },
             Expr::And(parts) => {
-                let tests: Vec<ZoneTest> = parts.iter().filter_map(|part| ZoneTest::of(part, place)).collect();
+                let tests: Vec<ZoneTest> =
+                    parts.iter().filter_map(|part| ZoneTest::of(part, place)).collect();
                 (!tests.is_empty()).then_some(ZoneTest::All(tests))
             }
-            Expr::Or(parts) => {
-                Some(ZoneTest::Any(parts.iter().map(|part| ZoneTest::of(part, place)).collect::<Option<_>>()?))
-            }
+            Expr::Or(parts) => Some(ZoneTest::Any(
+                parts.iter().map(|part| ZoneTest::of(part, place)).collect::<Option<_>>()?,
+            )),
             _ => None,
         }
     }

@@ -1,12 +1,13 @@
 //! Ranges that columns share which are joined for equality.
 //!
-//! Two facts of a key decide what a join keeps: which values it has, and which of them are left. Sales of five
-//! years refer to days of two centuries; a filter that leaves one of the five years keeps a fifth of the sales,
-//! though it keeps a two-hundredth of the days. So values are counted where both sides have some: in the
-//! intersection of their ranges, over which each side's values are taken to be spread evenly.
+//! Two facts of a key decide what a join keeps: which values it has, and which of them are left. Sales of
+//! five years refer to days of two centuries; a filter that leaves one of the five years keeps a fifth of the
+//! sales, though it keeps a two-hundredth of the days. So values are counted where both sides have some: in
+//! the intersection of their ranges, over which each side's values are taken to be spread evenly.
 //!
 //! That is so for *dense* columns alone, numbers that nearly count up. A column of a million numbers and one
-//! large one that means "none" would be spread over a range in which hardly anything is; it counts as a whole.
+//! large one that means "none" would be spread over a range in which hardly anything is; it counts as a
+//! whole.
 
 use super::values::ColumnEstimate;
 

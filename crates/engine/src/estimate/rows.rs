@@ -7,7 +7,8 @@
 //!   there were before. A join of `R.a = S.b` keeps `|R| |S| / max(domain(a), domain(b))` rows: filters
 //!   elsewhere on either side thin out the rows, not the domain. The result's domain is the smaller one, so
 //!   that the estimate of a whole class of equal columns does not depend on the order in which it is joined.
-//! - Of two keys those values count that lie in both ranges ([`super::overlap`]), and filters on other columns
+//! - Of two keys those values count that lie in both ranges ([`super::overlap`]), and filters on other
+//!   columns
 //!   narrow the range of a key where rows lie in its order, as the zones of blocks tell.
 //! - Keys of several columns are not independent. If the product of the domains exceeds the rows that a side
 //!   ever had, that side is taken for a key, or for a reference to one, and the smaller side's rows are the
@@ -17,16 +18,16 @@
 //!   (hardly a filter).
 //!
 //! Filters of scans that are joined have been tested on samples ([`super::sample`]), which count more than
-//! statistics.
+//! statistics, and so has been what refers to the rows of small tables ([`super::references`]).
 //!
-//! Not done: histograms, skew of join keys.
+//! Not done: histograms, skew of the keys of two large tables.
 
 use super::overlap::{Part, overlap};
 use super::selectivity;
 use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
 use crate::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Scan, SetKind,
-    SetOperation, Values, WindowFunction,
+    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Reference, Scan,
+    SetKind, SetOperation, Values, WindowFunction,
 };
 use crate::relation::ColumnStatistics;
 use entasis_vector::expr::Expr;
@@ -68,7 +69,12 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             let keys: Vec<Expr> = distinct.keys.iter().map(|id| columns.expr(*id)).collect();
             let rows = input.groups(keys.iter());
             let kept = distinct.keys.iter().map(|id| (*id, input.column(*id))).collect();
-            Estimate { rows, base: input.base.min(input.groups(keys.iter()).max(1.0)), columns: kept }
+            Estimate {
+                rows,
+                base: input.base.min(input.groups(keys.iter()).max(1.0)),
+                columns: kept,
+                references: Vec::new(),
+            }
         }
         Node::Window(window) => {
             let mut input = estimate(&window.input, columns);
@@ -122,7 +128,7 @@ fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
         None => ColumnEstimate::of_distinct(guess_distinct(columns.ty(id), rows)),
     };
     let columns = scan.columns.iter().map(|&(id, index)| (id, known(id, index))).collect();
-    let mut estimate = Estimate { rows, base: rows, columns };
+    let mut estimate = Estimate { rows, base: rows, columns, references: scan.references.clone() };
     let sampled = scan.sampled.as_ref().filter(|sampled| sampled.filters <= scan.filters.len());
     let all = sampled.map(|sampled| (sampled, estimate.clone()));
     selectivity::apply(&scan.filters, &mut estimate);
@@ -184,7 +190,7 @@ fn estimate_values(values: &Values) -> Estimate {
         column
     };
     let columns = values.columns.iter().enumerate().map(|(index, id)| (*id, column(index))).collect();
-    Estimate { rows, base: rows, columns }
+    Estimate { rows, base: rows, columns, references: Vec::new() }
 }
 
 /// The share of all pairs of rows for which the keys are equal. `domains` has for each key the domain on
@@ -227,6 +233,17 @@ fn residual_share(residual: &[Expr], both: &Estimate) -> f64 {
     if residual.is_empty() { 1.0 } else { selectivity::selectivity(residual, both).powf(0.25) }
 }
 
+/// By how much a key is known to keep more rows than statistics expect.
+fn known_factor(key: &JoinKey, references: &[Reference]) -> f64 {
+    let (Expr::Column { id: left, .. }, Expr::Column { id: right, .. }) = (&key.left, &key.right) else {
+        return 1.0;
+    };
+    let is_of = |found: &&Reference| {
+        (found.key, found.by) == (*left, *right) || (found.key, found.by) == (*right, *left)
+    };
+    references.iter().find(is_of).map_or(1.0, |found| found.factor)
+}
+
 /// What is believed of a join of two subplans.
 pub(crate) fn estimate_join(
     kind: JoinKind,
@@ -249,8 +266,14 @@ pub(crate) fn estimate_join(
     let within: f64 = parts.iter().map(|(l, r)| l.rows * r.rows).product();
     let selected = within * key_selectivity(&domains, (left.base, right.base));
 
-    let mut both =
-        Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
+    let references: Vec<Reference> = left.references.iter().chain(&right.references).copied().collect();
+    let selected = selected * on.iter().map(|key| known_factor(key, &references)).product::<f64>();
+    let mut both = Estimate {
+        rows: left_rows * right_rows,
+        base: left.base.max(right.base),
+        columns: HashMap::new(),
+        references,
+    };
     both.columns = left.columns.clone();
     both.columns.extend(right.columns);
     let side: selectivity::Side<'_> = &|id| usize::from(!left.columns.contains_key(&id));
@@ -260,13 +283,15 @@ pub(crate) fn estimate_join(
     both.rows = inner;
     match kind {
         JoinKind::Inner => {
-            for (((key, (l, r)), (of_left, of_right)), range) in on.iter().zip(&keys).zip(&parts).zip(&shared) {
+            for (((key, (l, r)), (of_left, of_right)), range) in on.iter().zip(&keys).zip(&parts).zip(&shared)
+            {
                 for side in [&key.left, &key.right] {
                     if let Expr::Column { id, .. } = side
                         && let Some(column) = both.columns.get_mut(id)
                     {
                         column.domain = of_left.domain.min(of_right.domain);
-                        column.distinct = (l.distinct * of_left.rows).min(r.distinct * of_right.rows).max(1.0);
+                        column.distinct =
+                            (l.distinct * of_left.rows).min(r.distinct * of_right.rows).max(1.0);
                         column.nulls = 0.0;
                         if range.is_some() {
                             (column.range, column.span) = (*range, *range);
@@ -290,13 +315,13 @@ pub(crate) fn estimate_join(
             both
         }
         JoinKind::Mark { mark, .. } => {
-            let mut left = Estimate { rows: left_rows, base: left.base, columns: left.columns };
+            let mut left = Estimate { rows: left_rows, ..left };
             left.columns.insert(mark, ColumnEstimate::of_distinct(2.0));
             left
         }
         JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {
             let matched = share * residual_share(residual, &both);
-            let mut left = Estimate { rows: left_rows, base: left.base, columns: left.columns };
+            let mut left = Estimate { rows: left_rows, ..left };
             if kind == JoinKind::Semi {
                 for (key, (_, r)) in on.iter().zip(&keys) {
                     if let Expr::Column { id, .. } = &key.left
@@ -318,7 +343,7 @@ fn estimate_aggregate(aggregate: &Aggregate, input: Estimate) -> Estimate {
     if aggregate.groups.is_empty() {
         let columns =
             aggregate.aggregates.iter().map(|(id, _)| (*id, ColumnEstimate::of_distinct(1.0))).collect();
-        return Estimate { rows: 1.0, base: 1.0, columns };
+        return Estimate { rows: 1.0, base: 1.0, columns, references: Vec::new() };
     }
     let rows = input.groups(aggregate.groups.iter().map(|(_, expr)| expr));
     let group_size = (input.rows / rows.max(1.0)).max(1.0);
@@ -331,7 +356,7 @@ fn estimate_aggregate(aggregate: &Aggregate, input: Estimate) -> Estimate {
     for (id, call) in &aggregate.aggregates {
         columns.insert(*id, estimate_call(call, &input, rows, group_size));
     }
-    Estimate { rows, base: input.base.min(rows.max(1.0)), columns }
+    Estimate { rows, base: input.base.min(rows.max(1.0)), columns, references: Vec::new() }
 }
 
 /// What an aggregate's results look like over groups of about `group_size` rows, whose sizes vary about as
@@ -373,7 +398,7 @@ fn estimate_set_operation(set: &SetOperation, columns: &Columns) -> Estimate {
         SetKind::Intersect => inputs.iter().map(|input| input.rows).fold(f64::MAX, f64::min) / 2.0,
         SetKind::Except => inputs.first().map_or(0.0, |input| input.rows) / 2.0,
     };
-    let mut result = Estimate { rows, base: rows.max(1.0), columns: HashMap::new() };
+    let mut result = Estimate { rows, base: rows.max(1.0), ..Estimate::nothing() };
     for (index, id) in set.columns.iter().enumerate() {
         let parts = || inputs.iter().zip(&set.inputs).map(|(input, (_, ids))| input.column(ids[index]));
         let mut column =

@@ -4,6 +4,7 @@
 //! columns look like. How it is derived from a plan is in [`super::rows`], how predicates narrow it in
 //! [`super::selectivity`].
 
+use crate::plan::Reference;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, DatePart, Expr, Function};
 use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ pub(crate) struct Estimate {
     pub base: f64,
     /// By column.
     pub(super) columns: HashMap<ColumnId, ColumnEstimate>,
+    /// What was found of joins of two columns.
+    pub references: Vec<Reference>,
 }
 
 /// What is believed of a column.
@@ -81,7 +84,7 @@ fn thin_out(distinct: f64, rows: f64, kept: f64) -> f64 {
 impl Estimate {
     /// Of no rows and no columns.
     pub(crate) fn nothing() -> Estimate {
-        Estimate { rows: 0.0, base: 0.0, columns: HashMap::new() }
+        Estimate { rows: 0.0, base: 0.0, columns: HashMap::new(), references: Vec::new() }
     }
 
     /// Two inputs side by side, as many rows as the larger: enough to look at expressions over both.

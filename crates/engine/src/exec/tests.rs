@@ -317,6 +317,7 @@ pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) ->
         columns: ids.iter().copied().zip(0..).collect(),
         filters: Vec::new(),
         sampled: None,
+        references: Vec::new(),
     };
     (Node::Scan(scan), ids)
 }

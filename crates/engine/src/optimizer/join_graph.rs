@@ -24,12 +24,13 @@ use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
 use crate::estimate::overlap::overlap;
+use crate::estimate::references;
 use crate::estimate::selectivity::{Side, band, bands, selectivity};
 use crate::estimate::{ColumnEstimate, Estimate, estimate, estimate_join, key_selectivity};
 use crate::plan::tree::{
     ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute,
 };
-use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
+use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project, Reference};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
 use readers::ReadColumn;
@@ -83,6 +84,11 @@ struct Class {
 }
 
 impl Class {
+    /// True if it has members in two relations of `set`.
+    fn joins(&self, set: Set) -> bool {
+        self.members.iter().fold(0, |found: Set, m| found | (set & 1 << m.relation)).count_ones() > 1
+    }
+
     /// The range that its members in `set` share.
     fn shared(&self, set: Set) -> Option<(f64, f64)> {
         overlap(self.members.iter().filter(|m| set >> m.relation & 1 == 1).map(|m| m.estimate))
@@ -300,7 +306,11 @@ impl Graph {
                 .iter()
                 .position(|class| class.members.iter().any(|m| m.relation == of.0 && m.expr == of.1))
         };
-        let member = |of: (usize, Expr)| Member { relation: of.0, expr: of.1, estimate: ColumnEstimate::of_distinct(1.0) };
+        let member = |of: (usize, Expr)| Member {
+            relation: of.0,
+            expr: of.1,
+            estimate: ColumnEstimate::of_distinct(1.0),
+        };
         match (find(self, &a), find(self, &b)) {
             (Some(x), Some(y)) if x == y => {}
             (Some(x), Some(y)) => {
@@ -354,6 +364,7 @@ impl Graph {
                 member.estimate = self.relations[member.relation].estimate.expression(&member.expr);
             }
         }
+        self.find_references(columns);
         let beside = |relations: &[Leaf], set: Set| {
             members(set).map(|i| &relations[i].estimate).fold(Estimate::nothing(), |all, one| all.beside(one))
         };
@@ -380,6 +391,47 @@ impl Graph {
             let after = estimate_join(attached.kind, &attached.on, &attached.residual, left, right).rows;
             if let Some(attached) = &mut self.relations[index].attached {
                 attached.factor = if before > 0.0 { after / before } else { 1.0 };
+            }
+        }
+    }
+
+    /// Looks at what refers to the rows of small tables that satisfy their filters.
+    fn find_references(&mut self, columns: &Columns) {
+        let scan = |graph: &Graph, relation: usize| match graph.relations[relation].node.as_ref() {
+            Some(Node::Scan(scan)) => Some(scan.clone()),
+            _ => None,
+        };
+        for class in 0..self.classes.len() {
+            let members: Vec<(usize, ColumnId)> = self.classes[class]
+                .members
+                .iter()
+                .filter_map(|m| match m.expr {
+                    Expr::Column { id, .. } => Some((m.relation, id)),
+                    _ => None,
+                })
+                .collect();
+            for &(small, key) in &members {
+                let Some(keys) = scan(self, small).and_then(|scan| references::keys(&scan, key, columns))
+                else {
+                    continue;
+                };
+                let mut found = Vec::new();
+                for &(large, by) in members.iter().filter(|(large, _)| *large != small) {
+                    let pair = 1 << small | 1 << large;
+                    let expected = self.matched(pair) / self.relations[large].estimate.rows.max(1.0);
+                    let pairs = scan(self, large)
+                        .filter(|_| self.classes.iter().filter(|class| class.joins(pair)).count() == 1)
+                        .and_then(|scan| references::pairs(&scan, by, &keys, expected, columns));
+                    if let Some(pairs) = pairs
+                        && expected > 0.0
+                    {
+                        found.push(Reference { key, by, factor: pairs / expected });
+                    }
+                }
+                if let Some(Node::Scan(scan)) = self.relations[small].node.as_mut() {
+                    scan.references.extend(&found);
+                }
+                self.relations[small].estimate.references.extend(found);
             }
         }
     }
@@ -467,6 +519,15 @@ impl Graph {
 
     /// Rows of the join of all relations in `set`, whatever the order.
     pub(super) fn rows(&self, set: Set) -> f64 {
+        let applied = self.predicates.iter().filter(|p| p.reads & !set == 0);
+        let found = members(set).flat_map(|i| &self.relations[i].estimate.references);
+        let is_within = |by: ColumnId| self.source.get(&by).is_some_and(|relation| set >> relation & 1 == 1);
+        let factor: f64 = found.filter(|found| is_within(found.by)).map(|found| found.factor).product();
+        (self.matched(set) * factor * applied.map(|p| p.share).product::<f64>()).max(1.0)
+    }
+
+    /// Rows of the join by equal keys alone, by statistics.
+    fn matched(&self, set: Set) -> f64 {
         let mut rows = 1.0;
         let mut joined: Set = 0;
         let shared: Vec<_> = self.classes.iter().map(|class| class.shared(set)).collect();
@@ -480,8 +541,7 @@ impl Graph {
                 }
             }
         }
-        let applied = self.predicates.iter().filter(|p| p.reads & !set == 0);
-        (rows * applied.map(|p| p.share).product::<f64>()).max(1.0)
+        rows
     }
 
     /// The share of pairs that the classes leave when `relation` joins `joined`. `shared` has for each class the

@@ -201,5 +201,14 @@ fn copy(scan: Scan, column: ColumnId, columns: &mut Columns) -> (Scan, ColumnId)
     }
     let with: HashMap<ColumnId, Expr> = renamed.iter().map(|(old, new)| (*old, columns.expr(*new))).collect();
     let filters = scan.filters.into_iter().map(|filter| substitute(filter, &with)).collect();
-    (Scan { relation: scan.relation, columns: own, filters, sampled: scan.sampled }, renamed[&column])
+    (
+        Scan {
+            relation: scan.relation,
+            columns: own,
+            filters,
+            sampled: scan.sampled,
+            references: Vec::new(),
+        },
+        renamed[&column],
+    )
 }

@@ -8,12 +8,12 @@
 //! pipelines.
 
 pub(crate) mod display;
-pub(crate) mod tree;
 mod single_value;
+pub(crate) mod tree;
 mod window;
 
-pub(crate) use single_value::second_row;
 pub use single_value::SingleValue;
+pub(crate) use single_value::second_row;
 pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction};
 
 use crate::relation::Relation;
@@ -125,12 +125,14 @@ pub struct Scan {
     pub filters: Vec<Expr>,
     /// What a sample says of the filters. Filled by the optimizer.
     pub sampled: Option<Sampled>,
+    /// What is known of joins with columns of other relations. Filled by the optimizer.
+    pub references: Vec<Reference>,
 }
 
 impl Scan {
     /// All rows of a relation.
     pub fn all(relation: Arc<dyn Relation>, columns: Vec<(ColumnId, usize)>) -> Scan {
-        Scan { relation, columns, filters: Vec::new(), sampled: None }
+        Scan { relation, columns, filters: Vec::new(), sampled: None, references: Vec::new() }
     }
 }
 
@@ -149,6 +151,17 @@ pub struct Sampled {
     /// The bounds of numbers in such blocks, by column, if there are fewer of them than of all blocks: low and
     /// high, as estimates place values on the number line.
     pub ranges: Vec<(ColumnId, (f64, f64))>,
+}
+
+/// What was found of the join of two columns ([`crate::estimate`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reference {
+    /// A column of the scan.
+    pub key: ColumnId,
+    /// The column that refers to it.
+    pub by: ColumnId,
+    /// By how much the join of the two has more rows than statistics expect.
+    pub factor: f64,
 }
 
 /// See [`Node::Values`].

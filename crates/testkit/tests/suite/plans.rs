@@ -130,3 +130,32 @@ fn inequalities_decide_between_an_order_and_a_loop() {
         panic!("{difference}");
     }
 }
+
+/// A small table of days, of which a filter leaves some, decides which rows of a large one are read, and how
+/// many are expected: by the zones of days that lie in order, by the frequency of words that do not, and by
+/// the value of a subquery.
+#[test]
+fn filters_of_small_tables_are_expected_to_keep_what_refers_to_them() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    for sql in [
+        "CREATE TABLE days AS SELECT i AS id, i // 365 AS year, i // 30 AS month FROM range(73000) r(i)",
+        "CREATE TABLE words AS SELECT i AS id, 'word ' || i AS word FROM range(1000) r(i)",
+        "CREATE TABLE uses AS SELECT 36500 + i * 1825 // 200000 AS day, \
+         CASE WHEN i * 7919 % 4 = 0 THEN 77 ELSE i * 104729 % 1000 END AS word, i AS amount FROM range(200000) r(i)",
+    ] {
+        connection.query(sql, &[]).expect("the statement is valid");
+    }
+    let mut text = String::new();
+    for sql in [
+        "SELECT sum(amount) FROM uses JOIN days ON day = days.id WHERE year = 102",
+        "SELECT sum(amount) FROM uses JOIN words ON uses.word = words.id WHERE words.word = 'word 77'",
+        "SELECT sum(amount) FROM uses JOIN days ON day = days.id WHERE month = (SELECT DISTINCT month FROM days WHERE id = 37000)",
+    ] {
+        let plan = connection.plan(sql).expect("the query is valid");
+        let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
+        text += &format!("{sql}\n{plan}\n");
+    }
+    if let Err(difference) = golden::check("plans/references.txt", &text) {
+        panic!("{difference}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Tests filters of a scan on some rows of its table when a query is planned, and says which.
+
+use crate::facts::relation_columns;
+use crate::plan::{Columns, Scan};
+use crate::zone_test::ZoneTest;
+use entasis_storage::{RowGroup, TableSnapshot};
+use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
+use entasis_vector::{Chunk, ColumnId, Selection, Vector};
+use std::ops::Range;
+
+/// Tests rows.
+pub(super) struct Tester {
+    machine: Machine,
+    /// The columns that are read: index in the table.
+    columns: Vec<(usize, ColumnMeta)>,
+    vectors: Vec<Vector>,
+    chunk: Chunk,
+}
+
+impl Tester {
+    /// A tester of the filters of `scan`, which also reads the column `wanted`, as its last one; `None` if
+    /// they may fail, are volatile, or read what is not stored.
+    pub(super) fn of(scan: &Scan, wanted: Option<ColumnId>, columns: &Columns) -> Option<Tester> {
+        let metas = relation_columns(&*scan.relation, &scan.columns, columns);
+        let is_testable = |filter: &&Expr| {
+            !filter.is_volatile()
+                && Program::compile(&[(*filter).clone()], &metas).is_ok_and(|program| !program.is_fallible())
+        };
+        if !scan.filters.iter().all(|filter| is_testable(&filter)) {
+            return None;
+        }
+        let mut read: Vec<ColumnId> = Vec::new();
+        scan.filters.iter().for_each(|filter| filter.collect_columns(&mut read));
+        let row_id = scan.relation.schema().len();
+        let place = |id: ColumnId| {
+            let found = scan.columns.iter().zip(&metas).find(|((own, _), _)| *own == id);
+            found.filter(|((_, index), _)| *index != row_id).map(|((_, index), meta)| (*index, meta.clone()))
+        };
+        read.sort_unstable();
+        read.dedup();
+        let columns: Option<Vec<(usize, ColumnMeta)>> = read.into_iter().chain(wanted).map(place).collect();
+        let columns = columns?;
+        let own_metas: Vec<ColumnMeta> = columns.iter().map(|(_, meta)| meta.clone()).collect();
+        Some(Tester {
+            machine: Machine::new(Program::compile(&scan.filters, &own_metas).ok()?),
+            vectors: own_metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
+            columns,
+            chunk: Chunk::new(),
+        })
+    }
+
+    /// Tests the live slots of these runs, at most a chunk. Returns how many there are, and tells `passes` of
+    /// those that satisfy all filters: their positions in the vector of the last column. `None` if a filter
+    /// fails.
+    pub(super) fn test(
+        &mut self,
+        group: &RowGroup,
+        runs: &[Range<usize>],
+        mut passes: impl FnMut(usize, Option<&Vector>),
+    ) -> Option<usize> {
+        let slots: Vec<usize> = runs.iter().flat_map(Range::clone).collect();
+        self.chunk.reset(slots.len());
+        let dense = self.chunk.push_group(Selection::ALL);
+        for ((index, meta), vector) in self.columns.iter().zip(&mut self.vectors) {
+            group.decode_runs(*index, meta.ty.physical(), runs, vector);
+            self.chunk.push_column(vector.clone(), dense);
+        }
+        let picks = self.machine.select(&self.chunk).ok()?;
+        let live = picks.iter().map(|&pick| usize::from(pick)).filter(|&pick| group.is_live(slots[pick]));
+        live.for_each(|pick| passes(pick, self.vectors.last()));
+        let rows = slots.iter().filter(|&&slot| group.is_live(slot)).count();
+        self.chunk.reset(0);
+        Some(rows)
+    }
+}
+
+/// The conditions that filters of `scan` set on the zones of a block.
+pub(super) fn zone_tests(scan: &Scan) -> Vec<ZoneTest> {
+    let index = |id| scan.columns.iter().find(|(own, _)| *own == id).map(|(_, index)| *index);
+    let stored = scan.relation.schema().len();
+    let place = |id| index(id).filter(|index| *index != stored);
+    scan.filters.iter().filter_map(|filter| ZoneTest::of(filter, &place)).collect()
+}
+
+/// A block: its row group and number.
+pub(super) type Block<'a> = (&'a RowGroup, usize);
+
+/// Of at most `most` blocks, which are spread over the table, those that have rows and satisfy all tests, and
+/// the share of rows that is in them.
+pub(super) fn candidates<'a>(
+    table: &'a TableSnapshot,
+    tests: &[ZoneTest],
+    most: usize,
+) -> (Vec<Block<'a>>, f64) {
+    let blocks: usize = table.row_groups().map(RowGroup::blocks).sum();
+    let part = blocks.div_ceil(most).max(1);
+    let (mut found, mut rows, mut all) = (Vec::new(), 0, 0);
+    let (mut before, mut number) = (0, 0);
+    for group in table.row_groups() {
+        let may_pass = tests.iter().all(|test| test.may_pass(&|column| group.column_zone(column)));
+        loop {
+            let block = number * part + scattered(number) % part;
+            if block >= before + group.blocks() {
+                break;
+            }
+            number += 1;
+            let block = block - before;
+            let own = group.block_rows(block);
+            all += own;
+            let zone = |column| group.zone(column, block);
+            if own > 0 && may_pass && tests.iter().all(|test| test.may_pass(&zone)) {
+                rows += own;
+                found.push((group, block));
+            }
+        }
+        before += group.blocks();
+    }
+    (found, rows as f64 / all.max(1) as f64)
+}
+
+/// `runs` runs of slots, by row group: one in each equal part of the blocks, which are in the order of the
+/// table.
+pub(super) fn places<'a>(
+    blocks: &[Block<'a>],
+    runs: usize,
+    run_slots: usize,
+) -> Vec<(&'a RowGroup, Vec<Range<usize>>)> {
+    let mut places: Vec<(&RowGroup, Vec<Range<usize>>)> = Vec::new();
+    let Some(block_slots) = blocks.first().map(|(group, _)| group.block_slots()) else { return places };
+    let part = (blocks.len() * block_slots / runs).max(run_slots);
+    for number in 0..runs {
+        let start = number * part + scattered(number) % (part - run_slots + 1);
+        let Some((group, block)) = blocks.get(start / block_slots) else { break };
+        // A run ends with its block, behind which another one may follow.
+        let start = start % block_slots;
+        let run = block * block_slots + start..block * block_slots + (start + run_slots).min(block_slots);
+        match places.last_mut() {
+            Some((last, runs)) if std::ptr::eq(*last, *group) => runs.push(run),
+            _ => places.push((group, vec![run])),
+        }
+    }
+    places
+}
+
+/// A number that looks random and is always the same.
+fn scattered(number: usize) -> usize {
+    ((number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) as usize
+}
