@@ -10,7 +10,8 @@ use std::ops::Range;
 
 /// Tests rows.
 pub(super) struct Tester {
-    machine: Machine,
+    /// `None` if there are no filters.
+    machine: Option<Machine>,
     /// The columns that are read: index in the table.
     columns: Vec<(usize, ColumnMeta)>,
     vectors: Vec<Vector>,
@@ -41,8 +42,12 @@ impl Tester {
         let columns: Option<Vec<(usize, ColumnMeta)>> = read.into_iter().chain(wanted).map(place).collect();
         let columns = columns?;
         let own_metas: Vec<ColumnMeta> = columns.iter().map(|(_, meta)| meta.clone()).collect();
+        let machine = match scan.filters.as_slice() {
+            [] => None,
+            filters => Some(Machine::new(Program::compile(filters, &own_metas).ok()?)),
+        };
         Some(Tester {
-            machine: Machine::new(Program::compile(&scan.filters, &own_metas).ok()?),
+            machine,
             vectors: own_metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
             columns,
             chunk: Chunk::new(),
@@ -65,9 +70,15 @@ impl Tester {
             group.decode_runs(*index, meta.ty.physical(), runs, vector);
             self.chunk.push_column(vector.clone(), dense);
         }
-        let picks = self.machine.select(&self.chunk).ok()?;
-        let live = picks.iter().map(|&pick| usize::from(pick)).filter(|&pick| group.is_live(slots[pick]));
-        live.for_each(|pick| passes(pick, self.vectors.last()));
+        let is_live = |&position: &usize| group.is_live(slots[position]);
+        let mut pass = |position: usize| passes(position, self.vectors.last());
+        match &mut self.machine {
+            Some(machine) => {
+                let picks = machine.select(&self.chunk).ok()?;
+                picks.iter().map(|&pick| usize::from(pick)).filter(is_live).for_each(&mut pass);
+            }
+            None => (0..slots.len()).filter(is_live).for_each(&mut pass),
+        }
         let rows = slots.iter().filter(|&&slot| group.is_live(slot)).count();
         self.chunk.reset(0);
         Some(rows)

@@ -44,6 +44,8 @@ mod sync;
 pub mod template;
 #[path = "../../src/threshold.rs"]
 mod threshold;
+#[path = "../../src/zone_test.rs"]
+mod zone_test;
 
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, ErrorKind, Result, Value};
