@@ -16,7 +16,7 @@ const DENSE: f64 = 0.05;
 
 /// The part of a column's values that is within a range.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct SharedPart {
     /// The share of the rows, of those that are left: 0 to 1.
     pub rows: f64,
     /// Distinct values before filters.
@@ -52,14 +52,14 @@ fn is_dense(column: &ColumnEstimate) -> bool {
 
 impl ColumnEstimate {
     /// The part of its values within the range that it shares with others.
-    pub(crate) fn within(&self, shared: Option<(f64, f64)>) -> Part {
-        let all = Part { rows: 1.0, domain: self.domain };
+    pub(crate) fn within(&self, shared: Option<(f64, f64)>) -> SharedPart {
+        let all = SharedPart { rows: 1.0, domain: self.domain };
         let (Some(shared), Some(range), Some(span)) = (shared, self.range, self.span) else { return all };
         if !is_dense(self) {
             return all;
         }
         let part = |of: (f64, f64)| (width(intersection(shared, of)) / width(of)).min(1.0);
-        Part { rows: part(range), domain: (self.domain * part(span)).max(1.0) }
+        SharedPart { rows: part(range), domain: (self.domain * part(span)).max(1.0) }
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         let marked = column(1_000.0, (1.0, 1e9), (1.0, 1e9));
         let keys = column(1_000.0, (1.0, 1_000.0), (1.0, 1_000.0));
         assert_eq!(overlap([marked, keys].into_iter()), None);
-        assert_eq!(marked.within(Some((1.0, 10.0))), Part { rows: 1.0, domain: 1_000.0 });
+        assert_eq!(marked.within(Some((1.0, 10.0))), SharedPart { rows: 1.0, domain: 1_000.0 });
     }
 
     #[test]

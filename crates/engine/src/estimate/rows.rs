@@ -22,7 +22,7 @@
 //!
 //! Not done: histograms, skew of the keys of two large tables.
 
-use super::overlap::{Part, overlap};
+use super::overlap::{SharedPart, overlap};
 use super::selectivity;
 use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
 use crate::plan::{
@@ -260,7 +260,7 @@ pub(crate) fn estimate_join(
     let keys: Vec<(ColumnEstimate, ColumnEstimate)> =
         on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
     let shared: Vec<_> = keys.iter().map(|&(l, r)| overlap([l, r].into_iter())).collect();
-    let parts: Vec<(Part, Part)> =
+    let parts: Vec<(SharedPart, SharedPart)> =
         keys.iter().zip(&shared).map(|((l, r), range)| (l.within(*range), r.within(*range))).collect();
     let domains: Vec<(f64, f64)> = parts.iter().map(|(l, r)| (l.domain, r.domain)).collect();
     let within: f64 = parts.iter().map(|(l, r)| l.rows * r.rows).product();

@@ -15,7 +15,7 @@
 //!
 //! If no row of the sample satisfies the filters, statistics decide whether that is less than a row's share.
 
-use super::tester::{Block, Tester, candidates, places, zone_tests};
+use super::tester::{BlockPlace, Tester, candidates, places, zone_tests};
 use super::values::position;
 use crate::plan::{Columns, Sampled, Scan};
 use entasis_vector::{ColumnId, DataType};
@@ -64,10 +64,10 @@ pub(crate) fn sample(scan: &Scan, columns: &Columns) -> Option<Sampled> {
 }
 
 /// The bounds of a scan's columns of numbers in some blocks.
-fn ranges(scan: &Scan, blocks: &[Block<'_>], columns: &Columns) -> Vec<(ColumnId, (f64, f64))> {
+fn ranges(scan: &Scan, blocks: &[BlockPlace<'_>], columns: &Columns) -> Vec<(ColumnId, (f64, f64))> {
     let few = || blocks.iter().step_by(blocks.len().div_ceil(BOUNDED).max(1));
     let bounds = |index: usize| {
-        let of_block = |(group, block): &Block<'_>| {
+        let of_block = |(group, block): &BlockPlace<'_>| {
             let zone = group.zone(index, *block);
             position(&zone.min).zip(position(&zone.max))
         };

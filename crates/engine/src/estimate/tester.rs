@@ -94,7 +94,7 @@ pub(super) fn zone_tests(scan: &Scan) -> Vec<ZoneTest> {
 }
 
 /// A block: its row group and number.
-pub(super) type Block<'a> = (&'a RowGroup, usize);
+pub(super) type BlockPlace<'a> = (&'a RowGroup, usize);
 
 /// Of at most `most` blocks, which are spread over the table, those that have rows and satisfy all tests, and
 /// the share of rows that is in them.
@@ -102,7 +102,7 @@ pub(super) fn candidates<'a>(
     table: &'a TableSnapshot,
     tests: &[ZoneTest],
     most: usize,
-) -> (Vec<Block<'a>>, f64) {
+) -> (Vec<BlockPlace<'a>>, f64) {
     let blocks: usize = table.row_groups().map(RowGroup::blocks).sum();
     let part = blocks.div_ceil(most).max(1);
     let (mut found, mut rows, mut all) = (Vec::new(), 0, 0);
@@ -132,7 +132,7 @@ pub(super) fn candidates<'a>(
 /// `runs` runs of slots, by row group: one in each equal part of the blocks, which are in the order of the
 /// table.
 pub(super) fn places<'a>(
-    blocks: &[Block<'a>],
+    blocks: &[BlockPlace<'a>],
     runs: usize,
     run_slots: usize,
 ) -> Vec<(&'a RowGroup, Vec<Range<usize>>)> {
