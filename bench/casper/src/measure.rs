@@ -18,6 +18,8 @@ pub struct Outcome {
     pub times: [Vec<u32>; 6],
     /// A digest of the first answers; `None` if there were fewer.
     pub digest: Option<u64>,
+    /// A digest of all answers.
+    pub answers: u64,
 }
 
 impl Outcome {
@@ -45,7 +47,7 @@ impl Outcome {
         self.done += other.done;
         self.seconds = self.seconds.max(other.seconds);
         // What was first is a matter of chance.
-        self.digest = None;
+        (self.digest, self.answers) = (None, 0);
         self.times.iter_mut().zip(other.times).for_each(|(own, other)| own.extend(other));
     }
 }
@@ -74,6 +76,7 @@ pub fn run(store: &mut dyn Store, steps: &[Step], payloads: usize, limit: Durati
         }
     }
     outcome.seconds = begin.elapsed().as_secs_f64();
+    outcome.answers = digest;
     outcome
 }
 
