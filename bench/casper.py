@@ -36,7 +36,7 @@ PARTS = {
     "ghosts": ["--seconds", "0.3"],
     "sla": [],
     "robust": ["--seconds", "0.3"],
-    "drift": ["--seconds", "60"],
+    "drift": ["--operations", "50000", "--seconds", "10"],
     "width": ["--rows", "10000000"],
 }
 WORKLOADS = ["hybrid, point, skewed", "hybrid, range, skewed", "read-only, skewed", "read-only, uniform",
