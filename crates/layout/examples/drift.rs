@@ -24,11 +24,11 @@ use entasis_layout::random::Random;
 const BLOCKS: usize = 128;
 const ROWS: usize = 64;
 const INSERTS: f64 = 2000.0;
-const DAYS: usize = 40;
+const DAYS: usize = 14;
 /// Rotations of the neighbours.
 const ROTATIONS: [f64; 6] = [-0.2, -0.1, -0.05, 0.05, 0.1, 0.2];
 /// Rounds of weights.
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 30;
 
 /// Inserts by block, most of them into the tenth that begins at a place.
 fn day(start: f64) -> Vec<f64> {
@@ -110,7 +110,10 @@ fn robust(all: &[Vec<f64>], budget: u64) -> Vec<u64> {
         if worst < found.0 {
             found = (worst, ghosts);
         }
-        weights.iter_mut().zip(regrets).for_each(|(own, regret)| *own *= (0.5 * regret / worst.max(1.0)).exp());
+        weights
+            .iter_mut()
+            .zip(regrets)
+            .for_each(|(own, regret)| *own *= (0.5 * regret / worst.max(1.0)).exp());
     }
     found.1
 }
@@ -118,7 +121,9 @@ fn robust(all: &[Vec<f64>], budget: u64) -> Vec<u64> {
 fn main() {
     let engine = Engine::default();
     let (room, base) = (MOVES * engine.move_row, engine.lookup + engine.write);
-    println!("inserts that find no ghost, percent (in brackets: on the worst day); what they cost an insert\n");
+    println!(
+        "inserts that find no ghost, percent (in brackets: on the worst day); what they cost an insert\n"
+    );
     let names = ["even", "yesterday", "mean", "robust", "today"];
     println!("{:>10} {:>8}{}", "drift", "ghosts", names.map(|name| format!("{name:>22}")).concat());
     for (name, step) in [("stays", 0.0), ("1/20", 0.05), ("1/5", 0.2), ("anywhere", f64::NAN)] {

@@ -207,6 +207,8 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 
 /// The rounds of a contestant, all days of each.
 type Rounds = Vec<Vec<Measured>>;
+/// A figure of these.
+type Figure<'a> = &'a dyn Fn(&[Vec<Measured>]) -> f64;
 
 fn finished(rounds: &[Vec<Measured>]) -> bool {
     rounds.iter().all(|week| week.len() == WEEK.len())
@@ -347,7 +349,7 @@ fn conclusion(all: &[Contestant], results: &[Rounds]) -> Json {
     }
     let mut entries = vec![("layouts", Json::from(records))];
     let of_casper = finishers.iter().find(|(contestant, _)| contestant.name == "casper");
-    let figures: [(&'static str, &'static str, &dyn Fn(&[Vec<Measured>]) -> f64); 2] = [
+    let figures: [(&'static str, &'static str, Figure<'_>); 2] = [
         ("last day", "last_day", &|rounds| speed(rounds, last)),
         ("week", "whole_week", &|rounds| weekly(rounds)),
     ];
