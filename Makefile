@@ -254,7 +254,7 @@ bench-join-swap: bench-build
 ##@ Benchmarks of parts
 
 ## The paper's column layouts on a bare column and on our storage, and SQL beside: make bench-casper CASPER=throughput,trade
-bench-casper: CASPER = solver,throughput,throughput-wide,throughput-10m,throughput-threads,trade,ghosts,sla,robust,beside
+bench-casper: CASPER = solver,throughput,throughput-wide,throughput-10m,throughput-threads,trade,ghosts,sla,robust,drift,width,beside
 bench-casper: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/casper.py --bench $(TARGET)/release/entasis-casper --only $(CASPER)
 	rm -f $(EXTENSION)

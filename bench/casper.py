@@ -36,6 +36,8 @@ PARTS = {
     "ghosts": ["--seconds", "0.3"],
     "sla": [],
     "robust": ["--seconds", "0.3"],
+    "drift": ["--operations", "50000", "--seconds", "10"],
+    "width": ["--rows", "10000000"],
 }
 WORKLOADS = ["hybrid, point, skewed", "hybrid, range, skewed", "read-only, skewed", "read-only, uniform",
              "update-only, skewed", "update-only, uniform"]
@@ -86,6 +88,18 @@ def charts(part, results):
     if kind == "trade":
         speed = lambda name, own: plot.chart(name, "partitions", "operations/s", lines(own, "partitions", lambda r: r["per_second"]), log="xy")
         return by_workload(results, speed)
+    if kind == "width":
+        points = [(column["bits"], column["ns"]) for column in results["columns"]]
+        line = [(bits, results["flat_ns"] + results["bit_ns"] * bits) for bits in (0, 32)]
+        return [plot.chart("a slice of one column", "bits a slot", "ns", {"measured": points, "line": line})]
+    if kind == "drift":
+        def by_day(title, unit, y, log=""):
+            days = [layout | {"day": day["day"]} for day in results["days"] for layout in day["layouts"]]
+            return plot.chart(title, "day", unit, lines(days, "day", y), log=log)
+        return [by_day("throughput", "operations/s", lambda r: r["per_second"], "y"),
+                by_day("inserts", "µs, mean", query(4, "mean_us"), "y"),
+                by_day("slices laid anew by upkeep, night included", "slices", lambda r: r["laid_anew"]),
+                by_day("bytes a loaded row", "bytes", lambda r: r["bytes_per_row"])]
     if kind == "ghosts":
         inserts = lambda name, own: plot.chart(f"inserts: {name}", "ghosts", "µs, mean", lines(own, "share", query(4, "mean_us")), log="xy")
         return by_workload(results, inserts)

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const USAGE: &str = "\
-entasis-casper model|trade|throughput|ghosts|sla|robust|solver [options]
+entasis-casper model|trade|throughput|ghosts|sla|robust|solver|drift|width [options]
   --on bare|engine|both   what is measured (both)
   --rows N                rows that are loaded (1000000)
   --payloads N            payload columns, at least 13 (16)
@@ -39,6 +39,7 @@ entasis-casper model|trade|throughput|ghosts|sla|robust|solver [options]
   --partitions N          partitions of a chunk of the equi-width layouts (128)
   --ghosts SHARE          ghosts of the bare column (0.001)
   --delta SHARE           size of the delta (0.01)
+  --rounds N              of the drift, of which the median counts (3)
   --seed N                (1)
   --json FILE             where the record goes";
 
@@ -57,6 +58,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<(String, Settings, O
         delta: 0.01,
         bare: true,
         engine: true,
+        rounds: 3,
         seed: 1,
     };
     let mut json = None;
@@ -81,6 +83,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<(String, Settings, O
             "--partitions" => settings.partitions = (number()? as usize).max(1),
             "--ghosts" => settings.ghosts = number()?,
             "--delta" => settings.delta = number()?,
+            "--rounds" => settings.rounds = (number()? as usize).max(1),
             "--seed" => settings.seed = number()? as u64,
             "--json" => json = Some(text),
             _ => return Err(format!("there is no option {option}")),
@@ -97,6 +100,8 @@ fn perform(experiment: &str, settings: &Settings) -> Result<Json, String> {
         "ghosts" => experiments::ghosts::ghosts(settings),
         "sla" => experiments::sla::sla(settings),
         "robust" => experiments::robust::robust(settings),
+        "width" => experiments::width::width(settings),
+        "drift" => experiments::drift::drift(settings),
         "solver" => experiments::solver::solver(settings),
         other => return Err(format!("there is no experiment {other}")),
     })

@@ -14,10 +14,14 @@ pub struct Outcome {
     pub done: usize,
     /// The time that they took together.
     pub seconds: f64,
+    /// The time that the thread had a processor for; the same as `seconds` where the system does not say.
+    pub on_processor: f64,
     /// Nanoseconds of each, by query.
     pub times: [Vec<u32>; 6],
     /// A digest of the first answers; `None` if there were fewer.
     pub digest: Option<u64>,
+    /// A digest of all answers.
+    pub answers: u64,
 }
 
 impl Outcome {
@@ -44,17 +48,24 @@ impl Outcome {
     pub fn join(&mut self, other: Outcome) {
         self.done += other.done;
         self.seconds = self.seconds.max(other.seconds);
+        self.on_processor = self.on_processor.max(other.on_processor);
         // What was first is a matter of chance.
-        self.digest = None;
+        (self.digest, self.answers) = (None, 0);
         self.times.iter_mut().zip(other.times).for_each(|(own, other)| own.extend(other));
     }
+}
+
+/// Seconds that this thread has had a processor for, as Linux tells; what other processes take is not in it.
+fn on_processor() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }
 
 /// Performs operations until they end or the time is up.
 pub fn run(store: &mut dyn Store, steps: &[Step], payloads: usize, limit: Duration) -> Outcome {
     let mut outcome = Outcome::default();
     let mut row = vec![0; payloads];
-    let (mut digest, begin) = (0u64, Instant::now());
+    let (mut digest, processor, begin) = (0u64, on_processor(), Instant::now());
     for &step in steps {
         if let Step::Insert(key) = step {
             fill(key, &mut row);
@@ -74,6 +85,9 @@ pub fn run(store: &mut dyn Store, steps: &[Step], payloads: usize, limit: Durati
         }
     }
     outcome.seconds = begin.elapsed().as_secs_f64();
+    let used = processor.zip(on_processor()).map(|(start, end)| end - start);
+    outcome.on_processor = used.unwrap_or(outcome.seconds);
+    outcome.answers = digest;
     outcome
 }
 

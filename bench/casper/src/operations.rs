@@ -69,12 +69,22 @@ impl Step {
 }
 
 /// The keys in the table, while operations are made.
-struct Keys {
+pub struct Keys {
     live: BTreeSet<i64>,
     random: Random,
 }
 
 impl Keys {
+    /// Those of `rows` loaded rows.
+    pub fn loaded(rows: u64) -> Keys {
+        Keys { live: (0..rows).map(key_of).collect(), random: Random::new(11) }
+    }
+
+    /// The keys that are in the table at this moment, in order.
+    pub fn now(&self) -> Vec<i64> {
+        self.live.iter().copied().collect()
+    }
+
     /// The nearest key from a place on, or before it if there is none.
     fn near(&self, place: u64) -> i64 {
         let key = key_of(place);
@@ -92,7 +102,9 @@ impl Keys {
         }
     }
 
-    fn step(&mut self, operation: Operation<u64>, sums: bool) -> Step {
+    /// An operation on the keys of this moment, which are those after it from then on. Ranges are sums or
+    /// counts.
+    pub fn step(&mut self, operation: Operation<u64>, sums: bool) -> Step {
         match operation {
             Operation::Point(place) => Step::Point(self.near(place)),
             Operation::Range(low, high) if sums => Step::Sum(key_of(low), key_of(high)),
@@ -120,7 +132,7 @@ pub fn steps(
     count: usize,
     sums: bool,
 ) -> Vec<Step> {
-    let mut keys = Keys { live: (0..rows).map(key_of).collect(), random: Random::new(11) };
+    let mut keys = Keys::loaded(rows);
     operations.take(count).map(|operation| keys.step(operation, sums)).collect()
 }
 

@@ -14,7 +14,8 @@ mod read;
 mod upkeep;
 
 pub use delta::Two;
-pub use upkeep::{Keeper, REST};
+pub use read::fold as folded;
+pub use upkeep::{Keeper, Kept, REST};
 
 use crate::operations::{READ, fill, key_of};
 use crate::store::Store;
@@ -61,7 +62,23 @@ fn empty(payloads: usize, options: TableOptions) -> Arc<Table> {
 
 /// A table with loaded rows; in random order if it has no key.
 pub fn loaded(rows: u64, payloads: usize, options: TableOptions) -> Arc<Table> {
-    let mut keys: Vec<i64> = (0..rows).map(key_of).collect();
+    holding((0..rows).map(key_of).collect(), payloads, options)
+}
+
+/// A table with loaded rows in the order of their keys; `read` fills the payload of each key.
+pub fn filled(
+    rows: u64,
+    payloads: usize,
+    options: TableOptions,
+    read: impl FnMut(i64, &mut [i32]),
+) -> Arc<Table> {
+    let table = empty(payloads, options);
+    append(&table, payloads, &(0..rows).map(key_of).collect::<Vec<i64>>(), read);
+    table
+}
+
+/// A table that was loaded with the rows of some keys; in random order if it has no key.
+pub fn holding(mut keys: Vec<i64>, payloads: usize, options: TableOptions) -> Arc<Table> {
     if options.layout == Layout::Insertion {
         let mut random = Random::new(7);
         (1..keys.len()).rev().for_each(|at| keys.swap(at, random.below(at + 1)));

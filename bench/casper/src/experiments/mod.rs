@@ -9,8 +9,11 @@
 //! | [`sla`] | figure 15 | limits on the latency of inserts |
 //! | [`robust`] | figure 16 | layouts for another workload than they get |
 //! | [`solver`] | figure 11 | the time of the optimizer |
+//! | [`width`] | 6.2 | what a slice costs to read by the bits of its codes |
+//! | [`drift`] | none | a week in which the workload drifts, and layouts that follow it or do not |
 
 pub mod contest;
+pub mod drift;
 pub mod ghosts;
 pub mod model;
 pub mod robust;
@@ -18,6 +21,7 @@ pub mod sla;
 pub mod solver;
 pub mod throughput;
 pub mod trade;
+pub mod width;
 
 use crate::column::Shape;
 use entasis_layout::cost::Access;
@@ -49,6 +53,8 @@ pub struct Settings {
     pub bare: bool,
     /// Our engine is measured.
     pub engine: bool,
+    /// The drift is measured so many times.
+    pub rounds: usize,
     /// The number of the first random sequence.
     pub seed: u64,
 }

@@ -10,6 +10,7 @@
 //! | [`allocate`] | the least expected cost for a given partitioning | separable and convex: greedy, each ghost where it saves most; exact |
 //! | [`joint`] | boundaries and ghosts together | a price for a ghost turns a partition's inserts into a cost; the recurrence for any costs; a search for the price |
 //! | [`moves`] | which rows are worth moving, to bring ghosts from where they are to where they should be | a recurrence over neighbouring stretches, exact |
+//! | [`account`] | the same, with a bound on what is spent on moving, whatever the workload does | rent or buy |
 //!
 //! **Joint is not exact.** Ghosts that are pooled in a wide partition serve more inserts, so the cost of a
 //! partition is concave in its inserts and not Monge: [`crate::solver::general`] is used, O(N · width) for
@@ -24,6 +25,7 @@
 //! updates". It is taken as each insert and incoming update of a block, times the partitions through which
 //! its ripple passes (equation 9), "in the worst case", as the text says.
 
+pub mod account;
 pub mod moves;
 mod poisson;
 

@@ -65,8 +65,10 @@ pub(crate) use writer_turn::WriterTurn;
 #[cfg(test)]
 pub(crate) mod tests {
     mod counters;
+    mod drift;
     mod ghosts_by_workload;
     pub(crate) mod model;
+    mod reasons;
     mod rest;
     pub(crate) mod rows;
 }

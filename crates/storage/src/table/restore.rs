@@ -87,6 +87,7 @@ impl RestoredGroup {
             looks: AtomicU32::new(u32::from(!is_hot)),
             is_settled: !is_hot,
             settled: 0,
+            upkept: None,
         };
         if group.partitions.is_empty() {
             group.digest(schema, edit);

@@ -158,6 +158,7 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], shape: &Shape, edit: &Edit
         looks: AtomicU32::new(1),
         is_settled: false,
         settled: old.settled,
+        upkept: None,
     };
     if group.partitions.is_empty() {
         group.digest(schema, edit);

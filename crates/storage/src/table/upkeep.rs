@@ -24,8 +24,8 @@
 use super::head::{Due, Head, Table};
 use crate::definition::Layout;
 use crate::sync::Ordering;
-use crate::tree::RowGroup;
 use crate::tree::check::check;
+use crate::tree::{RowGroup, Standing};
 use crate::write::{Writer, has_small};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -119,12 +119,10 @@ impl Table {
             if let Some(own) = &group.counters {
                 own.round(looks == 0);
             }
-            let is_worn = group.is_hot || self.shape.has_too_many_ghosts(group);
-            let is_unsettled = self.shape.is_unsettled(group);
-            if looks > 0 && (is_worn || (is_unsettled && self.shape.has_rested(group))) {
-                due.push(number);
-            } else if is_worn || is_unsettled {
-                warm += 1;
+            match self.shape.standing(group, looks) {
+                Standing::Due => due.push(number),
+                Standing::Written | Standing::Waits { .. } => warm += 1,
+                Standing::Idle => {}
             }
         }
         (due, warm)
@@ -146,6 +144,10 @@ impl Table {
                 return false;
             }
             let laid = shape.lay_window(node, &window);
+            // Whether it is put in place or not: the rows have been moved.
+            if let Some(own) = &node.counters {
+                own.spend(window.price);
+            }
             let is_put =
                 self.put(done, |writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
             is_done &= is_put;

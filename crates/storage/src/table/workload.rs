@@ -1,12 +1,13 @@
 //! What users are shown of a table's partitions and of its workload: how many rows and ghosts each partition
-//! has, how often it is touched, and what upkeep decided last and why.
+//! has, how often it is touched, how wide its columns are encoded, and what upkeep decided last and why.
 //!
 //! All of it row group by row group, so that a caller can be interrupted. It reads the keys of all rows.
 
 use super::snapshot::TableSnapshot;
 use crate::scan::row::datum;
+use crate::sync::Ordering;
 use crate::tree::key::Key;
-use crate::tree::{Decision, RowGroup, RowId};
+use crate::tree::{Decision, RowGroup, RowId, UpkeepReason};
 use entasis_layout::frequency::Kind;
 use entasis_vector::Value;
 
@@ -156,6 +157,29 @@ impl TableSnapshot {
     /// operations are not counted.
     pub fn decision(&self, group: usize) -> Option<Decision> {
         self.row_group(group)?.counters.as_ref()?.decision()
+    }
+
+    /// What upkeep did last to a row group, in any layout, and why it does nothing or something next; `None` if
+    /// there is no such row group.
+    pub fn upkeep_reason(&self, group: usize) -> Option<UpkeepReason> {
+        let node = self.row_group(group)?;
+        let looks = node.looks.load(Ordering::Relaxed);
+        Some(UpkeepReason { last: node.upkept, next: self.table().shape.standing(node, looks) })
+    }
+
+    /// Bits of a slot in some columns together, as their blocks are encoded now: without validity,
+    /// dictionaries and headers. It is what a range reads of a row, and what
+    /// [`entasis_layout::cost::Engine::encoded`] charges.
+    pub fn encoded_bits(&self, columns: &[usize]) -> f64 {
+        let (mut bits, mut slices) = (0.0, 0usize);
+        for group in self.row_groups() {
+            slices += group.blocks();
+            for block in 0..group.blocks() {
+                let of = |&column: &usize| group.block_info(column, block).bits_per_value;
+                bits += columns.iter().map(of).sum::<f64>();
+            }
+        }
+        bits / slices.max(1) as f64
     }
 
     fn key_values(&self, group: usize, row: Option<(Key, usize)>) -> Option<Vec<Value>> {

@@ -19,6 +19,11 @@
 //! bin that lies over several new ones is shared out evenly, and no count is lost or made. Counters are in
 //! memory only: a table that is read from a file begins with none.
 //!
+//! **The account** ([`entasis_layout::ghosts::account`]). Each insert and incoming update that is counted earns
+//! what it may cost if it finds no ghost, and moves that are made to save it are paid from that
+//! ([`LiveCounters::spend`]). What is forgotten earns nothing any more: credit is halved with the numbers, and
+//! shared out when counters are dealt, so that it never exceeds what was earned.
+//!
 //! An operation that is undone stays counted, and one that is replayed is counted again where it arrives.
 
 use super::Shape;
@@ -47,6 +52,8 @@ pub struct Decision {
     pub why: String,
     /// Rows that are laid anew.
     pub moved: usize,
+    /// Those of them that are moved because it is expected to pay, and not because the budget asks for it.
+    pub charged: usize,
     /// Slots of the row group before and, if all goes well, afterwards.
     pub slots: (usize, usize),
     /// Ghosts that the row group may have.
@@ -67,6 +74,8 @@ pub(crate) struct LiveCounters {
     bins: Box<[[AtomicU32; Kind::COUNT]]>,
     /// Operations that were counted since numbers were halved.
     counted: AtomicU32,
+    /// Inserts that were counted and have not been spent on moves.
+    credit: AtomicU32,
     /// Rounds of upkeep since it was written.
     rounds: AtomicU32,
     decision: Mutex<Settled>,
@@ -115,6 +124,7 @@ impl LiveCounters {
             fences,
             bins,
             counted: AtomicU32::new(0),
+            credit: AtomicU32::new(0),
             rounds: AtomicU32::new(0),
             decision: Mutex::default(),
         }
@@ -150,6 +160,20 @@ impl LiveCounters {
     pub(crate) fn add(&self, kind: Kind, bin: usize) {
         let number = &self.bins[bin][kind as usize];
         number.store(number.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        if matches!(kind, Kind::Insert | Kind::UpdateToForward | Kind::UpdateToBackward) {
+            self.credit.store(self.credit.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        }
+    }
+
+    /// An estimate of the inserts that have not been spent on moves.
+    pub(crate) fn credit(&self) -> f64 {
+        f64::from(self.credit.load(Ordering::Relaxed)) * f64::from(self.every)
+    }
+
+    /// Spends so many inserts on moves.
+    pub(crate) fn spend(&self, inserts: f64) {
+        let counted = (inserts / f64::from(self.every.max(1))).ceil() as u32;
+        self.credit.store(self.credit.load(Ordering::Relaxed).saturating_sub(counted), Ordering::Relaxed);
     }
 
     /// Notes that an operation was counted.
@@ -193,6 +217,7 @@ impl LiveCounters {
 
     fn halve(&self) {
         self.counted.store(0, Ordering::Relaxed);
+        self.credit.store(self.credit.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
         for number in self.bins.iter().flatten() {
             let now = number.load(Ordering::Relaxed);
             if now > 0 {
@@ -239,6 +264,7 @@ impl LiveCounters {
         let twin = LiveCounters::with(shape.options.counters.every, self.fences.clone());
         (0..self.bins()).for_each(|bin| twin.put(bin, self.numbers(bin)));
         twin.counted.store(self.counted.load(Ordering::Relaxed), Ordering::Relaxed);
+        twin.credit.store(self.credit.load(Ordering::Relaxed), Ordering::Relaxed);
         Some(Arc::new(twin))
     }
 
@@ -285,11 +311,14 @@ impl LiveCounters {
                 next = Some(low);
             }
         }
-        let counted: u32 =
-            old.iter().map(|own| own.counted.load(Ordering::Relaxed) / new.len().max(1) as u32).sum();
+        let share = |of: fn(&LiveCounters) -> &AtomicU32| -> u32 {
+            old.iter().map(|own| of(own).load(Ordering::Relaxed) / new.len().max(1) as u32).sum()
+        };
+        let (counted, credit) = (share(|own| &own.counted), share(|own| &own.credit));
         let settled = old.first().map(|own| own.decision());
         for own in &dealt {
             own.counted.store(counted, Ordering::Relaxed);
+            own.credit.store(credit, Ordering::Relaxed);
             let decision = settled.clone().flatten();
             *own.decision.lock().unwrap_or_else(PoisonError::into_inner) = Settled { decision, at: u64::MAX };
         }

@@ -10,6 +10,7 @@
 //! row_id     the places of rows            shape      what never changes about a table
 //! counters   how often each range of keys is touched; shares: by partition
 //! numbers    hidden row numbers of tables without a layout key
+//! upkept     what upkeep did to a row group, and why it leaves one alone
 //! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
 //! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
 //!            edit ◀── branch               check      versions that are written; what holds of each
@@ -51,6 +52,7 @@ mod shape;
 mod shares;
 mod slice;
 mod slices;
+mod upkept;
 
 pub(crate) use branch::Branch;
 pub use check::Flaw;
@@ -68,3 +70,4 @@ pub(crate) use row_id::{Run, runs_of};
 pub(crate) use shape::Shape;
 pub(crate) use slice::{Slice, zones_of};
 pub(crate) use slices::Slices;
+pub use upkept::{Standing, UpkeepReason, Upkept};

@@ -20,23 +20,29 @@
 //! ([`LiveCounters::has_rested`]), no more than the table's share. Both up to rounding: a row group has at
 //! most two slices more than rows and budget need.
 //!
+//! **The bound.** What moves for the sake of saving is paid from an account: at any moment, whatever the
+//! workload did, the rows that were moved so are at most two for each insert that was counted. An insert then
+//! costs at most 1.114 times as much by the model as in the best layout in hindsight
+//! ([`entasis_layout::ghosts::account`] has the argument). A hot spot that comes and goes, or one that is
+//! remembered for long while the table rests again and again, cannot have rows moved more often than that.
+//! What the budget demands is not charged.
+//!
 //! A decision is made once for what was counted: as long as nothing more is counted, only the budget moves
 //! rows.
 
 use super::Writer;
 use crate::definition::TableOptions;
 use crate::tree::key::Key;
-use crate::tree::{Decision, LiveCounters, RowGroup, Shape};
+use crate::tree::{Decision, LiveCounters, RowGroup, Shape, Upkept};
 use entasis_layout::cost::Engine;
 use entasis_layout::frequency::{Frequency, Kind};
-use entasis_layout::ghosts::moves::{MoveTerms, Stretch, moves};
+use entasis_layout::ghosts::account::{MOVES, inserts_for, moves_within, rows_for};
+use entasis_layout::ghosts::moves::{MoveTerms, Stretch};
 use entasis_layout::ghosts::{Need, allocate, budget};
 use std::ops::Range;
 
 /// What is expected to be saved must exceed the cost of moving so many times.
 const MARGIN: f64 = 1.2;
-/// An insert that finds no ghost costs so many moves: one slice is spread over two, for half as many inserts.
-const MOVES: f64 = 2.0;
 /// While a row group is in use, one ghost for so many rows is within the budget.
 const IN_USE: usize = 8;
 /// Ghosts are handed out in lots, so that there are no more than so many.
@@ -52,6 +58,17 @@ pub(crate) struct Window {
     pub(crate) slices: usize,
     /// Where ghosts are wanted among its rows; nothing for equally everywhere.
     pub(super) wanted: Vec<Wanted>,
+    /// Why it is laid anew.
+    pub(super) why: Upkept,
+    /// Inserts that pay for it.
+    pub(crate) price: f64,
+}
+
+impl Window {
+    /// A window whose ghosts come to be everywhere alike, for which nobody pays.
+    pub(super) fn even(old: Range<usize>, slices: usize, why: Upkept) -> Window {
+        Window { old, slices, wanted: Vec::new(), why, price: 0.0 }
+    }
 }
 
 /// What a row group is to expect, by partition.
@@ -132,14 +149,18 @@ impl Shape {
             room: if is_settled { 0.0 } else { MOVES * model.move_row },
             row: MARGIN * model.move_row,
         };
-        let chosen = moves(&stretches, &terms);
+        let afforded = moves_within(&stretches, &terms, rows_for(own.credit()));
+        let (chosen, charged) = (afforded.moves, afforded.charged);
+        let price = inserts_for(charged) / chosen.rows.max(1) as f64;
         let windows: Vec<Window> = chosen
             .runs
             .iter()
             .map(|run| {
                 let old = borders[run.stretches.start]..borders[run.stretches.end];
                 let wanted = demand.within(node, &old);
-                Window { old, slices: run.slices as usize, wanted }
+                let rows: u64 = stretches[run.stretches.clone()].iter().map(|stretch| stretch.rows).sum();
+                let (slices, price) = (run.slices as usize, price * rows as f64);
+                Window { old, slices, wanted, why: Upkept::ByWorkload, price }
             })
             .collect();
         let grown: isize =
@@ -147,6 +168,9 @@ impl Shape {
         let after = (present as isize + grown) as usize * width;
         let (slots, over) = (node.slots(), node.slots() - node.rows);
         let why = match (windows.is_empty(), is_forced) {
+            (true, _) if afforded.is_short => {
+                "left as it is: what inserts may spend on moves has been spent".to_owned()
+            }
             (true, _) => "left as it is: no move would save what it costs".to_owned(),
             (false, true) => format!("laid anew: {over} ghosts, and the budget is {}", demand.budget),
             (false, false) => "laid anew: ghosts are missing where rows are inserted".to_owned(),
@@ -154,6 +178,7 @@ impl Shape {
         let decision = Decision {
             why,
             moved: chosen.rows as usize,
+            charged: charged as usize,
             slots: (slots, after),
             budget: demand.budget as usize,
             cost: chosen.cost / MARGIN,

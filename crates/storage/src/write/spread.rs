@@ -205,6 +205,7 @@ impl Writer<'_> {
             looks: AtomicU32::new(1),
             is_settled: false,
             settled: 0,
+            upkept: None,
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
             counters: LiveCounters::new(self.shape, &fences, slots),
@@ -250,6 +251,7 @@ impl Writer<'_> {
             looks: AtomicU32::new(1),
             is_settled: false,
             settled: node.settled,
+            upkept: node.upkept,
         };
         deal(self.shape, &[&node.counters.take()], [&mut *node, &mut new]);
         root.groups[group].renew();

@@ -13,7 +13,7 @@ use crate::builder::{Effort, GroupBuilder};
 use crate::definition::{Layout, NEVER};
 use crate::node::Link;
 use crate::sync::Ordering;
-use crate::tree::{Decision, EncodedSlice, Piece, Root, RowGroup, Shape, Slice, zones_of};
+use crate::tree::{Decision, EncodedSlice, Piece, Root, RowGroup, Shape, Slice, Standing, Upkept, zones_of};
 use entasis_vector::Result;
 use std::ops::Range;
 
@@ -58,8 +58,29 @@ impl Shape {
     /// True if a row group has rested for long. The wait becomes longer each time, so that what is written
     /// again and again is not encoded again and again.
     pub(crate) fn has_rested(&self, node: &RowGroup) -> bool {
-        let wait = u64::from(self.options.rest) << node.settled.min(MOST_WAITS);
-        self.settles() && u64::from(node.looks.load(Ordering::Relaxed)) > wait
+        self.settles() && u64::from(node.looks.load(Ordering::Relaxed)) > self.wait(node)
+    }
+
+    /// Whether the next round of upkeep is to do something about a row group, and why not. `looks` is how often
+    /// upkeep has looked since it was last written.
+    pub(crate) fn standing(&self, node: &RowGroup, looks: u32) -> Standing {
+        let is_worn = node.is_hot || self.has_too_many_ghosts(node);
+        let is_unsettled = self.is_unsettled(node);
+        let (rounds, of) = (u64::from(looks) + 1, self.wait(node));
+        if looks > 0 && (is_worn || (is_unsettled && rounds > of)) {
+            Standing::Due
+        } else if is_worn {
+            Standing::Written
+        } else if is_unsettled {
+            Standing::Waits { rounds, of }
+        } else {
+            Standing::Idle
+        }
+    }
+
+    /// A row group has rested for long after more rounds than this.
+    fn wait(&self, node: &RowGroup) -> u64 {
+        u64::from(self.options.rest) << node.settled.min(MOST_WAITS)
     }
 
     /// The windows of a row group that rests, has not been encoded for reading, and has more ghosts than the
@@ -78,7 +99,7 @@ impl Shape {
             let rows: usize = node.slices[old.clone()].iter().map(|slice| slice.rows()).sum();
             let slices = rows.div_ceil(self.options.filled_slots(node.block_slots)).max(1);
             if slices < old.len() {
-                windows.push(Window { old, slices, wanted: Vec::new() });
+                windows.push(Window::even(old, slices, Upkept::Together));
             }
         }
         windows
@@ -149,11 +170,8 @@ impl Shape {
                 .min();
             is_low && after > least
         };
-        (is_sparse || (self.key.is_some() && is_hot && is_low())).then_some(Window {
-            old,
-            slices,
-            wanted: Vec::new(),
-        })
+        let why = if is_sparse { Upkept::Sparse } else { Upkept::LowOnGhosts };
+        (is_sparse || (self.key.is_some() && is_hot && is_low())).then(|| Window::even(old, slices, why))
     }
 
     /// The rows of a window, laid out anew.
@@ -295,6 +313,7 @@ impl Writer<'_> {
             *fence = node.fences.get(node.partitions.partition_point(|partition| partition.start < slot));
         }
         self.put(group, now, laid);
+        edit_group(self.branch, group).0.upkept = Some(window.why);
         true
     }
 
@@ -322,6 +341,7 @@ impl Writer<'_> {
             Kept::of(&node.slices[at..=at], self.shape).assert_same_places(&new, self.shape);
             let old = std::mem::replace(&mut node.slices[at], new[0]);
             edit.retire_whole_slice(old);
+            node.upkept = Some(if encoded.are_settled { Upkept::ForReading } else { Upkept::Encoded });
             put += 1;
         }
         if encoded.slices.is_empty() {

@@ -56,7 +56,7 @@ pub use table::{
     PartitionInfo, Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,
 };
 pub use transaction::{Prologue, Transaction};
-pub use tree::{Decision, Flaw, RowGroup, RowId, inspect};
+pub use tree::{Decision, Flaw, RowGroup, RowId, Standing, UpkeepReason, Upkept, inspect};
 pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.

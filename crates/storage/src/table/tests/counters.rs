@@ -270,6 +270,8 @@ fn no_count_is_lost_where_row_groups_are_cut_and_joined() {
             assert!(is_whole || !grows);
             if step % 10 == 0 && grows {
                 assert_eq!(totals(&table), twin, "step {step}");
+                let credit: f64 = counters(&snapshot).into_iter().map(LiveCounters::credit).sum();
+                assert!(credit <= twin[Kind::Insert as usize], "what is shared out is not made: {credit}");
             }
         }
         assert!(most > 6, "row groups were cut");

@@ -192,3 +192,55 @@ fn partitions_and_workload_are_shown() {
     let plain = loaded(100, TableOptions::default()).snapshot();
     assert!(plain.partitions(0).is_empty() && plain.partitions(9).is_empty());
 }
+
+/// A hot spot of the past is remembered while the table rests again and again and is written a little in
+/// between: what has been earned pays for moves once.
+#[test]
+fn moves_are_paid_for_by_inserts() {
+    let table = table(Layout::Casper, 0.0);
+    let (mut inserts, mut charged, mut last) = (0, 0, vec![None; 1]);
+    let mut insert = |table: &Arc<Table>, value: i64| {
+        table.write().insert(&row(value));
+        inserts += 1;
+    };
+    let mut note = |table: &Arc<Table>| {
+        let snapshot = table.snapshot();
+        last.resize(snapshot.row_groups().len(), None);
+        for (group, last) in last.iter_mut().enumerate() {
+            let now = snapshot.decision(group);
+            if now != *last {
+                charged += now.as_ref().map_or(0, |decision| decision.charged);
+                *last = now;
+            }
+        }
+    };
+    // A hundred rows in one place, and again after each rest.
+    for round in 0..30 {
+        (0..if round == 0 { 100 } else { 3 }).for_each(|i| insert(&table, 16_001 + round * 7 + i % 60));
+        for _ in 0..14 {
+            table.upkeep(Duration::from_secs(60));
+            note(&table);
+        }
+        table.snapshot().check();
+    }
+    assert!(charged <= 2 * inserts, "{charged} rows for {inserts} inserts");
+    // Before anything is earned, nothing is spent.
+    let credit = |table: &Arc<Table>| -> f64 {
+        table
+            .snapshot()
+            .row_groups()
+            .filter_map(|group| group.counters.as_ref())
+            .map(|own| own.credit())
+            .sum()
+    };
+    let new = self::table(Layout::Casper, 0.0);
+    assert_eq!(credit(&new), 0.0);
+    new.write().insert(&row(5));
+    let mut writer = new.write();
+    let id = writer.find(&key(5)).unwrap();
+    writer.update(id, &[(0, Datum::Integer(7))]);
+    drop(writer);
+    assert_eq!(credit(&new), 2.0, "an insert, and an update of the key");
+    new.snapshot().row_groups().next().unwrap().counters.as_ref().unwrap().spend(1.5);
+    assert_eq!(credit(&new), 0.0, "parts are rounded up");
+}

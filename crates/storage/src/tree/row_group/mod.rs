@@ -28,7 +28,7 @@ pub(crate) use partitions::Partition;
 
 use super::digest::{Digest, Digests};
 use super::key::Fences;
-use super::{Edit, LiveCounters, Node, Numbers, Slice, Slices};
+use super::{Edit, LiveCounters, Node, Numbers, Slice, Slices, Upkept};
 use crate::block::Block;
 use crate::block::masks::WORDS;
 use crate::node::{Link, Stamp};
@@ -67,6 +67,8 @@ pub struct RowGroup {
     pub(crate) is_settled: bool,
     /// How often that was done.
     pub(crate) settled: u8,
+    /// What upkeep did last to it.
+    pub(crate) upkept: Option<Upkept>,
 }
 
 impl Node for RowGroup {
