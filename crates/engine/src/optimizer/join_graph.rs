@@ -544,8 +544,8 @@ impl Graph {
         rows
     }
 
-    /// The share of pairs that the classes leave when `relation` joins `joined`. `shared` has for each class the
-    /// range that all relations of the set share.
+    /// The share of pairs that the classes leave when `relation` joins `joined`. `shared` has for each class
+    /// the range that all relations of the set share.
     fn class_share(&self, joined: Set, relation: usize, shared: &[Option<(f64, f64)>]) -> f64 {
         let mut domains = Vec::new();
         let mut partners = !0;

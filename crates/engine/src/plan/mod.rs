@@ -148,8 +148,8 @@ pub struct Sampled {
     pub rows: usize,
     /// Of these, rows that satisfy the filters.
     pub passed: usize,
-    /// The bounds of numbers in such blocks, by column, if there are fewer of them than of all blocks: low and
-    /// high, as estimates place values on the number line.
+    /// The bounds of numbers in such blocks, by column, if there are fewer of them than of all blocks: low
+    /// and high, as estimates place values on the number line.
     pub ranges: Vec<(ColumnId, (f64, f64))>,
 }
 

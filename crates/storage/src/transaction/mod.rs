@@ -359,8 +359,8 @@ impl Transaction {
 
     /// Publishes all changes, or none.
     ///
-    /// `validate` is called if others have changed rows of a table that the transaction wrote to, or of one that
-    /// it depends on; perhaps more than once. It sees the newest version of these tables, and may write.
+    /// `validate` is called if others have changed rows of a table that the transaction wrote to, or of one
+    /// that it depends on; perhaps more than once. It sees the newest version of these tables, and may write.
     /// Upkeep, which only moves rows, changes none.
     ///
     /// # Errors

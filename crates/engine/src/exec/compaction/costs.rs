@@ -38,9 +38,9 @@ pub struct Behind {
 }
 
 impl ChunkCosts {
-    /// Those of a machine, which [`crate::calibrate`] measures, for rows of these columns and bytes. An operator
-    /// looks at a column of a chunk about as long as it takes to begin copying it: without that, no chunk of
-    /// wide rows would be worth copying.
+    /// Those of a machine, which [`crate::calibrate`] measures, for rows of these columns and bytes. An
+    /// operator looks at a column of a chunk about as long as it takes to begin copying it: without that, no
+    /// chunk of wide rows would be worth copying.
     pub fn of_rows(costs: &Costs, columns: usize, bytes: usize) -> ChunkCosts {
         ChunkCosts {
             copy_chunk: costs.copied_column * columns as f64,
