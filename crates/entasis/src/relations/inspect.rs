@@ -90,17 +90,19 @@ pub(super) fn workload(snapshot: TableSnapshot) -> Arc<dyn Relation> {
     Arc::new(Inspection { name: "entasis_workload", snapshot, schema, rows_of: workload_of })
 }
 
-/// `entasis_layout_decisions`: a row for each row group about whose layout upkeep has decided.
+/// `entasis_layout_decisions`: a row for each row group: what upkeep did and why, and in layout `casper` what
+/// it decided by the workload.
 pub(super) fn layout_decisions(snapshot: TableSnapshot) -> Arc<dyn Relation> {
     let schema = schema(&[
         ("row_group", DataType::Int64, false),
-        ("decision", DataType::Varchar, false),
-        ("moved_rows", DataType::Int64, false),
-        ("slots_before", DataType::Int64, false),
-        ("slots_after", DataType::Int64, false),
-        ("ghost_budget", DataType::Int64, false),
-        ("cost_ns", DataType::Float64, false),
-        ("saving_ns", DataType::Float64, false),
+        ("upkeep", DataType::Varchar, false),
+        ("decision", DataType::Varchar, true),
+        ("moved_rows", DataType::Int64, true),
+        ("slots_before", DataType::Int64, true),
+        ("slots_after", DataType::Int64, true),
+        ("ghost_budget", DataType::Int64, true),
+        ("cost_ns", DataType::Float64, true),
+        ("saving_ns", DataType::Float64, true),
     ]);
     Arc::new(Inspection { name: "entasis_layout_decisions", snapshot, schema, rows_of: decisions_of })
 }
@@ -225,9 +227,9 @@ fn workload_of(snapshot: &TableSnapshot, number: usize, _: &RowGroup) -> Vec<Vec
 }
 
 fn decisions_of(snapshot: &TableSnapshot, number: usize, _: &RowGroup) -> Vec<Vec<Value>> {
-    let row = |decision: Decision| {
-        vec![
-            integer(number),
+    let Some(reason) = snapshot.upkeep_reason(number) else { return Vec::new() };
+    let decided = |decision: Decision| {
+        [
             text(&decision.why),
             integer(decision.moved),
             integer(decision.slots.0),
@@ -237,7 +239,8 @@ fn decisions_of(snapshot: &TableSnapshot, number: usize, _: &RowGroup) -> Vec<Ve
             Value::Float(decision.saving),
         ]
     };
-    snapshot.decision(number).into_iter().map(row).collect()
+    let decision = snapshot.decision(number).map_or([const { Value::Null }; 7], decided);
+    vec![[integer(number), text(&reason.to_string())].into_iter().chain(decision).collect()]
 }
 
 impl Relation for Inspection {
