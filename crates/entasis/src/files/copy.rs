@@ -53,7 +53,7 @@ pub fn copy_to(
     let mut out = match settings.format {
         Format::Csv => Output::Csv(BufWriter::with_capacity(PART_BYTES, file)),
         Format::Parquet => {
-            let properties = WriterProperties::builder().set_compression(settings.compression).build();
+            let properties = WriterProperties::builder().set_compression(settings.compression);
             Output::Parquet(Box::new(RowGroups::new(
                 file,
                 arrow.clone(),
@@ -210,8 +210,7 @@ impl Output {
                 out.write_all(&text).map_err(|e| Error::io(format!("'{path}'"), &e))
             }
             (Output::Parquet(out), Part::Batch(batch)) => {
-                out.add(batch);
-                Ok(())
+                out.add(batch).map_err(|e| e.with_context(format!("'{path}'")))
             }
             _ => Err(Error::internal("a part of another format than the file's")),
         }
@@ -234,7 +233,7 @@ impl FileSink {
         let mut state = self.0.lock();
         self.0.write_ready(&mut state)?;
         if let Some(Output::Parquet(out)) = &mut state.out {
-            out.complete();
+            out.complete().map_err(|e| e.with_context(format!("'{}'", self.0.path)))?;
         }
         drop(state);
         self.0.encode_complete()?;
@@ -270,7 +269,7 @@ impl Shared {
         loop {
             let (group, encoder) = match &mut self.lock().out {
                 Some(Output::Parquet(out)) => match out.take() {
-                    Some(group) => (group, out.encoder()),
+                    Some(taken) => taken,
                     None => return Ok(()),
                 },
                 _ => return Ok(()),

@@ -20,6 +20,7 @@
 mod columns;
 pub mod copy;
 pub mod csv;
+mod dictionaries;
 mod glob;
 mod option_values;
 mod options;

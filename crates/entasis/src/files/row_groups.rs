@@ -1,27 +1,31 @@
 //! Row groups of a Parquet file being written: encoded in parallel, by the workers that produce the rows.
 //!
-//! 1. [`RowGroups::add`] takes batches in the order of the file and cuts them into row groups.
+//! 1. [`RowGroups::add`] takes batches in the order of the file and cuts them into row groups. The first of
+//! them
+//!    says which columns are written without a dictionary ([`super::dictionaries`]).
 //! 2. A complete row group is encoded and compressed without a lock, column by column ([`Encoder::encode`]),
 //!    by the worker that takes it.
 //! 3. [`RowGroups::append`] writes encoded row groups to the file in order; one that is early waits.
 
+use super::dictionaries::repeats;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use entasis_engine::exec::QueryContext;
 use entasis_vector::{Error, Result};
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::WriterPropertiesBuilder;
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::sync::Arc;
 
 /// A Parquet file that is being written.
 pub(super) struct RowGroups {
-    file: SerializedFileWriter<File>,
-    encoder: Encoder,
+    target: Target,
+    schema: SchemaRef,
     most_rows: usize,
     /// Rows that do not fill a row group yet.
     open: Vec<RecordBatch>,
@@ -32,6 +36,14 @@ pub(super) struct RowGroups {
     encoded: BTreeMap<usize, Vec<ArrowColumnChunk>>,
     /// Number of row groups in the file.
     appended: usize,
+}
+
+/// The file: empty until the first row group is known.
+enum Target {
+    Empty(File, WriterPropertiesBuilder),
+    Open(SerializedFileWriter<File>, Encoder),
+    /// It could not be opened.
+    Failed,
 }
 
 /// The rows of one row group.
@@ -56,19 +68,17 @@ impl RowGroups {
     /// A file with row groups of `most_rows` rows; the last one has the remainder.
     ///
     /// # Errors
-    /// Not supported, if Parquet cannot represent a type; I/O.
+    /// Not supported, if Parquet cannot represent a type.
     pub(super) fn new(
         file: File,
         schema: SchemaRef,
-        properties: WriterProperties,
+        properties: WriterPropertiesBuilder,
         most_rows: usize,
     ) -> Result<RowGroups> {
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
-        let (file, factory) =
-            writer.and_then(ArrowWriter::into_serialized_writer).map_err(|error| failed(&error))?;
+        ArrowSchemaConverter::new().convert(&schema).map_err(|error| failed(&error))?;
         Ok(RowGroups {
-            file,
-            encoder: Encoder { factory: Arc::new(factory), schema },
+            target: Target::Empty(file, properties),
+            schema,
             most_rows,
             open: Vec::new(),
             open_rows: 0,
@@ -79,38 +89,64 @@ impl RowGroups {
         })
     }
 
-    /// The encoder of this file's row groups.
-    pub(super) fn encoder(&self) -> Encoder {
-        self.encoder.clone()
+    /// Begins the file, whose first row group is `first`.
+    fn begin(&mut self, first: &[RecordBatch]) -> Result<()> {
+        let Target::Empty(file, mut properties) = std::mem::replace(&mut self.target, Target::Failed) else {
+            return Err(Error::internal("a Parquet file was begun before"));
+        };
+        let rows = first.iter().map(RecordBatch::num_rows).sum();
+        for (index, field) in self.schema.fields().iter().enumerate() {
+            if first.first().is_some_and(|batch| !repeats(batch.column(index), rows)) {
+                let column = ColumnPath::new(vec![field.name().clone()]);
+                properties = properties.set_column_dictionary_enabled(column, false);
+            }
+        }
+        let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties.build()));
+        let (file, factory) =
+            writer.and_then(ArrowWriter::into_serialized_writer).map_err(|error| failed(&error))?;
+        self.target = Target::Open(file, Encoder { factory: Arc::new(factory), schema: self.schema.clone() });
+        Ok(())
     }
 
     /// Takes the next rows of the file.
-    pub(super) fn add(&mut self, mut batch: RecordBatch) {
+    ///
+    /// # Errors
+    /// I/O.
+    pub(super) fn add(&mut self, mut batch: RecordBatch) -> Result<()> {
         while self.open_rows + batch.num_rows() >= self.most_rows {
             let fits = self.most_rows - self.open_rows;
             self.open.push(batch.slice(0, fits));
             batch = batch.slice(fits, batch.num_rows() - fits);
-            self.complete();
+            self.complete()?;
         }
         if batch.num_rows() > 0 {
             self.open_rows += batch.num_rows();
             self.open.push(batch);
         }
+        Ok(())
     }
 
     /// Makes a row group of the remaining rows.
-    pub(super) fn complete(&mut self) {
-        if !self.open.is_empty() {
-            let batches = std::mem::take(&mut self.open);
-            self.open_rows = 0;
+    ///
+    /// # Errors
+    /// I/O.
+    pub(super) fn complete(&mut self) -> Result<()> {
+        let batches = std::mem::take(&mut self.open);
+        self.open_rows = 0;
+        if let Target::Empty(..) = self.target {
+            self.begin(&batches)?;
+        }
+        if !batches.is_empty() {
             self.complete.push_back(RowGroup { number: self.completed, batches });
             self.completed += 1;
         }
+        Ok(())
     }
 
-    /// A row group that no worker has taken yet.
-    pub(super) fn take(&mut self) -> Option<RowGroup> {
-        self.complete.pop_front()
+    /// A row group that no worker has taken yet, and its encoder.
+    pub(super) fn take(&mut self) -> Option<(RowGroup, Encoder)> {
+        let Target::Open(_, encoder) = &self.target else { return None };
+        Some((self.complete.pop_front()?, encoder.clone()))
     }
 
     /// Writes an encoded row group to the file, once those before it are there.
@@ -118,9 +154,12 @@ impl RowGroups {
     /// # Errors
     /// I/O.
     pub(super) fn append(&mut self, number: usize, columns: Vec<ArrowColumnChunk>) -> Result<()> {
+        let Target::Open(file, _) = &mut self.target else {
+            return Err(Error::internal("a row group for a file that was not begun"));
+        };
         self.encoded.insert(number, columns);
         while let Some(columns) = self.encoded.remove(&self.appended) {
-            let mut out = self.file.next_row_group().map_err(|error| failed(&error))?;
+            let mut out = file.next_row_group().map_err(|error| failed(&error))?;
             for column in columns {
                 column.append_to_row_group(&mut out).map_err(|error| failed(&error))?;
             }
@@ -138,7 +177,10 @@ impl RowGroups {
         if self.appended < self.completed || !self.open.is_empty() {
             return Err(Error::internal("a row group was not encoded"));
         }
-        self.file.close().map(|_| ()).map_err(|error| failed(&error))
+        match self.target {
+            Target::Open(file, _) => file.close().map(|_| ()).map_err(|error| failed(&error)),
+            _ => Err(Error::internal("the file was not begun")),
+        }
     }
 }
 
