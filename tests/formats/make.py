@@ -7,6 +7,7 @@
 | `types` | a table of all types: NULL, least and greatest values, special values; an empty table |
 | `encodings` | a column for each encoding; dictionaries, symbols; a table by key that was written to after it was loaded |
 | `objects` | schemas, keys, an index, foreign keys, checks, defaults, identity, sequences, views |
+| `layouts` | a table of each layout, with ghosts, partitions and promised latencies, and an ALTER of them |
 | `log` | a database whose process was killed: the last commits are only in the log, if there is one |
 | `loads` | the same; the last commits added so many rows that the log only refers to pieces of the data file |
 
@@ -182,6 +183,36 @@ def objects():
     return statements, questions
 
 
+def layouts():
+    names = ["insertion", "sorted", "equi", "equi_ghost", "delta", "casper"]
+    keyed = {name: "" if name == "insertion" else ", layout_key = (k)" for name in names}
+    statements = ["SET upkeep = 'always'"]
+    for name in names:
+        statements += [
+            f"CREATE TABLE {name}_t (k BIGINT NOT NULL, v VARCHAR) WITH (layout = '{name}'{keyed[name]})",
+            f"INSERT INTO {name}_t SELECT 3 * (i * 7 % 200), 'v' || (i % 9) FROM range(200) r(i)",
+        ]
+    statements += [
+        "CREATE TABLE promised (k BIGINT PRIMARY KEY, v INTEGER) "
+        "WITH (layout = 'casper', ghost = '5%', partitions = 4, read_sla = '20us', update_sla = '10us')",
+        "INSERT INTO promised SELECT 2 * i, i FROM range(200) r(i)",
+        "CREATE TABLE altered (k BIGINT PRIMARY KEY, v INTEGER)",
+        "INSERT INTO altered SELECT 2 * i, i FROM range(200) r(i)",
+        "ALTER TABLE altered SET (layout = 'casper', read_sla = '30us', ghost = '10%')",
+        "INSERT INTO altered VALUES (7, 7)",
+    ]
+    tables = [f"{name}_t" for name in names] + ["promised", "altered"]
+    questions = [
+        "SELECT table_name, layout, layout_key, read_sla, update_sla FROM entasis_tables() ORDER BY table_name",
+        *(f"SELECT count(*), sum(k), min(v), max(v) FROM {table}" for table in tables[:6]),
+        "SELECT count(*), sum(k), sum(v) FROM promised WHERE k BETWEEN 100 AND 200",
+        "SELECT count(*), sum(k), sum(v) FROM altered WHERE k < 10",
+        "INSERT INTO promised VALUES (4, 4)",
+        "UPDATE altered SET k = 9 WHERE k = 7 RETURNING k, v",
+    ]
+    return statements, questions
+
+
 def log():
     statements = [
         "CREATE TABLE t (k INTEGER PRIMARY KEY, v VARCHAR)",
@@ -265,7 +296,7 @@ def loads():
     return statements, questions
 
 
-FILES = {"types": types, "encodings": encodings, "objects": objects, "log": log, "loads": loads}
+FILES = {"types": types, "encodings": encodings, "objects": objects, "layouts": layouts, "log": log, "loads": loads}
 #: Those whose process is killed.
 KILLED = {"log", "loads"}
 

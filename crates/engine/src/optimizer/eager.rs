@@ -111,7 +111,7 @@ fn best_place(aggregate: &Aggregate, columns: &Columns) -> Option<Vec<Step>> {
         + CONDITION * conditions as f64;
     let rows = input.rows;
     let mut search = Search { aggregate, columns, rows, last, best: None };
-    search.below(&aggregate.input, &mut Vec::new(), 0.0, ColumnSet::default());
+    search.below(&aggregate.input, &mut Vec::new(), 0.0, rows, ColumnSet::default());
     search.best.map(|(_, place)| place)
 }
 
@@ -138,9 +138,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks at the inputs of `node`, to which `way` leads. `joins` are nanoseconds of the joins above it,
-    /// and `read` the columns that they read.
-    fn below(&mut self, node: &Node, way: &mut Vec<Step>, joins: f64, read: ColumnSet) {
+    /// Looks at the inputs of `node`, to which `way` leads, and of whose rows at most `most` pass the filters
+    /// that joins above it place below it. `joins` are nanoseconds of these joins, and `read` the columns that
+    /// they read.
+    fn below(&mut self, node: &Node, way: &mut Vec<Step>, joins: f64, most: f64, read: ColumnSet) {
         for &step in steps(node) {
             let input = follow(node, step);
             let mut read = read.clone();
@@ -149,17 +150,19 @@ impl Search<'_> {
             let mut partials = Partials::default();
             let Some(calls) = split_calls(self.aggregate, &inside, &mut partials) else { continue };
             let estimated = estimate(input, self.columns);
-            let joins = joins + if step == Step::Only { 0.0 } else { PROBE * estimated.rows };
+            let most = if is_filtered_by(node) { most } else { f64::MAX };
+            let rows = estimated.rows.min(most);
+            let joins = joins + if step == Step::Only { 0.0 } else { PROBE * rows };
             way.push(step);
             if step != Step::Only && !matches!(input, Node::Aggregate(_) | Node::Values(_)) {
                 let keys = keys(self.aggregate, &calls, &inside, &read);
                 let keys: Vec<Expr> = keys.iter().map(|id| self.columns.expr(id)).collect();
                 // Without keys there would be a group even of no rows.
                 let has_keys = !keys.is_empty();
-                let groups = estimated.groups(keys.iter()).clamp(1.0, estimated.rows.max(1.0));
-                let share = groups / estimated.rows.max(1.0);
+                let groups = estimated.groups(keys.iter()).clamp(1.0, rows.max(1.0));
+                let share = groups / rows.max(1.0);
                 let first = find(keys.iter(), groups) + CALL * partials.0.len() as f64;
-                let first = first * estimated.rows;
+                let first = first * rows;
                 let before = joins + self.last * self.rows;
                 let after = SETUP + first + share * before;
                 let known = self.best.as_ref().map_or(f64::MAX, |(best, _)| *best);
@@ -167,9 +170,19 @@ impl Search<'_> {
                     self.best = Some((after - before, way.clone()));
                 }
             }
-            self.below(input, way, joins, read);
+            self.below(input, way, joins, rows, read);
             way.pop();
         }
+    }
+}
+
+/// True if rows of the inputs that `node` does not pass on are mostly not read: filters are tested where rows
+/// are read, and joins place filters of their keys there.
+fn is_filtered_by(node: &Node) -> bool {
+    match node {
+        Node::Filter(_) => true,
+        Node::Join(join) => matches!(join.kind, JoinKind::Inner | JoinKind::Semi) && !join.on.is_empty(),
+        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The keywords of the language, for completion.
 
 /// The words that statements are made of, as far as they are worth completing.
-pub(crate) const KEYWORDS: [&str; 168] = [
+pub(crate) const KEYWORDS: [&str; 169] = [
     "ABORT",
     "ADD",
     "ALL",
@@ -89,6 +89,7 @@ pub(crate) const KEYWORDS: [&str; 168] = [
     "KEY",
     "LAST",
     "LATERAL",
+    "LAYOUT",
     "LEFT",
     "LEVEL",
     "LIKE",
