@@ -1,6 +1,6 @@
-//! Where ghosts should be if the workload drifts: by yesterday, by yesterday and its neighbours, or everywhere
-//! alike? A model without times: how many inserts find no ghost, and what that costs. The answer is decision
-//! 32.
+//! Where ghosts should be if the workload drifts: by yesterday, by yesterday and its neighbours, or
+//! everywhere alike? A model without times: how many inserts find no ghost, and what that costs. The answer
+//! is decision 32.
 //!
 //! A column of 128 blocks with 64 rows each gets 2,000 inserts a day, nine in ten into a tenth of the keys.
 //! That tenth stays, or moves each day by a twentieth, by a fifth, or to anywhere. Each morning a budget of

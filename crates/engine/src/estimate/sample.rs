@@ -11,7 +11,8 @@
 //! column. A run's place within its part is pseudo-random, so that values that repeat at regular distances
 //! are not all the same in it, and the same for the same table, so that plans are.
 //!
-//! A scan with filters that may fail, or give another answer when they are asked again, is not sampled.
+//! A scan with filters that fail on a row of the sample, or give another answer when they are asked again, is
+//! not sampled.
 //!
 //! If no row of the sample satisfies the filters, statistics decide whether that is less than a row's share.
 
@@ -172,7 +173,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_may_fail_and_what_is_small_is_not_sampled() {
+    fn what_fails_and_what_is_small_is_not_sampled() {
         let divides = |a: &Expr, b: &Expr| {
             let quotient = Expr::Arithmetic {
                 op: entasis_vector::expr::ArithmeticOp::Divide,

@@ -23,11 +23,7 @@ impl Tester {
     /// they may fail, are volatile, or read what is not stored.
     pub(super) fn of(scan: &Scan, wanted: Option<ColumnId>, columns: &Columns) -> Option<Tester> {
         let metas = relation_columns(&*scan.relation, &scan.columns, columns);
-        let is_testable = |filter: &&Expr| {
-            !filter.is_volatile()
-                && Program::compile(&[(*filter).clone()], &metas).is_ok_and(|program| !program.is_fallible())
-        };
-        if !scan.filters.iter().all(|filter| is_testable(&filter)) {
+        if scan.filters.iter().any(Expr::is_volatile) {
             return None;
         }
         let mut read: Vec<ColumnId> = Vec::new();

@@ -139,8 +139,8 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Looks at the inputs of `node`, to which `way` leads, and of whose rows at most `most` pass the filters
-    /// that joins above it place below it. `joins` are nanoseconds of these joins, and `read` the columns that
-    /// they read.
+    /// that joins above it place below it. `joins` are nanoseconds of these joins, and `read` the columns
+    /// that they read.
     fn below(&mut self, node: &Node, way: &mut Vec<Step>, joins: f64, most: f64, read: ColumnSet) {
         for &step in steps(node) {
             let input = follow(node, step);

@@ -14,10 +14,10 @@
 //! partition takes `partition_bytes`, and one that takes inserts has `slack` empty slots on average, whatever
 //! its width.
 //!
-//! **Encoded bytes** (the paper's 6.2). Slices are read as they are encoded, so `compare` and `scan` depend on
-//! the bits of a slot: [`Engine::encoded`] scales them by those of the layout key and of the columns that
-//! ranges read, where storage knows them. The finest partitions stay the best, since both costs stay positive;
-//! what changes is what a range costs, and what another layout key would be worth.
+//! **Encoded bytes** (the paper's 6.2). Slices are read as they are encoded, so `compare` and `scan` depend
+//! on the bits of a slot: [`Engine::encoded`] scales them by those of the layout key and of the columns that
+//! ranges read, where storage knows them. The finest partitions stay the best, since both costs stay
+//! positive; what changes is what a range costs, and what another layout key would be worth.
 //!
 //! A point query for a missing key compares all slices; histograms do not show this, and half is assumed. The
 //! following are not modelled, since they are not sums over blocks of this form: a narrower range of keys

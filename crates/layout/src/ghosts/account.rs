@@ -15,10 +15,10 @@
 //! ```text
 //! online ≤ n (base + room) + n room,   best ≥ n base,   online / best ≤ 1 + 2 room / base          (2)
 //! ```
-//! which is 1.114 for the costs of [`Engine::default`](crate::cost::Engine): 80 ns of room, and 1.4 µs for the
-//! look-up and the write. If one operation in eight is no insert, it is less than 1.1. As in every problem of
-//! rent or buy, what has been paid as rent is at most the price by the time when one buys; a guess of the
-//! future, however wrong, cannot cost more than that.
+//! which is 1.114 for the costs of [`Engine::default`](crate::cost::Engine): 80 ns of room, and 1.4 µs for
+//! the look-up and the write. If one operation in eight is no insert, it is less than 1.1. As in every
+//! problem of rent or buy, what has been paid as rent is at most the price by the time when one buys; a guess
+//! of the future, however wrong, cannot cost more than that.
 //!
 //! **Not bounded**: moves that the budget of ghosts demands. Memory that somebody wants back has a price of
 //! its own. They are not charged, and each of them leaves fewer slices behind.
@@ -239,8 +239,8 @@ mod tests {
         assert!(moved > 1000, "{moved}");
     }
 
-    /// Where the past is a good guess, the account is never short, and inserts find ghosts as long as few rows
-    /// have to be moved for them.
+    /// Where the past is a good guess, the account is never short, and inserts find ghosts as long as few
+    /// rows have to be moved for them.
     #[test]
     fn a_steady_workload_is_not_held_up() {
         let [with, without] = [true, false].map(|has_account| {

@@ -19,10 +19,10 @@
 //! bin that lies over several new ones is shared out evenly, and no count is lost or made. Counters are in
 //! memory only: a table that is read from a file begins with none.
 //!
-//! **The account** ([`entasis_layout::ghosts::account`]). Each insert and incoming update that is counted earns
-//! what it may cost if it finds no ghost, and moves that are made to save it are paid from that
-//! ([`LiveCounters::spend`]). What is forgotten earns nothing any more: credit is halved with the numbers, and
-//! shared out when counters are dealt, so that it never exceeds what was earned.
+//! **The account** ([`entasis_layout::ghosts::account`]). Each insert and incoming update that is counted
+//! earns what it may cost if it finds no ghost, and moves that are made to save it are paid from that
+//! ([`LiveCounters::spend`]). What is forgotten earns nothing any more: credit is halved with the numbers,
+//! and shared out when counters are dealt, so that it never exceeds what was earned.
 //!
 //! An operation that is undone stays counted, and one that is replayed is counted again where it arrives.
 
