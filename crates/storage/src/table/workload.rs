@@ -159,8 +159,8 @@ impl TableSnapshot {
         self.row_group(group)?.counters.as_ref()?.decision()
     }
 
-    /// What upkeep did last to a row group, in any layout, and why it does nothing or something next; `None` if
-    /// there is no such row group.
+    /// What upkeep did last to a row group, in any layout, and why it does nothing or something next; `None`
+    /// if there is no such row group.
     pub fn upkeep_reason(&self, group: usize) -> Option<UpkeepReason> {
         let node = self.row_group(group)?;
         let looks = node.looks.load(Ordering::Relaxed);

@@ -61,8 +61,8 @@ impl Shape {
         self.settles() && u64::from(node.looks.load(Ordering::Relaxed)) > self.wait(node)
     }
 
-    /// Whether the next round of upkeep is to do something about a row group, and why not. `looks` is how often
-    /// upkeep has looked since it was last written.
+    /// Whether the next round of upkeep is to do something about a row group, and why not. `looks` is how
+    /// often upkeep has looked since it was last written.
     pub(crate) fn standing(&self, node: &RowGroup, looks: u32) -> Standing {
         let is_worn = node.is_hot || self.has_too_many_ghosts(node);
         let is_unsettled = self.is_unsettled(node);
