@@ -10,18 +10,18 @@
 //! |---|---|
 //! | `casper` | counts operations, and has its ghosts by workload |
 //! | `equi_ghost`, `delta`, `equi`, `sorted` | fixed, with several shares of ghosts |
-//! | `casper, told nothing` | a table that is loaded anew each morning with the rows of that moment, so that it has counted nothing |
+//! | `casper, told nothing` | loaded anew each morning with the rows of that moment |
 //!
 //! All do the same operations in the same order, and must give the same answers. They take turns, in another
 //! order each round; of the rounds the median counts. A contestant with less than half of the throughput of
 //! the best is measured once.
 //!
-//! Throughput is by the time that the thread has had a processor for, so that other users of the machine do not
-//! decide; what it waits for, locks that upkeep holds, is in the latencies and not in the throughput. The rate
-//! by the clock is recorded beside it.
+//! Throughput is by the time that the thread has had a processor for, so that other users of the machine do
+//! not decide; what it waits for, locks that upkeep holds, is in the latencies and not in the throughput. The
+//! rate by the clock is recorded beside it.
 //!
-//! Not measured: `insertion`, which scans all rows for each look-up by key (6,000 operations a second at most,
-//! see the throughput experiment).
+//! Not measured: `insertion`, which scans all rows for each look-up by key (6,000 operations a second at
+//! most, see the throughput experiment).
 
 use super::Settings;
 use crate::engine::{self, Keeper, Kept, REST, Stored};

@@ -1,5 +1,5 @@
-//! What a slice costs to read by the bits of its codes: sums of columns of different widths over all rows of a
-//! table with a layout key, which are ranges of whole slices. The constants of `Engine::encoded` are a line
+//! What a slice costs to read by the bits of its codes: sums of columns of different widths over all rows of
+//! a table with a layout key, which are ranges of whole slices. The constants of `Engine::encoded` are a line
 //! through these.
 
 use super::Settings;
