@@ -1,8 +1,7 @@
 //! Row groups of a Parquet file being written: encoded in parallel, by the workers that produce the rows.
 //!
 //! 1. [`RowGroups::add`] takes batches in the order of the file and cuts them into row groups. The first of
-//! them
-//!    says which columns are written without a dictionary ([`super::dictionaries`]).
+//!    them says which columns are written without a dictionary ([`super::dictionaries`]).
 //! 2. A complete row group is encoded and compressed without a lock, column by column ([`Encoder::encode`]),
 //!    by the worker that takes it.
 //! 3. [`RowGroups::append`] writes encoded row groups to the file in order; one that is early waits.
