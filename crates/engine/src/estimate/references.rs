@@ -56,6 +56,11 @@ pub(crate) fn keys(scan: &Scan, key: ColumnId, columns: &Columns) -> Option<Hash
     Some(found)
 }
 
+/// True if a table has so many rows that queries of it take much longer than looking at a small one.
+pub(crate) fn is_large(scan: &Scan) -> bool {
+    scan.relation.table().is_some_and(|table| table.rows() >= LARGE)
+}
+
 /// The number of pairs of equal keys for each row of the table that `scan` reads, by a sample of its column
 /// `key`; `None` if the table is not large, or the column not stored. `least` is returned if it is less than
 /// what a sample without any pair allows for.
@@ -66,7 +71,7 @@ pub(crate) fn pairs(
     least: f64,
     columns: &Columns,
 ) -> Option<f64> {
-    let table = scan.relation.table().filter(|table| table.rows() >= LARGE)?;
+    let table = scan.relation.table().filter(|_| is_large(scan))?;
     let ty = columns.ty(key);
     let unfiltered = Scan { filters: Vec::new(), ..scan.clone() };
     let mut tester = Tester::of(&unfiltered, Some(key), columns)?;

@@ -30,7 +30,7 @@ use crate::estimate::{ColumnEstimate, Estimate, estimate, estimate_join, key_sel
 use crate::plan::tree::{
     ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute,
 };
-use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project, Reference};
+use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project, Reference, Scan};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
 use readers::ReadColumn;
@@ -411,18 +411,26 @@ impl Graph {
                 })
                 .collect();
             for &(small, key) in &members {
+                // Each pair of relations that this class alone joins.
+                let is_key = |pair: Set| self.classes.iter().filter(|class| class.joins(pair)).count() == 1;
+                let others =
+                    members.iter().filter(|(large, _)| *large != small && is_key(1 << small | 1 << large));
+                let large: Vec<(Scan, ColumnId, usize)> = others
+                    .filter_map(|&(large, by)| Some((scan(self, large)?, by, large)))
+                    .filter(|(scan, ..)| references::is_large(scan))
+                    .collect();
+                if large.is_empty() {
+                    continue;
+                }
                 let Some(keys) = scan(self, small).and_then(|scan| references::keys(&scan, key, columns))
                 else {
                     continue;
                 };
                 let mut found = Vec::new();
-                for &(large, by) in members.iter().filter(|(large, _)| *large != small) {
+                for (scan, by, large) in large {
                     let pair = 1 << small | 1 << large;
                     let expected = self.matched(pair) / self.relations[large].estimate.rows.max(1.0);
-                    let pairs = scan(self, large)
-                        .filter(|_| self.classes.iter().filter(|class| class.joins(pair)).count() == 1)
-                        .and_then(|scan| references::pairs(&scan, by, &keys, expected, columns));
-                    if let Some(pairs) = pairs
+                    if let Some(pairs) = references::pairs(&scan, by, &keys, expected, columns)
                         && expected > 0.0
                     {
                         found.push(Reference { key, by, factor: pairs / expected });
