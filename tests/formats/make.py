@@ -203,7 +203,7 @@ def layouts():
     ]
     tables = [f"{name}_t" for name in names] + ["promised", "altered"]
     questions = [
-        "SELECT table_name, layout, layout_key, read_sla, update_sla FROM entasis_tables() ORDER BY table_name",
+        "SELECT table_name, layout, layout_key, read_sla, update_sla FROM entasis_tables() WHERE layout_key = '(k)' ORDER BY table_name",
         *(f"SELECT count(*), sum(k), min(v), max(v) FROM {table}" for table in tables[:6]),
         "SELECT count(*), sum(k), sum(v) FROM promised WHERE k BETWEEN 100 AND 200",
         "SELECT count(*), sum(k), sum(v) FROM altered WHERE k < 10",
