@@ -15,7 +15,7 @@
 //! Not done: products of both sides (`sum(f.x * d.y)`), means, and sides that a join fills with NULLs.
 
 use super::two_steps::in_two_steps;
-use crate::estimate::estimate;
+use crate::estimate::{Estimate, estimate};
 use crate::plan::tree::{ColumnSet, columns_of, for_each_expr, is_volatile_join, may_fail, reads, reads_all};
 use crate::plan::tree::{substitute, take};
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, JoinKind, Node, Plan};
@@ -121,6 +121,13 @@ fn find<'k>(keys: impl Iterator<Item = &'k Expr>, groups: f64) -> f64 {
     keys.map(key).sum::<f64>() + if groups > FAR { MISS } else { 0.0 }
 }
 
+/// The groups of `rows` rows by `keys`, as if these were independent: more than there will be, since keys are
+/// correlated, but an aggregation that leaves as many rows as it gets is the worst that can be added.
+fn groups_of(keys: &[Expr], input: &Estimate, rows: f64) -> f64 {
+    let values = keys.iter().map(|key| input.expression(key).distinct).product::<f64>().max(1.0);
+    (values * (1.0 - (-rows / values).exp())).max(1.0)
+}
+
 fn is_case(call: &AggregateCall) -> bool {
     matches!(call.args[..], [Expr::Case { .. }])
 }
@@ -159,7 +166,7 @@ impl Search<'_> {
                 let keys: Vec<Expr> = keys.iter().map(|id| self.columns.expr(id)).collect();
                 // Without keys there would be a group even of no rows.
                 let has_keys = !keys.is_empty();
-                let groups = estimated.groups(keys.iter()).clamp(1.0, rows.max(1.0));
+                let groups = groups_of(&keys, &estimated, rows);
                 let share = groups / rows.max(1.0);
                 let first = find(keys.iter(), groups) + CALL * partials.0.len() as f64;
                 let first = first * rows;
