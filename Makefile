@@ -128,8 +128,9 @@ fuzz-coverage:
 	done
 
 ## Blocks that are read while a writer stores to them, under ThreadSanitizer (nightly; x86-64 Linux; tests/races.txt).
+# Without debug information reports do not name the functions that were inlined, by which races are told apart.
 races:
-	RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_TARGET_DIR=$(TARGET)/races \
+	CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_TARGET_DIR=$(TARGET)/races \
 		TSAN_OPTIONS="suppressions=$(abspath tests/races.txt)" \
 		cargo +nightly test --release -p entasis-storage --lib --target x86_64-unknown-linux-gnu -- races
 

@@ -9,7 +9,7 @@
 //!
 //! The result is a factor, by which the join of the two columns keeps more rows than expected.
 
-use super::tester::{Tester, candidates, places, zone_tests};
+use super::tester::{NONE, Tester, candidates, places, zone_tests};
 use crate::plan::{Columns, Scan};
 use entasis_vector::{CHUNK_ROWS, ColumnId, Value};
 use std::collections::HashMap;
@@ -24,8 +24,6 @@ const KEYS: usize = 20_000;
 /// than for filters, as references to one row often stand together.
 const RUNS: usize = 256;
 const RUN_SLOTS: usize = 4;
-/// What is believed of keys that no row of a sample refers to: half a row did.
-const NONE: f64 = 0.5;
 
 /// The values of a column in the rows that satisfy the filters of `scan`, and how many rows have each; `None`
 /// if the table is not small, there is no filter that can be tested, or there are many.
@@ -37,8 +35,7 @@ pub(crate) fn keys(scan: &Scan, key: ColumnId, columns: &Columns) -> Option<Hash
     let ty = columns.ty(key);
     let mut tester = Tester::of(scan, Some(key), columns)?;
     let mut found = HashMap::new();
-    let (blocks, _) = candidates(table, &zone_tests(scan), usize::MAX);
-    for (group, block) in blocks {
+    for (group, block) in candidates(table, &zone_tests(scan), usize::MAX).blocks {
         let first = block * group.block_slots();
         for start in (first..first + group.block_slots()).step_by(CHUNK_ROWS) {
             let run = start..(start + CHUNK_ROWS).min(first + group.block_slots());
@@ -75,9 +72,8 @@ pub(crate) fn pairs(
     let ty = columns.ty(key);
     let unfiltered = Scan { filters: Vec::new(), ..scan.clone() };
     let mut tester = Tester::of(&unfiltered, Some(key), columns)?;
-    let (blocks, _) = candidates(table, &[], RUNS);
     let (mut rows, mut pairs) = (0, 0);
-    for (group, runs) in places(&blocks, RUNS, RUN_SLOTS) {
+    for (group, runs) in places(&candidates(table, &[], RUNS).blocks, RUNS, RUN_SLOTS) {
         rows += tester.test(group, &runs, |position, key| {
             pairs += key.and_then(|key| keys.get(&key.value(position, ty))).copied().unwrap_or(0);
         })?;

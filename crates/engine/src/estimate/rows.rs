@@ -8,8 +8,7 @@
 //!   elsewhere on either side thin out the rows, not the domain. The result's domain is the smaller one, so
 //!   that the estimate of a whole class of equal columns does not depend on the order in which it is joined.
 //! - Of two keys those values count that lie in both ranges ([`super::overlap`]), and filters on other
-//!   columns
-//!   narrow the range of a key where rows lie in its order, as the zones of blocks tell.
+//!   columns narrow the range of a key where rows lie in its order, as the zones of blocks tell.
 //! - Keys of several columns are not independent. If the product of the domains exceeds the rows that a side
 //!   ever had, that side is taken for a key, or for a reference to one, and the smaller side's rows are the
 //!   domain.

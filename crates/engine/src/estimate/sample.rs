@@ -4,19 +4,19 @@
 //! `IN` a list of four of ten thousand is rare, though half of the rows may have it, and take conditions on
 //! several columns for independent. A sample sees them as they are.
 //!
-//! Nothing is stored. When a query is planned, the zones of up to [`BLOCKS`] blocks, spread over the table,
-//! are tested first: dates come in order more often than not, and a year of a century is in few blocks, which
-//! a sample of all would miss or overrate. [`RUNS`] short runs of slots are then spread over the blocks that
-//! may have rows, and decoded, only the columns that filters read, which takes some ten microseconds a
-//! column. A run's place within its part is pseudo-random, so that values that repeat at regular distances
-//! are not all the same in it, and the same for the same table, so that plans are.
+//! Nothing is stored. When a query is planned, the zones of row groups are tested first, and then those of up
+//! to [`BLOCKS`] of their blocks: dates come in order more often than not, and a year of a century is in few
+//! blocks, which a sample of all would miss or overrate. [`RUNS`] short runs of slots are then spread over
+//! the blocks that may have rows, and decoded, only the columns that filters read, which takes some ten
+//! microseconds a column. A run's place within its part is pseudo-random, so that values that repeat at
+//! regular distances are not all the same in it, and the same for the same table, so that plans are.
 //!
 //! A scan with filters that fail on a row of the sample, or give another answer when they are asked again, is
 //! not sampled.
 //!
 //! If no row of the sample satisfies the filters, statistics decide whether that is less than a row's share.
 
-use super::tester::{BlockPlace, Tester, candidates, places, zone_tests};
+use super::tester::{BlockPlace, Candidates, NONE, Tester, candidates, places, zone_tests};
 use super::values::position;
 use crate::plan::{Columns, Sampled, Scan};
 use entasis_vector::{ColumnId, DataType};
@@ -31,15 +31,14 @@ const BOUNDED: usize = 64;
 const RUNS: usize = 64;
 /// The slots of a run.
 const RUN_SLOTS: usize = 16;
-/// What is believed of filters that no row of a sample satisfies: half a row did.
-const NONE: f64 = 0.5;
 
 impl Sampled {
     /// The share of a table's rows that satisfy the filters, of which statistics believe that it is
     /// `believed`.
     pub(super) fn share(&self, believed: f64) -> f64 {
         match (self.rows, self.passed) {
-            (0, _) => 0.0,
+            // No block may have such rows, of those that were looked at.
+            (0, _) => believed.min(self.within),
             (rows, 0) => believed.min(self.within * NONE / rows as f64),
             (rows, passed) => self.within * passed as f64 / rows as f64,
         }
@@ -55,7 +54,7 @@ pub(crate) fn sample(scan: &Scan, columns: &Columns) -> Option<Sampled> {
     }
     let mut tester = Tester::of(scan, None, columns)?;
     let (mut rows, mut passed) = (0, 0);
-    let (blocks, within) = candidates(table, &zone_tests(scan), BLOCKS);
+    let Candidates { blocks, within } = candidates(table, &zone_tests(scan), BLOCKS);
     for (group, runs) in places(&blocks, RUNS, RUN_SLOTS) {
         rows += tester.test(group, &runs, |_, _| passed += 1)?;
     }
@@ -170,6 +169,41 @@ pub(super) mod tests {
         assert!((0.0003..0.001).contains(&few), "nine rows of 20,000, in the last blocks: {few}");
         let none = share(|_, b| Expr::compare(CompareOp::Lt, b.clone(), number(0)));
         assert_eq!(none, 0.0, "all zones rule it out");
+    }
+
+    /// More blocks than are looked at: few rows that lie together are found by the zone of their row group,
+    /// or believed to be few, and not none.
+    #[test]
+    fn rows_in_a_block_that_is_not_looked_at_are_not_ruled_out() {
+        let of = |value: &dyn Fn(i128) -> i128, last: i128| {
+            let mut columns = Columns::default();
+            let scan = table(["a"], 100_000, |i| [value(i)], &mut columns);
+            let filter = Expr::compare(CompareOp::Gt, columns.expr(scan.columns[0].0), number(last));
+            let sampled = sample(&Scan { filters: vec![filter], ..scan }, &columns).unwrap();
+            sampled.share(1.0)
+        };
+        // In order, the last hundred rows are in one row group of 98.
+        let together = of(&|i| i, 99_899);
+        assert!((0.0005..0.002).contains(&together), "{together}");
+        // One row in a thousand has a large number, so that each row group may have some, and one block in 8.
+        let apart = of(&|i| if i % 1_000 == 999 { 1_000_000 } else { i }, 500_000);
+        assert!((0.0001..0.01).contains(&apart), "{apart}");
+    }
+
+    #[test]
+    fn what_is_not_looked_at_may_have_rows() {
+        // Each block has one value, and each row group two: no block may have a third, but if there are more
+        // blocks than are looked at, that is not known.
+        let of = |rows: i128, believed: f64| {
+            let mut columns = Columns::default();
+            let scan = table(["a"], rows, |i| [if i % 256 < 128 { 0 } else { 1_000 }], &mut columns);
+            let filter = Expr::compare(CompareOp::Eq, columns.expr(scan.columns[0].0), number(500));
+            sample(&Scan { filters: vec![filter], ..scan }, &columns).unwrap().share(believed)
+        };
+        assert_eq!(of(20_000, 0.5), 0.0);
+        let unknown = of(100_000, 0.5);
+        assert!((0.001..0.004).contains(&unknown), "{unknown}");
+        assert_eq!(of(100_000, 0.0001), 0.0001, "statistics know better");
     }
 
     #[test]

@@ -8,6 +8,9 @@ use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Selection, Vector};
 use std::ops::Range;
 
+/// How many of a sample are believed to be what none of it is.
+pub(super) const NONE: f64 = 0.5;
+
 /// Tests rows.
 pub(super) struct Tester {
     /// `None` if there are no filters.
@@ -92,37 +95,51 @@ pub(super) fn zone_tests(scan: &Scan) -> Vec<ZoneTest> {
 /// A block: its row group and number.
 pub(super) type BlockPlace<'a> = (&'a RowGroup, usize);
 
-/// Of at most `most` blocks, which are spread over the table, those that have rows and satisfy all tests, and
-/// the share of rows that is in them.
-pub(super) fn candidates<'a>(
-    table: &'a TableSnapshot,
-    tests: &[ZoneTest],
-    most: usize,
-) -> (Vec<BlockPlace<'a>>, f64) {
-    let blocks: usize = table.row_groups().map(RowGroup::blocks).sum();
-    let part = blocks.div_ceil(most).max(1);
-    let (mut found, mut rows, mut all) = (Vec::new(), 0, 0);
+/// Blocks that may have rows which pass some tests.
+pub(super) struct Candidates<'a> {
+    /// Of the blocks that were looked at those that have rows and pass, in the order of the table.
+    pub blocks: Vec<BlockPlace<'a>>,
+    /// The share of the table's rows that is in such blocks, whether they were looked at or not.
+    pub within: f64,
+}
+
+/// The blocks whose zones satisfy all tests. Row groups are told apart by their own zones; of the blocks of
+/// those that may have such rows, at most `most` are looked at, which are spread over them.
+pub(super) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most: usize) -> Candidates<'a> {
+    let may_pass = |group: &&RowGroup| {
+        let zone = |column| group.column_zone(column);
+        group.rows() > 0 && tests.iter().all(|test| test.may_pass(&zone))
+    };
+    let groups: Vec<&RowGroup> = table.row_groups().filter(may_pass).collect();
+    let count: usize = groups.iter().map(|group| group.blocks()).sum();
+    let part = count.div_ceil(most).max(1);
+    let (mut blocks, mut passed, mut looked) = (Vec::new(), 0, 0);
     let (mut before, mut number) = (0, 0);
-    for group in table.row_groups() {
-        let may_pass = tests.iter().all(|test| test.may_pass(&|column| group.column_zone(column)));
+    for group in &groups {
         loop {
-            let block = number * part + scattered(number) % part;
-            if block >= before + group.blocks() {
+            let place = number * part + scattered(number) % part;
+            if place >= before + group.blocks() {
                 break;
             }
             number += 1;
-            let block = block - before;
-            let own = group.block_rows(block);
-            all += own;
+            let block = place - before;
             let zone = |column| group.zone(column, block);
-            if own > 0 && may_pass && tests.iter().all(|test| test.may_pass(&zone)) {
-                rows += own;
-                found.push((group, block));
+            let rows = group.block_rows(block);
+            looked += rows;
+            if rows > 0 && tests.iter().all(|test| test.may_pass(&zone)) {
+                passed += rows;
+                blocks.push((*group, block));
             }
         }
         before += group.blocks();
     }
-    (found, rows as f64 / all.max(1) as f64)
+    let share = match (passed, part) {
+        // There may be some among those that were not looked at: half a block of those that were.
+        (0, 2..) => NONE / number.max(1) as f64,
+        _ => passed as f64 / looked.max(1) as f64,
+    };
+    let rows: usize = groups.iter().map(|group| group.rows()).sum();
+    Candidates { blocks, within: share * rows as f64 / table.rows().max(1) as f64 }
 }
 
 /// `runs` runs of slots, by row group: one in each equal part of the blocks, which are in the order of the

@@ -8,7 +8,7 @@
 //! no columns of `b`, stops at the first match, and gives `b` a say in which rows of `a` are read (TPC-DS
 //! Q78).
 
-use super::renamed::{Renamed, rename, rename_output};
+use super::renamed::{Renamed, from_below};
 use crate::plan::tree::{columns_of, filter, take};
 use crate::plan::{Columns, Filter, Join, JoinKind, Node, Plan, Project};
 use entasis_vector::expr::Expr;
@@ -16,19 +16,12 @@ use entasis_vector::{ColumnId, Result, Value};
 
 /// Makes anti joins in the whole plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
-    let mut renamed = Renamed::new();
-    rewrite(&mut plan.root, &mut plan.columns, &mut renamed);
-    rename_output(plan, &renamed);
+    from_below(plan, make_anti);
     Ok(())
 }
 
-/// Makes anti joins in `node`. Adds to `renamed` what is called otherwise above it.
-fn rewrite(node: &mut Node, columns: &mut Columns, renamed: &mut Renamed) {
-    let mut below = Renamed::new();
-    node.children_mut().into_iter().for_each(|child| rewrite(child, columns, &mut below));
-    if !below.is_empty() {
-        rename(node, &below, columns);
-    }
+/// Makes an anti join of the left join below `node`, if that is a filter on rows without a partner.
+fn make_anti(node: &mut Node, columns: &mut Columns, renamed: &mut Renamed) {
     if let Node::Filter(filter) = node
         && let Node::Join(join) = &*filter.input
         && join.kind == JoinKind::Left
@@ -39,12 +32,10 @@ fn rewrite(node: &mut Node, columns: &mut Columns, renamed: &mut Renamed) {
             let column = columns.get(id).clone();
             let null = columns.add(column.name, column.ty, true);
             nulls.push((null, Expr::literal(Value::Null, column.ty)));
-            below.values_mut().filter(|new| **new == id).for_each(|new| *new = null);
-            below.insert(id, null);
+            renamed.replace(id, null);
         }
-        *node = without_partner(take(node), nulls, columns, &below);
+        *node = without_partner(take(node), nulls, columns, renamed);
     }
-    renamed.extend(below);
 }
 
 /// The filter `node` over a left join as a filter over an anti join.
@@ -55,7 +46,7 @@ fn without_partner(node: Node, nulls: Vec<(ColumnId, Expr)>, columns: &Columns, 
     let join = Node::Join(Join { kind: JoinKind::Anti, ..join });
     let mut above = filter(Node::Project(Project { input: Box::new(join), exprs: nulls }), predicates);
     if let Node::Filter(_) = above {
-        rename(&mut above, renamed, columns);
+        renamed.rename(&mut above, columns);
     }
     above
 }

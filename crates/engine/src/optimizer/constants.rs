@@ -10,9 +10,11 @@
 //! part in the order of joins, the comparison becomes its key, and its value a filter of the scan below
 //! (TPC-DS Q6, Q54, Q58). A subquery that is an aggregate by itself gives one row already: `pushdown` makes
 //! its join an inner one.
+//!
+//! The subquery is computed even if there is no row around it, and fails then, too, if it has several rows.
 
 use super::properties::is_one_row;
-use super::renamed::{Renamed, rename, rename_output};
+use super::renamed::{Renamed, from_below};
 use crate::plan::tree::{columns_of, take};
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, JoinKind, Node, Plan, SingleValue};
 use entasis_vector::Result;
@@ -20,44 +22,33 @@ use std::sync::Arc;
 
 /// Makes constants in the whole plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
-    let mut renamed = Renamed::new();
-    rewrite(&mut plan.root, &mut plan.columns, &mut renamed);
-    rename_output(plan, &renamed);
+    from_below(plan, make_constant);
     Ok(())
 }
 
-/// Makes constants in `node`. Adds to `renamed` what is called otherwise above it.
-fn rewrite(node: &mut Node, columns: &mut Columns, renamed: &mut Renamed) {
-    let mut below = Renamed::new();
-    node.children_mut().into_iter().for_each(|child| rewrite(child, columns, &mut below));
-    if !below.is_empty() {
-        rename(node, &below, columns);
+/// Makes a constant of the right side of `node`, if it is a single join without conditions.
+fn make_constant(node: &mut Node, columns: &mut Columns, renamed: &mut Renamed) {
+    let Node::Join(join) = node else { return };
+    let is_unconditional = join.on.is_empty() && join.residual.is_empty();
+    if join.kind != JoinKind::Single || !is_unconditional || is_one_row(&join.right) {
+        return;
     }
-    if let Node::Join(join) = node
-        && join.kind == JoinKind::Single
-        && join.on.is_empty()
-        && join.residual.is_empty()
-        && !is_one_row(&join.right)
-    {
-        let mut aggregates = Vec::new();
-        for id in columns_of(&join.right).iter() {
-            let column = columns.get(id).clone();
-            let value = columns.add(column.name, column.ty, true);
-            let call = AggregateCall {
-                function: AggregateFunction::External(Arc::new(SingleValue { ty: column.ty })),
-                args: vec![columns.expr(id)],
-                distinct: false,
-                filter: None,
-                order_by: Vec::new(),
-                ty: column.ty,
-            };
-            aggregates.push((value, call));
-            below.values_mut().filter(|new| **new == id).for_each(|new| *new = value);
-            below.insert(id, value);
-        }
-        let input = Box::new(take(&mut join.right));
-        *join.right = Node::Aggregate(Aggregate { input, groups: Vec::new(), aggregates });
-        join.kind = JoinKind::Inner;
+    let mut aggregates = Vec::new();
+    for id in columns_of(&join.right).iter() {
+        let column = columns.get(id).clone();
+        let value = columns.add(column.name, column.ty, true);
+        let call = AggregateCall {
+            function: AggregateFunction::External(Arc::new(SingleValue { ty: column.ty })),
+            args: vec![columns.expr(id)],
+            distinct: false,
+            filter: None,
+            order_by: Vec::new(),
+            ty: column.ty,
+        };
+        aggregates.push((value, call));
+        renamed.replace(id, value);
     }
-    renamed.extend(below);
+    let input = Box::new(take(&mut join.right));
+    *join.right = Node::Aggregate(Aggregate { input, groups: Vec::new(), aggregates });
+    join.kind = JoinKind::Inner;
 }
