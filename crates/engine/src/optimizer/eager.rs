@@ -121,11 +121,10 @@ fn find<'k>(keys: impl Iterator<Item = &'k Expr>, groups: f64) -> f64 {
     keys.map(key).sum::<f64>() + if groups > FAR { MISS } else { 0.0 }
 }
 
-/// The groups of `rows` rows by `keys`, as if these were independent: more than there will be, since keys are
-/// correlated, but an aggregation that leaves as many rows as it gets is the worst that can be added.
-fn groups_of(keys: &[Expr], input: &Estimate, rows: f64) -> f64 {
-    let values = keys.iter().map(|key| input.expression(key).distinct).product::<f64>().max(1.0);
-    (values * (1.0 - (-rows / values).exp())).max(1.0)
+/// The most groups of `rows` rows by `keys`: keys are correlated, but an aggregation that leaves as many rows
+/// as it gets is the worst that can be added.
+fn most_groups(keys: &[Expr], input: &Estimate, rows: f64) -> f64 {
+    keys.iter().map(|key| input.expression(key).distinct).product::<f64>().min(rows).max(1.0)
 }
 
 fn is_case(call: &AggregateCall) -> bool {
@@ -166,7 +165,7 @@ impl Search<'_> {
                 let keys: Vec<Expr> = keys.iter().map(|id| self.columns.expr(id)).collect();
                 // Without keys there would be a group even of no rows.
                 let has_keys = !keys.is_empty();
-                let groups = groups_of(&keys, &estimated, rows);
+                let groups = most_groups(&keys, &estimated, rows);
                 let share = groups / rows.max(1.0);
                 let first = find(keys.iter(), groups) + CALL * partials.0.len() as f64;
                 let first = first * rows;
