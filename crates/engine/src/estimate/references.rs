@@ -18,18 +18,25 @@ use std::collections::HashMap;
 const SMALL: u64 = 100_000;
 /// The least rows of a table that refers to it.
 const LARGE: u64 = 100_000;
-/// Keys that are kept at most: if there are more, they are like most.
-const KEYS: usize = 20_000;
+/// Keys that are kept at most: if there are more, they are like most. Also the most rows that may be expected
+/// of a table, so that it is tested.
+const KEYS: usize = 4096;
 /// The number of runs of slots that are sampled of the referring column, and the slots of each: shorter runs
 /// than for filters, as references to one row often stand together.
 const RUNS: usize = 256;
 const RUN_SLOTS: usize = 4;
 
 /// The values of a column in the rows that satisfy the filters of `scan`, and how many rows have each; `None`
-/// if the table is not small, there is no filter that can be tested, or there are many.
-pub(crate) fn keys(scan: &Scan, key: ColumnId, columns: &Columns) -> Option<HashMap<Value, usize>> {
+/// if the table is not small, there is no filter that can be tested, or there are many, as `expected` rows
+/// say before any is tested.
+pub(crate) fn keys(
+    scan: &Scan,
+    key: ColumnId,
+    expected: f64,
+    columns: &Columns,
+) -> Option<HashMap<Value, usize>> {
     let table = scan.relation.table().filter(|table| table.rows() <= SMALL)?;
-    if scan.filters.is_empty() {
+    if scan.filters.is_empty() || expected > KEYS as f64 {
         return None;
     }
     let ty = columns.ty(key);
@@ -104,15 +111,16 @@ mod tests {
             let filter = Expr::compare(op, columns.expr(length), number(value));
             Scan { filters: vec![filter], ..words.clone() }
         };
-        let sevens = keys(&of(CompareOp::Eq, 7), id, &columns).unwrap();
+        let sevens = keys(&of(CompareOp::Eq, 7), id, 10.0, &columns).unwrap();
         assert_eq!(sevens.len(), 10);
         let share = pairs(&texts, word, &sevens, 0.01, &columns).unwrap();
         assert!((0.4..0.65).contains(&share), "{share}");
-        let eights = keys(&of(CompareOp::Eq, 9), id, &columns).unwrap();
+        let eights = keys(&of(CompareOp::Eq, 9), id, 10.0, &columns).unwrap();
         let share = pairs(&texts, word, &eights, 0.01, &columns).unwrap();
         assert!((0.0004..0.03).contains(&share), "{share}");
-        assert_eq!(keys(&of(CompareOp::Eq, 100), id, &columns), Some(HashMap::new()));
-        assert_eq!(keys(&words, id, &columns), None, "without filters statistics know as much");
+        assert_eq!(keys(&of(CompareOp::Eq, 100), id, 0.0, &columns), Some(HashMap::new()));
+        assert_eq!(keys(&of(CompareOp::Eq, 7), id, 5_000.0, &columns), None, "many are not tested");
+        assert_eq!(keys(&words, id, 1_000.0, &columns), None, "without filters statistics know as much");
         assert_eq!(pairs(&words, id, &sevens, 0.01, &columns), None, "the table is small");
     }
 }

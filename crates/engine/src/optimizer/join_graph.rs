@@ -422,10 +422,9 @@ impl Graph {
                 if large.is_empty() {
                     continue;
                 }
-                let Some(keys) = scan(self, small).and_then(|scan| references::keys(&scan, key, columns))
-                else {
-                    continue;
-                };
+                let expected = self.relations[small].estimate.rows;
+                let keys = scan(self, small).and_then(|scan| references::keys(&scan, key, expected, columns));
+                let Some(keys) = keys else { continue };
                 let mut found = Vec::new();
                 for (scan, by, large) in large {
                     let pair = 1 << small | 1 << large;
