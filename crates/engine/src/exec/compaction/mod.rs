@@ -28,6 +28,7 @@ use crate::settings::Compaction;
 use crate::sync::{AtomicU64, Ordering};
 use costs::ChunkCosts;
 use entasis_vector::{Chunk, PhysicalType, Result};
+pub(crate) use policy::learns;
 use policy::{Policy, Thresholds};
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ pub(crate) struct Standing {
     pub costs: ChunkCosts,
     /// What earlier executions have learnt.
     pub learned: Arc<Learned>,
-    /// A hash of the plan below it.
+    /// A hash of the plan below it, if thresholds are learned.
     pub plan: u64,
 }
 

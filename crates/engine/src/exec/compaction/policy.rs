@@ -63,6 +63,12 @@ pub(super) trait Thresholds: Send {
     }
 }
 
+/// True if thresholds are learned in a pipeline that expects so many chunks. Chunks smaller than usual are for
+/// tests, which have few of them.
+pub(crate) fn learns(compaction: Compaction, chunk_rows: usize, chunks: f64) -> bool {
+    compaction.learns() && (chunks >= CHUNKS_TO_LEARN || chunk_rows != CHUNK_ROWS)
+}
+
 impl Policy {
     /// That of a setting; `None` if nothing is copied.
     pub(super) fn of(compaction: Compaction, chunk_rows: usize, standing: &Standing) -> Option<Policy> {
@@ -76,10 +82,7 @@ impl Policy {
                 let Standing { costs, operators, .. } = *standing;
                 Policy::Dynamic { costs, operators, chunk_rows, last: Arc::default() }
             }
-            // Chunks smaller than usual are for tests, which have few of them.
-            Compaction::Learning | Compaction::Smart
-                if standing.chunks < CHUNKS_TO_LEARN && chunk_rows == CHUNK_ROWS =>
-            {
+            Compaction::Learning | Compaction::Smart if !learns(compaction, chunk_rows, standing.chunks) => {
                 binary
             }
             Compaction::Learning | Compaction::Smart => {

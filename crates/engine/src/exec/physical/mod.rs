@@ -21,7 +21,7 @@ use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
 use crate::exec::compaction::costs::ChunkCosts;
-use crate::exec::compaction::{Compact, Factory, Standing};
+use crate::exec::compaction::{Compact, Factory, Standing, learns};
 use crate::exec::filter::Filter;
 use crate::exec::join::swap::Swap;
 use crate::exec::key_filter::pushed;
@@ -275,12 +275,15 @@ impl<'a> Builder<'a> {
             if !part.sparse || part.ordered {
                 continue;
             }
+            let chunks = part.rows / settings.chunk_rows as f64;
+            // PERF: a hash writes the titles of all nodes below.
+            let is_learned = learns(settings.compaction, settings.chunk_rows, chunks);
             let standing = Standing {
                 operators,
-                chunks: part.rows / settings.chunk_rows as f64,
+                chunks,
                 costs: ChunkCosts::of_rows(&costs(node), types.len(), bytes),
                 learned: self.context.learned.clone(),
-                plan: if settings.compaction.learns() { self.hash_of(node, number) } else { 0 },
+                plan: if is_learned { self.hash_of(node, number) } else { 0 },
             };
             let compact =
                 Compact::new(settings.compaction, types.clone(), settings.chunk_rows, &standing, recorder);
