@@ -4,7 +4,7 @@
 //! |---|---|
 //! | full | all that are not full |
 //! | binary | of at most 128 of 2048 rows |
-//! | dynamic | of at most what the [cost model](super::costs) gives for their mean size, measured as it runs |
+//! | dynamic | of at most what the [cost model](super::costs) gives for their mean size, as measured |
 //! | learning | of at most what the [learner](crate::learned) tries |
 
 use super::Standing;
@@ -63,8 +63,8 @@ pub(super) trait Thresholds: Send {
     }
 }
 
-/// True if thresholds are learned in a pipeline that expects so many chunks. Chunks smaller than usual are for
-/// tests, which have few of them.
+/// True if thresholds are learned in a pipeline that expects so many chunks. Chunks smaller than usual are
+/// for tests, which have few of them.
 pub(crate) fn learns(compaction: Compaction, chunk_rows: usize, chunks: f64) -> bool {
     compaction.learns() && (chunks >= CHUNKS_TO_LEARN || chunk_rows != CHUNK_ROWS)
 }
