@@ -84,6 +84,17 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>>;
 }
 
+/// True if two scans of these relations find the same rows.
+pub(crate) fn is_same_relation(a: &Arc<dyn Relation>, b: &Arc<dyn Relation>) -> bool {
+    if std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)) {
+        return true;
+    }
+    match (a.table(), b.table()) {
+        (Some(one), Some(other)) => one.is_same(other) && a.only_rows().is_none() && b.only_rows().is_none(),
+        _ => false,
+    }
+}
+
 /// The place of a relation in a plan that is not run as it is: a name and columns, and no rows.
 #[derive(Debug)]
 pub struct Place {

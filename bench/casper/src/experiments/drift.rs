@@ -8,8 +8,8 @@
 //!
 //! | contestant | |
 //! |---|---|
-//! | `casper` | counts operations, and has its ghosts by workload |
-//! | `equi_ghost`, `delta`, `equi`, `sorted` | fixed, with several shares of ghosts |
+//! | `casper` | counts operations, and has its ghosts by workload; with several shares of ghosts |
+//! | `equi_ghost`, `delta`, `equi`, `sorted` | fixed; the first one with the same shares |
 //! | `casper, told nothing` | loaded anew each morning with the rows of that moment |
 //!
 //! All do the same operations in the same order, and must give the same answers. They take turns, in another
@@ -53,6 +53,14 @@ struct Day {
     hot: Option<f64>,
     /// Where the hot keys of deletes begin.
     gone: Option<f64>,
+}
+
+/// The shares of ghosts.
+const SHARES: [f64; 4] = [0.001, 0.01, 0.05, 0.2];
+
+/// The name of a layout with a share of ghosts.
+fn named(layout: &str, share: f64) -> String {
+    format!("{layout}, {} %", share * 100.0)
 }
 
 const WORK: [usize; 4] = [45, 5, 35, 15];
@@ -113,22 +121,22 @@ struct Contestant {
 }
 
 impl Contestant {
-    /// All of them; `casper` is the first, and the one that is told nothing the second.
+    /// All of them; the one that is told nothing is the first.
     fn all() -> Vec<Contestant> {
         let of = |name: &str, layout: Layout| (name.to_owned(), engine::options(layout));
         let mut all = vec![
-            of("casper", Layout::Casper),
             of("casper, told nothing", Layout::Casper),
             of("sorted", Layout::Sorted),
             of("delta", Layout::Delta),
             of("equi", Layout::Equi),
         ];
-        for ghost in [0.001, 0.01, 0.05, 0.2] {
-            let options = TableOptions { ghost, ..engine::options(Layout::EquiGhost) };
-            all.push((format!("equi_ghost, {} %", ghost * 100.0), options));
+        for share in SHARES {
+            for (name, layout) in [("casper", Layout::Casper), ("equi_ghost", Layout::EquiGhost)] {
+                all.push((named(name, share), TableOptions { ghost: share, ..engine::options(layout) }));
+            }
         }
         let numbered = all.into_iter().enumerate();
-        numbered.map(|(at, (name, options))| Contestant { name, options, is_fresh: at == 1 }).collect()
+        numbered.map(|(at, (name, options))| Contestant { name, options, is_fresh: at == 0 }).collect()
     }
 
     /// True if it keeps one layout for the whole week.
@@ -321,7 +329,8 @@ fn daily(settings: &Settings, all: &[Contestant], results: &[Rounds], day: usize
     map([("day", (day + 1).into()), ("name", WEEK[day].name.into()), ("layouts", records.into())])
 }
 
-/// Prints how `casper` did beside the best fixed layout, on the last day and over the week.
+/// Prints how `casper` did with each share of ghosts, on the last day and over the week: beside the fixed
+/// layout with the same share, and beside the best fixed one.
 fn conclusion(all: &[Contestant], results: &[Rounds]) -> Json {
     let last = WEEK.len() - 1;
     let finishers: Vec<(&Contestant, &Rounds)> =
@@ -348,20 +357,33 @@ fn conclusion(all: &[Contestant], results: &[Rounds]) -> Json {
         ]));
     }
     let mut entries = vec![("layouts", Json::from(records))];
-    let of_casper = finishers.iter().find(|(contestant, _)| contestant.name == "casper");
+    let find = |name: &str| finishers.iter().find(|(contestant, _)| contestant.name == name);
     let figures: [(&'static str, &'static str, Figure<'_>); 2] = [
         ("last day", "last_day", &|rounds| speed(rounds, last)),
         ("week", "whole_week", &|rounds| weekly(rounds)),
     ];
     for (name, key, figure) in figures {
         let fixed = finishers.iter().filter(|(contestant, _)| contestant.is_fixed());
-        let best = fixed.max_by(|(_, a), (_, b)| figure(a).total_cmp(&figure(b)));
-        if let (Some((_, own)), Some((contestant, best))) = (of_casper, best) {
-            let ratio = figure(own) / figure(best);
-            println!("{name}: casper has {ratio:.3} of the best fixed one, {}", contestant.name);
-            let best = ("best_fixed", Json::from(contestant.name.as_str()));
-            entries.push((key, map([("casper_by_best_fixed", ratio.into()), best])));
+        let Some((best, of_best)) = fixed.max_by(|(_, a), (_, b)| figure(a).total_cmp(&figure(b))) else {
+            continue;
+        };
+        println!("{name}: the best fixed one is {}", best.name);
+        let mut ratios = Vec::new();
+        for share in SHARES {
+            let (own, same) = (find(&named("casper", share)), find(&named("equi_ghost", share)));
+            let (Some((own, of_own)), Some((_, of_same))) = (own, same) else { continue };
+            let (by_same, by_best) = (figure(of_own) / figure(of_same), figure(of_own) / figure(of_best));
+            println!(
+                "  {:15} {by_same:.3} of equi_ghost with as many ghosts, {by_best:.3} of that",
+                own.name
+            );
+            ratios.push(map([
+                ("layout", own.name.as_str().into()),
+                ("by_equi_ghost", by_same.into()),
+                ("casper_by_best_fixed", by_best.into()),
+            ]));
         }
+        entries.push((key, map([("best_fixed", best.name.as_str().into()), ("ratios", ratios.into())])));
     }
     Json::Map(entries)
 }

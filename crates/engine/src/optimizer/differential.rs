@@ -1,13 +1,16 @@
 //! Random plans over small tables give the same rows optimized and as written.
 
+use super::testing::cross;
 use super::*;
 use crate::context::QueryContext;
 use crate::exec::{Collector, execute};
+use crate::plan::tree::{filter, substitute};
 use crate::plan::*;
 use crate::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::{Table, TableSnapshot};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Field, Schema, Selection, Value, Vector};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Plans in a normal run. `ENTASIS_SEED` runs one seed alone.
@@ -202,7 +205,8 @@ impl Generator {
         if depth == 0 {
             return self.table();
         }
-        match self.below(20) {
+        match self.below(21) {
+            20 => self.figures(),
             0..=7 => self.join(depth),
             18 | 19 => self.window(depth),
             16 | 17 => self.grouped_facts(),
@@ -297,6 +301,48 @@ impl Generator {
         let aggregates = vec![(self.new_column("n"), count)];
         let join = Join { left: Box::new(left), right: Box::new(right), kind, on, residual: Vec::new() };
         Node::Aggregate(Aggregate { input: Box::new(Node::Join(join)), groups, aggregates })
+    }
+
+    /// Figures of the same relations under several conditions, some of which all have, each an aggregate of
+    /// one row.
+    fn figures(&mut self) -> Node {
+        let tables: Vec<Node> = (0..1 + self.below(2)).map(|_| self.table()).collect();
+        let ids: Vec<ColumnId> = tables.iter().flat_map(Node::columns).collect();
+        let shared: Vec<Expr> = (0..self.below(3)).map(|_| self.predicate(&ids, 1)).collect();
+        let mut figures: Option<Node> = None;
+        for number in 0..2 + self.below(3) {
+            let mut tables = tables.clone();
+            let mut names = HashMap::new();
+            if number > 0 {
+                for id in tables.iter_mut().flat_map(ids_of) {
+                    let name = self.new_column("t");
+                    names.insert(*id, self.columns.expr(name));
+                    *id = name;
+                }
+            }
+            let own: Vec<ColumnId> = tables.iter().flat_map(Node::columns).collect();
+            let mut predicates: Vec<Expr> =
+                shared.iter().map(|predicate| substitute(predicate.clone(), &names)).collect();
+            (0..self.below(3)).for_each(|_| predicates.push(self.predicate(&own, 1)));
+            let mut tables = tables.into_iter();
+            let first = tables.next().expect("a table");
+            let mut input = filter(tables.fold(first, cross), predicates);
+            if self.one_in(4) {
+                let exprs = vec![(self.new_column("p"), self.expression(&own))];
+                input = Node::Project(Project { input: Box::new(input), exprs });
+            }
+            let mut figure = self.aggregate(input);
+            if let Node::Aggregate(aggregate) = &mut figure
+                && self.below(8) > 0
+            {
+                aggregate.groups.clear();
+            }
+            figures = Some(match figures {
+                None => figure,
+                Some(others) => cross(others, figure),
+            });
+        }
+        figures.expect("several")
     }
 
     fn aggregate(&mut self, input: Node) -> Node {
@@ -456,6 +502,15 @@ impl Generator {
             join.on.push(key(self));
         }
         Node::Join(join)
+    }
+}
+
+/// The columns of a table.
+fn ids_of(table: &mut Node) -> Vec<&mut ColumnId> {
+    match table {
+        Node::Scan(scan) => scan.columns.iter_mut().map(|(id, _)| id).collect(),
+        Node::Values(values) => values.columns.iter_mut().collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -19,6 +19,7 @@ mod distincts;
 mod eager;
 mod empties;
 mod factor;
+mod fuse;
 mod groups;
 mod join_graph;
 mod join_order;
@@ -57,6 +58,7 @@ type Rule = fn(&mut Plan) -> Result<()>;
 const RULES: &[(&str, Rule, &str)] = &[
     ("simplify", simplify::apply, "all others recognize shapes; give them one shape for one meaning"),
     ("unions", unions::apply, "before anything walks each level of a long chain"),
+    ("fuse", fuse::apply, "conditions stand where they were written, and no sample has been taken yet"),
     ("factor", factor::apply, "what disjunctions share or imply must exist before it can be pushed"),
     ("constants", constants::apply, "before comparisons with them are pushed, as keys of their joins"),
     ("pushdown", pushdown::apply, "join ordering wants its relations filtered and its predicates as keys"),

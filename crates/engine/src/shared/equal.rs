@@ -14,7 +14,7 @@
 use super::{Shared, is_volatile};
 use crate::plan::tree::{substitute, take};
 use crate::plan::{Aggregate, AggregateCall, Columns, JoinKind, Node, Output, Plan, Scan, SortKey};
-use crate::relation::Relation;
+use crate::relation::{Relation, is_same_relation};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Field, Schema};
 use std::collections::HashMap;
@@ -225,16 +225,5 @@ impl Renaming {
         }
         calls().for_each(|((own, call), (other, _))| self.add(*own, *other, call.ty));
         true
-    }
-}
-
-/// True if two scans of these relations find the same rows.
-fn is_same_relation(a: &Arc<dyn Relation>, b: &Arc<dyn Relation>) -> bool {
-    if std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)) {
-        return true;
-    }
-    match (a.table(), b.table()) {
-        (Some(one), Some(other)) => one.is_same(other) && a.only_rows().is_none() && b.only_rows().is_none(),
-        _ => false,
     }
 }

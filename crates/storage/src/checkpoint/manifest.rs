@@ -8,12 +8,13 @@
 //! slots and count their rows, fences ascend, and no slot beyond the last one is live. What the places hold
 //! is checked by [`super::read`].
 
+use super::counted::{counted_group, push_counted_group};
 use super::source::{Source, push_list, push_maybe};
 use crate::backend::bytes::{push_counted, push_varint};
 use crate::block::masks::{WORDS, bits_inside};
 use crate::file::Extent;
 use crate::tree::key::Fences;
-use crate::tree::{Numbers, Partition, Shape};
+use crate::tree::{Counted, Numbers, Partition, Shape};
 use crate::value::{REGISTERS, Sketch};
 use entasis_vector::{Result, bitmap};
 use std::collections::HashMap;
@@ -90,6 +91,8 @@ pub(super) struct Manifest {
     pub(super) sketches: Vec<Sketch>,
     /// Where the index of each row group is.
     pub(super) groups: Vec<Extent>,
+    /// What was counted of each row group; nothing in tables that do not count, and in older files.
+    pub(super) counted: Vec<Option<Counted>>,
 }
 
 // ---- manifests --------------------------------------------------------------------------------------------
@@ -100,16 +103,24 @@ impl Manifest {
         push_varint(&mut out, self.next_number);
         push_list(&mut out, &self.sketches, push_sketch);
         push_list(&mut out, &self.groups, |out, group| out.extend(group.to_bytes()));
+        if self.counted.iter().any(Option::is_some) {
+            push_list(&mut out, &self.counted, |out, own| push_maybe(out, own.as_ref(), push_counted_group));
+        }
         out
     }
 
-    pub(super) fn decode(source: &mut Source<'_>, columns: usize) -> Result<Manifest> {
+    pub(super) fn decode(source: &mut Source<'_>, shape: &Shape) -> Result<Manifest> {
         let next_number = source.varint()?;
         let sketches = source.list(sketch)?;
-        source.check(sketches.len() == columns, "the number of columns")?;
+        source.check(sketches.len() == shape.schema.len(), "the number of columns")?;
         let groups = source.list(Source::extent)?;
+        let counted = match source.is_at_end() {
+            true => vec![None; groups.len()],
+            false => source.list(|source| source.maybe(|source| counted_group(source, shape)))?,
+        };
+        source.check(counted.len() == groups.len(), "counters of row groups that there are not")?;
         source.end()?;
-        Ok(Manifest { next_number, sketches, groups })
+        Ok(Manifest { next_number, sketches, groups, counted })
     }
 }
 
@@ -295,7 +306,7 @@ fn partitions(source: &mut Source<'_>) -> Result<Vec<Partition>> {
     })
 }
 
-fn push_fences(out: &mut Vec<u8>, fences: &Fences) {
+pub(super) fn push_fences(out: &mut Vec<u8>, fences: &Fences) {
     match fences {
         Fences::Words(words) => words.iter().for_each(|word| out.extend(word.to_le_bytes())),
         Fences::Bytes(keys) => keys.iter().for_each(|key| push_counted(out, key)),
@@ -303,7 +314,7 @@ fn push_fences(out: &mut Vec<u8>, fences: &Fences) {
 }
 
 /// `count` fences, of the kind that the table has.
-fn fences(source: &mut Source<'_>, shape: &Shape, count: usize) -> Result<Fences> {
+pub(super) fn fences(source: &mut Source<'_>, shape: &Shape, count: usize) -> Result<Fences> {
     let (fences, are_ascending) = match shape.no_fences() {
         Fences::Words(mut words) => {
             for _ in 0..count {

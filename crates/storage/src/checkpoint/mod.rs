@@ -30,12 +30,14 @@
 //! | `follow` | the same beside another process that writes to them, again and again |
 //! | `replay` | what commits of the log did, done once more |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
+//! | `counted` | what was counted of a row group as bytes |
 //! | `source` | a cursor over bytes that are not trusted |
 //!
 //! Not here: when checkpoints are made, how the log is kept ([`crate::wal`]). Checkpoints of one file must
 //! not overlap.
 
 mod costs;
+mod counted;
 mod data;
 mod declared;
 mod extents;

@@ -24,14 +24,14 @@ pub(super) fn table(
 ) -> Result<(Arc<Table>, Arc<TableRecord>)> {
     let Relation { id, name, schema, options } = relation;
     let bytes = file.read(extent)?;
-    let manifest = Manifest::decode(&mut Source::new(file, extent, &bytes), schema.len())?;
     let shape = Shape::new(name, schema, options);
+    let manifest = Manifest::decode(&mut Source::new(file, extent, &bytes), &shape)?;
     let mut reader = Reader { file, shape: &shape, extents: HashMap::new(), shared: HashMap::new() };
     let (mut groups, mut indexes) = (Vec::new(), Vec::new());
-    for &at in &manifest.groups {
+    for (&at, counted) in manifest.groups.iter().zip(&manifest.counted) {
         let bytes = file.read(at)?;
         let index = GroupIndex::decode(&mut Source::new(file, at, &bytes), &shape)?;
-        groups.push(reader.group(&index, at)?);
+        groups.push(RestoredGroup { counted: counted.clone(), ..reader.group(&index, at)? });
         indexes.push((at, index));
     }
     check_fences(file, extent, &shape, &groups)?;
@@ -121,6 +121,7 @@ impl Reader<'_> {
             partitions: index.partitions.clone(),
             fences: index.fences.clone(),
             numbers: index.numbers.clone(),
+            counted: None,
         })
     }
 

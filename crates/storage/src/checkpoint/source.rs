@@ -43,9 +43,14 @@ impl<'a> Source<'a> {
         found.ok_or_else(|| self.flaw("it ends too early"))
     }
 
+    /// True if all bytes have been read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.cursor.left() == 0
+    }
+
     /// An error unless all bytes have been read.
     pub(super) fn end(&self) -> Result<()> {
-        self.check(self.cursor.left() == 0, "there is more than there should be")
+        self.check(self.is_at_end(), "there is more than there should be")
     }
 
     pub(super) fn u8(&mut self) -> Result<u8> {

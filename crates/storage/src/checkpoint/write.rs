@@ -76,7 +76,8 @@ fn finish(
     // Estimates, which need not be of the same moment.
     let sketches = snapshot.table().head().sketches.clone();
     let indexes = groups.iter().map(|group| group.index).collect();
-    let manifest = Manifest { next_number: root.next_number, sketches, groups: indexes };
+    let counted = root.groups.iter().map(|group| Some(group.counters.as_deref()?.kept())).collect();
+    let manifest = Manifest { next_number: root.next_number, sketches, groups: indexes, counted };
     let manifest = writer.put(&manifest.encode())?;
     Ok(TableRecord::new(snapshot, round, manifest, groups))
 }

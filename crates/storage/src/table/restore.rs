@@ -7,7 +7,7 @@ use crate::definition::{ObjectId, TableOptions};
 use crate::node::Link;
 use crate::sync::AtomicU32;
 use crate::tree::key::Fences;
-use crate::tree::{Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Slice, zones_of};
+use crate::tree::{Counted, Edit, EncodedSlice, LiveCounters, Numbers, Partition, RowGroup, Slice, zones_of};
 use crate::value::Sketch;
 use entasis_vector::Schema;
 
@@ -23,6 +23,8 @@ pub(crate) struct RestoredGroup {
     pub(crate) fences: Fences,
     /// The row numbers, if there is no layout key.
     pub(crate) numbers: Numbers,
+    /// What was counted of it, if anything was.
+    pub(crate) counted: Option<Counted>,
 }
 
 impl Table {
@@ -67,16 +69,14 @@ impl RestoredGroup {
         }
         let slices: Vec<Link<Slice>> = slices.into_iter().map(Link::new).collect();
         let is_hot = slices.iter().any(|slice| slice.is_hot());
+        let slots = slices.len() * table.options().block_slots;
+        let counters = self.counted.and_then(|counted| LiveCounters::of(&table.shape, counted));
         let mut group = RowGroup {
             stamp: edit.stamp,
             block_slots: table.options().block_slots,
             rows: slices.iter().map(|slice| slice.rows()).sum(),
             zones: zones_of(&slices, schema.len()),
-            counters: LiveCounters::new(
-                &table.shape,
-                &self.fences,
-                slices.len() * table.options().block_slots,
-            ),
+            counters: counters.or_else(|| LiveCounters::new(&table.shape, &self.fences, slots)),
             slices,
             partitions: self.partitions,
             fences: self.fences,

@@ -16,8 +16,8 @@
 //! so the past counts less by what has happened since, not by the time that has gone by.
 //!
 //! **Where row groups are** made, cut and joined, counters are dealt out anew ([`LiveCounters::dealt`]): a
-//! bin that lies over several new ones is shared out evenly, and no count is lost or made. Counters are in
-//! memory only: a table that is read from a file begins with none.
+//! bin that lies over several new ones is shared out evenly, and no count is lost or made. A checkpoint that
+//! writes a table keeps what was counted until then ([`Counted`]), and it comes back with the table.
 //!
 //! **The account** ([`entasis_layout::ghosts::account`]). Each insert and incoming update that is counted
 //! earns what it may cost if it finds no ghost, and moves that are made to save it are paid from that
@@ -87,6 +87,21 @@ struct Settled {
     decision: Option<Decision>,
     /// The sum of all numbers at that time.
     at: u64,
+}
+
+/// All of counters at one moment, to be kept in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Counted {
+    /// The least keys of the bins, strictly ascending; at least one.
+    pub(crate) fences: Fences,
+    /// Ten numbers for each bin.
+    pub(crate) numbers: Vec<[u32; Kind::COUNT]>,
+    /// Operations that were counted since numbers were halved.
+    pub(crate) counted: u32,
+    /// Inserts that were counted and have not been spent on moves.
+    pub(crate) credit: u32,
+    /// The last decision, and the sum of all numbers at that time.
+    pub(crate) decision: Option<(Decision, u64)>,
 }
 
 /// True for one operation in `every`, by chance; never if that is 0.
@@ -258,14 +273,35 @@ impl LiveCounters {
 
     /// A copy with numbers of its own, for another table.
     pub(crate) fn twin(&self, shape: &Shape) -> Option<Arc<LiveCounters>> {
+        LiveCounters::of(shape, Counted { decision: None, ..self.kept() })
+    }
+
+    /// All of it as it is.
+    pub(crate) fn kept(&self) -> Counted {
+        let settled = self.decision.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Counted {
+            fences: self.fences.clone(),
+            numbers: (0..self.bins()).map(|bin| self.numbers(bin)).collect(),
+            counted: self.counted.load(Ordering::Relaxed),
+            credit: self.credit.load(Ordering::Relaxed),
+            decision: settled.decision.map(|decision| (decision, settled.at)),
+        }
+    }
+
+    /// Counters that go on from what was kept; `None` if the table does not count.
+    pub(crate) fn of(shape: &Shape, kept: Counted) -> Option<Arc<LiveCounters>> {
         if !shape.options.are_counted() {
             return None;
         }
-        let twin = LiveCounters::with(shape.options.counters.every, self.fences.clone());
-        (0..self.bins()).for_each(|bin| twin.put(bin, self.numbers(bin)));
-        twin.counted.store(self.counted.load(Ordering::Relaxed), Ordering::Relaxed);
-        twin.credit.store(self.credit.load(Ordering::Relaxed), Ordering::Relaxed);
-        Some(Arc::new(twin))
+        let own = LiveCounters::with(shape.options.counters.every, kept.fences);
+        kept.numbers.into_iter().enumerate().for_each(|(bin, numbers)| own.put(bin, numbers));
+        own.counted.store(kept.counted, Ordering::Relaxed);
+        own.credit.store(kept.credit, Ordering::Relaxed);
+        if let Some((decision, at)) = kept.decision {
+            *own.decision.lock().unwrap_or_else(PoisonError::into_inner) =
+                Settled { decision: Some(decision), at };
+        }
+        Some(Arc::new(own))
     }
 
     fn put(&self, bin: usize, numbers: [u32; Kind::COUNT]) {

@@ -57,7 +57,7 @@ mod upkept;
 pub(crate) use branch::Branch;
 pub use check::Flaw;
 pub use counters::Decision;
-pub(crate) use counters::LiveCounters;
+pub(crate) use counters::{Counted, LiveCounters};
 pub(crate) use edit::{Edit, Node};
 pub(crate) use encoded::{EncodedSlice, Piece};
 pub(crate) use epochs::Epochs;

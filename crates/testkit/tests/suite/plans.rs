@@ -3,7 +3,7 @@
 //! that changed it, and the programs into which their expressions are compiled, are kept too.
 
 use crate::tpch::SMALL;
-use entasis::{Config, Database};
+use entasis::{Config, Connection, Database};
 use entasis_engine::exec::{QueryContext, Settings, programs};
 use entasis_engine::optimizer::optimize_traced;
 use entasis_testkit::golden;
@@ -110,8 +110,7 @@ fn inequalities_decide_between_an_order_and_a_loop() {
     ] {
         connection.query(sql, &[]).expect("the statement is valid");
     }
-    let mut text = String::new();
-    for sql in [
+    let queries = [
         "SELECT count(*) FROM a JOIN b ON a.x BETWEEN b.lo AND b.hi",
         "SELECT count(*) FROM a JOIN b ON b.lo BETWEEN a.x - 5 AND a.x + 5 AND a.id <> b.id",
         "SELECT a.id, b.id FROM a LEFT JOIN b ON a.x < b.hi AND a.id > b.id",
@@ -121,14 +120,8 @@ fn inequalities_decide_between_an_order_and_a_loop() {
         "SELECT count(*) FROM a JOIN b ON a.k = b.k AND a.x > b.lo AND a.x < b.hi",
         "SELECT a.id, b.id FROM a ASOF JOIN b ON a.k = b.k AND a.x >= b.lo",
         "SELECT a.id, b.id FROM a ASOF LEFT JOIN b ON a.x < b.lo",
-    ] {
-        let plan = connection.plan(sql).expect("the query is valid");
-        let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
-        text += &format!("{sql}\n{plan}\n");
-    }
-    if let Err(difference) = golden::check("plans/bounds.txt", &text) {
-        panic!("{difference}");
-    }
+    ];
+    check_plans(&connection, "bounds", &queries);
 }
 
 /// A small table of days, of which a filter leaves some, decides which rows of a large one are read, and how
@@ -145,17 +138,50 @@ fn filters_of_small_tables_are_expected_to_keep_what_refers_to_them() {
     ] {
         connection.query(sql, &[]).expect("the statement is valid");
     }
-    let mut text = String::new();
-    for sql in [
+    let queries = [
         "SELECT sum(amount) FROM uses JOIN days ON day = days.id WHERE year = 102",
         "SELECT sum(amount) FROM uses JOIN words ON uses.word = words.id WHERE words.word = 'word 77'",
         "SELECT sum(amount) FROM uses JOIN days ON day = days.id WHERE month = (SELECT DISTINCT month FROM days WHERE id = 37000)",
+    ];
+    check_plans(&connection, "references", &queries);
+}
+
+/// What several subqueries count of one table or join comes from one pass, unless few rows matter to each, or
+/// one of them counts everything.
+#[test]
+fn figures_of_the_same_rows_are_computed_in_one_pass() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    for sql in [
+        "CREATE TABLE hours AS SELECT i AS id, i // 3600 AS hour, i // 60 % 60 AS minute FROM range(86400) r(i)",
+        "CREATE TABLE sales AS SELECT i * 7919 % 86400 AS at, i % 100 AS quantity, i AS amount FROM range(200000) r(i)",
     ] {
+        connection.query(sql, &[]).expect("the statement is valid");
+    }
+    let of_hour = "(SELECT count(*) FROM sales, hours WHERE at = hours.id AND amount > 7 AND hour =";
+    let queries = [
+        &format!("SELECT {of_hour} 8 AND minute >= 30) AS eight, {of_hour} 9 AND minute < 30) AS nine"),
+        "SELECT CASE WHEN (SELECT count(*) FROM sales WHERE quantity < 20) > 1000 \
+         THEN (SELECT avg(amount) FROM sales WHERE quantity < 20) \
+         ELSE (SELECT max(amount) FROM sales WHERE quantity > 50) END AS figure",
+        "SELECT * FROM (SELECT sum(amount + 1) AS few FROM sales WHERE quantity < 10) a, \
+         (SELECT sum(amount - 1) AS many FROM sales WHERE quantity > 10) b",
+        "SELECT (SELECT count(*) FROM sales) AS every, (SELECT count(*) FROM sales WHERE quantity < 20) AS few",
+        "SELECT (SELECT max(at) FROM sales WHERE amount = 5) AS a, (SELECT max(at) FROM sales WHERE amount = 6) AS b",
+        "SELECT (SELECT sum(100 // quantity) FROM sales WHERE quantity > 20) AS a, \
+         (SELECT sum(quantity) FROM sales WHERE quantity < 20) AS b",
+    ];
+    check_plans(&connection, "figures", &queries);
+}
+
+/// Compares the optimized plans of some queries with those that are kept.
+fn check_plans(connection: &Connection, name: &str, queries: &[&str]) {
+    let mut text = String::new();
+    for sql in queries {
         let plan = connection.plan(sql).expect("the query is valid");
         let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
         text += &format!("{sql}\n{plan}\n");
     }
-    if let Err(difference) = golden::check("plans/references.txt", &text) {
+    if let Err(difference) = golden::check(&format!("plans/{name}.txt"), &text) {
         panic!("{difference}");
     }
 }

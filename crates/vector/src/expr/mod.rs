@@ -24,6 +24,7 @@ pub mod pattern;
 pub mod program;
 
 pub use fold::evaluate_constant;
+pub use kernels::boolean::true_bits;
 pub use machine::Machine;
 pub use parse::parse_value;
 pub use program::Program;

@@ -10,6 +10,7 @@ use super::layout::Feed;
 use super::state::State;
 use crate::exec::aggregate::rows::Rows;
 use crate::exec::group_table::marked::{MASKED_GROUPS, NO_GROUP, ascend};
+use entasis_vector::expr::true_bits;
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Vector, bitmap};
 
 /// The groups of a chunk's rows.
@@ -173,6 +174,20 @@ pub fn true_rows(chunk: &Chunk, filter: usize, rows: &mut Vec<u16>) {
     let validity = vector.validity();
     rows.resize(chunk.len(), 0);
     let mut kept = 0;
+    if positions.is_none() && codes.is_none() {
+        for word in 0..bitmap::words_for(chunk.len()) {
+            let mut bits = true_bits(vector, word);
+            while bits != 0 {
+                let row = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if row < chunk.len() {
+                    rows[kept] = row as u16;
+                    kept += 1;
+                }
+            }
+        }
+        return rows.truncate(kept);
+    }
     for row in 0..chunk.len() {
         let position = positions.map_or(row, |at| at[row] as usize);
         let value = values[codes.map_or(position, |codes| codes[position] as usize)];

@@ -5,14 +5,16 @@ use super::{Access, DataFile, State, Store, catalog, catalog_of, open};
 use crate::block::tests::serialized;
 use crate::catalog::{Catalog, Entry, TableEntry, View};
 use crate::definition::{
-    Check, ColumnDefault, Counting, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName,
-    ReferentialAction, Sequence,
+    Check, ColumnDefault, CounterOptions, Counting, Definition, ForeignKey, Key, KeyKind, LayoutChoice,
+    LayoutName, ReferentialAction, Sequence,
 };
 use crate::table::tests::rows;
 use crate::tests::random::Random;
+use crate::tree::Counted;
 use crate::{Compression, Datum, Layout, Table, TableOptions, index};
 use entasis_vector::{DataType, Field};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Distinct values, by column.
 fn estimates(table: &Table) -> Vec<u64> {
@@ -248,5 +250,40 @@ fn costs_come_back() {
         store.assert_nothing_is_lost();
         store.check(&catalog);
         assert_eq!(kept(&store), costs(machine));
+    }
+}
+
+/// What was counted of a table and decided by it goes on where it was, and so does the account.
+#[test]
+fn counters_come_back() {
+    for key in [vec![4], vec![14]] {
+        let options = TableOptions {
+            layout: Layout::Casper,
+            layout_key: key,
+            block_slots: 256,
+            group_slots: 1024,
+            counters: CounterOptions { every: 1, ..CounterOptions::default() },
+            ..TableOptions::default()
+        };
+        let table = Table::with_options("t", rows::schema(), options);
+        let mut random = Random(7);
+        (0..3).for_each(|_| rows::insert(&table, &rows::random_rows(700, &mut random), false));
+        (0..20).for_each(|_| assert!(table.upkeep(Duration::from_secs(60)).is_done));
+        rows::insert(&table, &rows::random_rows(50, &mut random), false);
+        let kept = |table: &Arc<Table>| -> Vec<Option<Counted>> {
+            let snapshot = table.snapshot();
+            snapshot.row_groups().map(|group| Some(group.counters.as_deref()?.kept())).collect()
+        };
+        let before = kept(&table);
+        let known = |of: fn(&Counted) -> bool| before.iter().flatten().any(of);
+        assert!(known(|own| own.credit > 0) && known(|own| own.numbers.iter().flatten().any(|n| *n > 0)));
+        let mut store = Store::new();
+        store.check(&catalog_of(&table));
+        let opened = store.opened().0.version();
+        let restored = kept(&opened.table("t").expect("it is there").table);
+        // How often one operation of many is counted is not declared, so only what is kept is compared.
+        assert_eq!(restored, before);
+        // Written again from what was restored.
+        assert!(before.iter().flatten().count() > 1, "a table of several row groups");
     }
 }

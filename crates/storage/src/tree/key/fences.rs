@@ -11,7 +11,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// Ascending fences, some of which may be equal.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fences {
     Words(Vec<u64>),
     Bytes(Vec<Arc<[u8]>>),

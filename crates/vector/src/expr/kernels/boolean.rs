@@ -1,4 +1,7 @@
 //! Logic with three values, over bytes 0 and 1 and validity bits.
+//!
+//! Where operands have NULLs and many positions count, 64 of them are combined at a time: which are true, and
+//! which are known ([`combine`]). Few positions are combined one by one ([`kleene`]).
 
 use super::{Rows, binary, null_constant, operand, strict, unary};
 use crate::vector::Vector;
@@ -53,7 +56,14 @@ pub fn junction(or: bool, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vect
         }
         return;
     }
-    rows.each(|p| write(out, p, kleene(or, logical(a, p), logical(b, p))));
+    match rows.widened() {
+        Rows::Dense(limit) => {
+            for word in 0..bitmap::words_for(limit) {
+                write_word(out, word, limit, combine(or, truths(a, word), truths(b, word)));
+            }
+        }
+        rows => rows.each(|p| write(out, p, kleene(or, logical(a, p), logical(b, p)))),
+    }
 }
 
 /// Combines `part` with `out`, the result of the earlier parts, for the rows that are still in question.
@@ -64,16 +74,75 @@ pub fn junction_into(or: bool, part: &Vector, rows: Rows<'_>, out: &mut Vector) 
         rows.each(|p| values[p] = if or { values[p] | part.get(p) } else { values[p] & part.get(p) });
         return;
     }
-    rows.each(|p| {
-        let value = kleene(or, logical(out, p), logical(part, p));
-        write(out, p, value);
-    });
+    match rows.widened() {
+        // Rows that are not in question any more are true, or false for `and`, and stay so.
+        Rows::Dense(limit) => {
+            for word in 0..bitmap::words_for(limit) {
+                let both = combine(or, truths(out, word), truths(part, word));
+                write_word(out, word, limit, both);
+            }
+        }
+        rows => rows.each(|p| {
+            let value = kleene(or, logical(out, p), logical(part, p));
+            write(out, p, value);
+        }),
+    }
 }
 
 /// Begins `out` as `value` in all rows.
 pub fn fill(value: bool, rows: Rows<'_>, out: &mut Vector) {
     let limit = rows.limit();
     out.begin_flat::<u8>(limit.max(CHUNK_ROWS))[..limit].fill(u8::from(value));
+}
+
+/// Of the positions from 64 `word` on, those at which a flat or constant vector is true; NULL is not.
+/// Positions beyond its rows are unspecified.
+pub fn true_bits(v: &Vector, word: usize) -> u64 {
+    let (values, known) = truths(v, word);
+    values & known
+}
+
+/// Of 64 positions, those that are true, and those that are true or false. Others than the latter mean
+/// nothing in the former.
+type Truths = (u64, u64);
+
+/// Those of a word of positions of a flat or constant vector.
+#[inline(always)]
+fn truths(v: &Vector, word: usize) -> Truths {
+    if v.is_constant() {
+        let all = |is_set: bool| if is_set { !0 } else { 0 };
+        return (all(v.values::<u8>()[0] != 0), all(v.is_valid(0)));
+    }
+    let (values, start) = (v.values::<u8>(), word * 64);
+    let bytes = &values[start..values.len().min(start + 64)];
+    let mut bits = 0;
+    for (at, eight) in bytes.chunks(8).enumerate() {
+        let mut padded = [0; 8];
+        padded[..eight.len()].copy_from_slice(eight);
+        // PERF: the product moves the lowest bit of byte i to bit 56 + i.
+        let ones = u64::from_le_bytes(padded) & 0x0101_0101_0101_0101;
+        bits |= (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (at * 8);
+    }
+    (bits, v.validity().map_or(!0, |validity| validity[word]))
+}
+
+/// `a AND b` (`or` false) or `a OR b`: known where both are, or where one of them decides.
+#[inline(always)]
+fn combine(or: bool, (a, known_a): Truths, (b, known_b): Truths) -> Truths {
+    let decides = |values: u64, known: u64| if or { values & known } else { !values & known };
+    let decided = decides(a, known_a) | decides(b, known_b);
+    (if or { decided } else { !decided }, (known_a & known_b) | decided)
+}
+
+/// Writes a word of positions below `limit`.
+#[inline(always)]
+fn write_word(out: &mut Vector, word: usize, limit: usize, (values, known): Truths) {
+    let positions = word * 64..limit.min(word * 64 + 64);
+    let bytes = &mut out.values_mut::<u8>()[positions];
+    bytes.iter_mut().enumerate().for_each(|(at, byte)| *byte = (values >> at) as u8 & 1);
+    if known != !0 || out.validity().is_some() {
+        out.validity_mut(limit)[word] = known;
+    }
 }
 
 /// The value at a position of a flat or constant vector; `None` is NULL.
@@ -98,5 +167,51 @@ fn write(out: &mut Vector, position: usize, value: Option<bool>) {
         out.set_null(position);
     } else if out.validity().is_some() {
         bitmap::set(out.validity_mut(position + 1), position, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PhysicalType, Value};
+
+    /// A vector of true, false and NULL in an irregular order; a constant for `step` 0.
+    fn vector(rows: usize, step: usize) -> Vector {
+        let of = |row: usize| [Value::Boolean(true), Value::Boolean(false), Value::Null][row % 3].clone();
+        if step == 0 {
+            return Vector::constant(PhysicalType::Bool, &of(rows)).expect("a boolean");
+        }
+        let values: Vec<Value> = (0..rows).map(|row| of(row * step / 2 + row / (2 * step))).collect();
+        Vector::from_values(PhysicalType::Bool, &values).expect("booleans")
+    }
+
+    /// 64 positions at a time give what one at a time gives, whichever rows are asked for.
+    #[test]
+    fn words_give_what_single_positions_give() {
+        for (rows, left, right) in
+            (1..200).flat_map(|rows| (0..4).flat_map(move |a| (0..4).map(move |b| (rows, a, b))))
+        {
+            let (a, b) = (vector(rows, left), vector(rows, right));
+            let some: Vec<u16> = (0..rows as u16).filter(|row| row % 3 != 1).collect();
+            let few: Vec<u16> = (0..rows as u16).filter(|row| row % 9 == 4).collect();
+            for or in [false, true] {
+                for asked in [Rows::Dense(rows), Rows::Sparse(&some, rows), Rows::Sparse(&few, rows)] {
+                    let (mut out, mut into) = (Vector::new(PhysicalType::Bool), vector(rows, 1 + left));
+                    let before = vector(rows, 1 + left);
+                    junction(or, &a, &b, asked, &mut out);
+                    junction_into(or, &b, asked, &mut into);
+                    asked.each(|p| {
+                        let both = kleene(or, logical(&a, p), logical(&b, p));
+                        let at = if out.is_constant() { 0 } else { p };
+                        assert_eq!(logical(&out, at), both, "{rows} rows, {left} and {right}, row {p}");
+                        let both = kleene(or, logical(&before, p), logical(&b, p));
+                        assert_eq!(logical(&into, p), both, "{rows} rows, {left} and {right}, row {p}");
+                    });
+                    // What decides stays, asked for or not.
+                    let decided = (0..rows).filter(|&p| logical(&before, p) == Some(or));
+                    decided.for_each(|p| assert_eq!(logical(&into, p), Some(or), "row {p}"));
+                }
+            }
+        }
     }
 }
