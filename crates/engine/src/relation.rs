@@ -13,7 +13,7 @@ pub use entasis_storage::definition::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit,
     ReferentialAction,
 };
-use entasis_storage::{ColumnSummary, RowId, TableSnapshot};
+use entasis_storage::{ColumnSummary, RowId, SlotRange, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Value};
 use std::fmt;
@@ -55,6 +55,10 @@ pub trait Relation: fmt::Debug + Send + Sync {
     /// The only rows of a stored table that are meant, in order, if it is known which; a scan may give others
     /// as well.
     fn only_rows(&self) -> Option<&[RowId]> {
+        None
+    }
+    /// The only slots of a stored table that are meant, in order, if it is known which.
+    fn only_slots(&self) -> Option<&[SlotRange]> {
         None
     }
     /// What reading it costs.
@@ -117,7 +121,7 @@ pub struct Index {
     /// Its rows, laid out by the first of its columns.
     pub table: TableSnapshot,
     /// By column of the index, the column of the table: those of the key, then those of the table's layout
-    /// key.
+    /// key, or the row number ([`entasis_storage::index::ROW_NUMBER`]).
     pub columns: Vec<usize>,
     /// How many of them are the key.
     pub key_columns: usize,

@@ -23,9 +23,6 @@ const SLOTS_FOR_A_LOOKUP: u64 = 64;
 /// may be others among them. `None`, if that is not so.
 pub fn rows_by_key(relation: &dyn Relation, columns: &[usize], keys: &[Vec<Value>]) -> Option<Vec<RowId>> {
     let table = relation.table()?;
-    if !table.table().options().layout.is_keyed() {
-        return None;
-    }
     let affordable = LazyCell::new(|| {
         let costs = relation.costs();
         let scan: f64 = columns.iter().map(|&column| costs.scan(table, column)).sum();

@@ -234,7 +234,11 @@ fn is_same_relation(a: &Arc<dyn Relation>, b: &Arc<dyn Relation>) -> bool {
         return true;
     }
     match (a.table(), b.table()) {
-        (Some(one), Some(other)) => one.is_same(other) && a.only_rows().is_none() && b.only_rows().is_none(),
+        (Some(one), Some(other)) => {
+            let is_whole =
+                |relation: &dyn Relation| relation.only_rows().is_none() && relation.only_slots().is_none();
+            one.is_same(other) && is_whole(&**a) && is_whole(&**b)
+        }
         _ => false,
     }
 }
