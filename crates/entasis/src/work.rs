@@ -387,7 +387,7 @@ impl Work {
         add(&mut self.claims);
     }
 
-    /// Records that a table, if it is an index, refers to rows by their numbers, unless these have a layout key.
+    /// Records that an index refers to rows of its table by their numbers, unless that has a layout key.
     fn refers(&mut self, entry: &TableEntry, table: &Arc<Table>) {
         if !Arc::ptr_eq(table, &entry.table) && !entry.table.options().layout.is_keyed() {
             self.rows.refers_by_number(table, &entry.table);

@@ -6,13 +6,14 @@
 //! 1. By the layout key, the rows are in some partitions, of which those in the middle need no test:
 //!    conditions that made the bounds are *implied* there. (Range query of *Optimal Column Layout for Hybrid
 //!    Workloads*, section 3.)
-//! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, or row numbers if
-//!    the table has none, and these the rows. Only if they are few, or looking them up costs less than looking through the index's columns in
-//!    all rows ([`Costs`]): what is well compressed is scanned for fewer rows.
+//! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, or row numbers
+//!    if the table has none, and these the rows. Only if they are few, or looking them up costs less than
+//!    looking through the index's columns in all rows ([`Costs`]): what is well compressed is scanned for
+//!    fewer rows.
 //! 3. Otherwise, everywhere.
 //!
-//! If the relation gives its rows or slots itself ([`Relation::only_rows`], [`Relation::only_slots`]), these are
-//! the reach. Rows with many keys are looked up in this way ([`by_key`]).
+//! If the relation gives its rows or slots itself ([`Relation::only_rows`], [`Relation::only_slots`]), these
+//! are the reach. Rows with many keys are looked up in this way ([`by_key`]).
 //!
 //! Rows outside the reach never match, so the filters run as they would without it; `optimizer = off` does
 //! not use it. The scan asks when it starts, and `EXPLAIN` when it prints.

@@ -20,12 +20,8 @@ use entasis_engine::plan::Plan;
 use entasis_sql::Insert;
 use entasis_storage::definition::KeyKind;
 use entasis_storage::index::{ROW_NUMBER, index_columns};
-use entasis_storage::{
-    Among, AppendedRows, Appender, Datum, RowId, TableEntry, TableSnapshot, TableWriter,
-};
-use entasis_vector::{
-    Buffer, Chunk, DataType, Error, PhysicalType, Result, Selection, Value, Vector,
-};
+use entasis_storage::{Among, AppendedRows, Appender, Datum, RowId, TableEntry, TableSnapshot, TableWriter};
+use entasis_vector::{Buffer, Chunk, DataType, Error, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs an [`Insert`].

@@ -199,7 +199,8 @@ impl Check {
             found.sort_unstable_by_key(|row| (row.group, row.slot));
             for &row in found.iter().take(MOST) {
                 let values = values(source, row, columns);
-                let what = format!("index {}: {what}: {}", key.name, shown_indexed(entry, &of_table, &values));
+                let what =
+                    format!("index {}: {what}: {}", key.name, shown_indexed(entry, &of_table, &values));
                 self.tell(entry, what, place(row));
             }
             if found.len() > MOST {

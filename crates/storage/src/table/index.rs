@@ -1,10 +1,10 @@
-//! Indexes. An index is a table: its columns are those of a key and what identifies a row of the table that it
-//! belongs to, and it is laid out by the former. Given values of the key, it gives what finds the row.
+//! Indexes. An index is a table: its columns are those of a key and what identifies a row of the table that
+//! it belongs to, and it is laid out by the former. Given values of the key, it gives what finds the row.
 //!
 //! | the table | its rows are identified in an index by |
 //! |---|---|
 //! | has a layout key | the columns of the layout key |
-//! | is in the order of insertion | the row number ([`ROW_NUMBER`]), which stays the same wherever the row goes |
+//! | is in the order of insertion | the row number ([`ROW_NUMBER`]), which stays wherever the row goes |
 //!
 //! So an index never changes its table. When a transaction is replayed, the rows that it added to a table in
 //! the order of insertion get other numbers, and the rows of its indexes with them
@@ -48,9 +48,7 @@ pub fn index_table(key: &Key, schema: &Schema, options: &TableOptions) -> Option
         return None;
     }
     let field = |column: usize| match column {
-        ROW_NUMBER => {
-            Field { nullable: false, ..Field::new("row number", index_type(ROW_NUMBER, schema)) }
-        }
+        ROW_NUMBER => Field { nullable: false, ..Field::new("row number", index_type(ROW_NUMBER, schema)) },
         _ => schema[column].clone(),
     };
     let columns = index_columns(key, options).into_iter().map(field).collect();

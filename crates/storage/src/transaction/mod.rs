@@ -35,9 +35,9 @@
 //! isolation, except in tables that the transaction depends on.
 //!
 //! ```text
-//! mod ──▶ replay ──▶ unmoved     ──▶ renumbered   a log on a newer version; faster where rows have kept their
-//!                ──▶ references                   places; numbers of rows that it added, and where an index
-//!                                                 has these
+//! mod ──▶ replay ──▶ unmoved    ──▶ renumbered   a log on a newer version; faster where rows have kept
+//!                ──▶ references ──▶              their places; numbers of rows that it added, and the rows
+//!                                                of indexes that have these
 //! ```
 //! **Indexes** of a table without a layout key have the numbers of its rows. If rows that a transaction has
 //! added get other numbers, its indexes are replayed as well, after the table, whether others have written to
@@ -255,8 +255,8 @@ impl Transaction {
         fork.write().interrupted_by(self.interrupt.as_ref())
     }
 
-    /// Says that the last column of an index, which is going to be written, has row numbers of a table without
-    /// a layout key: when those of new rows change at the commit, they change with them.
+    /// Says that the last column of an index, which is going to be written, has row numbers of a table
+    /// without a layout key: when those of new rows change at the commit, they change with them.
     pub fn refers_by_number(&mut self, index: &Arc<Table>, table: &Arc<Table>) {
         let at = self.index_of(index);
         self.tables[at].refers_to = Some(table.id());
@@ -616,6 +616,7 @@ fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
 
 #[cfg(test)]
 mod tests {
+    mod indexed;
     mod numbered;
     mod redo;
     mod transactions;

@@ -74,7 +74,7 @@ pub(super) fn replay(
                 let rows = pieces.iter().map(|piece| piece.rows as u64).sum();
                 numbers.add(*first, writer.next_number(), rows);
                 let added = Added { pieces, sketches: sketches.clone(), stored };
-                writer.hang(references.encoded(table, added)?)?;
+                writer.hang(references.encoded(&table, added)?)?;
             }
             Operation::UpdateMany { rows, columns, before, after } => {
                 let update = ManyRows { shape, before, numbers: &numbers, references };
