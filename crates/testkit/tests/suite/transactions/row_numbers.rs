@@ -146,7 +146,7 @@ fn loads_that_commit_second_are_there_after_a_crash() {
     run(
         &one,
         &[
-            "SET wal_autocheckpoint = off",
+            "SET wal_autocheckpoint = 'off'",
             "CREATE TABLE t (k BIGINT, s VARCHAR)",
             "CREATE UNIQUE INDEX by_k ON t (k)",
             "CREATE INDEX by_s ON t (s, k)",
