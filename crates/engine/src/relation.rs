@@ -13,7 +13,7 @@ pub use entasis_storage::definition::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit,
     ReferentialAction,
 };
-use entasis_storage::{ColumnSummary, RowId, TableSnapshot};
+use entasis_storage::{ColumnSummary, RowId, SlotRange, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Value};
 use std::fmt;
@@ -57,6 +57,10 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn only_rows(&self) -> Option<&[RowId]> {
         None
     }
+    /// The only slots of a stored table that are meant, in order, if it is known which.
+    fn only_slots(&self) -> Option<&[SlotRange]> {
+        None
+    }
     /// What reading it costs.
     fn costs(&self) -> Arc<Costs> {
         Arc::default()
@@ -90,7 +94,11 @@ pub(crate) fn is_same_relation(a: &Arc<dyn Relation>, b: &Arc<dyn Relation>) -> 
         return true;
     }
     match (a.table(), b.table()) {
-        (Some(one), Some(other)) => one.is_same(other) && a.only_rows().is_none() && b.only_rows().is_none(),
+        (Some(one), Some(other)) => {
+            let is_whole =
+                |relation: &dyn Relation| relation.only_rows().is_none() && relation.only_slots().is_none();
+            one.is_same(other) && is_whole(&**a) && is_whole(&**b)
+        }
         _ => false,
     }
 }
@@ -128,7 +136,7 @@ pub struct Index {
     /// Its rows, laid out by the first of its columns.
     pub table: TableSnapshot,
     /// By column of the index, the column of the table: those of the key, then those of the table's layout
-    /// key.
+    /// key, or the row number ([`entasis_storage::index::ROW_NUMBER`]).
     pub columns: Vec<usize>,
     /// How many of them are the key.
     pub key_columns: usize,

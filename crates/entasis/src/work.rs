@@ -334,6 +334,7 @@ impl Work {
     /// A writer for rows of a table, or of one of its indexes.
     pub(crate) fn write(&mut self, entry: &Arc<TableEntry>, table: &Arc<Table>) -> TableWriter<'_> {
         self.uses(entry);
+        self.refers(entry, table);
         self.rows.write(table)
     }
 
@@ -345,6 +346,7 @@ impl Work {
         rows: Vec<entasis_storage::AppendedRows>,
     ) -> Result<u64> {
         self.uses(entry);
+        self.refers(entry, table);
         self.rows.append(table, rows)
     }
 
@@ -383,6 +385,13 @@ impl Work {
         self.uses(entry);
         all_tables(entry).for_each(|table| self.rows.depend_on(&table));
         add(&mut self.claims);
+    }
+
+    /// Records that an index refers to rows of its table by their numbers, unless that has a layout key.
+    fn refers(&mut self, entry: &TableEntry, table: &Arc<Table>) {
+        if !Arc::ptr_eq(table, &entry.table) && !entry.table.options().layout.is_keyed() {
+            self.rows.refers_by_number(table, &entry.table);
+        }
     }
 
     fn uses(&mut self, entry: &Arc<TableEntry>) {

@@ -23,9 +23,6 @@ const SLOTS_FOR_A_LOOKUP: u64 = 64;
 /// may be others among them. `None`, if that is not so.
 pub fn rows_by_key(relation: &dyn Relation, columns: &[usize], keys: &[Vec<Value>]) -> Option<Vec<RowId>> {
     let table = relation.table()?;
-    if !table.table().options().layout.is_keyed() {
-        return None;
-    }
     let affordable = LazyCell::new(|| {
         let costs = relation.costs();
         let scan: f64 = columns.iter().map(|&column| costs.scan(table, column)).sum();
@@ -124,7 +121,7 @@ mod tests {
     use crate::relation::{Index, ScanRequest, Source, Statistics};
     use entasis_storage::TableOptions;
     use entasis_storage::definition::{Key, KeyKind};
-    use entasis_storage::index::{index_columns, index_table};
+    use entasis_storage::index::{ROW_NUMBER, index_columns, index_table};
     use entasis_storage::{Table, TableSnapshot};
     use entasis_vector::{DataType, Error, Field, Result, Schema};
     use std::sync::Arc;
@@ -171,14 +168,19 @@ mod tests {
 
     fn stored(count: i128, layout_key: &[usize], indexed: &[&[usize]]) -> Stored {
         let schema: Schema = ["a", "b", "c", "d"].map(|name| Field::new(name, DataType::Int16)).into();
-        let options = TableOptions::keyed(layout_key.to_vec());
+        let options = match layout_key {
+            [] => TableOptions::default(),
+            _ => TableOptions::keyed(layout_key.to_vec()),
+        };
         let table = Table::with_options("t", schema.clone(), options.clone());
         let fill = |table: &Arc<Table>, columns: &[usize]| {
             let mut writer = table.write();
-            for row in rows(count) {
-                let datums: Vec<Datum<'_>> =
-                    columns.iter().map(|&column| Datum::of_value(&row[column], DataType::Int16)).collect();
-                writer.insert(&datums);
+            for (row, number) in rows(count).zip(1..) {
+                let datum = |&column: &usize| match column {
+                    ROW_NUMBER => Datum::Integer(number),
+                    _ => Datum::of_value(&row[column], DataType::Int16),
+                };
+                writer.insert(&columns.iter().map(datum).collect::<Vec<_>>());
             }
         };
         fill(&table, &[0, 1, 2, 3]);
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn looked_up_rows_are_all_that_have_the_keys() {
-        let layouts: [&[usize]; 4] = [&[0], &[1, 0], &[2, 1], &[3, 0]];
+        let layouts: [&[usize]; 5] = [&[], &[0], &[1, 0], &[2, 1], &[3, 0]];
         let indexes: [&[&[usize]]; 3] = [&[], &[&[3]], &[&[2, 1], &[1]]];
         let sought: [&[usize]; 6] = [&[0], &[1], &[2], &[3], &[1, 2], &[3, 0]];
         let mut answers = 0;

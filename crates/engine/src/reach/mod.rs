@@ -6,13 +6,14 @@
 //! 1. By the layout key, the rows are in some partitions, of which those in the middle need no test:
 //!    conditions that made the bounds are *implied* there. (Range query of *Optimal Column Layout for Hybrid
 //!    Workloads*, section 3.)
-//! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, and these the
-//!    rows. Only if they are few, or looking them up costs less than looking through the index's columns in
-//!    all rows ([`Costs`]): what is well compressed is scanned for fewer rows.
+//! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, or row numbers
+//!    if the table has none, and these the rows. Only if they are few, or looking them up costs less than
+//!    looking through the index's columns in all rows ([`Costs`]): what is well compressed is scanned for
+//!    fewer rows.
 //! 3. Otherwise, everywhere.
 //!
-//! If the relation gives its rows itself ([`Relation::only_rows`]), these are the reach. Rows with many keys
-//! are looked up in this way ([`by_key`]).
+//! If the relation gives its rows or slots itself ([`Relation::only_rows`], [`Relation::only_slots`]), these
+//! are the reach. Rows with many keys are looked up in this way ([`by_key`]).
 //!
 //! Rows outside the reach never match, so the filters run as they would without it; `optimizer = off` does
 //! not use it. The scan asks when it starts, and `EXPLAIN` when it prints.
@@ -26,6 +27,7 @@ pub use by_key::rows_by_key;
 use crate::cost::Costs;
 use crate::plan::Scan;
 use crate::relation::{Index, Relation};
+use entasis_storage::index::ROW_NUMBER;
 use entasis_storage::{Datum, RowId, SlotRange, TableSnapshot};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
@@ -93,6 +95,9 @@ impl Found {
     ) -> Found {
         if let Some(rows) = relation.only_rows() {
             return Found { reach: Reach::Rows(rows.to_vec()), ..Found::everywhere(conjuncts) };
+        }
+        if let Some(slots) = relation.only_slots() {
+            return Found { reach: Reach::Slots(slots.to_vec()), ..Found::everywhere(conjuncts) };
         }
         let conditions: Vec<Condition<'_>> = conjuncts
             .iter()
@@ -307,9 +312,6 @@ fn rows_by_index(
     costs: impl Fn() -> Arc<Costs>,
 ) -> Option<Vec<RowId>> {
     let options = table.table().options();
-    if !options.layout.is_keyed() {
-        return None;
-    }
     // PERF: a sample of the table takes longer than a few rows.
     let affordable = LazyCell::new(|| {
         let costs = costs();
@@ -330,17 +332,22 @@ fn rows_by_index(
         return None;
     }
     let place = |column: &usize| index.columns.iter().position(|own| own == column);
-    let layout_key: Vec<usize> = options.layout_key.iter().map(place).collect::<Option<_>>()?;
+    let is_keyed = options.layout.is_keyed();
+    let names = if is_keyed { &options.layout_key[..] } else { &[ROW_NUMBER] };
+    let names: Vec<usize> = names.iter().map(place).collect::<Option<_>>()?;
     let key: Vec<usize> = (0..index.key_columns).collect();
     let mut found = Vec::new();
     let (mut own, mut sought) = (Vec::new(), Vec::new());
     let mut look_up = |row: RowId| {
         sought.clear();
-        index.table.read(row, &layout_key, &mut sought);
-        table.find_each(&sought, |row| {
-            found.push(row);
-            are_few(found.len() as u64)
-        });
+        index.table.read(row, &names, &mut sought);
+        match sought[..] {
+            [Datum::Integer(number)] if !is_keyed => found.extend(table.find_number(number as u64)),
+            _ => table.find_each(&sought, |row| {
+                found.push(row);
+                are_few(found.len() as u64)
+            }),
+        }
         are_few(found.len() as u64)
     };
     if let Some(equal) = bounds.equal().filter(|equal| equal.len() == index.key_columns) {

@@ -8,9 +8,9 @@ use super::rows::{Fate, RowChange, RowsToChange};
 use super::{foreign, keys};
 use crate::constraints::keys::KeyChange;
 use crate::constraints::row::judge_null;
-use crate::constraints::values::Values;
+use crate::constraints::values::{Values, indexed};
 use crate::work::Work;
-use entasis_storage::index::index_columns;
+use entasis_storage::index::{index_columns, index_type};
 use entasis_storage::{Datum, RowId, TableEntry, TableWriter};
 use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) fn apply(
             continue;
         }
         for (key, &is_touched) in watched.iter_mut().zip(&is_touched) {
-            let values = || read(&writer, row.id, &key.columns, &types);
+            let values = || read(&writer, row.id, &key.columns);
             match row.fate {
                 Fate::Removed => key.removed.push(values()),
                 _ if is_touched => key.replaced.push(values()),
@@ -60,7 +60,7 @@ pub(crate) fn apply(
             }
         }
         if row.fate == Fate::Updated && moves {
-            let mut values = read(&writer, row.id, &(0..types.len()).collect::<Vec<_>>(), &types);
+            let mut values = read(&writer, row.id, &(0..types.len()).collect::<Vec<_>>());
             set(&mut values, columns, rows, row, &types);
             added.push(values);
         }
@@ -72,7 +72,7 @@ pub(crate) fn apply(
         changes.extend(columns.iter().enumerate().map(|(at, &column)| (column, rows.datum(row, at))));
         writer.update(row.id, &changes);
         for (key, _) in watched.iter_mut().zip(&is_touched).filter(|(_, is_touched)| **is_touched) {
-            key.added.push(read(&writer, row.id, &key.columns, &types));
+            key.added.push(read(&writer, row.id, &key.columns));
         }
     }
     let goes = |row: &&RowChange<'_>| row.fate == Fate::Removed || (row.fate == Fate::Updated && moves);
@@ -85,11 +85,12 @@ pub(crate) fn apply(
         interrupt.look_now_and_then()?;
         let datums: Vec<Datum<'_>> =
             values.iter().zip(&types).map(|(v, &ty)| Datum::of_value(v, ty)).collect();
+        let own = writer.next_number();
         writer.insert(&datums);
         for (key, _) in
             watched.iter_mut().zip(&is_touched).filter(|(_, touched)| **touched || number >= moved)
         {
-            key.added.push(key.columns.iter().map(|&column| values[column].clone()).collect());
+            key.added.push(indexed(values, &key.columns, own));
         }
     }
     drop(writer);
@@ -137,8 +138,9 @@ fn set(
     }
 }
 
-fn read(writer: &TableWriter<'_>, row: RowId, columns: &[usize], types: &[DataType]) -> Values {
+fn read(writer: &TableWriter<'_>, row: RowId, columns: &[usize]) -> Values {
     let mut datums = Vec::with_capacity(columns.len());
-    writer.read(row, columns, &mut datums);
-    datums.iter().zip(columns).map(|(datum, &column)| datum.value(types[column])).collect()
+    writer.read_indexed(row, columns, &mut datums);
+    let types = columns.iter().map(|&column| index_type(column, writer.schema()));
+    datums.iter().zip(types).map(|(datum, ty)| datum.value(ty)).collect()
 }

@@ -1,8 +1,9 @@
 //! `INSERT` without `ON CONFLICT`: all workers encode rows as they arrive, and all rows are committed
 //! together.
 //!
-//! The same is done for the rows of indexes. What depends on other rows (keys, foreign keys) is checked
-//! afterwards, on the new rows.
+//! The same is done for the rows of indexes. A row of a table without a layout key gets its number when it is
+//! added, so the rows of indexes of such a table are encoded afterwards, by a scan of what was added. What
+//! depends on other rows (keys, foreign keys) is checked on the new rows.
 
 use super::foreign;
 use crate::constraints::keys::duplicate;
@@ -10,6 +11,7 @@ use crate::constraints::row;
 use crate::constraints::values::datum;
 use crate::execute::execute;
 use crate::interrupt::Interrupt;
+use crate::relations::TableRelation;
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -17,9 +19,9 @@ use entasis_engine::exec::{Collector, Reservation, ResultSink, ResultWorker};
 use entasis_engine::plan::Plan;
 use entasis_sql::Insert;
 use entasis_storage::definition::KeyKind;
-use entasis_storage::index::index_columns;
-use entasis_storage::{Among, AppendedRows, Appender, Datum, TableEntry, TableWriter};
-use entasis_vector::{Buffer, Chunk, DataType, Error, Result, Value};
+use entasis_storage::index::{ROW_NUMBER, index_columns};
+use entasis_storage::{Among, AppendedRows, Appender, Datum, RowId, TableEntry, TableSnapshot, TableWriter};
+use entasis_vector::{Buffer, Chunk, DataType, Error, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs an [`Insert`].
@@ -31,18 +33,17 @@ pub(crate) fn insert(session: &Session, work: &mut Work, insert: Insert) -> Resu
     let collector =
         insert.returning.is_some().then(|| Collector::new(&context, outputs[returned..].to_vec()));
     let filled = Filled::default();
-    let keys: Vec<usize> = (0..entry.indexes.len()).collect();
     let sink = TableSink {
         session,
         entry: &entry,
-        with_table: true,
-        keys: &keys,
+        rows: RowsOf::Table,
+        keys: &keys_filled_with(&entry),
         checks: &insert.checks,
         collector: collector.as_ref(),
         filled: &filled,
     };
     execute(session, insert.plan, &sink)?;
-    let changed = add(work, &entry, filled.take())?;
+    let changed = add(session, work, &entry, filled.take())?;
     Ok(match (insert.returning, collector) {
         (Some(schema), Some(collector)) => {
             Rows::new(schema, collector.into_chunks(), context).with_changed(changed)
@@ -52,13 +53,18 @@ pub(crate) fn insert(session: &Session, work: &mut Work, insert: Insert) -> Resu
 }
 
 /// Adds rows in bulk to a table and its indexes, and checks them. Returns their number.
-fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
+fn add(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mut rows: Added) -> Result<u64> {
     let count: u64 = rows.table.iter().map(AppendedRows::rows).sum();
     let refers = !entry.definition.foreign_keys.is_empty();
     // If they are few, each is looked up in the table, so they are needed after they have been added.
     let few = count <= work.snapshot(&entry.table).rows() / 16;
     let seen = if few || refers { rows.table.clone() } else { Vec::new() };
+    let first = work.write(entry, &entry.table).next_number();
     work.append(entry, &entry.table, rows.table)?;
+    if is_numbered(entry) {
+        let added = work.snapshot(&entry.table);
+        rows.indexes = rows_of_indexes(session, entry, added, Some(first), &all_keys(entry))?;
+    }
     let interrupt = work.interrupt();
     for (number, index_rows) in rows.indexes.into_iter().enumerate() {
         let index = entry.indexes[number].as_ref();
@@ -129,42 +135,91 @@ fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<
 /// # Errors
 /// Constraint, if two rows have the same key; those of the plan.
 pub(crate) fn fill(session: &Session, entry: &Arc<TableEntry>, plan: Plan) -> Result<u64> {
-    let all: Vec<usize> = (0..entry.indexes.len()).collect();
-    let rows = run_into(session, entry, plan, true, &all)?;
-    let count = entry.table.commit(rows.table)?;
-    fill_new(session, entry, rows.indexes, &all)?;
+    let Added { table, mut indexes } =
+        run_into(session, entry, plan, RowsOf::Table, &keys_filled_with(entry))?;
+    let count = entry.table.commit(table)?;
+    let all = all_keys(entry);
+    if is_numbered(entry) {
+        indexes = rows_of_indexes(session, entry, entry.table.snapshot(), None, &all)?;
+    }
+    fill_new(session, entry, indexes, &all)?;
     Ok(count)
 }
 
-/// Runs `plan`, which returns the rows of the table, into the indexes of some keys, which are not published
-/// yet.
+/// Adds the rows of a version of the table to the indexes of some keys, which are not published yet.
 ///
 /// # Errors
 /// Those of [`fill`].
 pub(crate) fn fill_indexes(
     session: &Session,
     entry: &Arc<TableEntry>,
-    plan: Plan,
+    rows: TableSnapshot,
     keys: &[usize],
 ) -> Result<()> {
-    let rows = match keys.iter().any(|&number| entry.indexes[number].is_some()) {
-        true => run_into(session, entry, plan, false, keys)?,
-        false => Added::default(),
+    let rows = rows_of_indexes(session, entry, rows, None, keys)?;
+    fill_new(session, entry, rows, keys)
+}
+
+/// The rows that the indexes of some keys have for those of a version of the table, by key; if `first` is
+/// given, for those with this row number and greater ones.
+fn rows_of_indexes(
+    session: &Session,
+    entry: &Arc<TableEntry>,
+    rows: TableSnapshot,
+    first: Option<u64>,
+    keys: &[usize],
+) -> Result<Vec<Vec<AppendedRows>>> {
+    let of_table = |&number: &usize| {
+        entry.indexes[number].as_ref()?;
+        Some(index_columns(&entry.definition.keys[number], entry.table.options()))
     };
-    fill_new(session, entry, rows.indexes, keys)
+    let mut columns: Vec<usize> = keys.iter().filter_map(of_table).flatten().collect();
+    columns.sort_unstable();
+    columns.dedup();
+    if columns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let relation = match is_numbered(entry) {
+        true => TableRelation::with_row_ids(&entry.name, rows.clone(), Vec::new(), Arc::default()),
+        false => TableRelation::new(&entry.name, rows.clone(), Vec::new(), Arc::default()),
+    };
+    let relation = match first {
+        Some(first) => relation.within(rows.slots_from(first)),
+        None => relation,
+    };
+    let mut plan = Plan::scan(Arc::new(relation));
+    // The row ids come behind all columns of the table, as row numbers do in `columns`.
+    let row_ids = entry.table.schema().len();
+    let outputs = columns.iter().map(|&column| plan.output[column.min(row_ids)].clone());
+    plan.output = outputs.collect();
+    Ok(run_into(session, entry, plan, RowsOf::Indexes { columns: &columns, rows: &rows }, keys)?.indexes)
 }
 
 fn run_into(
     session: &Session,
     entry: &Arc<TableEntry>,
     plan: Plan,
-    with_table: bool,
+    rows: RowsOf<'_>,
     keys: &[usize],
 ) -> Result<Added> {
     let filled = Filled::default();
-    let sink = TableSink { session, entry, with_table, keys, checks: &[], collector: None, filled: &filled };
+    let sink = TableSink { session, entry, rows, keys, checks: &[], collector: None, filled: &filled };
     execute(session, plan, &sink)?;
     Ok(filled.take())
+}
+
+/// True if rows of the table have no layout key but numbers, which they get when they are added.
+fn is_numbered(entry: &TableEntry) -> bool {
+    !entry.table.options().layout.is_keyed()
+}
+
+fn all_keys(entry: &TableEntry) -> Vec<usize> {
+    (0..entry.indexes.len()).collect()
+}
+
+/// The keys whose indexes are filled with the same chunks as the table.
+fn keys_filled_with(entry: &TableEntry) -> Vec<usize> {
+    if is_numbered(entry) { Vec::new() } else { all_keys(entry) }
 }
 
 /// Adds rows to indexes that are not published yet, and checks their keys.
@@ -186,8 +241,7 @@ fn fill_new(
 struct TableSink<'a> {
     session: &'a Session,
     entry: &'a Arc<TableEntry>,
-    /// False if only its indexes are filled.
-    with_table: bool,
+    rows: RowsOf<'a>,
     /// The keys whose indexes are filled.
     keys: &'a [usize],
     /// CHECK constraints; the column of each follows the table's columns.
@@ -195,6 +249,16 @@ struct TableSink<'a> {
     /// Takes the columns after these.
     collector: Option<&'a Collector>,
     filled: &'a Filled,
+}
+
+/// What the rows that a sink takes are.
+#[derive(Clone, Copy)]
+enum RowsOf<'a> {
+    /// Rows to be added to the table.
+    Table,
+    /// Columns of rows that a version of the table has, for indexes only. [`ROW_NUMBER`] stands for the row
+    /// ids, from which the numbers follow.
+    Indexes { columns: &'a [usize], rows: &'a TableSnapshot },
 }
 
 /// Rows to add: those of the table, and for each key those of its index.
@@ -223,26 +287,64 @@ impl Filled {
 
 /// One worker's appender to an index.
 struct IndexAppender {
-    /// The columns of the table that make up the index.
+    /// The columns of a chunk that make up the index.
     columns: Vec<usize>,
     /// How many of the first columns must not be NULL in a row of the index.
     required: usize,
+    /// By row ids, in the column of a chunk behind those, the last column of the index.
+    numbers: Option<Numbers>,
     appender: Appender,
+}
+
+/// Finds the row numbers of rows by their ids.
+struct Numbers {
+    rows: TableSnapshot,
+    /// The column of a chunk that has the row ids.
+    ids: usize,
+    /// The numbers of a chunk.
+    numbers: Vector,
+}
+
+impl Numbers {
+    /// The numbers of the rows of a chunk, as a column.
+    fn of(&mut self, chunk: &Chunk) -> Vector {
+        let numbers = self.numbers.begin_flat::<i64>(chunk.len());
+        for (row, number) in numbers[..chunk.len()].iter_mut().enumerate() {
+            let Datum::Integer(id) = datum(chunk, self.ids, row) else { unreachable!("each row has an id") };
+            *number = self.rows.number_of(RowId::from_u64(id as u64)) as i64;
+        }
+        self.numbers.clone()
+    }
 }
 
 impl IndexAppender {
     /// One entry for each key of a table; `None` unless it is in `filled` and has an index.
-    fn of_keys(entry: &TableEntry, filled: &[usize]) -> Vec<Option<IndexAppender>> {
+    fn of_keys(entry: &TableEntry, rows: RowsOf<'_>, filled: &[usize]) -> Vec<Option<IndexAppender>> {
         let keys = entry.definition.keys.iter().enumerate();
+        let place = |column: usize| match rows {
+            RowsOf::Table => Some(column),
+            RowsOf::Indexes { columns, .. } => columns.iter().position(|own| *own == column),
+        };
         let appender = |(number, key): (usize, &entasis_storage::definition::Key)| {
             let appender = entry.indexes[number].as_ref().filter(|_| filled.contains(&number))?.appender();
             let required = if key.kind == KeyKind::Index { 0 } else { key.columns.len() };
-            Some(IndexAppender { columns: index_columns(key, entry.table.options()), required, appender })
+            let mut columns = index_columns(key, entry.table.options());
+            columns.retain(|column| *column != ROW_NUMBER);
+            let columns = columns.into_iter().map(place).collect::<Option<_>>()?;
+            let numbers = match rows {
+                RowsOf::Indexes { rows, .. } if is_numbered(entry) => Some(Numbers {
+                    rows: rows.clone(),
+                    ids: place(ROW_NUMBER)?,
+                    numbers: Vector::new(PhysicalType::I64),
+                }),
+                _ => None,
+            };
+            Some(IndexAppender { columns, required, numbers, appender })
         };
         keys.map(appender).collect()
     }
 
-    /// Appends the rows of a chunk of the table; `own` and `spares` are scratch memory.
+    /// Appends the rows of a chunk; `own` and `spares` are scratch memory.
     fn append(
         &mut self,
         chunk: &Chunk,
@@ -251,6 +353,10 @@ impl IndexAppender {
         spares: &mut Vec<Arc<Buffer>>,
     ) -> Result<()> {
         project(chunk, self.columns.iter().copied(), own);
+        if let Some(numbers) = &mut self.numbers {
+            let group = own.push_group(Selection::ALL);
+            own.push_column(numbers.of(chunk), group);
+        }
         let required = 0..self.required;
         if required.clone().any(|column| own.vector(column).validity().is_some()) {
             let has_null = |row: u16| required.clone().any(|column| datum(own, column, row.into()).is_null());
@@ -279,8 +385,8 @@ impl ResultSink for TableSink<'_> {
         Ok(Box::new(TableWorker {
             entry: self.entry.clone(),
             checks: self.checks.to_vec(),
-            appender: self.with_table.then(|| self.entry.table.appender()),
-            indexes: IndexAppender::of_keys(self.entry, self.keys),
+            appender: matches!(self.rows, RowsOf::Table).then(|| self.entry.table.appender()),
+            indexes: IndexAppender::of_keys(self.entry, self.rows, self.keys),
             spares: Vec::new(),
             chunk: Chunk::new(),
             morsel: 0,
@@ -319,9 +425,9 @@ impl ResultWorker for TableWorker {
         if !self.checks.is_empty() {
             row::judge_checks(&self.entry, &self.checks, own, std::slice::from_ref(chunk))?;
         }
-        project(chunk, 0..own, &mut self.chunk);
         let mut bytes = 0;
         if let Some(appender) = &mut self.appender {
+            project(chunk, 0..own, &mut self.chunk);
             appender.append(&self.chunk, self.morsel)?;
             bytes += appender.bytes();
         }

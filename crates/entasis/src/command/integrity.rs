@@ -24,7 +24,7 @@ use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::relation::{ForeignKey, Key, KeyKind};
 use entasis_sql::{Statement, quoted};
-use entasis_storage::index::index_columns;
+use entasis_storage::index::{ROW_NUMBER, index_columns, index_type};
 use entasis_storage::{Datum, RowId, TableEntry, TableSnapshot, is_temporary};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::collections::HashMap;
@@ -199,7 +199,8 @@ impl Check {
             found.sort_unstable_by_key(|row| (row.group, row.slot));
             for &row in found.iter().take(MOST) {
                 let values = values(source, row, columns);
-                let what = format!("index {}: {what}: {}", key.name, shown(entry, &of_table, &values));
+                let what =
+                    format!("index {}: {what}: {}", key.name, shown_indexed(entry, &of_table, &values));
                 self.tell(entry, what, place(row));
             }
             if found.len() > MOST {
@@ -223,7 +224,7 @@ impl Check {
         for row in rows.row_ids() {
             self.interrupt.look_now_and_then()?;
             datums.clear();
-            rows.read(row, columns, &mut datums);
+            rows.read_indexed(row, columns, &mut datums);
             if !datums[..width].iter().any(|datum| datum.is_null()) {
                 each(row, hash(&datums));
             }
@@ -323,7 +324,21 @@ fn hash(datums: &[Datum<'_>]) -> u64 {
 }
 
 fn values(rows: &TableSnapshot, row: RowId, columns: &[usize]) -> Vec<Value> {
-    columns.iter().map(|&column| rows.datum(row, column).value(rows.schema()[column].ty)).collect()
+    let mut datums = Vec::with_capacity(columns.len());
+    rows.read_indexed(row, columns, &mut datums);
+    let types = columns.iter().map(|&column| index_type(column, rows.schema()));
+    datums.iter().zip(types).map(|(datum, ty)| datum.value(ty)).collect()
+}
+
+/// The values of a row of an index with these columns, for a message.
+fn shown_indexed(entry: &TableEntry, columns: &[usize], values: &[Value]) -> String {
+    match (columns.split_last(), values.split_last()) {
+        (Some((&ROW_NUMBER, columns)), Some((number, values))) => {
+            let number = number.display(index_type(ROW_NUMBER, entry.table.schema()));
+            format!("{}, row number {number}", shown(entry, columns, values))
+        }
+        _ => shown(entry, columns, values),
+    }
 }
 
 fn place(row: RowId) -> String {

@@ -13,7 +13,7 @@
 
 use super::keys::{KeyChange, change_index, judge_added};
 use crate::interrupt::Interrupt;
-use entasis_storage::index::index_columns;
+use entasis_storage::index::{index_columns, index_type};
 use entasis_storage::{RowId, TableEntry, TableSnapshot};
 use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
@@ -52,20 +52,20 @@ impl CatchUp {
     }
 }
 
-/// The values of some columns of some rows.
+/// The values of some columns of an index of some rows.
 fn values(
     rows: &TableSnapshot,
     ids: &[RowId],
     columns: &[usize],
     interrupt: &mut Interrupt,
 ) -> Result<Vec<Vec<Value>>> {
-    let types: Vec<DataType> = columns.iter().map(|&column| rows.schema()[column].ty).collect();
+    let types: Vec<DataType> = columns.iter().map(|&column| index_type(column, rows.schema())).collect();
     let mut all = Vec::with_capacity(ids.len());
     let mut datums = Vec::with_capacity(columns.len());
     for &id in ids {
         interrupt.look_now_and_then()?;
         datums.clear();
-        rows.read(id, columns, &mut datums);
+        rows.read_indexed(id, columns, &mut datums);
         all.push(datums.iter().zip(&types).map(|(datum, &ty)| datum.value(ty)).collect());
     }
     Ok(all)

@@ -1,5 +1,6 @@
 //! Values of rows that are checked, and how errors show them.
 
+use entasis_storage::index::ROW_NUMBER;
 use entasis_storage::{Datum, TableEntry};
 use entasis_vector::{Chunk, Value};
 
@@ -10,6 +11,15 @@ pub(crate) type Values = Vec<Value>;
 pub(crate) fn datum(chunk: &Chunk, column: usize, row: usize) -> Datum<'_> {
     let position = chunk.positions(column).map_or(row, |positions| positions[row] as usize);
     Datum::of_vector(chunk.vector(column), position)
+}
+
+/// The values that a row of a table has in one of its indexes, which has these columns.
+pub(crate) fn indexed(row: &[Value], columns: &[usize], number: u64) -> Values {
+    let value = |&column: &usize| match column {
+        ROW_NUMBER => Value::Integer(number.into()),
+        _ => row[column].clone(),
+    };
+    columns.iter().map(value).collect()
 }
 
 /// The values of a row, for an error message.

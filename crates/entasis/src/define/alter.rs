@@ -1,6 +1,6 @@
 //! `ALTER TABLE`: columns, constraints, names and layouts of existing tables.
 
-use super::entry::{new_entry, options_of, refuse_taken_indexes, with_keys};
+use super::entry::{keep_order, new_entry, options_of, refuse_taken_indexes, with_keys};
 use super::views::{self, Views};
 use super::{references, remove};
 use crate::change::insert;
@@ -61,7 +61,8 @@ fn alter_columns(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mu
     references::follow_columns(work, entry, &mut to)?;
     let mut views = Views::of(session, work, &entry.name);
     views.judge_columns(entry, &to)?;
-    let Columns { columns, definition, rows, cascade, .. } = to;
+    let Columns { columns, mut definition, rows, cascade, .. } = to;
+    keep_order(entry, &mut definition);
     let new = rebuilt(session, work, entry, columns, definition, rows)?;
     put(work, entry, new.clone())?;
     let has_kept = |sequence: &&str| new.definition.identities().any(|kept| kept == *sequence);
@@ -104,7 +105,7 @@ pub(super) fn rebuilt(
         && options_of(&definition, &columns)? == *entry.table.options()
     {
         let (new, indexes) = with_keys(entry, definition);
-        insert::fill_indexes(session, &new, rows_of(work, entry), &indexes)?;
+        insert::fill_indexes(session, &new, work.snapshot(&entry.table), &indexes)?;
         return Ok(new);
     }
     let new = new_entry(&entry.name, columns, definition)?;
@@ -113,7 +114,7 @@ pub(super) fn rebuilt(
 }
 
 /// A query for the rows of a table.
-pub(super) fn rows_of(work: &mut Work, entry: &TableEntry) -> Plan {
+fn rows_of(work: &mut Work, entry: &TableEntry) -> Plan {
     Plan::scan(Arc::new(TableRelation::new(
         &entry.name,
         work.snapshot(&entry.table),

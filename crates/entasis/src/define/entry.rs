@@ -45,10 +45,19 @@ pub(super) fn options_of(definition: &Definition, columns: &Schema) -> Result<Ta
         let error = Error::input("this layout orders rows by a key, and the table has none");
         return Err(error.with_hint("declare a PRIMARY KEY, or name columns: WITH (layout_key = (…))"));
     }
-    if !definition.keys.is_empty() {
-        return Err(Error::not_supported("keys and indexes on a table in insertion order"));
-    }
     Ok(options)
+}
+
+/// Leaves the rows of a table in the order of insertion if they are in it, whatever unique keys the table
+/// gets: an index never changes the table. A primary key does, unless the layout is declared.
+pub(super) fn keep_order(entry: &TableEntry, definition: &mut Definition) {
+    let layout = &definition.layout;
+    let is_chosen = layout.key.is_none() && matches!(layout.layout, None | Some(LayoutName::Auto));
+    let is_ordered = !entry.table.options().layout.is_keyed();
+    let has_unique = definition.primary_key().is_none() && definition.unique_keys().next().is_some();
+    if is_ordered && is_chosen && has_unique {
+        definition.layout.layout = Some(LayoutName::Insertion);
+    }
 }
 
 /// The same table with another definition.

@@ -1,20 +1,21 @@
 //! Indexes and unique keys of existing tables: built while others write, and dropped.
 
-use super::alter::{put, put_in_place, rebuilt, rows_of};
-use super::entry::{options_of, with_keys};
+use super::alter::{put, put_in_place, rebuilt};
+use super::entry::{keep_order, options_of, with_keys};
 use super::references;
 use crate::change::{insert, target};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
-use entasis_engine::relation::{Definition, Key, KeyKind, LayoutChoice};
+use entasis_engine::relation::{Definition, Key, KeyKind};
 use entasis_sql::Columns;
 use entasis_storage::{TableEntry, is_temporary};
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
 /// Replaces a table by one with other keys. Others go on writing to it while indexes are built, which catch
-/// up at the commit, unless the table must be laid out anew.
+/// up at the commit, unless the table must be laid out anew: because its layout followed from a key that is
+/// dropped, or its layout key is unique now.
 fn put_keys(session: &Session, work: &mut Work, old: &Arc<TableEntry>, definition: Definition) -> Result<()> {
     let columns = old.table.schema().clone();
     if options_of(&definition, &columns)? != *old.table.options() {
@@ -22,7 +23,7 @@ fn put_keys(session: &Session, work: &mut Work, old: &Arc<TableEntry>, definitio
         return put(work, old, new);
     }
     let (new, indexes) = with_keys(old, definition);
-    insert::fill_indexes(session, &new, rows_of(work, old), &indexes)?;
+    insert::fill_indexes(session, &new, work.snapshot(&old.table), &indexes)?;
     work.built(old, &new, indexes);
     put_in_place(work, old, new)
 }
@@ -46,11 +47,8 @@ pub(super) fn create_index(
         )));
     }
     let mut definition = (*entry.definition).clone();
-    // A row of a table without a layout key has nothing by which an index could identify it.
-    if !entry.table.options().layout.is_keyed() {
-        definition.layout = LayoutChoice { key: Some(key.columns.clone()), ..definition.layout };
-    }
     definition.keys.push(key);
+    keep_order(&entry, &mut definition);
     put_keys(session, work, &entry, definition)?;
     Ok(Rows::empty())
 }

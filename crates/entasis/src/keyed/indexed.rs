@@ -12,7 +12,7 @@ use super::write::{Changed, new_values};
 use super::writers::{InWork, Writers};
 use crate::constraints::keys::{KeyChange, change_index, duplicate};
 use crate::constraints::row::judge_null;
-use crate::constraints::values::Values;
+use crate::constraints::values::{Values, indexed};
 use crate::interrupt::Interrupt;
 use crate::program::{Action, IndexedKey, NewValue, Program};
 use crate::rows::Rows;
@@ -173,8 +173,12 @@ impl<'a> Run<'a> {
         interrupt: &mut Interrupt,
     ) -> Result<Changed> {
         let (program, entry) = (self.program, &self.program.entry);
+        let number = writers.with(&entry.table, |writer| match row.place {
+            Some(place) => writer.number_of(place),
+            None => writer.next_number(),
+        });
         let changes: Vec<(&IndexedKey, KeyChange)> =
-            program.indexed.iter().filter_map(|key| Some((key, row.of_key(key)?))).collect();
+            program.indexed.iter().filter_map(|key| Some((key, row.of_key(key, number)?))).collect();
         for (number, index) in entry.indexes.iter().enumerate() {
             match index {
                 None => writers.with(&entry.table, |writer| program.judge_layout_key(writer, row))?,
@@ -277,9 +281,9 @@ impl RowChange {
         Changed { count: 1, returned }
     }
 
-    /// The rows that an index loses and gains; `None` if it does not change.
-    fn of_key(&self, key: &IndexedKey) -> Option<KeyChange> {
-        let values = |row: &Values| key.columns.iter().map(|&column| row[column].clone()).collect::<Values>();
+    /// The rows that an index loses and gains; `None` if it does not change. `number` is the row's number.
+    fn of_key(&self, key: &IndexedKey, number: u64) -> Option<KeyChange> {
+        let values = |row: &Values| indexed(row, &key.columns, number);
         let (old, new) = (self.old.as_ref().map(values), self.new.as_ref().map(values));
         if old == new {
             return None;

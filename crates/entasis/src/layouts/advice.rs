@@ -2,7 +2,7 @@
 //! and of the order of insertion.
 //!
 //! 1. *Candidates*: the present key, the keys and indexes that are declared, and the columns that the sample
-//!    bounds; the order of insertion if no key or index is declared, as these need a layout by key.
+//!    bounds; the order of insertion if it is the present one, or no key or index is declared.
 //! 2. Under a candidate, an act is placed in the partitions that the table would have
 //!    ([`Column::imagined`]), the finest, as these are the best ([`entasis_layout::outlook`]).
 //! 3. What the candidate does not bound is found by a declared key or index that all of its columns are given

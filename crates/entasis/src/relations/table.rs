@@ -3,7 +3,7 @@
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Index, Relation, ScanRequest, Source, Statistics};
-use entasis_storage::{RowId, TableSnapshot};
+use entasis_storage::{RowId, SlotRange, TableSnapshot};
 use entasis_vector::{DataType, Error, Field, Result, Schema};
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub(crate) struct TableRelation {
     schema: Schema,
     /// If given, the only rows to return.
     only: Option<Vec<RowId>>,
+    /// If given, the only slots to return.
+    slots: Option<Vec<SlotRange>>,
     costs: Arc<Costs>,
 }
 
@@ -34,6 +36,7 @@ impl TableRelation {
             snapshot,
             indexes,
             only: None,
+            slots: None,
             costs,
         }
     }
@@ -55,6 +58,11 @@ impl TableRelation {
     pub(crate) fn only(self, rows: Vec<RowId>) -> TableRelation {
         TableRelation { only: Some(rows), ..self }
     }
+
+    /// Restricts the relation to the rows in these slots, which are in order.
+    pub(crate) fn within(self, slots: Vec<SlotRange>) -> TableRelation {
+        TableRelation { slots: Some(slots), ..self }
+    }
 }
 
 impl Relation for TableRelation {
@@ -74,7 +82,11 @@ impl Relation for TableRelation {
     }
 
     fn rows(&self) -> Option<u64> {
-        Some(self.only.as_ref().map_or(self.snapshot.rows(), |rows| rows.len() as u64))
+        Some(match (&self.only, &self.slots) {
+            (Some(rows), _) => rows.len() as u64,
+            (_, Some(slots)) => slots.iter().map(|range| range.slots.len() as u64).sum(),
+            _ => self.snapshot.rows(),
+        })
     }
 
     fn table(&self) -> Option<&TableSnapshot> {
@@ -87,6 +99,10 @@ impl Relation for TableRelation {
 
     fn only_rows(&self) -> Option<&[RowId]> {
         self.only.as_deref()
+    }
+
+    fn only_slots(&self) -> Option<&[SlotRange]> {
+        self.slots.as_deref()
     }
 
     fn costs(&self) -> Arc<Costs> {

@@ -34,6 +34,18 @@ pub(crate) fn by_number(root: &Root, number: u64) -> Option<RowId> {
     (slot < node.slots() && node.is_live(slot)).then_some(RowId { group: group as u32, slot: slot as u32 })
 }
 
+/// The slots of all rows with a row number and greater ones, in a table without a layout key.
+pub(crate) fn from_number(root: &Root, number: u64) -> Vec<SlotRange> {
+    let first = root.groups.partition_point(|group| group.numbers.first() <= number).saturating_sub(1);
+    let groups = root.groups.iter().enumerate().skip(first);
+    let slots = groups.map(|(group, node)| SlotRange {
+        group,
+        slots: node.numbers.slot_from(number).min(node.slots())..node.slots(),
+        is_whole: true,
+    });
+    slots.filter(|range| !range.slots.is_empty()).collect()
+}
+
 /// A row whose layout key is `datums`.
 pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<RowId> {
     let mut found = None;

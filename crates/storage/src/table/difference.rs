@@ -3,7 +3,8 @@
 //! Versions share the slices that nobody has changed in between, so only slices that one of them lacks are
 //! looked at: the work is proportional to what has changed, whatever the table's size. A slice that changed
 //! in its place is compared with its older state row by row, except for blocks that both share. Rows that
-//! have moved count as removed and added.
+//! have moved count as removed and added, and so do equal ones with other row numbers in a table without a
+//! layout key: what identifies a row there is its number.
 
 use super::snapshot::TableSnapshot;
 use crate::tree::{RowId, Slice};
@@ -35,11 +36,18 @@ impl TableSnapshot {
                 if others.contains(&std::ptr::from_ref(&**slice)) {
                     continue;
                 }
-                let twin = other.row_group(number).and_then(|group| group.slices.get(at));
+                let beside = other.row_group(number);
+                let twin = beside.and_then(|beside| Some((beside, beside.slices.get(at)?)));
                 let first = at * group.block_slots;
+                let is_numbered = self.table().shape.key.is_none();
+                let has_same = |slot: usize| {
+                    twin.is_some_and(|(beside, twin)| {
+                        let numbers = [group, beside].map(|group| group.numbers.of(first + slot));
+                        (!is_numbered || numbers[0] == numbers[1]) && self.is_same_row(slice, twin, slot)
+                    })
+                };
                 let live = (0..group.block_slots).filter(|&slot| slice.is_live(slot));
-                let changed =
-                    live.filter(|&slot| !twin.is_some_and(|twin| self.is_same_row(slice, twin, slot)));
+                let changed = live.filter(|&slot| !has_same(slot));
                 rows.extend(changed.map(|slot| RowId { group: number as u32, slot: (first + slot) as u32 }));
             }
         }
@@ -115,6 +123,18 @@ mod tests {
             change(&table, random);
             let new = table.snapshot();
             let difference = old.difference(&new);
+            if !keyed {
+                let numbers = |version: &TableSnapshot, ids: &[RowId]| -> Vec<u64> {
+                    ids.iter().map(|&id| version.number_of(id)).collect()
+                };
+                let all = |version: &TableSnapshot| numbers(version, &version.row_ids().collect::<Vec<_>>());
+                let gone = numbers(&old, &difference.gone);
+                let mut left = all(&old);
+                left.retain(|number| !gone.contains(number));
+                left.extend(numbers(&new, &difference.came));
+                left.sort_unstable();
+                assert_eq!(left, all(&new), "seed {seed}");
+            }
             let mut expected = rows(&new, new.row_ids());
             let mut patched = rows(&old, old.row_ids());
             for row in rows(&old, difference.gone.into_iter()) {

@@ -2,6 +2,7 @@
 
 use super::duplicates;
 use super::head::{Head, Table};
+use super::index;
 use super::reader::TableReader;
 use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
@@ -109,14 +110,18 @@ impl TableSnapshot {
     }
 
     /// The row number of a row, in a table without a layout key.
-    pub(crate) fn number_of(&self, row: RowId) -> u64 {
+    pub fn number_of(&self, row: RowId) -> u64 {
         self.0.root.number_of(row)
     }
 
-    /// The row with a row number.
-    #[cfg(test)]
-    pub(crate) fn find_number(&self, number: u64) -> Option<RowId> {
+    /// The row with a row number, in a table without a layout key.
+    pub fn find_number(&self, number: u64) -> Option<RowId> {
         lookup::by_number(&self.0.root, number)
+    }
+
+    /// The slots of all rows with this row number and greater ones, in a table without a layout key.
+    pub fn slots_from(&self, number: u64) -> Vec<SlotRange> {
+        lookup::from_number(&self.0.root, number)
     }
 
     /// The table's name.
@@ -220,6 +225,11 @@ impl TableSnapshot {
     /// Appends some values of a row to `out`, in the order of `columns`. Faster than reading them one by one.
     pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
         crate::scan::row::read(&self.0.root, row, columns, self.schema(), out);
+    }
+
+    /// The same for columns of an index of the table ([`index::index_columns`]).
+    pub fn read_indexed<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
+        index::read(&self.0.root, row, columns, self.schema(), out);
     }
 
     /// One value of a row.

@@ -7,6 +7,7 @@
 use super::appender::{Added, AppendedRows};
 use super::duplicates::{self, Among};
 use super::head::{HeadGuard, Table};
+use super::index;
 use super::loads::{Pieces, StoredLoad};
 use super::log::{Log, Operation, Trace, record_delete, record_pieces};
 use super::logged::{Appended, Framed, Recorded};
@@ -206,6 +207,16 @@ impl<'a> TableWriter<'a> {
         self.root().groups.len()
     }
 
+    /// The row number of a row, in a table without a layout key.
+    pub fn number_of(&self, row: RowId) -> u64 {
+        self.root().number_of(row)
+    }
+
+    /// The row number that the next row gets, in a table without a layout key.
+    pub fn next_number(&self) -> u64 {
+        self.root().next_number
+    }
+
     /// The row with a row number, in a table without a layout key.
     pub(crate) fn find_number(&self, number: u64) -> Option<RowId> {
         lookup::by_number(self.root(), number)
@@ -216,6 +227,11 @@ impl<'a> TableWriter<'a> {
         row::read(self.root(), row, columns, self.table.schema(), out);
     }
 
+    /// The same for columns of an index of the table ([`index::index_columns`]).
+    pub fn read_indexed<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
+        index::read(self.root(), row, columns, self.table.schema(), out);
+    }
+
     /// One value of a row.
     pub fn datum(&self, row: RowId, column: usize) -> Datum<'_> {
         datum(self.root(), row, column, self.table.schema()[column].ty)
@@ -224,7 +240,7 @@ impl<'a> TableWriter<'a> {
     /// Inserts a row, with a datum for each column. Other rows of its row group may move; see [`RowId`].
     pub fn insert(&mut self, row: &[Datum<'_>]) -> RowId {
         let shape = &self.table.shape;
-        let number = self.root().next_number;
+        let number = self.next_number();
         let id = Writer { shape, branch: self.branch() }.insert(row);
         for (sketch, datum) in self.sketches().iter_mut().zip(row).filter(|(_, datum)| !datum.is_null()) {
             sketch.add(datum.hash());
@@ -252,7 +268,7 @@ impl<'a> TableWriter<'a> {
 
     /// Adds rows that are ready to be added.
     pub(crate) fn hang(&mut self, added: Added) -> Result<()> {
-        let (shape, first) = (&self.table.shape, self.root().next_number);
+        let (shape, first) = (&self.table.shape, self.next_number());
         let interrupt = self.interrupt;
         let look = || match interrupt {
             Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),

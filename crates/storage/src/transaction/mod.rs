@@ -35,11 +35,17 @@
 //! isolation, except in tables that the transaction depends on.
 //!
 //! ```text
-//! mod ──▶ replay ──▶ unmoved ──▶ renumbered     a log on a newer version; faster where rows have kept their
-//!                                                places; numbers of rows that it added
+//! mod ──▶ replay ──▶ unmoved    ──▶ renumbered   a log on a newer version; faster where rows have kept
+//!                ──▶ references ──▶              their places; numbers of rows that it added, and the rows
+//!                                                of indexes that have these
 //! ```
+//! **Indexes** of a table without a layout key have the numbers of its rows. If rows that a transaction has
+//! added get other numbers, its indexes are replayed as well, after the table, whether others have written to
+//! them or not ([`Transaction::refers_by_number`]).
+//!
 //! A thread that holds a turn, by an alone transaction or [`Table::write`], must not wait for another one.
 
+mod references;
 mod renumbered;
 mod replay;
 mod unmoved;
@@ -51,6 +57,8 @@ use crate::table::{
 };
 use crate::wal::Log;
 use entasis_vector::Result;
+use renumbered::Renumbered;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,6 +89,8 @@ struct Touched {
     is_relied_on: bool,
     /// The commit takes its turn, even if the transaction did not write to it.
     needs_turn: bool,
+    /// The id of the table whose row numbers are in its last column.
+    refers_to: Option<u64>,
 }
 
 /// What a commit logs in front of its changes of rows.
@@ -161,6 +171,7 @@ impl Transaction {
             fork: None,
             is_relied_on: false,
             needs_turn: false,
+            refers_to: None,
         }
     }
 
@@ -242,6 +253,13 @@ impl Transaction {
         let Touched { pinned, fork, .. } = &mut self.tables[index];
         let fork = fork.get_or_insert_with(|| TableFork::at(pinned, !is_held));
         fork.write().interrupted_by(self.interrupt.as_ref())
+    }
+
+    /// Says that the last column of an index, which is going to be written, has row numbers of a table
+    /// without a layout key: when those of new rows change at the commit, they change with them.
+    pub fn refers_by_number(&mut self, index: &Arc<Table>, table: &Arc<Table>) {
+        let at = self.index_of(index);
+        self.tables[at].refers_to = Some(table.id());
     }
 
     /// Does what a record of the log says of the rows of a table, of which [`Record::table`] was asked.
@@ -390,14 +408,19 @@ impl Transaction {
         for round in 0.. {
             let changed = self.changed();
             self.take_turns(&self.need_turns(), waiter)?;
-            for &index in &changed {
-                let fork = self.tables[index].fork.as_mut().expect("it is changed");
+            let mut renumbered: HashMap<u64, Renumbered> = HashMap::new();
+            for &index in &self.referred_first(&changed) {
+                let Touched { fork, refers_to, .. } = &mut self.tables[index];
+                let fork = fork.as_mut().expect("it is changed");
                 let (is_in_place, has_same_rows) = {
                     let head = fork.table().head();
                     (fork.can_fast_forward(&head), fork.is_current(&head))
                 };
-                if !is_in_place {
-                    *fork = replay::replay(fork, waiter)?;
+                let referred = refers_to.and_then(|table| renumbered.get(&table));
+                if !is_in_place || referred.is_some_and(Renumbered::changes) {
+                    let (new, numbers) = replay::replay(fork, referred, waiter)?;
+                    renumbered.insert(fork.table().id(), numbers);
+                    *fork = new;
                 }
                 // Upkeep moves rows, but nothing depends on where they are.
                 must_judge |= !has_same_rows && self.tables.iter().any(|touched| touched.is_relied_on);
@@ -463,6 +486,13 @@ impl Transaction {
             (0..self.tables.len()).filter(|&i| self.tables[i].is_changed()).collect();
         changed.sort_by_key(|&index| self.tables[index].table().id());
         changed
+    }
+
+    /// The same tables, those first to whose rows others refer.
+    fn referred_first(&self, tables: &[usize]) -> Vec<usize> {
+        let mut tables = tables.to_vec();
+        tables.sort_by_key(|&index| self.tables[index].refers_to.is_some());
+        tables
     }
 
     /// Takes the turns of tables that are not held yet, in order as far as possible.
@@ -586,6 +616,7 @@ fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
 
 #[cfg(test)]
 mod tests {
+    mod indexed;
     mod numbered;
     mod redo;
     mod transactions;

@@ -27,6 +27,11 @@ impl Renumbered {
         }
     }
 
+    /// True if a row got another number.
+    pub(super) fn changes(&self) -> bool {
+        self.runs.iter().any(|run| run.old != run.new)
+    }
+
     /// The new number of a row.
     pub(super) fn of(&self, number: u64) -> u64 {
         let behind = self.runs.partition_point(|run| run.old <= number);
@@ -43,10 +48,13 @@ mod tests {
     fn rows_that_were_there_keep_their_numbers() {
         let mut numbers = Renumbered::default();
         assert_eq!(numbers.of(10), 10);
+        numbers.add(8, 8, 2);
+        assert!(!numbers.changes());
         numbers.add(10, 20, 1);
+        assert!(numbers.changes());
         numbers.add(11, 21, 2);
         numbers.add(13, 30, 5);
-        assert_eq!(numbers.runs.len(), 2, "what follows is one run");
+        assert_eq!(numbers.runs.len(), 3, "what follows is one run");
         let found: Vec<u64> = [9, 10, 12, 13, 17, 18].map(|number| numbers.of(number)).to_vec();
         assert_eq!(found, [9, 20, 22, 30, 34, 18]);
     }

@@ -8,6 +8,7 @@
 //! Whether an added key is still free is checked for each row that was added. If others have written fewer
 //! rows than that since the fork began, it is checked for each of theirs instead ([`Newcomers`]).
 
+use super::references::References;
 use super::renumbered::Renumbered;
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
@@ -18,17 +19,23 @@ use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A fork of the newest version with the changes of `old`.
+/// A fork of the newest version with the changes of `old`, and the numbers that its new rows got. If it is an
+/// index, `referred` are those of the rows that it refers to.
 ///
 /// # Errors
 /// Conflict, if another transaction was first; interrupted.
-pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> {
+pub(super) fn replay(
+    old: &TableFork,
+    referred: Option<&Renumbered>,
+    waiter: &Waiter<'_>,
+) -> Result<(TableFork, Renumbered)> {
     let table = old.table().clone();
     let shape = &table.shape;
     let is_current = old.is_current(&table.head());
     let newest = table.snapshot();
     let mut new = TableFork::at(&newest, false);
     let mut numbers = Renumbered::default();
+    let references = References::of(referred, shape.schema.len());
     // Only appended rows need them.
     let mut newcomers: Option<Newcomers<'_>> = None;
     let mut writer = new.write();
@@ -36,24 +43,26 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
         waiter.look()?;
         match operation {
             Operation::Insert { number, new } => {
-                refuse_taken(&writer, shape, new)?;
-                numbers.add(*number, writer.root().next_number, 1);
-                writer.insert(&datums(new, shape));
+                let new = references.row(new);
+                refuse_taken(&writer, shape, &new)?;
+                numbers.add(*number, writer.next_number(), 1);
+                writer.insert(&datums(&new, shape));
             }
             Operation::Delete(old) => {
-                let row = locate_old(&writer, shape, old, &numbers)?;
+                let row = locate_old(&writer, shape, old, &numbers, references)?;
                 writer.delete(row);
             }
             Operation::Update { old, new } => {
-                let row = locate_old(&writer, shape, old, &numbers)?;
+                let row = locate_old(&writer, shape, old, &numbers, references)?;
                 let mut after = old.values.clone();
                 new.iter().for_each(|(column, value)| after[*column] = value.clone());
                 if key_of(&after, shape) != key_of(&old.values, shape) {
                     refuse_taken(&writer, shape, &after)?;
                 }
                 let ty = |column: usize| table.schema()[column].ty;
+                let changed = new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c))));
                 let changes: Vec<_> =
-                    new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c)))).collect();
+                    changed.map(|(column, datum)| (column, references.datum(column, datum))).collect();
                 writer.update(row, &changes);
             }
             Operation::Append { pieces, sketches, first } => {
@@ -63,18 +72,19 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
                     newcomers.refuse_appended(&pieces, old, &writer, shape, waiter)?;
                 }
                 let rows = pieces.iter().map(|piece| piece.rows as u64).sum();
-                numbers.add(*first, writer.root().next_number, rows);
-                writer.hang(Added { pieces, sketches: sketches.clone(), stored })?;
+                numbers.add(*first, writer.next_number(), rows);
+                let added = Added { pieces, sketches: sketches.clone(), stored };
+                writer.hang(references.encoded(&table, added)?)?;
             }
             Operation::UpdateMany { rows, columns, before, after } => {
-                let update = ManyRows { shape, before, numbers: &numbers };
+                let update = ManyRows { shape, before, numbers: &numbers, references };
                 for rows in by_slice(rows, shape.options.block_slots) {
                     waiter.look()?;
                     update.update(&mut writer, &rows, columns, after)?;
                 }
             }
             Operation::DeleteMany { rows, before } => {
-                let delete = ManyRows { shape, before, numbers: &numbers };
+                let delete = ManyRows { shape, before, numbers: &numbers, references };
                 for rows in by_slice(rows, shape.options.block_slots) {
                     waiter.look()?;
                     delete.delete(&mut writer, &rows)?;
@@ -92,7 +102,7 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
         }
     }
     drop(writer);
-    Ok(new)
+    Ok((new, numbers))
 }
 
 /// Many rows of a version of the fork whose change or removal is replayed.
@@ -100,11 +110,15 @@ struct ManyRows<'a> {
     shape: &'a Shape,
     before: &'a TableSnapshot,
     numbers: &'a Renumbered,
+    references: References<'a>,
 }
 
 impl ManyRows<'_> {
     /// Where rows of a slice are now, if they can be replayed in bulk.
     fn unmoved(&self, writer: &TableWriter<'_>, rows: &OfSlice) -> Option<Vec<RowId>> {
+        if self.references.change() {
+            return None;
+        }
         rows.find(self.before, writer, self.shape, self.numbers)
     }
 
@@ -120,11 +134,18 @@ impl ManyRows<'_> {
         for row in rows.rows() {
             old.clear();
             self.before.read(row, &all, &mut old);
+            self.refer(&all, &mut old);
             let number = self.before.number_of(row);
             let now = locate(writer, self.shape, number, &old, self.numbers)?;
             each(writer, row, now);
         }
         Ok(())
+    }
+
+    /// The values of some columns, with what their references become.
+    fn refer(&self, columns: &[usize], values: &mut [Datum<'_>]) {
+        let pairs = columns.iter().zip(values);
+        pairs.for_each(|(&column, value)| *value = self.references.datum(column, *value));
     }
 
     fn delete(&self, writer: &mut TableWriter<'_>, rows: &OfSlice) -> Result<()> {
@@ -149,6 +170,7 @@ impl ManyRows<'_> {
             return self.one_by_one(writer, rows, |writer, row, now| {
                 let mut new = Vec::with_capacity(columns.len());
                 after.read(row, columns, &mut new);
+                self.refer(columns, &mut new);
                 let changes: Vec<_> = columns.iter().copied().zip(new).collect();
                 writer.update(now, &changes);
             });
@@ -237,8 +259,14 @@ fn key_datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
 }
 
 /// Where a row is that a transaction saw.
-fn locate_old(writer: &TableWriter<'_>, shape: &Shape, old: &OldRow, numbers: &Renumbered) -> Result<RowId> {
-    locate(writer, shape, old.number, &datums(&old.values, shape), numbers)
+fn locate_old(
+    writer: &TableWriter<'_>,
+    shape: &Shape,
+    old: &OldRow,
+    numbers: &Renumbered,
+    references: References<'_>,
+) -> Result<RowId> {
+    locate(writer, shape, old.number, &datums(&references.row(&old.values), shape), numbers)
 }
 
 /// Where a row with the values `old` is, which had a number when the transaction saw it.

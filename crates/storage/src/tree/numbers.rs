@@ -83,6 +83,15 @@ impl Numbers {
         (slot < end).then_some(slot as usize)
     }
 
+    /// The first slot of which a row may have this number or a greater one; it may be beyond the last slot.
+    pub(crate) fn slot_from(&self, number: u64) -> usize {
+        let Some(breaks) = &self.breaks else { return number.saturating_sub(self.first) as usize };
+        let run = breaks.numbers.partition_point(|&first| first <= number);
+        let (start, first) = breaks.run(run, self.first);
+        let end = breaks.slots.get(run).map_or(usize::MAX, |&end| end as usize);
+        start.saturating_add(number.saturating_sub(first) as usize).min(end)
+    }
+
     /// The runs of consecutive numbers: the first slot of each, and its number. The first run begins at slot
     /// 0.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
@@ -192,6 +201,9 @@ mod tests {
             numbers.slot_of(number).and_then(|slot| rows.get(slot).copied().flatten()) == Some(number)
         };
         for number in 0..greatest + 3 {
+            let expected = live.iter().filter(|row| row.1 >= number).count();
+            let from = numbers.slot_from(number);
+            assert_eq!(live.iter().filter(|row| row.0 >= from).count(), expected, "{number}");
             assert_eq!(is_row(number), live.iter().any(|row| row.1 == number), "{number}");
         }
         let breaks: Vec<(usize, u64)> = numbers.runs().skip(1).collect();

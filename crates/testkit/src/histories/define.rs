@@ -40,9 +40,6 @@ impl Session<'_> {
             }
             None => {
                 let table = self.random.below(TABLES.len());
-                if TABLES[table].has_order_of_insertion {
-                    return Ok(());
-                }
                 let columns = *self.random.pick(&["g", "last", "k", "v", "n, g", "r"]);
                 if self
                     .aside(&format!("CREATE INDEX {name} ON {} ({columns})", TABLES[table].name))?
@@ -82,7 +79,7 @@ impl Session<'_> {
     /// Creates or drops an index with a name that other sessions also use.
     pub(crate) fn share_index(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
-        let sql = match self.random.chance(60) && !TABLES[table].has_order_of_insertion {
+        let sql = match self.random.chance(60) {
             true => format!("CREATE INDEX {SHARED_INDEX} ON {} (g)", TABLES[table].name),
             false => format!("DROP INDEX {SHARED_INDEX}"),
         };

@@ -33,8 +33,6 @@ pub(crate) struct Table {
     pub(crate) has_fresh_keys: bool,
     /// True if other tables refer to it.
     pub(crate) is_referred_to: bool,
-    /// True if it cannot have indexes.
-    pub(crate) has_order_of_insertion: bool,
 }
 
 /// The table whose rows are named by key, without a plan: it has no other declarations.
@@ -52,7 +50,6 @@ const PLAIN: Table = Table {
     refers_to: None,
     has_fresh_keys: true,
     is_referred_to: false,
-    has_order_of_insertion: false,
 };
 
 /// All tables.
@@ -74,7 +71,11 @@ pub(crate) const TABLES: [Table; 8] = [
         has_fresh_keys: false,
         ..PLAIN
     },
-    Table { name: "e", definition: &["", "layout = 'insertion'"], has_order_of_insertion: true, ..PLAIN },
+    Table {
+        name: "e",
+        definition: &["", "layout = 'insertion'", "CREATE INDEX e_g ON e (g)", "CREATE INDEX e_k ON e (k)"],
+        ..PLAIN
+    },
     Table {
         name: "p",
         definition: &["PRIMARY KEY (k)", "layout = 'casper'"],

@@ -5,6 +5,7 @@
 //! | [`hangs`] | writers, commits and changes of the catalog that wait for each other |
 //! | [`moments`] | one statement sees all of its tables as of one moment |
 //! | [`keys`] | UNIQUE under bulk changes and concurrent transactions |
+//! | [`row_numbers`] | indexes of tables in the order of insertion |
 //! | [`foreign_keys`] | foreign keys under ALTER TABLE, between types, with concurrent sessions |
 //! | [`names`] | names of indexes, sequences and tables that other objects depend on |
 //! | [`attached`] | several databases: those that statements refer to and transactions write to |
@@ -27,6 +28,7 @@ mod memory;
 mod moments;
 mod names;
 mod race;
+mod row_numbers;
 mod sessions;
 mod temporary;
 mod waiting;
