@@ -59,11 +59,11 @@ fn add(session: &Session, work: &mut Work, entry: &Arc<TableEntry>, mut rows: Ad
     // If they are few, each is looked up in the table, so they are needed after they have been added.
     let few = count <= work.snapshot(&entry.table).rows() / 16;
     let seen = if few || refers { rows.table.clone() } else { Vec::new() };
-    let first = work.write(entry, &entry.table).next_number();
+    let first = refer_by_number(entry).then(|| work.write(entry, &entry.table).next_number());
     work.append(entry, &entry.table, rows.table)?;
-    if is_numbered(entry) {
+    if first.is_some() {
         let added = work.snapshot(&entry.table);
-        rows.indexes = rows_of_indexes(session, entry, added, Some(first), &all_keys(entry))?;
+        rows.indexes = rows_of_indexes(session, entry, added, first, &all_keys(entry))?;
     }
     let interrupt = work.interrupt();
     for (number, index_rows) in rows.indexes.into_iter().enumerate() {
@@ -139,7 +139,7 @@ pub(crate) fn fill(session: &Session, entry: &Arc<TableEntry>, plan: Plan) -> Re
         run_into(session, entry, plan, RowsOf::Table, &keys_filled_with(entry))?;
     let count = entry.table.commit(table)?;
     let all = all_keys(entry);
-    if is_numbered(entry) {
+    if refer_by_number(entry) {
         indexes = rows_of_indexes(session, entry, entry.table.snapshot(), None, &all)?;
     }
     fill_new(session, entry, indexes, &all)?;
@@ -179,7 +179,7 @@ fn rows_of_indexes(
     if columns.is_empty() {
         return Ok(Vec::new());
     }
-    let relation = match is_numbered(entry) {
+    let relation = match refer_by_number(entry) {
         true => TableRelation::with_row_ids(&entry.name, rows.clone(), Vec::new(), Arc::default()),
         false => TableRelation::new(&entry.name, rows.clone(), Vec::new(), Arc::default()),
     };
@@ -192,7 +192,8 @@ fn rows_of_indexes(
     let row_ids = entry.table.schema().len();
     let outputs = columns.iter().map(|&column| plan.output[column.min(row_ids)].clone());
     plan.output = outputs.collect();
-    Ok(run_into(session, entry, plan, RowsOf::Indexes { columns: &columns, rows: &rows }, keys)?.indexes)
+    let rows = RowsOf::Indexes { columns: &columns, rows: &rows, first: first.unwrap_or(0) };
+    Ok(run_into(session, entry, plan, rows, keys)?.indexes)
 }
 
 fn run_into(
@@ -208,9 +209,9 @@ fn run_into(
     Ok(filled.take())
 }
 
-/// True if rows of the table have no layout key but numbers, which they get when they are added.
-fn is_numbered(entry: &TableEntry) -> bool {
-    !entry.table.options().layout.is_keyed()
+/// True if the table has indexes, and these refer to rows by numbers, which rows get when they are added.
+fn refer_by_number(entry: &TableEntry) -> bool {
+    !entry.table.options().layout.is_keyed() && entry.indexes.iter().any(Option::is_some)
 }
 
 fn all_keys(entry: &TableEntry) -> Vec<usize> {
@@ -219,7 +220,7 @@ fn all_keys(entry: &TableEntry) -> Vec<usize> {
 
 /// The keys whose indexes are filled with the same chunks as the table.
 fn keys_filled_with(entry: &TableEntry) -> Vec<usize> {
-    if is_numbered(entry) { Vec::new() } else { all_keys(entry) }
+    if refer_by_number(entry) { Vec::new() } else { all_keys(entry) }
 }
 
 /// Adds rows to indexes that are not published yet, and checks their keys.
@@ -257,8 +258,8 @@ enum RowsOf<'a> {
     /// Rows to be added to the table.
     Table,
     /// Columns of rows that a version of the table has, for indexes only. [`ROW_NUMBER`] stands for the row
-    /// ids, from which the numbers follow.
-    Indexes { columns: &'a [usize], rows: &'a TableSnapshot },
+    /// ids, from which the numbers follow; rows with numbers before `first` are left out.
+    Indexes { columns: &'a [usize], rows: &'a TableSnapshot, first: u64 },
 }
 
 /// Rows to add: those of the table, and for each key those of its index.
@@ -301,19 +302,23 @@ struct Numbers {
     rows: TableSnapshot,
     /// The column of a chunk that has the row ids.
     ids: usize,
+    /// The first number that is wanted.
+    first: i64,
     /// The numbers of a chunk.
     numbers: Vector,
 }
 
 impl Numbers {
-    /// The numbers of the rows of a chunk, as a column.
-    fn of(&mut self, chunk: &Chunk) -> Vector {
+    /// The numbers of the rows of a chunk, as a column, and whether all are wanted.
+    fn of(&mut self, chunk: &Chunk) -> (Vector, bool) {
+        let mut are_wanted = true;
         let numbers = self.numbers.begin_flat::<i64>(chunk.len());
         for (row, number) in numbers[..chunk.len()].iter_mut().enumerate() {
             let Datum::Integer(id) = datum(chunk, self.ids, row) else { unreachable!("each row has an id") };
             *number = self.rows.number_of(RowId::from_u64(id as u64)) as i64;
+            are_wanted &= *number >= self.first;
         }
-        self.numbers.clone()
+        (self.numbers.clone(), are_wanted)
     }
 }
 
@@ -332,9 +337,10 @@ impl IndexAppender {
             columns.retain(|column| *column != ROW_NUMBER);
             let columns = columns.into_iter().map(place).collect::<Option<_>>()?;
             let numbers = match rows {
-                RowsOf::Indexes { rows, .. } if is_numbered(entry) => Some(Numbers {
+                RowsOf::Indexes { rows, first, .. } if refer_by_number(entry) => Some(Numbers {
                     rows: rows.clone(),
                     ids: place(ROW_NUMBER)?,
+                    first: first as i64,
                     numbers: Vector::new(PhysicalType::I64),
                 }),
                 _ => None,
@@ -353,14 +359,23 @@ impl IndexAppender {
         spares: &mut Vec<Arc<Buffer>>,
     ) -> Result<()> {
         project(chunk, self.columns.iter().copied(), own);
+        let (mut are_wanted, mut first) = (true, 0);
         if let Some(numbers) = &mut self.numbers {
             let group = own.push_group(Selection::ALL);
-            own.push_column(numbers.of(chunk), group);
+            let (column, all) = numbers.of(chunk);
+            own.push_column(column, group);
+            (are_wanted, first) = (all, i128::from(numbers.first));
         }
         let required = 0..self.required;
-        if required.clone().any(|column| own.vector(column).validity().is_some()) {
+        if !are_wanted || required.clone().any(|column| own.vector(column).validity().is_some()) {
+            let last = own.columns().len() - 1;
             let has_null = |row: u16| required.clone().any(|column| datum(own, column, row.into()).is_null());
-            let picks: Vec<u16> = (0..own.len() as u16).filter(|&row| !has_null(row)).collect();
+            let is_wanted = |row: u16| {
+                are_wanted
+                    || matches!(datum(own, last, row.into()), Datum::Integer(number) if number >= first)
+            };
+            let picks: Vec<u16> =
+                (0..own.len() as u16).filter(|&row| !has_null(row) && is_wanted(row)).collect();
             own.select(&picks, spares);
         }
         let result = self.appender.append(own, morsel);
