@@ -138,7 +138,7 @@ fn an_index_has_the_numbers_of_the_rows_of_its_table() {
                 own.step(&mut alone, random);
                 alone.commit(|_| Ok(())).unwrap();
             }
-            _ => both.iter().for_each(|table| drop(table.upkeep(Duration::from_secs(60)))),
+            _ => both.iter().for_each(|table| _ = table.upkeep(Duration::from_secs(60))),
         }
         if let Some(session) = sessions.get_mut(number) {
             let [table, index] = [&own.table, &own.index].map(|table| session.snapshot(table));
