@@ -57,8 +57,8 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn only_rows(&self) -> Option<&[RowId]> {
         None
     }
-    /// The only slots of a stored table that are meant, in order, if it is known which; a scan may give rows in
-    /// others as well.
+    /// The only slots of a stored table that are meant, in order, if it is known which; a scan may give rows
+    /// in others as well.
     fn only_slots(&self) -> Option<&[SlotRange]> {
         None
     }
