@@ -146,8 +146,8 @@ fn filters_of_small_tables_are_expected_to_keep_what_refers_to_them() {
     check_plans(&connection, "references", &queries);
 }
 
-/// What several subqueries count of one table or join comes from one pass, unless few rows matter to each, or
-/// one of them counts everything.
+/// What several subqueries compute of one join comes from one pass, and of one table if their conditions are
+/// the same.
 #[test]
 fn figures_of_the_same_rows_are_computed_in_one_pass() {
     let connection = Database::in_memory(Config::default()).expect("a database").connect();
