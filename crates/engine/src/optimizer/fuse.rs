@@ -9,8 +9,8 @@
 //! Reports ask the same tables for several figures (TPC-DS Q9, Q88, Q90). Whether they are scalar subqueries
 //! or stand in `FROM`, they are leaves of a tree of joins without conditions, each of one row.
 //!
-//! 1. Such a leaf is taken apart into relations, conjuncts, and calls ([`Summary`]). Only inner joins of scans
-//!    are: their conditions are conjuncts, wherever they are written.
+//! 1. Such a leaf is taken apart into relations, conjuncts, and calls ([`Summary`]), if it reads inner joins
+//!    of scans: their conditions are conjuncts, wherever they are written.
 //! 2. Leaves over the same relations in the same order are one if they have the same conditions, or if
 //!    [`is_worth_it`]. What all have in common stays a condition; of what else each wants, the disjunction is
 //!    a condition, and each part a `FILTER` of the calls it came from.

@@ -1,6 +1,6 @@
 //! What was counted of a row group, and what was decided by it, as bytes and back.
 
-use super::manifest::{fences, push_fences};
+use super::fences::{fences, push_fences};
 use super::source::{Source, push_list, push_maybe, push_text};
 use crate::backend::bytes::push_varint;
 use crate::tree::{Counted, Decision, Shape};

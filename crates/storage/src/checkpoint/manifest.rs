@@ -9,8 +9,9 @@
 //! is checked by [`super::read`].
 
 use super::counted::{counted_group, push_counted_group};
+use super::fences::{fences, push_fences};
 use super::source::{Source, push_list, push_maybe};
-use crate::backend::bytes::{push_counted, push_varint};
+use crate::backend::bytes::push_varint;
 use crate::block::masks::{WORDS, bits_inside};
 use crate::file::Extent;
 use crate::tree::key::Fences;
@@ -19,7 +20,6 @@ use crate::value::{REGISTERS, Sketch};
 use entasis_vector::{Result, bitmap};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Pieces in a data extent begin at multiples of so many bytes.
 pub(super) const ALIGNMENT: u64 = 8;
@@ -304,35 +304,6 @@ fn partitions(source: &mut Source<'_>) -> Result<Vec<Partition>> {
         start = end;
         Ok(partition)
     })
-}
-
-pub(super) fn push_fences(out: &mut Vec<u8>, fences: &Fences) {
-    match fences {
-        Fences::Words(words) => words.iter().for_each(|word| out.extend(word.to_le_bytes())),
-        Fences::Bytes(keys) => keys.iter().for_each(|key| push_counted(out, key)),
-    }
-}
-
-/// `count` fences, of the kind that the table has.
-pub(super) fn fences(source: &mut Source<'_>, shape: &Shape, count: usize) -> Result<Fences> {
-    let (fences, are_ascending) = match shape.no_fences() {
-        Fences::Words(mut words) => {
-            for _ in 0..count {
-                words.push(source.u64()?);
-            }
-            let are_ascending = words.is_sorted();
-            (Fences::Words(words), are_ascending)
-        }
-        Fences::Bytes(mut keys) => {
-            for _ in 0..count {
-                keys.push(Arc::from(source.counted()?));
-            }
-            let are_ascending = keys.is_sorted();
-            (Fences::Bytes(keys), are_ascending)
-        }
-    };
-    source.check(are_ascending, "fences that do not ascend")?;
-    Ok(fences)
 }
 
 fn slice(

@@ -30,7 +30,7 @@
 //! | `follow` | the same beside another process that writes to them, again and again |
 //! | `replay` | what commits of the log did, done once more |
 //! | `manifest` | what is kept of a table beside its blocks, as bytes |
-//! | `counted` | what was counted of a row group as bytes |
+//! | `counted`, `fences` | what was counted of a row group, and fences, as bytes |
 //! | `source` | a cursor over bytes that are not trusted |
 //!
 //! Not here: when checkpoints are made, how the log is kept ([`crate::wal`]). Checkpoints of one file must
@@ -41,6 +41,7 @@ mod counted;
 mod data;
 mod declared;
 mod extents;
+mod fences;
 mod follow;
 mod group;
 mod images;
