@@ -234,6 +234,9 @@ impl Summary {
     }
 }
 
+/// A summary, and its place among the leaves.
+type Placed = (usize, Summary);
+
 /// Fuses what can be fused of the leaves of a product. False if nothing can.
 fn fuse(leaves: &mut [&mut Node], columns: &Columns) -> bool {
     let mut summaries: Vec<Option<Summary>> = leaves.iter().map(|leaf| Summary::of(leaf)).collect();
@@ -241,10 +244,10 @@ fn fuse(leaves: &mut [&mut Node], columns: &Columns) -> bool {
     for first in 0..leaves.len() {
         let Some(head) = summaries[first].take() else { continue };
         let alike = |own: &mut Summary| own.is_over_relations_of(&head);
-        let others: Vec<(usize, Summary)> = (first + 1..leaves.len())
+        let others: Vec<Placed> = (first + 1..leaves.len())
             .filter_map(|other| Some((other, summaries[other].take_if(alike)?)))
             .collect();
-        let members: Vec<(usize, Summary)> = std::iter::once((first, head)).chain(others).collect();
+        let members: Vec<Placed> = std::iter::once((first, head)).chain(others).collect();
         let mut groups = by_conditions(members);
         if is_worth_it(&groups, columns) {
             groups = vec![groups.into_iter().flatten().collect()];
@@ -260,9 +263,9 @@ fn fuse(leaves: &mut [&mut Node], columns: &Columns) -> bool {
 }
 
 /// Summaries over the same relations, those with the same conditions together. Each keeps its place.
-fn by_conditions(members: Vec<(usize, Summary)>) -> Vec<Vec<(usize, Summary)>> {
+fn by_conditions(members: Vec<Placed>) -> Vec<Vec<Placed>> {
     let named = in_one_naming(members.iter().map(|(_, member)| member.clone()).collect());
-    let mut groups: Vec<(Vec<Expr>, Vec<(usize, Summary)>)> = Vec::new();
+    let mut groups: Vec<(Vec<Expr>, Vec<Placed>)> = Vec::new();
     for (member, Summary { conjuncts, .. }) in members.into_iter().zip(named) {
         let is_same = |known: &Vec<Expr>| {
             known.len() == conjuncts.len() && conjuncts.iter().all(|conjunct| known.contains(conjunct))
@@ -294,7 +297,7 @@ fn common(members: &[Summary]) -> Vec<Expr> {
 /// wants for itself is a condition on one relation, the same for all, so that the disjunction is one, too; if
 /// many rows of it pass; and if a pass takes long: if it is a join, since a scan of one table for each takes
 /// less than `FILTER`s do (TPC-DS Q9: half), and if no call is `DISTINCT`, which takes long with a `FILTER`.
-fn is_worth_it(groups: &[Vec<(usize, Summary)>], columns: &Columns) -> bool {
+fn is_worth_it(groups: &[Vec<Placed>], columns: &Columns) -> bool {
     let members = || groups.iter().flatten().map(|(_, member)| member);
     let is_join = members().all(|member| member.relations.len() > 1);
     if groups.len() < 2
