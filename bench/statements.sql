@@ -30,6 +30,10 @@ join on an inequality: SELECT count(*) FROM supplier a JOIN supplier b ON a.s_ac
 semi join: SELECT count(*) FROM orders WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem WHERE l_quantity > 49)
 except: SELECT count(*) FROM (SELECT l_orderkey FROM lineitem EXCEPT SELECT o_orderkey FROM orders WHERE o_orderstatus = 'F')
 union: SELECT count(*) FROM (SELECT l_partkey FROM lineitem UNION SELECT ps_partkey FROM partsupp)
+figures of one join: SELECT (SELECT count(*) FROM lineitem, orders WHERE l_orderkey = o_orderkey AND l_quantity < 30 AND o_orderpriority = '1-URGENT'), (SELECT count(*) FROM lineitem, orders WHERE l_orderkey = o_orderkey AND l_quantity < 30 AND o_orderpriority = '2-HIGH'), (SELECT count(*) FROM lineitem, orders WHERE l_orderkey = o_orderkey AND l_quantity < 30 AND o_orderpriority = '3-MEDIUM'), (SELECT count(*) FROM lineitem, orders WHERE l_orderkey = o_orderkey AND l_quantity < 30 AND o_orderpriority = '5-LOW')
+conditions with NULLs: SELECT count(*) FROM lineitem WHERE (nullif(l_quantity, 7) < 10 AND nullif(l_tax, 0.05) > 0.03) OR (nullif(l_linenumber, 3) > 4 AND nullif(l_discount, 0.02) < 0.05)
+index: CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (o_custkey)
+rows by index: SELECT * FROM orders WHERE o_custkey = 7777
 one row by key: SELECT * FROM orders WHERE o_orderkey = 1234567
 fetch 1.5 M rows: SELECT o_orderkey, o_totalprice FROM orders
 aggregate a Parquet file: SELECT l_returnflag, sum(l_quantity) FROM '{data}/lineitem.parquet' GROUP BY 1

@@ -134,11 +134,12 @@ fn combine(or: bool, (a, known_a): Truths, (b, known_b): Truths) -> Truths {
     (if or { decided } else { !decided }, (known_a & known_b) | decided)
 }
 
-/// Writes a word of positions below `limit`.
+/// Writes a word of positions below `limit`; NULL has the byte of false.
 #[inline(always)]
 fn write_word(out: &mut Vector, word: usize, limit: usize, (values, known): Truths) {
     let positions = word * 64..limit.min(word * 64 + 64);
     let bytes = &mut out.values_mut::<u8>()[positions];
+    let values = values & known;
     bytes.iter_mut().enumerate().for_each(|(at, byte)| *byte = (values >> at) as u8 & 1);
     if known != !0 || out.validity().is_some() {
         out.validity_mut(limit)[word] = known;
