@@ -265,3 +265,33 @@ pub fn widen_decimal(ty: DataType, rows: usize, vector: &mut Vector) {
         *vector = wide;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_vector::{Selection, Value};
+
+    /// Rows of a flat vector are found 64 at a time, those of selected positions one by one.
+    #[test]
+    fn rows_that_are_true_are_found_in_words_as_they_are_one_by_one() {
+        for len in 1..200usize {
+            let of = |row: usize| {
+                [Value::Boolean(true), Value::Null, Value::Boolean(false)][row * row % 7 % 3].clone()
+            };
+            let values: Vec<Value> = (0..len).map(of).collect();
+            let expected: Vec<u16> =
+                (0..len as u16).filter(|&row| values[row as usize] == Value::Boolean(true)).collect();
+            let all: Vec<u16> = (0..len as u16).collect();
+            for selection in [Selection::ALL, Selection::from_indices(&all)] {
+                let mut chunk = Chunk::new();
+                chunk.reset(len);
+                let group = chunk.push_group(selection);
+                let vector = Vector::from_values(PhysicalType::Bool, &values).expect("booleans");
+                chunk.push_column(vector, group);
+                let mut found = vec![7; 3];
+                true_rows(&chunk, 0, &mut found);
+                assert_eq!(found, expected, "{len} rows");
+            }
+        }
+    }
+}
