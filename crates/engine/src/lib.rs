@@ -10,6 +10,7 @@
 //! sync                                        locks and atomics
 //! memory  settings  cost  learned             plain figures: budgets, settings, costs, what was learnt
 //! context                                     what a running statement carries
+//! question                                    what a scan asks of a stored table
 //! threshold                                   what a sort with a limit tells the operators below it
 //! zone_test                                   conditions that the bounds of a block decide
 //! relation                                    where rows come from
@@ -37,6 +38,7 @@ mod learned;
 mod memory;
 pub mod optimizer;
 pub mod plan;
+pub mod question;
 pub mod reach;
 pub mod recursive;
 pub mod relation;

@@ -6,6 +6,7 @@
 
 use crate::context::QueryContext;
 use crate::cost::Costs;
+use crate::question::Question;
 pub use crate::threshold::Threshold;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
@@ -61,6 +62,11 @@ pub trait Relation: fmt::Debug + Send + Sync {
     /// in others as well.
     fn only_slots(&self) -> Option<&[SlotRange]> {
         None
+    }
+    /// Called when a scan of a stored table with conditions on its columns begins; `question` says what it
+    /// asks.
+    fn asked(&self, question: &dyn Fn() -> Question) {
+        let _ = question;
     }
     /// What reading it costs.
     fn costs(&self) -> Arc<Costs> {

@@ -8,8 +8,9 @@
 //! only be read: it cannot be redefined.
 
 use crate::interrupt::Interrupt;
-use crate::layouts::Looked;
+use crate::layouts::{Binding, Looked};
 use crate::place::{INFORMATION_SCHEMA, Place, Places};
+use crate::record::Record;
 use crate::relations::{self, TableRelation};
 use crate::search_path::{MAIN, SearchPath};
 use crate::session::{Attached, Session};
@@ -43,7 +44,7 @@ pub(crate) struct Names<'a> {
 }
 
 /// A function of a table that binds statements of a sample.
-type AboutLayout = fn(&Looked<'_>, Option<&str>) -> Result<Arc<dyn Relation>>;
+type AboutLayout = fn(&Looked<'_>, &Binding<'_>, Option<&str>) -> Result<Arc<dyn Relation>>;
 
 impl<'a> Names<'a> {
     pub(crate) fn new(session: &'a Session, work: &'a mut Work) -> Names<'a> {
@@ -177,13 +178,20 @@ impl<'a> Names<'a> {
             snapshot: &snapshot,
             definition,
             costs: self.session.own().shared.costs(),
-            catalog: self,
-            settings: &settings,
+            record: self.record(table),
             interrupt: Interrupt::by(self.session.cancel.clone()),
         };
-        let found = function(&looked, workload);
+        let found = function(&looked, &Binding { catalog: self, settings: &settings }, workload);
         self.is_in_sample.store(false, Ordering::Relaxed);
         found
+    }
+
+    /// The record of what is asked of a table, if it follows its workload.
+    pub(crate) fn record(&self, name: &str) -> Option<Arc<Record>> {
+        match self.entry(name)? {
+            Entry::Table(entry) => self.session.shared.record_of(entry),
+            _ => None,
+        }
     }
 
     /// The names that are visible in a database.
@@ -224,7 +232,9 @@ impl<'a> Names<'a> {
     /// A table, with its row ids as a column.
     pub(crate) fn with_row_ids(&self, name: &str) -> Option<TableRelation> {
         let (name, snapshot, indexes) = self.snapshot(name)?;
-        Some(TableRelation::with_row_ids(name, snapshot, indexes, self.session.own().shared.costs()))
+        let costs = self.session.own().shared.costs();
+        let relation = TableRelation::with_row_ids(name, snapshot, indexes, costs);
+        Some(relation.noted(self.record(name)))
     }
 }
 
@@ -252,7 +262,8 @@ impl entasis_sql::Catalog for Names<'_> {
         } else {
             if let Some((name, snapshot, indexes)) = self.snapshot(name) {
                 let costs = session.own().shared.costs();
-                return Some(Arc::new(TableRelation::new(name, snapshot, indexes, costs)));
+                let relation = TableRelation::new(name, snapshot, indexes, costs);
+                return Some(Arc::new(relation.noted(self.record(name))));
             }
             if self.names.view(name).is_some() {
                 return None;

@@ -16,7 +16,7 @@ pub use crate::session::Replacement;
 use crate::session::Session;
 use crate::shared::{Shared, all_tables};
 use crate::work::Work;
-use crate::{command, define, execute, home, keyed, resting, settings, statement};
+use crate::{command, define, execute, follow, home, keyed, resting, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
@@ -64,7 +64,14 @@ impl Database {
 
 impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Connection {
+        shared.at_rest(follow::follow);
         Connection { session: Session::new(shared), transaction: Mutex::default() }
+    }
+
+    /// What is done after each statement.
+    fn afterwards(&self) {
+        resting::after_statement(&self.session);
+        follow::after_statement(&self.session);
     }
 
     /// The time zone of the connection.
@@ -197,7 +204,7 @@ impl Connection {
             let rows = keyed::run(session, &mut open, prepared, parameters, waiter)?;
             drop(open);
             if rows.is_some() {
-                resting::after_statement(&self.session);
+                self.afterwards();
             }
             Ok(rows)
         })
@@ -226,7 +233,7 @@ impl Connection {
                 _ => return Ok(None),
             }
             drop(open);
-            resting::after_statement(&self.session);
+            self.afterwards();
             Ok(Some(Rows::empty()))
         })
     }
@@ -288,7 +295,7 @@ impl Connection {
             self.session.shared.wake_upkeep();
         }
         guarded(|| {
-            resting::after_statement(&self.session);
+            self.afterwards();
             result
         })
     }

@@ -12,7 +12,7 @@
 use crate::catalog::Names;
 use crate::execute::optimized;
 use crate::interrupt::Interrupt;
-use crate::layouts::{self, Looked};
+use crate::layouts::{self, Binding, Looked};
 use crate::rows::Rows;
 use crate::session::Session;
 use crate::work::Work;
@@ -95,11 +95,11 @@ pub(crate) fn explain_layout(
         snapshot,
         definition: definition.unwrap_or_default(),
         costs: session.own().shared.costs(),
-        catalog: &names,
-        settings: &settings,
+        record: names.record(relation.name()),
         interrupt: Interrupt::by(session.cancel.clone()),
     };
-    one_column("layout", layouts::page(&looked, workload)?.lines())
+    let binding = Binding { catalog: &names, settings: &settings };
+    one_column("layout", layouts::page(&looked, &binding, workload)?.lines())
 }
 
 /// The plan of a statement as it is written.

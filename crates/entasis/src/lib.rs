@@ -26,6 +26,7 @@
 //! connection                       text in, rows out: transactions, and how statements run in them
 //! command                          statements about the whole database
 //! statement                        what each kind of statement does
+//! follow                           tables that are laid anew as their workload wants it
 //! define                           statements that create, alter and drop objects
 //! change  template                 statements that change rows; plans of queries that are run often
 //! catalog                          how names become relations
@@ -38,7 +39,7 @@
 //! session                          the state of a connection besides its transaction
 //! constraints  prepared  database  what rows must satisfy; prepared statements; what a program opens
 //! shared  program  relations       what connections share, and upkeep; keyed statements; what FROM may name
-//! config  files  rows  arguments  search_path  interrupt
+//! config  files  rows  arguments  search_path  interrupt  record
 //! ```
 
 pub mod append;
@@ -56,6 +57,7 @@ mod define;
 mod execute;
 mod explain;
 pub mod files;
+mod follow;
 mod home;
 mod interrupt;
 mod keyed;
@@ -64,6 +66,7 @@ mod place;
 mod prepared;
 mod preparing;
 mod program;
+mod record;
 mod relations;
 mod resting;
 pub mod rows;

@@ -24,6 +24,7 @@
 use crate::constraints::catch_up::CatchUp;
 use crate::constraints::claims::Claims;
 use crate::interrupt::Interrupt;
+use crate::record::Writing;
 use crate::session::{Attached, Session};
 use crate::shared::{Shared, UNCHARGED, all_tables};
 use entasis_engine::exec::{CancelFlag, Reservation};
@@ -57,6 +58,8 @@ pub(crate) struct Work {
     seen: Vec<Entry>,
     /// Named tables whose rows it wrote, or on which it relies.
     used: Vec<Arc<TableEntry>>,
+    /// Says of those that follow their workload that they are written to.
+    writing: Vec<Writing>,
     /// Claims about tables on which it relies.
     claims: Claims,
     /// Number of claimed tables that must be unchanged at the commit.
@@ -158,6 +161,7 @@ impl Work {
             is_transaction: false,
             seen: Vec::new(),
             used: Vec::new(),
+            writing: Vec::new(),
             claims: Claims::default(),
             fixed: 0,
             built: Vec::new(),
@@ -396,6 +400,7 @@ impl Work {
 
     fn uses(&mut self, entry: &Arc<TableEntry>) {
         if !self.used.iter().any(|used| Arc::ptr_eq(used, entry)) {
+            self.writing.extend(self.shared.record_of(entry).map(Writing::to));
             self.used.push(entry.clone());
         }
     }

@@ -77,7 +77,7 @@ fn rows_by_layout(
     are_few: impl Fn(u64) -> bool,
 ) -> Option<(Vec<RowId>, u64)> {
     let layout_key = &table.table().options().layout_key;
-    let bounds = Bounds::of(layout_key, conditions, table)?;
+    let bounds = Bounds::of(layout_key, conditions, table.schema())?;
     let mut rows = Vec::new();
     if let Some(equal) = bounds.equal().filter(|equal| equal.len() == layout_key.len()) {
         table.find_each(equal, |row| {
@@ -109,7 +109,7 @@ fn rows_by_indexes(
     conditions: &[Condition<'_>],
 ) -> Option<Vec<RowId>> {
     relation.indexes().iter().find_map(|index| {
-        let bounds = Bounds::of(&index.columns[..index.key_columns], conditions, table)?;
+        let bounds = Bounds::of(&index.columns[..index.key_columns], conditions, table.schema())?;
         rows_by_index(table, index, &bounds, || relation.costs())
     })
 }

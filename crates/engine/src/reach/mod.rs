@@ -21,7 +21,7 @@
 mod asked;
 mod by_key;
 
-pub use asked::{Asked, asked_of};
+pub use asked::{Asked, asked_of, question_of};
 pub use by_key::rows_by_key;
 
 use crate::cost::Costs;
@@ -30,7 +30,7 @@ use crate::relation::{Index, Relation};
 use entasis_storage::index::ROW_NUMBER;
 use entasis_storage::{Datum, RowId, SlotRange, TableSnapshot};
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Value};
+use entasis_vector::{ColumnId, DataType, Schema, Value};
 use std::cell::LazyCell;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -84,8 +84,9 @@ impl Found {
         Found { reach: Reach::Everywhere, implied: vec![false; conjuncts.len()], index: None }
     }
 
-    /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table. A
-    /// range of the layout key counts as a range query if it `is_read`.
+    /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table. If it
+    /// `is_read`, the relation is told what it was asked, and a range of the layout key counts as a range
+    /// query.
     pub(crate) fn of(
         relation: &dyn Relation,
         table: &TableSnapshot,
@@ -102,15 +103,18 @@ impl Found {
         let conditions: Vec<Condition<'_>> = conjuncts
             .iter()
             .enumerate()
-            .filter_map(|(number, conjunct)| condition(number, conjunct, table, place))
+            .filter_map(|(number, conjunct)| condition(number, conjunct, table.schema(), place))
             .collect();
         let mut found = Found::everywhere(conjuncts);
         if conditions.is_empty() {
             return found;
         }
+        if is_read {
+            relation.asked(&|| asked::question(&conditions, table.schema()));
+        }
         let options = table.table().options();
         if options.layout.is_keyed()
-            && let Some(bounds) = Bounds::of(&options.layout_key, &conditions, table)
+            && let Some(bounds) = Bounds::of(&options.layout_key, &conditions, table.schema())
         {
             bounds.conjuncts.iter().for_each(|&number| found.implied[number] = true);
             let (low, high) = (slice(&bounds.low), slice(&bounds.high));
@@ -119,7 +123,7 @@ impl Found {
             return found;
         }
         let by_index = relation.indexes().iter().find_map(|index| {
-            let bounds = Bounds::of(&index.columns[..index.key_columns], &conditions, table)?;
+            let bounds = Bounds::of(&index.columns[..index.key_columns], &conditions, table.schema())?;
             let costs = || relation.costs();
             Some((rows_by_index(table, index, &bounds, costs)?, index.table.name().to_owned()))
         });
@@ -174,7 +178,7 @@ impl Reach {
 fn condition<'a>(
     number: usize,
     conjunct: &'a Expr,
-    table: &TableSnapshot,
+    schema: &Schema,
     place: &impl Fn(ColumnId) -> Option<usize>,
 ) -> Option<Condition<'a>> {
     let Expr::Compare { op, left, right } = conjunct else { return None };
@@ -190,7 +194,7 @@ fn condition<'a>(
         CompareOp::Lt | CompareOp::LtEq | CompareOp::Gt | CompareOp::GtEq => is_ordered,
         _ => false,
     };
-    let is_typed = table.schema().get(column).is_some_and(|field| field.ty == ty) && *value != Value::Null;
+    let is_typed = schema.get(column).is_some_and(|field| field.ty == ty) && *value != Value::Null;
     (bounds && is_typed).then(|| Condition {
         column,
         op,
@@ -201,7 +205,7 @@ fn condition<'a>(
 
 impl<'a> Bounds<'a> {
     /// What the conditions say of a key of these columns; `None` if they say nothing.
-    fn of(columns: &[usize], conditions: &[Condition<'a>], table: &TableSnapshot) -> Option<Bounds<'a>> {
+    fn of(columns: &[usize], conditions: &[Condition<'a>], schema: &Schema) -> Option<Bounds<'a>> {
         let mut prefix: Vec<Datum<'a>> = Vec::new();
         let mut used = Vec::new();
         for &column in columns {
@@ -227,7 +231,7 @@ impl<'a> Bounds<'a> {
                 break;
             }
             // NULL is greatest, and in no range.
-            if matches!(high, Bound::Unbounded) && table.schema()[column].nullable {
+            if matches!(high, Bound::Unbounded) && schema[column].nullable {
                 high = Bound::Excluded(Datum::Null);
             }
             let key = |bound: Bound<Datum<'a>>| match bound {

@@ -9,9 +9,7 @@
 //! Apart from that, objects are ordered by name, so that the same objects produce the same text. Names and
 //! expressions are those of the catalog; a name is quoted if it would be parsed as something else.
 
-use entasis_engine::relation::{
-    ColumnDefault, Compression, ForeignKey, KeyKind, LayoutName, ReferentialAction,
-};
+use entasis_engine::relation::{ColumnDefault, Compression, ForeignKey, KeyKind, ReferentialAction};
 use entasis_sql::quoted;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableEntry, View, is_temporary};
 use entasis_vector::{DataType, Error, Result};
@@ -267,7 +265,7 @@ fn options(table: &TableEntry) -> String {
     let choice = &table.definition.layout;
     let column = |column: usize| quoted(&table.table.schema()[column].name);
     let mut options = Vec::new();
-    if let Some(layout) = choice.layout.filter(|layout| *layout != LayoutName::Auto) {
+    if let Some(layout) = choice.layout {
         options.push(format!("layout = '{}'", layout.name()));
     }
     if let Some(key) = &choice.key {

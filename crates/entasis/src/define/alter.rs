@@ -9,7 +9,7 @@ use crate::relations::TableRelation;
 use crate::session::Session;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::Definition;
+use entasis_engine::relation::{Definition, LayoutChoice};
 use entasis_sql::{Alteration, Columns};
 use entasis_storage::{Entry, IfExists, TableEntry};
 use entasis_vector::{Error, ErrorKind, Result, Schema};
@@ -33,6 +33,19 @@ pub(super) fn alter(
         }
         Alteration::Columns(columns) => alter_columns(session, work, entry, columns),
     }
+}
+
+/// Lays a table anew by another layout key, or in the order of insertion.
+pub(crate) fn lay_anew(
+    session: &Session,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    key: Option<Vec<usize>>,
+) -> Result<()> {
+    let layout = LayoutChoice { key, ..entry.definition.layout.clone() };
+    let definition = Definition { layout, ..(*entry.definition).clone() };
+    let new = rebuilt(session, work, entry, entry.table.schema().clone(), definition, None)?;
+    put(work, entry, new)
 }
 
 /// Renames a table. Foreign keys follow the new name; views do not.

@@ -28,6 +28,7 @@ mod schemas;
 mod views;
 
 use self::alter::alter;
+pub(crate) use self::alter::lay_anew;
 use self::create::{add, counting, layout_note, name_sequences, nullable, refuse_identity, replace, taken};
 use self::entry::new_entry;
 use self::index::{create_index, drop_key};

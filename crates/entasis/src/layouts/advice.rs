@@ -6,24 +6,26 @@
 //! 2. Under a candidate, an act is placed in the partitions that the table would have
 //!    ([`Column::imagined`]), the finest, as these are the best ([`entasis_layout::outlook`]).
 //! 3. What the candidate does not bound is found by a declared key or index that all of its columns are given
-//!    for, two look-ups a row, or by reading a column of all rows, whichever is less.
+//!    for, two look-ups a row, or by reading a column, whichever is less: of all rows, or in the present
+//!    order of the blocks that their zone maps do not rule out.
 //! 4. Rows are also written to the index of each declared key that is not the candidate.
 //!
 //! Of a recorded workload only the present key is known: under another key its points and ranges are found by
 //! an index on the present one. The present key is kept unless another saves more than [`WORTH`].
 //!
-//! Not modelled: zone maps that skip blocks of another order, joins, and which rows a range has in common
-//! with other conditions.
+//! Not modelled: zone maps under another order, joins, and which rows a range has in common with other
+//! conditions.
 
-use super::Looked;
 use super::chosen::columns;
 use super::column::Column;
 use super::machine::engine;
 use super::sample::{Act, Sample};
+use super::skipped::blocks_met;
 use super::words::{percent, time};
 use super::workload::{KeyPlace, Workload, place};
+use super::{Binding, Looked};
 use crate::relations::listed;
-use entasis_engine::plan::Scan;
+use entasis_engine::question::Question;
 use entasis_engine::reach::asked_of;
 use entasis_engine::relation::Relation;
 use entasis_layout::cost::Engine;
@@ -66,7 +68,11 @@ pub(super) struct Advice {
 }
 
 /// The relation of a call of `entasis_layout_advice`: a row for each candidate, best ones first.
-pub(crate) fn advice(looked: &Looked<'_>, workload: Option<&str>) -> Result<Arc<dyn Relation>> {
+pub(crate) fn advice(
+    looked: &Looked<'_>,
+    binding: &Binding<'_>,
+    workload: Option<&str>,
+) -> Result<Arc<dyn Relation>> {
     let columns = [
         ("layout_key", DataType::Varchar),
         ("read_ns", DataType::Float64),
@@ -78,7 +84,7 @@ pub(crate) fn advice(looked: &Looked<'_>, workload: Option<&str>) -> Result<Arc<
         ("recommended", DataType::Boolean),
     ];
     let column = Column::present(looked.snapshot, &looked.interrupt)?;
-    let sample = workload.map(|text| Sample::read(looked, text)).transpose()?;
+    let sample = looked.sample(binding, workload)?;
     let Advice { candidates, recommended } = advise(looked, &column, sample.as_ref())?;
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_by(|&a, &b| candidates[a].total().total_cmp(&candidates[b].total()));
@@ -121,6 +127,11 @@ pub(super) fn advise(looked: &Looked<'_>, present: &Column, sample: Option<&Samp
 }
 
 impl Advice {
+    /// What the recommended key costs less than the present one, in nanoseconds.
+    pub(super) fn saved(&self) -> f64 {
+        self.candidates[0].total() - self.candidates[self.recommended].total()
+    }
+
     /// What it says, in words.
     pub(super) fn line(&self, looked: &Looked<'_>) -> String {
         let (present, best) = (&self.candidates[0], &self.candidates[self.recommended]);
@@ -162,11 +173,8 @@ impl Judge<'_> {
             add(Vec::new());
         }
         definition.keys.iter().for_each(|key| add(key.columns.clone()));
-        for scan in sample.iter().flat_map(|sample| &sample.acts).filter_map(scan_of) {
-            let bounded = scan.columns.iter().map(|(_, column)| *column);
-            let is_bounded = |column: &usize| asked_of(scan, &[*column]).is_some();
-            let columns: Vec<usize> = bounded.filter(is_bounded).collect();
-            columns.into_iter().for_each(|column| add(vec![column]));
+        for question in sample.iter().flat_map(|sample| &sample.acts).filter_map(question_of) {
+            question.comparisons.iter().for_each(|own| add(vec![own.column]));
         }
         found
     }
@@ -178,13 +186,13 @@ impl Judge<'_> {
             let (mut count, mut cost) = (0.0, 0.0);
             let mut frequency = Frequency::new(column.parts.len());
             for act in sample.acts.iter().filter(|act| name_of(act) == name) {
-                let found = match place(act, column) {
+                let found = match place(act, column, self.looked.snapshot.schema()) {
                     KeyPlace::At(Operation::Insert(_)) if column.key.is_empty() => self.engine.write,
                     KeyPlace::At(operation) => {
                         frequency.count(within(operation), 1.0);
                         0.0
                     }
-                    KeyPlace::Whole => self.elsewhere(scan_of(act)) + self.written(act),
+                    KeyPlace::Whole => self.elsewhere(column, question_of(act)) + self.written(act),
                     KeyPlace::Unknown(_) => continue,
                 };
                 count += 1.0;
@@ -192,7 +200,12 @@ impl Judge<'_> {
             }
             let placed = expected(&self.engine, &frequency, &finest);
             let placed: f64 = placed.iter().map(|own| own.count * own.each).sum();
-            (count, cost + placed)
+            let mut both = (sample.weight * count, sample.weight * (cost + placed));
+            if name == ACTS[1] {
+                let each = if column.key.is_empty() { self.engine.write } else { self.engine.insert(1) };
+                both = (both.0 + sample.added as f64, both.1 + sample.added as f64 * each);
+            }
+            both
         })
     }
 
@@ -229,17 +242,25 @@ impl Judge<'_> {
 
     /// Reading a column of all rows.
     fn whole(&self) -> f64 {
-        let slices = (self.looked.snapshot.rows() as f64 / BLOCK_ROWS as f64).ceil().max(1.0);
-        self.engine.lookup + self.engine.compare * slices
+        self.reading(self.looked.snapshot.rows() as f64 / BLOCK_ROWS as f64)
+    }
+
+    /// Reading a column of so many slices.
+    fn reading(&self, slices: f64) -> f64 {
+        self.engine.lookup + self.engine.compare * slices.ceil().max(1.0)
     }
 
     /// Finding rows that the layout key does not find: by a declared key or index, or by looking at all.
-    fn elsewhere(&self, scan: Option<&Scan>) -> f64 {
-        let whole = self.whole();
-        let Some(scan) = scan else { return whole };
+    fn elsewhere(&self, column: &Column, question: Option<&Question>) -> f64 {
+        let Some(question) = question else { return self.whole() };
         let snapshot = self.looked.snapshot;
+        let whole = match column.key == snapshot.table().options().layout_key {
+            true => self.reading(blocks_met(snapshot, question)),
+            false => self.whole(),
+        };
         let keys = self.looked.definition.keys.iter();
-        let by_index = keys.filter(|key| asked_of(scan, &key.columns).is_some_and(|asked| asked.is_point));
+        let asked = |columns: &[usize]| asked_of(question, columns, snapshot.schema());
+        let by_index = keys.filter(|key| asked(&key.columns).is_some_and(|asked| asked.is_point));
         let rows = |columns: &[usize]| {
             let distinct = columns.iter().map(|&column| snapshot.column_statistics(column).distinct).max();
             snapshot.rows() as f64 / distinct.unwrap_or(1).max(1) as f64
@@ -288,9 +309,9 @@ fn name_of(act: &Act) -> &'static str {
     }
 }
 
-fn scan_of(act: &Act) -> Option<&Scan> {
+fn question_of(act: &Act) -> Option<&Question> {
     match act {
-        Act::Read(scan) | Act::Delete(scan) | Act::Update { scan, .. } => Some(scan),
+        Act::Read(which) | Act::Delete(which) | Act::Update { which, .. } => Some(which),
         Act::Insert(_) => None,
     }
 }

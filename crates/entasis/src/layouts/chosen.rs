@@ -1,5 +1,6 @@
 //! Which layout and layout key a table has, and why: what was declared, and what follows from its keys.
 
+use crate::record::follows;
 use entasis_engine::relation::{Definition, LayoutName};
 use entasis_storage::{Layout, TableSnapshot};
 
@@ -28,11 +29,17 @@ impl Chosen {
         let choice = &definition.layout;
         let is_chosen = matches!(choice.layout, None | Some(LayoutName::Auto));
         let declared = if is_chosen { "chosen by 'auto'" } else { "as declared" };
+        let follows = follows(definition);
         if !options.layout.is_keyed() {
-            let reason = if is_chosen { ": the table has no key" } else { "" };
+            let reason = match (is_chosen, follows) {
+                (true, true) => ": no key suits the workload better by now",
+                (true, false) => ": the table has no key",
+                (false, _) => "",
+            };
             return Chosen { layout: layout.name(), key: None, why: format!("{declared}{reason}") };
         }
         let by = match &choice.key {
+            Some(_) if follows => "the workload",
             Some(_) => "its layout_key",
             None if definition.primary_key().is_some() => "its primary key",
             None => "its first unique key",

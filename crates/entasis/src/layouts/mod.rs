@@ -1,9 +1,9 @@
 //! Layouts for people: what a table's layout is, what its workload costs by the engine's cost model, what the
 //! optimizer would choose and why, and which layout key would suit it.
 //!
-//! The workload is what the table has counted (layout `casper`), or a *sample*: SQL statements that are
-//! parsed, bound and optimized, but not run. Costs are those of `entasis_layout::cost::Engine`
-//! ([`machine`]): a model, not a measurement.
+//! The workload is what the table has counted (layout `casper`), what was asked of it (a table that follows
+//! its workload), or a *sample*: SQL statements that are parsed, bound and optimized, but not run. Costs are
+//! those of `entasis_layout::cost::Engine` ([`machine`]): a model, not a measurement.
 //!
 //! ```text
 //! page    advice   profile   EXPLAIN LAYOUT; which key; partition by partition
@@ -11,6 +11,8 @@
 //! workload                   how often each partition is touched, and where that is known from
 //! sample                     statements as acts on the rows of one table
 //! column   literals          a layout key in partitions; rows that stand in a plan
+//! skipped                    blocks that zone maps leave of the table
+//! worth                      whether a table that follows its workload is to be laid anew
 //! chosen                     which layout a table has, and why
 //! machine  words             the cost model of this machine; numbers as people read them
 //! ```
@@ -23,24 +25,30 @@ mod machine;
 mod page;
 mod profile;
 mod sample;
+mod skipped;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod words;
 mod workload;
+mod worth;
 
 pub(crate) use advice::advice;
 pub(crate) use machine::promise_note;
 pub(crate) use page::page;
 pub(crate) use profile::profile;
 pub(crate) use tables::{NamedTable, tables};
+pub(crate) use worth::better_key;
 
+use self::sample::{Act, Sample};
 use crate::interrupt::Interrupt;
+use crate::record::Record;
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::Settings;
 use entasis_engine::relation::Definition;
 use entasis_sql::Catalog;
 use entasis_storage::TableSnapshot;
+use entasis_vector::Result;
 use std::sync::Arc;
 
 /// A table that is looked at, and what it takes to look.
@@ -53,10 +61,40 @@ pub(crate) struct Looked<'a> {
     pub(crate) definition: Arc<Definition>,
     /// What the machine's accesses cost.
     pub(crate) costs: Arc<Costs>,
-    /// The names against which a sample is bound.
-    pub(crate) catalog: &'a dyn Catalog,
-    /// How a sample is optimized.
-    pub(crate) settings: &'a Settings,
+    /// What scans have asked of it, if it follows its workload.
+    pub(crate) record: Option<Arc<Record>>,
     /// Ends long looks.
     pub(crate) interrupt: Interrupt,
+}
+
+/// What it takes to bind the statements of a sample.
+pub(crate) struct Binding<'a> {
+    /// The names.
+    pub(crate) catalog: &'a dyn Catalog,
+    /// How their plans are optimized.
+    pub(crate) settings: &'a Settings,
+}
+
+impl Looked<'_> {
+    /// The statements of `workload`, or what was recorded; `None` if there is neither.
+    fn sample(&self, binding: &Binding<'_>, workload: Option<&str>) -> Result<Option<Sample>> {
+        match workload {
+            Some(text) => Sample::read(self, binding, text).map(Some),
+            None => Ok(self.recorded()),
+        }
+    }
+
+    /// What was asked of the table, if it follows its workload; `None` if nothing was.
+    fn recorded(&self) -> Option<Sample> {
+        let record = self.record.as_ref()?;
+        let (questions, count) = record.questions();
+        (!questions.is_empty()).then(|| Sample {
+            weight: count as f64 / questions.len() as f64,
+            acts: questions.into_iter().map(Act::Read).collect(),
+            added: self.snapshot.rows().saturating_sub(record.rows()),
+            is_recorded: true,
+            statements: count,
+            skipped: Vec::new(),
+        })
+    }
 }

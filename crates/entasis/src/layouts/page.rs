@@ -3,10 +3,9 @@
 use super::chosen::Chosen;
 use super::column::Column;
 use super::machine::engine;
-use super::sample::Sample;
 use super::words::{count, counted, percent, time};
 use super::workload::{Workload, WorkloadOrigin};
-use super::{Looked, advice};
+use super::{Binding, Looked, advice, worth};
 use entasis_layout::cost::Engine;
 use entasis_layout::outlook::{Deed, Expected, best, expected, total};
 use entasis_layout::partitioning::Partitioning;
@@ -21,17 +20,18 @@ const LEFT: usize = 14;
 ///
 /// # Errors
 /// Those of reading a sample; interrupted.
-pub(crate) fn page(looked: &Looked<'_>, workload: Option<&str>) -> Result<String> {
+pub(crate) fn page(looked: &Looked<'_>, binding: &Binding<'_>, given: Option<&str>) -> Result<String> {
     let column = Column::present(looked.snapshot, &looked.interrupt)?;
-    let sample = workload.map(|text| Sample::read(looked, text)).transpose()?;
+    let sample = looked.sample(binding, given)?;
     let advised = match &sample {
         Some(sample) => Some(advice::advise(looked, &column, Some(sample))?),
         None => None,
     };
     let workload = match sample {
-        Some(sample) => Workload::sampled(&column, sample),
+        Some(sample) => Workload::sampled(&column, looked.snapshot.schema(), sample),
         None => Workload::recorded(&column),
     };
+    let is_followed = given.is_none() && looked.record.is_some();
     let engine = engine(&looked.costs, looked.snapshot);
     let mut page = Page(String::new());
     page.line("table", &format!("{}: {}", looked.name, counted(looked.snapshot.rows() as usize, "row")));
@@ -48,6 +48,9 @@ pub(crate) fn page(looked: &Looked<'_>, workload: Option<&str>) -> Result<String
     }
     if let Some(advice) = advised {
         page.line("layout key", &advice.line(looked));
+        if is_followed {
+            page.line("", &worth::line(looked, &advice));
+        }
     }
     Ok(page.0)
 }
@@ -141,7 +144,10 @@ impl Page {
                 format!("{operations} were counted, about; a change counts as a point query as well")
             }
             WorkloadOrigin::Sample => {
-                format!("a sample of {}: {operations}", counted(workload.statements, "statement"))
+                format!("a sample of {}: {operations}", counted(workload.statements as usize, "statement"))
+            }
+            WorkloadOrigin::Asked => {
+                format!("{} with conditions were recorded", counted(workload.statements as usize, "scan"))
             }
         };
         self.line("workload", &text);

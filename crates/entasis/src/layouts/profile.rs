@@ -1,10 +1,9 @@
 //! `entasis_layout_profile`: a table's partitions in the order of the layout key, with what a workload does
 //! to each, and the ghosts that would suit it.
 
-use super::Looked;
 use super::column::Column;
-use super::sample::Sample;
 use super::workload::Workload;
+use super::{Binding, Looked};
 use crate::relations::listed;
 use entasis_engine::relation::Relation;
 use entasis_layout::frequency::Kind;
@@ -16,7 +15,11 @@ use std::sync::Arc;
 const LOTS: u64 = 1 << 14;
 
 /// The relation of a call: a row for each partition.
-pub(crate) fn profile(looked: &Looked<'_>, workload: Option<&str>) -> Result<Arc<dyn Relation>> {
+pub(crate) fn profile(
+    looked: &Looked<'_>,
+    binding: &Binding<'_>,
+    workload: Option<&str>,
+) -> Result<Arc<dyn Relation>> {
     let columns = [
         ("partition", DataType::Int64),
         ("first_key", DataType::Varchar),
@@ -29,8 +32,8 @@ pub(crate) fn profile(looked: &Looked<'_>, workload: Option<&str>) -> Result<Arc
         ("writes", DataType::Float64),
     ];
     let column = Column::present(looked.snapshot, &looked.interrupt)?;
-    let workload = match workload {
-        Some(text) => Workload::sampled(&column, Sample::read(looked, text)?),
+    let workload = match looked.sample(binding, workload)? {
+        Some(sample) => Workload::sampled(&column, looked.snapshot.schema(), sample),
         None => Workload::recorded(&column),
     };
     let wanted = wanted(looked, &column, &workload);

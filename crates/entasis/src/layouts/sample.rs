@@ -5,11 +5,13 @@
 //! there. Rows and new keys count only if they stand in the statement. What is no act is skipped, with a
 //! reason; a syntax error is an error, as nothing after it can be read.
 
-use super::{Looked, literals};
+use super::{Binding, Looked, literals};
 use crate::execute::optimized;
 use entasis_engine::exec::Settings;
-use entasis_engine::plan::{Node, Plan, Scan};
-use entasis_sql::{Action, Parsed, Statement};
+use entasis_engine::plan::{Node, Plan};
+use entasis_engine::question::Question;
+use entasis_engine::reach::question_of;
+use entasis_sql::{Action, Catalog, Parsed, Statement};
 use entasis_vector::{Error, Result, Value};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,28 +20,47 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(super) enum Act {
     /// Reads some, or changes columns that are in no key.
-    Read(Scan),
+    Read(Question),
     /// Adds a row; `None` for values that do not stand in the statement.
     Insert(Vec<Option<Value>>),
     /// Removes some.
-    Delete(Scan),
+    Delete(Question),
     /// Sets columns of some.
     Update {
         /// Which rows.
-        scan: Scan,
+        which: Question,
         /// The columns, with `None` for values that do not stand in the statement.
         set: Vec<(usize, Option<Value>)>,
     },
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sample {
     pub(super) acts: Vec<Act>,
-    /// How many statements there are.
-    pub(super) statements: usize,
+    /// So many acts each of them stands for.
+    pub(super) weight: f64,
+    /// Rows that were added beside the acts; it is not known where.
+    pub(super) added: u64,
+    /// True if it is what scans have asked, and not statements.
+    pub(super) is_recorded: bool,
+    /// How many statements or scans there are.
+    pub(super) statements: u64,
     /// Why some of them are no acts, and how many.
     pub(super) skipped: Vec<(String, usize)>,
+}
+
+impl Default for Sample {
+    fn default() -> Sample {
+        Sample {
+            acts: Vec::new(),
+            weight: 1.0,
+            added: 0,
+            is_recorded: false,
+            statements: 0,
+            skipped: Vec::new(),
+        }
+    }
 }
 
 impl Sample {
@@ -47,7 +68,7 @@ impl Sample {
     ///
     /// # Errors
     /// Input, if it cannot be parsed; I/O.
-    pub(super) fn read(looked: &Looked<'_>, workload: &str) -> Result<Sample> {
+    pub(super) fn read(looked: &Looked<'_>, binding: &Binding<'_>, workload: &str) -> Result<Sample> {
         let is_file = workload.trim_end().to_ascii_lowercase().ends_with(".sql");
         let text = match is_file {
             true => {
@@ -56,12 +77,12 @@ impl Sample {
             }
             false => workload.to_owned(),
         };
-        let settings = Settings { optimize: true, ..looked.settings.clone() };
+        let settings = Settings { optimize: true, ..binding.settings.clone() };
         let mut sample = Sample::default();
         for statement in entasis_sql::parse(&text)? {
             looked.interrupt.look()?;
             sample.statements += 1;
-            match acts_of(looked, &settings, &statement) {
+            match acts_of(looked, binding.catalog, &settings, &statement) {
                 Ok(acts) if acts.is_empty() => sample.skip("it does not name the table"),
                 Ok(acts) => sample.acts.extend(acts),
                 Err(why) => sample.skip(&why),
@@ -82,6 +103,7 @@ impl Sample {
 /// The acts of a statement, or why there are none.
 fn acts_of(
     looked: &Looked<'_>,
+    catalog: &dyn Catalog,
     settings: &Settings,
     statement: &Parsed,
 ) -> std::result::Result<Vec<Act>, String> {
@@ -89,9 +111,9 @@ fn acts_of(
         return Err("it has parameters instead of values".to_owned());
     }
     let said = |error: Error| error.message().to_owned();
-    let bound = entasis_sql::bind(statement, looked.catalog, &[]).map_err(said)?;
+    let bound = entasis_sql::bind(statement, catalog, &[]).map_err(said)?;
     let is_own = |name: &str| {
-        let relation = looked.catalog.table(name);
+        let relation = catalog.table(name);
         relation.is_some_and(|relation| relation.table().is_some_and(|table| looked.is_of(table.table())))
     };
     match bound {
@@ -112,15 +134,15 @@ fn acts_of(
         Statement::Change(change) if is_own(&change.table) => {
             let plan = optimized(change.plan, settings).map_err(said)?;
             let mut scans = scans(looked, &plan).into_iter();
-            let scan = scans.next().ok_or("it changes no rows")?;
+            let which = scans.next().ok_or("it changes no rows")?;
             let own = match change.action {
-                Action::Delete => Act::Delete(scan),
+                Action::Delete => Act::Delete(which),
                 Action::Update => {
                     let value = |(number, &column): (usize, &usize)| {
                         // The first column is the row's id.
                         (column, literals::constant(&plan, number + 1))
                     };
-                    Act::Update { scan, set: change.columns.iter().enumerate().map(value).collect() }
+                    Act::Update { which, set: change.columns.iter().enumerate().map(value).collect() }
                 }
                 Action::ByRow => return Err("MERGE and ON CONFLICT depend on the rows".to_owned()),
             };
@@ -141,18 +163,18 @@ impl Looked<'_> {
     }
 }
 
-/// The scans of the table in a plan, in the order in which they stand there.
-fn scans(looked: &Looked<'_>, plan: &Plan) -> Vec<Scan> {
+/// What the scans of the table in a plan ask, in the order in which they stand there.
+fn scans(looked: &Looked<'_>, plan: &Plan) -> Vec<Question> {
     let mut found = Vec::new();
     collect(looked, &plan.root, &mut found);
     found
 }
 
-fn collect(looked: &Looked<'_>, node: &Node, found: &mut Vec<Scan>) {
+fn collect(looked: &Looked<'_>, node: &Node, found: &mut Vec<Question>) {
     if let Node::Scan(scan) = node
         && scan.relation.table().is_some_and(|table| looked.is_of(table.table()))
     {
-        found.push(scan.clone());
+        found.extend(question_of(scan));
     }
     node.children().into_iter().for_each(|child| collect(looked, child, found));
 }

@@ -2,9 +2,10 @@
 
 use super::column::Column;
 use super::sample::{Act, Sample};
+use entasis_engine::question::Question;
 use entasis_engine::reach::asked_of;
 use entasis_layout::frequency::{Frequency, Operation};
-use entasis_vector::Value;
+use entasis_vector::{Schema, Value};
 use std::ops::Bound;
 
 /// Where a workload is known from.
@@ -16,6 +17,8 @@ pub(super) enum WorkloadOrigin {
     Recorded,
     /// SQL statements.
     Sample,
+    /// Scans of a table that follows its workload.
+    Asked,
 }
 
 /// Where an act touches a column.
@@ -35,8 +38,8 @@ pub(super) struct Workload {
     pub(super) origin: WorkloadOrigin,
     /// By partition.
     pub(super) frequency: Frequency,
-    /// Statements of the sample.
-    pub(super) statements: usize,
+    /// Statements of the sample, or scans that were recorded.
+    pub(super) statements: u64,
     /// Acts that have to look at all rows.
     pub(super) whole: usize,
     /// Why some statements are left out, and how many.
@@ -61,17 +64,19 @@ impl Workload {
     }
 
     /// What a sample asks of the column.
-    pub(super) fn sampled(column: &Column, mut sample: Sample) -> Workload {
+    pub(super) fn sampled(column: &Column, schema: &Schema, mut sample: Sample) -> Workload {
         let (mut frequency, mut whole) = (Frequency::new(column.parts.len()), 0);
         for act in std::mem::take(&mut sample.acts) {
-            match place(&act, column) {
-                KeyPlace::At(operation) => frequency.count(operation, 1.0),
+            match place(&act, column, schema) {
+                KeyPlace::At(operation) => frequency.count(operation, sample.weight),
                 KeyPlace::Whole => whole += 1,
                 KeyPlace::Unknown(why) => sample.skip(why),
             }
         }
-        let Sample { statements, skipped, .. } = sample;
-        Workload { origin: WorkloadOrigin::Sample, frequency, statements, whole, skipped }
+        let Sample { weight, statements, skipped, is_recorded, .. } = sample;
+        let whole = (whole as f64 * weight).round() as usize;
+        let origin = if is_recorded { WorkloadOrigin::Asked } else { WorkloadOrigin::Sample };
+        Workload { origin, frequency, statements, whole, skipped }
     }
 
     /// The same over slices.
@@ -81,14 +86,14 @@ impl Workload {
 }
 
 /// Where an act touches a column. A change of several rows counts as the range that finds them.
-pub(super) fn place(act: &Act, column: &Column) -> KeyPlace {
-    let read = |scan| match asked_of(scan, &column.key) {
+pub(super) fn place(act: &Act, column: &Column, schema: &Schema) -> KeyPlace {
+    let read = |question: &Question| match asked_of(question, &column.key, schema) {
         Some(asked) => KeyPlace::At(column.locate(&asked)),
         None => KeyPlace::Whole,
     };
     match act {
-        Act::Read(scan) => read(scan),
-        Act::Delete(scan) => match read(scan) {
+        Act::Read(question) => read(question),
+        Act::Delete(question) => match read(question) {
             KeyPlace::At(Operation::Point(part)) => KeyPlace::At(Operation::Delete(part)),
             other => other,
         },
@@ -101,12 +106,12 @@ pub(super) fn place(act: &Act, column: &Column) -> KeyPlace {
                 None => KeyPlace::Unknown("the key of a new row does not stand in it"),
             }
         }
-        Act::Update { scan, set } => {
+        Act::Update { which, set } => {
             let new = |own: &usize| set.iter().find(|(column, _)| column == own).map(|(_, value)| value);
             if column.key.iter().all(|own| new(own).is_none()) {
-                return read(scan);
+                return read(which);
             }
-            let Some(asked) = asked_of(scan, &column.key).filter(|asked| asked.is_point) else {
+            let Some(asked) = asked_of(which, &column.key, schema).filter(|asked| asked.is_point) else {
                 return KeyPlace::Unknown("it changes the keys of several rows");
             };
             let Bound::Included(from) = asked.low else { return KeyPlace::Whole };

@@ -1,7 +1,9 @@
 //! A stored table as a relation: a snapshot, taken when the statement was bound.
 
+use crate::record::Record;
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::QueryContext;
+use entasis_engine::question::Question;
 use entasis_engine::relation::{Index, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::{RowId, SlotRange, TableSnapshot};
 use entasis_vector::{DataType, Error, Field, Result, Schema};
@@ -21,6 +23,8 @@ pub(crate) struct TableRelation {
     /// If given, the only slots to return.
     slots: Option<Vec<SlotRange>>,
     costs: Arc<Costs>,
+    /// Where scans note what they ask, if the table follows its workload.
+    record: Option<Arc<Record>>,
 }
 
 impl TableRelation {
@@ -38,6 +42,7 @@ impl TableRelation {
             only: None,
             slots: None,
             costs,
+            record: None,
         }
     }
 
@@ -52,6 +57,11 @@ impl TableRelation {
         let mut relation = TableRelation::new(name, snapshot, indexes, costs);
         relation.schema.push(Field { nullable: false, ..Field::new(entasis_sql::ROW_ID, DataType::UInt64) });
         relation
+    }
+
+    /// The relation, whose scans note what they ask.
+    pub(crate) fn noted(self, record: Option<Arc<Record>>) -> TableRelation {
+        TableRelation { record, ..self }
     }
 
     /// Restricts the relation to these rows, in order.
@@ -103,6 +113,10 @@ impl Relation for TableRelation {
 
     fn only_slots(&self) -> Option<&[SlotRange]> {
         self.slots.as_deref()
+    }
+
+    fn asked(&self, question: &dyn Fn() -> Question) {
+        self.record.iter().for_each(|record| record.note(self.snapshot.rows(), question));
     }
 
     fn costs(&self) -> Arc<Costs> {

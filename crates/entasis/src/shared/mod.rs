@@ -17,6 +17,7 @@ use self::durable::Durable;
 use self::reading::Reading;
 use self::upkeep::Upkeep;
 use crate::config::{Config, format_bytes};
+use crate::record::{Record, Records};
 use entasis_engine::exec::{Learned, MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::backend::Backend;
 use entasis_storage::checkpoint::NameChanges;
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) learned: Arc<Learned>,
     /// Threads that run statements.
     pub(crate) workers: WorkerPool,
+    /// What was asked of tables that follow their workload.
+    pub(crate) records: Records,
     /// The costs of reading on this machine.
     costs: CurrentCosts,
     /// Number of connections so far.
@@ -134,6 +137,7 @@ impl Shared {
             workers,
             temp: Arc::default(),
             learned: Arc::default(),
+            records: Records::default(),
             costs: CurrentCosts::default(),
             connections: AtomicU64::new(0),
             upkeep: Upkeep::default(),
@@ -251,6 +255,16 @@ impl Shared {
         }
         self.uncharged.store(0, Ordering::Relaxed);
         self.charge_tables()
+    }
+
+    /// The record of a table, if it follows its workload.
+    pub(crate) fn record_of(&self, entry: &TableEntry) -> Option<Arc<Record>> {
+        self.records.of(entry).filter(|_| !self.is_read_only())
+    }
+
+    /// Makes upkeep call this after a round that leaves nothing to do. Only the first call has an effect.
+    pub(crate) fn at_rest(&self, call: fn(&Arc<Shared>)) {
+        self.upkeep.at_rest(call);
     }
 
     /// Wakes upkeep, because rows were written, or much memory was used and freed.

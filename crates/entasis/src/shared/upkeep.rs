@@ -32,12 +32,19 @@ pub(super) struct Upkeep {
     is_looking: AtomicBool,
     /// `None` if the thread could not be started: then there is no upkeep.
     thread: OnceLock<Option<Thread>>,
+    /// Called after a round that leaves nothing to do.
+    at_rest: OnceLock<fn(&Arc<Shared>)>,
 }
 
 impl Upkeep {
     /// True while the thread holds the database, and for moments before and after.
     pub(super) fn is_looking(&self) -> bool {
         self.is_looking.load(Ordering::SeqCst)
+    }
+
+    /// See [`Shared::at_rest`].
+    pub(super) fn at_rest(&self, call: fn(&Arc<Shared>)) {
+        self.at_rest.get_or_init(|| call);
     }
 
     /// Wakes the thread, because rows were written, or much memory was used and freed.
@@ -110,7 +117,7 @@ fn rest(database: &Weak<Shared>, when_idle: Option<fn()>) -> bool {
 }
 
 /// Visits all tables. True if nothing is left to do.
-fn look(shared: &Shared) -> bool {
+fn look(shared: &Arc<Shared>) -> bool {
     let names = shared.catalog.version();
     let mut is_done = shared.durable.as_ref().is_none_or(|durable| durable.upkeep(&shared.catalog));
     for table in
@@ -120,6 +127,7 @@ fn look(shared: &Shared) -> bool {
         is_done &= did.is_done && did.warm == 0 && did.overtaken == 0;
     }
     if is_done {
+        shared.upkeep.at_rest.get().iter().for_each(|call| call(shared));
         shared.calibrate_when_large();
     }
     is_done

@@ -6,8 +6,8 @@
 //! A bucket's column fits into the cache, where its values are gathered in the order of keys. Workers share
 //! out the columns, and each has one column twice at a time.
 //!
-//! This is for keys of one word. [`super::spread::lay`] is the slow twin; strings and columns with NULLs are
-//! gathered as it does.
+//! Keys are words here: those of one word themselves, others by their ranks ([`super::ranks`]).
+//! [`super::spread::lay`] is the slow twin; strings and columns with NULLs are gathered as it does.
 
 use super::Writer;
 use super::demand::among;
@@ -39,18 +39,18 @@ struct Planned {
 }
 
 impl Writer<'_> {
-    /// Lays out the rows of some parts, whose keys are words, in new row groups.
+    /// Lays out the rows of some parts in new row groups, by the words `keys`, in the order of parts and
+    /// slots. `key` gives the key of a word.
     pub(super) fn lay_buckets(
         &self,
         parts: &[SourceSlice<'_>],
-        key_of: &dyn Fn(&SourceSlice<'_>, usize) -> u64,
+        keys: Vec<u64>,
+        key: &(dyn Fn(u64) -> Key + Sync),
         workers: usize,
     ) -> Vec<RowGroup> {
         let options = &self.shape.options;
         let width = options.block_slots;
         let filled = (options.group_slots / width * options.filled_slots(width)).max(1);
-        let mut keys: Vec<u64> = Vec::new();
-        parts.iter().for_each(|part| part.each_live(|slot| keys.push(key_of(part, slot))));
         let bounds = bounds_of(&keys, keys.len().div_ceil((filled * 3 / 4).max(1)));
         let buckets = Buckets::of(&keys, &bounds);
         let mut rows: Vec<(u64, u32)> = vec![(0, 0); keys.len()];
@@ -82,7 +82,7 @@ impl Writer<'_> {
                     .map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
                 let is_first = |group: usize| group == 0 && first == Some(bucket);
                 own.enumerate()
-                    .map(|(group, own)| self.planned(bucket, own, is_first(group), &expected))
+                    .map(|(group, own)| self.planned(bucket, (own, key), is_first(group), &expected))
                     .collect::<Vec<Planned>>()
             },
         );
@@ -130,7 +130,7 @@ impl Writer<'_> {
     fn planned(
         &self,
         bucket: usize,
-        rows: &[(u64, u32)],
+        (rows, key): (&[(u64, u32)], &(dyn Fn(u64) -> Key + Sync)),
         is_first: bool,
         expected: &[(Key, f64)],
     ) -> Planned {
@@ -140,11 +140,16 @@ impl Writer<'_> {
         let slices = rows.len().div_ceil(options.filled_slots(width)).clamp(1, most);
         let mut of_slot = vec![NONE; slices * width];
         let mut laid = Laid { slices: Vec::new(), partitions: Vec::new(), fences: Vec::new() };
-        let word = |row: &(u64, u32)| Key::Word(row.0);
-        let wanted = among(rows, word, expected, (slices * width).saturating_sub(rows.len()) as u64);
+        let least = self.shape.key.as_ref().expect("the table has a layout key").least();
+        let wanted = among(
+            rows,
+            |row: &(u64, u32)| key(row.0),
+            expected,
+            (slices * width).saturating_sub(rows.len()) as u64,
+        );
         for (own, slots) in plan(rows.len(), (slices, &wanted), self.shape) {
-            let least = is_first && own.start == 0;
-            laid.fences.push(Key::Word(if least { 0 } else { rows[own.start].0 }));
+            let is_least = is_first && own.start == 0;
+            laid.fences.push(if is_least { least.clone() } else { key(rows[own.start].0) });
             rows[own.clone()]
                 .iter()
                 .zip(&mut of_slot[slots.clone()])
@@ -168,18 +173,6 @@ impl Writer<'_> {
             laid.slices.push(EncodedSlice::of(live, blocks));
         }
         self.group_of(laid)
-    }
-}
-
-impl SourceSlice<'_> {
-    fn each_live(&self, mut each: impl FnMut(usize)) {
-        for (word, &bits) in self.live.iter().enumerate() {
-            let mut left = bits;
-            while left != 0 {
-                each(word * 64 + left.trailing_zeros() as usize);
-                left &= left - 1;
-            }
-        }
     }
 }
 
@@ -345,18 +338,23 @@ mod tests {
     use super::*;
     use crate::tree::Slice;
     use crate::{Table, TableOptions};
-    use entasis_vector::{Field, PhysicalType, Value};
+    use entasis_vector::{Field, Value};
 
     #[test]
     fn buckets_lay_rows_as_the_slow_twin_does() {
         let schema = [DataType::Int64, DataType::Int32, DataType::Varchar, DataType::Float64];
         let schema: Vec<Field> = schema.iter().map(|&ty| Field::new(format!("{ty}"), ty)).collect();
-        for (rows, distinct, every) in [(1, 1, 1), (700, 700, 1), (700, 700, 3), (700, 20, 2), (700, 1, 1)] {
+        let cases = [(1, 1, 1), (700, 700, 1), (700, 700, 3), (700, 20, 2), (700, 1, 1)];
+        // A word; bytes that a prefix has; bytes that it cuts, and NULLs.
+        let layout_keys: [&[usize]; 4] = [&[0], &[1], &[0, 3], &[1, 2, 0]];
+        for ((rows, distinct, every), layout_key) in
+            cases.into_iter().flat_map(|case| layout_keys.map(|own| (case, own)))
+        {
             let sizes = TableOptions {
                 block_slots: 8,
                 group_slots: 64,
                 partitions: 8,
-                ..TableOptions::keyed(vec![0])
+                ..TableOptions::keyed(layout_key.to_vec())
             };
             let schema = vec![
                 Field { nullable: false, ..schema[0].clone() },
@@ -364,7 +362,7 @@ mod tests {
                 schema[2].clone(),
                 schema[3].clone(),
             ];
-            let table = Table::with_options("t", schema, sizes);
+            let table = Table::with_options("t", schema.clone(), sizes);
             // 7919 is a prime, so that keys come in another order, each as often as the next.
             let row = |i: i128| {
                 let key = i * 7919 % 100_003 % distinct;
@@ -395,19 +393,15 @@ mod tests {
                 })
                 .collect();
             let key = table.shape.key.as_ref().unwrap();
-            let word = |part: &SourceSlice<'_>, slot: usize| match key
-                .of_row(|_| part.blocks[0].datum(slot, PhysicalType::I64))
-            {
-                Key::Word(word) => word,
-                Key::Bytes(_) => unreachable!(),
+            let key_of = |part: &SourceSlice<'_>, slot: usize| {
+                key.of_row(|column| part.blocks[column].datum(slot, schema[column].ty.physical()))
             };
             let laid = [true, false].map(|by_buckets| {
                 let mut head = table.head();
                 let mut writer = Writer { shape: &table.shape, branch: &mut head.branch };
-                let groups = if by_buckets {
-                    writer.lay_buckets(&parts, &word, 3)
-                } else {
-                    writer.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                let groups = match by_buckets {
+                    true => writer.lay_many(&parts, 3),
+                    false => writer.lay_parts(&parts, &key_of, &Key::clone),
                 };
                 writer.replace_groups(groups);
                 drop(head);

@@ -19,6 +19,7 @@
 //!              spread ──▶ kept               rows laid out again; a check that none is lost
 //! many rows    bulk                          changed and deleted
 //!              pieces ──▶ spread ◀── load    added as slices, or laid out again; through buckets if many
+//!                          ranks              words for keys of bytes, by which they go there
 //! by workload  demand                        where ghosts are wanted, and whether to move rows for it
 //! afterwards   tidy                          frees memory of deleted rows, at the end of a statement
 //!              upkeep ──▶ spread, kept       slices laid out or encoded again, in the background
@@ -30,6 +31,7 @@ mod kept;
 mod load;
 mod owned_row;
 mod pieces;
+mod ranks;
 mod room;
 mod spread;
 mod tidy;

@@ -10,6 +10,7 @@
 
 use super::demand::among;
 use super::kept::Kept;
+use super::ranks::Ranks;
 use super::spread::{Laid, Source, SourceSlice, deal, lay, links};
 use super::{Writer, edit_group};
 use crate::block::Block;
@@ -299,26 +300,54 @@ impl Writer<'_> {
         for slice in pieces.iter().flat_map(|piece| &piece.slices) {
             parts.push(SourceSlice { live: &slice.live, blocks: slice.blocks.iter().collect() });
         }
-        let key_of = |part: &SourceSlice<'_>, slot: usize| {
-            key.of_row(|column| part.blocks[column].datum(slot, shape.schema[column].ty.physical()))
-        };
-        let groups = match key.least() {
-            Key::Word(_) => {
-                let word = |part: &SourceSlice<'_>, slot: usize| match key_of(part, slot) {
-                    Key::Word(word) => word,
-                    Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
+        let rows: usize =
+            parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
+        let groups = match (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
+            true => self.lay_many(&parts, workers),
+            false => {
+                let key_of = |part: &SourceSlice<'_>, slot: usize| {
+                    key.of_row(|column| part.blocks[column].datum(slot, shape.schema[column].ty.physical()))
                 };
-                let rows: usize =
-                    parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
-                if (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
-                    self.lay_buckets(&parts, &word, workers)
-                } else {
-                    self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                match key.least() {
+                    // PERF: words are sorted faster.
+                    Key::Word(_) => {
+                        let word = |part: &SourceSlice<'_>, slot: usize| match key_of(part, slot) {
+                            Key::Word(word) => word,
+                            Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
+                        };
+                        self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                    }
+                    Key::Bytes(_) => self.lay_parts(&parts, &key_of, &Key::clone),
                 }
             }
-            Key::Bytes(_) => self.lay_parts(&parts, &key_of, &Key::clone),
         };
         self.replace_groups(groups);
+    }
+
+    /// Lays out very many rows.
+    pub(super) fn lay_many(&self, parts: &[SourceSlice<'_>], workers: usize) -> Vec<RowGroup> {
+        let (shape, key) = (self.shape, self.shape.key.as_ref().expect("the table has a layout key"));
+        match key.least() {
+            Key::Word(_) => {
+                let mut words = Vec::new();
+                for part in parts {
+                    part.each_live(|slot| {
+                        let datum = |column: usize| {
+                            part.blocks[column].datum(slot, shape.schema[column].ty.physical())
+                        };
+                        if let Key::Word(word) = key.of_row(datum) {
+                            words.push(word);
+                        }
+                    });
+                }
+                self.lay_buckets(parts, words, &Key::Word, workers)
+            }
+            Key::Bytes(_) => {
+                let mut ranks = Ranks::of(parts, key, &shape.schema);
+                let words = std::mem::take(&mut ranks.of_rows);
+                self.lay_buckets(parts, words, &|rank| ranks.key(rank), workers)
+            }
+        }
     }
 
     /// Replaces all row groups by new ones.
@@ -343,14 +372,7 @@ impl Writer<'_> {
         let options = &self.shape.options;
         let mut rows: Vec<Source<K>> = Vec::new();
         for (number, part) in parts.iter().enumerate() {
-            for (word, &bits) in part.live.iter().enumerate() {
-                let mut left = bits;
-                while left != 0 {
-                    let slot = word * 64 + left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    rows.push((key_of(part, slot), number as u32, slot as u32));
-                }
-            }
+            part.each_live(|slot| rows.push((key_of(part, slot), number as u32, slot as u32)));
         }
         rows.sort_unstable();
         let filled = |slots: usize| options.filled_slots(slots);

@@ -30,6 +30,19 @@ pub(super) struct SourceSlice<'a> {
     pub(super) blocks: Vec<&'a Block>,
 }
 
+impl SourceSlice<'_> {
+    /// Calls `each` with the slots of its rows, in order.
+    pub(super) fn each_live(&self, mut each: impl FnMut(usize)) {
+        for (word, &bits) in self.live.iter().enumerate() {
+            let mut left = bits;
+            while left != 0 {
+                each(word * 64 + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+    }
+}
+
 /// New slices, with partitions that begin at slot 0.
 pub(crate) struct Laid {
     pub(super) slices: Vec<EncodedSlice>,

@@ -71,10 +71,16 @@ impl LayoutKey {
             return Key::Word(word(get(self.columns[0]), self.types[0]));
         }
         let mut bytes = Vec::with_capacity(32);
-        for (&column, &ty) in self.columns.iter().zip(&self.types) {
-            push(get(column), ty, &mut bytes);
-        }
+        self.push_row(get, &mut bytes);
         Key::Bytes(bytes.into())
+    }
+
+    /// Adds the bytes of a row's key; `get` gives its columns.
+    #[inline]
+    pub(crate) fn push_row<'a>(&self, get: impl Fn(usize) -> Datum<'a>, bytes: &mut Vec<u8>) {
+        for (&column, &ty) in self.columns.iter().zip(&self.types) {
+            push(get(column), ty, bytes);
+        }
     }
 
     /// The key with the columns `datums`. If these are fewer than the key's columns, the least key that
