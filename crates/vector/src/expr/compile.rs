@@ -78,6 +78,9 @@ pub(super) enum Kind {
     IsNull,
     /// condition, then, else: all computed for all rows.
     Blend,
+    /// condition, value: NULL where the condition is true, or (`kept`) where it is not. Both computed for all
+    /// rows.
+    Mask { kept: bool },
     /// condition, result, …, and the result of the rest last: each computed for the rows that reach it.
     Case,
     /// A match of a constant pattern.

@@ -36,6 +36,10 @@ fn text(v: &str) -> Expr {
     Expr::literal(Value::Text(v.into()), Varchar)
 }
 
+fn null(ty: DataType) -> Expr {
+    Expr::literal(Value::Null, ty)
+}
+
 fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr, ty: DataType) -> Expr {
     Expr::Arithmetic { op, left: Box::new(left), right: Box::new(right), ty }
 }
@@ -138,6 +142,18 @@ fn subjects() -> Vec<Expr> {
         case(not_zero.clone(), quotient.clone(), int(-1, Int32)),
         case(flag.clone(), money.clone(), int(0, MONEY)),
         case(less.clone(), string.clone(), text("a constant of some length")),
+        // One of two is NULL, or has no bytes beyond its view.
+        case(Expr::compare(CompareOp::Eq, a.clone(), b.clone()), null(Int32), a.clone()),
+        case(less.clone(), null(MONEY), case(flag.clone(), money.clone(), null(MONEY))),
+        Expr::compare(CompareOp::Gt, case(flag.clone(), big.clone(), null(Int64)), int(0, Int64)),
+        case(flag.clone(), float.clone(), null(Float64)),
+        case(is("apple"), null(Varchar), string.clone()),
+        case(less.clone(), null(Varchar), string.clone()),
+        case(less.clone(), text("short"), case(flag.clone(), string.clone(), text(""))),
+        case(less.clone(), text("short"), text("shorter")),
+        case(flag.clone(), text("a constant of some length"), null(Varchar)),
+        case(like(string.clone(), "%p%e%"), a.clone(), case(flag.clone(), b.clone(), null(Int32))),
+        case(Expr::compare(CompareOp::Gt, quotient.clone(), int(0, Int32)), a.clone(), int(1, Int32)),
         Expr::Case {
             branches: vec![(is("apple"), int(1, Int32)), (flag.clone(), a.clone())],
             otherwise: None,
@@ -176,7 +192,18 @@ fn subjects() -> Vec<Expr> {
             Date,
         ),
         function(Function::Substring, vec![string.clone(), int(2, Int64), int(3, Int64)], Varchar),
+        function(Function::Substring, vec![string.clone(), a.clone()], Varchar),
+        function(Function::Substring, vec![string.clone(), int(3, Int64), b.clone()], Varchar),
         function(Function::Upper, vec![string.clone()], Varchar),
+        case(
+            flag.clone(),
+            function(
+                Function::Lower,
+                vec![function(Function::Substring, vec![string.clone(), b.clone()], Varchar)],
+                Varchar,
+            ),
+            string.clone(),
+        ),
         function(Function::CharLength, vec![string.clone()], Int64),
         function(Function::Concat, vec![string.clone(), text("|"), cast(a.clone(), Varchar)], Varchar),
         case(Expr::IsNull(Box::new(string.clone())), text("none"), string.clone()),
