@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p entasis-vector --example expressions -- [rounds]`
 //!
-//! Columns like those of TPC-H's lineitem, without NULLs; chunks of 2048 rows, values in cache. The fastest of
-//! the rounds counts.
+//! Columns like those of TPC-H's lineitem, without NULLs; chunks of 2048 rows, values in cache. The fastest
+//! of the rounds counts.
 
 use entasis_vector::expr::{ColumnMeta, CompareOp, DatePart, Expr, Function, Machine, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Selection, Value, Vector};

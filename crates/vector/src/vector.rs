@@ -321,8 +321,8 @@ impl Vector {
         self.strings_are_stable = source.strings_are_stable;
     }
 
-    /// Takes the values of `source`, in its encoding, without a copy; all positions are valid. Old contents are
-    /// gone. [`Vector::drop_values`] ends the sharing.
+    /// Takes the values of `source`, in its encoding, without a copy; all positions are valid. Old contents
+    /// are gone. [`Vector::drop_values`] ends the sharing.
     pub fn share_values(&mut self, source: &Vector) {
         let spare_validity = self.validity.take().or_else(|| self.spare_validity.take());
         *self = Vector { validity: None, spare_validity, ..source.clone() };

@@ -426,3 +426,61 @@ fn uuids_are_the_same_as_text_as_constants_and_in_lists() {
     let list = vec![constants[1].clone()];
     assert_eq!(holds(Expr::InList { input: Box::new(read), list }), [false, true]);
 }
+
+/// Bounds of fields and truncated dates hold, at their edges too, and say that a year is not NULL.
+#[test]
+fn fields_are_within_their_bounds() {
+    use DatePart::*;
+    let parts = [
+        Millennium,
+        Century,
+        Decade,
+        Year,
+        IsoYear,
+        Quarter,
+        Month,
+        Week,
+        YearWeek,
+        Era,
+        Day,
+        DayOfWeek,
+        IsoDayOfWeek,
+        DayOfYear,
+        Hour,
+        Epoch,
+    ];
+    let near = i128::from(days_from_civil(1992, 1, 2));
+    let end = i128::from(i32::MAX);
+    let ranges =
+        [(near, near + 2525), (-near, 5), (-end, 1 - end + 400), (1 - end, end - 1), (end - 500, end)];
+    for ((low, high), part) in ranges.into_iter().flat_map(|range| parts.map(|part| (range, part))) {
+        let meta =
+            ColumnMeta { nullable: false, range: Some((low, high)), ..ColumnMeta::new(ColumnId(0), Date) };
+        let exprs = [
+            function(Function::Extract(part), vec![column(0, Date)], Int64),
+            function(Function::Truncate(part), vec![column(0, Date)], Date),
+        ];
+        let program = Program::compile(&exprs, std::slice::from_ref(&meta)).unwrap();
+        assert!(!program.is_fallible());
+        let step = ((high - low) / 700).max(1) as usize;
+        let days: Vec<Value> =
+            (low..=high).step_by(step).chain([high - 1, high]).map(Value::Integer).collect();
+        let mut chunk = Chunk::new();
+        chunk.reset(days.len());
+        let group = chunk.push_group(Selection::ALL);
+        chunk.push_column(Vector::from_values(meta.physical, &days).unwrap(), group);
+        let mut output = Chunk::new();
+        output.reset(days.len());
+        Machine::new(program.clone()).project(&chunk, &mut output).unwrap();
+        for (c, (expr, of)) in exprs.iter().zip(program.outputs()).enumerate() {
+            let (least, most) = of.range.unwrap();
+            for (row, day) in days.iter().enumerate() {
+                match output.value(row, c, of.ty) {
+                    Value::Integer(v) => assert!((least..=most).contains(&v), "{expr} of {day:?} is {v}"),
+                    Value::Null => assert!(of.nullable, "{expr} of {day:?} is NULL"),
+                    other => panic!("{expr} is {other:?}"),
+                }
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@
 //! Strings are blended as views. The caller sees to it that at most one of the two has bytes of its own
 //! beyond its views; the result shares them.
 
-use super::boolean::true_bits;
+use super::boolean::{true_bits, write_bits};
 use super::{Operand, Rows, null_constant, operand};
 use crate::buffer::Native;
 use crate::simd::{Kernel, widest_of};
@@ -42,8 +42,8 @@ pub fn blend(condition: &Vector, a: &Vector, b: &Vector, rows: Rows<'_>, out: &m
     }
 }
 
-/// `CASE WHEN condition THEN value END`, or (`kept` false) `CASE WHEN condition THEN NULL ELSE value END`, both
-/// computed; NULL is not true. The result shares the memory of `value`.
+/// `CASE WHEN condition THEN value END`, or (`kept` false) `CASE WHEN condition THEN NULL ELSE value END`; both
+/// are computed, NULL is not true. The result shares the memory of `value`.
 pub fn mask(condition: &Vector, kept: bool, value: &Vector, rows: Rows<'_>, out: &mut Vector) {
     if condition.is_constant() && (true_bits(condition, 0) & 1 != 0) != kept
         || value.is_constant() && !value.is_valid(0)
@@ -113,8 +113,8 @@ impl<T: Native> Kernel for Choice<'_, T> {
         let Some(known) = known else { return choose_piece(holds, a, b, out) };
         for (word, (holds, out)) in holds.chunks(64).zip(out.chunks_mut(64)).enumerate() {
             let mut clean = [0; 64];
-            let bytes = clean.iter_mut().zip(holds).enumerate();
-            bytes.for_each(|(at, (clean, &holds))| *clean = holds & (known[word] >> at) as u8 & 1);
+            write_bits(known[word], &mut clean[..out.len()]);
+            clean.iter_mut().zip(holds).for_each(|(clean, &holds)| *clean &= holds);
             let piece = |values| match values {
                 Operand::Each(values) => Operand::Each(&values[word * 64..word * 64 + out.len()]),
                 one => one,

@@ -5,7 +5,7 @@
 //! there are. Over a list, each position is stored and the end moves on by the condition's byte. Neither has
 //! a branch on the data.
 
-use super::{Operand, Rows, operand};
+use super::{Rows, operand};
 use crate::buffer::Native;
 use crate::string::StringView;
 use crate::types::PhysicalType;

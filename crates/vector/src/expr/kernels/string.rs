@@ -7,7 +7,8 @@ use crate::statement::{LONGEST, Meter, too_long};
 use crate::string::INLINE_BYTES;
 use crate::types::PhysicalType;
 use crate::vector::{StringsMut, Vector};
-use crate::{Error, Result, StringView};
+use crate::{Error, Result, StringHeap, StringView};
+use std::ops::Range;
 
 /// `a LIKE pattern`.
 ///
@@ -110,29 +111,40 @@ fn cased<const FIRST: u8>(
         let mut meter = Meter::default();
         rows.try_each(|p| {
             let view = values.get(p);
-            let done = match view.padded() {
-                Some(short) => cased_short::<FIRST>(view.len(), short),
-                None => {
-                    meter.ask(view.len(), heap)?;
-                    let mut is_ascii = false;
-                    let written = heap.push_with(view.len(), |to| {
-                        is_ascii = cased_long::<FIRST>(view.as_bytes(), to);
-                        if is_ascii { to.len() } else { 0 }
-                    });
-                    is_ascii.then_some(written)
+            if let Some(short) = view.padded() {
+                if let Some(cased) = cased_short::<FIRST>(short) {
+                    views[p] = StringView::of_padded(view.len(), cased);
+                    return Ok(());
                 }
-            };
-            views[p] = match done {
-                Some(done) => done,
-                None => {
-                    let text = unicode(view.as_str());
-                    meter.ask(text.len(), heap)?;
-                    heap.push(text.as_bytes())
+            } else {
+                meter.ask(view.len(), heap)?;
+                let mut is_ascii = false;
+                views[p] = heap.push_with(view.len(), |to| {
+                    is_ascii = cased_long::<FIRST>(view.as_bytes(), to);
+                    if is_ascii { to.len() } else { 0 }
+                });
+                if is_ascii {
+                    return Ok(());
                 }
-            };
-            Ok(())
+            }
+            cased_unicode(view, unicode, &mut meter, heap, &mut views[p])
         })
     })
+}
+
+#[cold]
+#[inline(never)]
+fn cased_unicode(
+    text: StringView,
+    unicode: fn(&str) -> String,
+    meter: &mut Meter,
+    heap: &mut StringHeap,
+    out: &mut StringView,
+) -> Result<()> {
+    let cased = unicode(text.as_str());
+    meter.ask(cased.len(), heap)?;
+    *out = heap.push(cased.as_bytes());
+    Ok(())
 }
 
 /// The highest bit of each of eight bytes: none is set in ASCII.
@@ -146,19 +158,19 @@ fn cased_word<const FIRST: u8>(word: u64) -> u64 {
     word ^ ((is_above & !is_beyond & HIGHEST) >> 2)
 }
 
-/// The text of a view that holds it, in the other case, if it is ASCII.
+/// The padded text of a view that holds it, in the other case, if it is ASCII.
 #[inline(always)]
-fn cased_short<const FIRST: u8>(length: usize, text: [u8; INLINE_BYTES]) -> Option<StringView> {
+fn cased_short<const FIRST: u8>(text: [u8; INLINE_BYTES]) -> Option<[u8; INLINE_BYTES]> {
+    if !padded_is_ascii(text) {
+        return None;
+    }
     let (low, high) = text.split_at(8);
     let low = u64::from_le_bytes(low.try_into().expect("eight bytes"));
     let high = u64::from(u32::from_le_bytes(high.try_into().expect("four bytes")));
-    if (low | high) & HIGHEST != 0 {
-        return None;
-    }
     let mut cased = [0; INLINE_BYTES];
     cased[..8].copy_from_slice(&cased_word::<FIRST>(low).to_le_bytes());
     cased[8..].copy_from_slice(&(cased_word::<FIRST>(high) as u32).to_le_bytes());
-    Some(StringView::of_padded(length, cased))
+    Some(cased)
 }
 
 /// Writes a text of eight bytes or more in the other case; true if it is ASCII, as what was written means
@@ -230,7 +242,7 @@ fn substring(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
         match (&starts, &counts) {
             (Operand::One(_), None | Some(Operand::One(_))) if rows.len() > 0 => {
                 let bounds = bounds_at(0)?;
-                rows.each(|p| views[p] = piece(values.get(p), bounds));
+                unary(values, rows, views, |text| piece(text, bounds));
                 Ok(())
             }
             _ => rows.try_each(|p| {
@@ -258,19 +270,36 @@ fn bounds(start: i64, count: Option<i64>) -> Result<(usize, usize)> {
 #[inline(always)]
 fn piece(text: StringView, (first, end): (usize, usize)) -> StringView {
     let bytes = text.as_bytes();
+    let places = first.min(bytes.len())..end.min(bytes.len());
+    if first == 0 && places.end <= INLINE_BYTES {
+        let short = text.part(places.clone());
+        if short.padded().is_some_and(padded_is_ascii) {
+            return short;
+        }
+    }
     // Where all that precedes a character is ASCII, its number is its place.
     let counted = if end < bytes.len() { end } else { first.min(bytes.len()) };
-    if bytes[..counted].is_ascii() {
-        return text.part(first.min(bytes.len())..end.min(bytes.len()));
-    }
-    piece_of_unicode(text, first, end)
+    text.part(match bytes[..counted].is_ascii() {
+        true => places,
+        false => places_in_unicode(text.as_str(), first, end),
+    })
 }
 
+/// Whether the bytes of a short text are ASCII.
+#[inline(always)]
+fn padded_is_ascii(text: [u8; INLINE_BYTES]) -> bool {
+    let (low, high) = text.split_at(8);
+    let low = u64::from_le_bytes(low.try_into().expect("eight bytes"));
+    let high = u32::from_le_bytes(high.try_into().expect("four bytes"));
+    (low | u64::from(high)) & HIGHEST == 0
+}
+
+// PERF: a cold function that returned a view would have it written to memory by all.
 #[cold]
 #[inline(never)]
-fn piece_of_unicode(text: StringView, first: usize, end: usize) -> StringView {
-    let at = |n: usize| text.as_str().char_indices().nth(n).map_or(text.len(), |(at, _)| at);
-    text.part(at(first)..at(end))
+fn places_in_unicode(text: &str, first: usize, end: usize) -> Range<usize> {
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    at(first)..at(end)
 }
 
 #[cfg(test)]
