@@ -42,8 +42,8 @@ pub fn blend(condition: &Vector, a: &Vector, b: &Vector, rows: Rows<'_>, out: &m
     }
 }
 
-/// `CASE WHEN condition THEN value END`, or (`kept` false) `CASE WHEN condition THEN NULL ELSE value END`. Both
-/// are computed; NULL is not true. The result shares the memory of `value`.
+/// `CASE WHEN condition THEN value END`, or (`kept` false) `CASE WHEN condition THEN NULL ELSE value END`.
+/// NULL is not true, both parts are computed for all rows, and the result shares the memory of `value`.
 pub fn mask(condition: &Vector, kept: bool, value: &Vector, rows: Rows<'_>, out: &mut Vector) {
     if condition.is_constant() && (true_bits(condition, 0) & 1 != 0) != kept
         || value.is_constant() && !value.is_valid(0)
