@@ -42,15 +42,63 @@ impl StringView {
     /// If `bytes` is longer.
     #[inline]
     pub fn inline(bytes: &[u8]) -> StringView {
-        assert!(bytes.len() <= INLINE_BYTES);
-        let mut padded = [0u8; INLINE_BYTES];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        let (prefix, rest) = padded.split_at(4);
+        // PERF: loads that overlap, where a copy of so many bytes would be a call.
+        let four = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let (low, high) = match bytes.len() {
+            0 => (0, 0),
+            n @ 1..4 => {
+                let byte = |at: usize| u64::from(bytes[at]) << (8 * at);
+                (byte(0) | byte(n / 2) | byte(n - 1), 0)
+            }
+            n @ 4..8 => (u64::from(four(0)) | u64::from(four(n - 4)) << (8 * (n - 4)), 0),
+            n => {
+                assert!(n <= INLINE_BYTES);
+                let low = u64::from(four(0)) | u64::from(four(4)) << 32;
+                (low, u64::from(four(n - 4)) >> (8 * (INLINE_BYTES - n)))
+            }
+        };
         StringView {
             len: bytes.len() as u32,
+            prefix: (low as u32).to_le_bytes(),
+            rest: (low >> 32 | high << 32).to_le_bytes(),
+        }
+    }
+
+    /// The bytes of a view that holds them, followed by zeroes.
+    #[inline(always)]
+    pub fn padded(&self) -> Option<[u8; INLINE_BYTES]> {
+        let mut padded = [0; INLINE_BYTES];
+        padded[..4].copy_from_slice(&self.prefix);
+        padded[4..].copy_from_slice(&self.rest);
+        self.is_inline().then_some(padded)
+    }
+
+    /// A view that holds the first `length` of `padded`; those beyond are zero.
+    ///
+    /// # Panics
+    /// If the view cannot hold as many.
+    #[inline(always)]
+    pub fn of_padded(length: usize, padded: [u8; INLINE_BYTES]) -> StringView {
+        assert!(length <= INLINE_BYTES);
+        debug_assert!(padded[length..].iter().all(|&byte| byte == 0));
+        let (prefix, rest) = padded.split_at(4);
+        StringView {
+            len: length as u32,
             prefix: prefix.try_into().expect("four bytes"),
             rest: rest.try_into().expect("eight bytes"),
         }
+    }
+
+    /// A view of some of the bytes, by itself if they are few. Like a copy of this view, it must not be read
+    /// longer than this.
+    ///
+    /// # Panics
+    /// If there are no such bytes.
+    #[inline(always)]
+    pub fn part(&self, bytes: Range<usize>) -> StringView {
+        // SAFETY: the bytes of this view that it does not hold itself live as long as any copy of it is read,
+        // and so the caller of `new` or of the heap treats the part, too.
+        unsafe { StringView::new(&self.as_bytes()[bytes]) }
     }
 
     /// A view of `bytes`, inline if they are short.
@@ -321,6 +369,27 @@ mod tests {
             for (b, view_b) in texts.iter().zip(&views) {
                 assert_eq!(view_a == view_b, a == b, "{a:?} = {b:?}");
                 assert_eq!(view_a.cmp(view_b), a.as_bytes().cmp(b.as_bytes()), "{a:?} <=> {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn views_hold_short_strings_and_parts_of_long_ones() {
+        let mut heap = StringHeap::new();
+        let text: Vec<u8> = (1..=40).collect();
+        for length in 0..=40 {
+            let view = heap.push(&text[..length]);
+            assert_eq!(view.as_bytes(), &text[..length]);
+            let padded = view.padded();
+            assert_eq!(padded.is_some(), length <= INLINE_BYTES);
+            if let Some(padded) = padded {
+                assert_eq!(padded[..length], text[..length]);
+                assert!(padded[length..].iter().all(|&byte| byte == 0));
+                assert_eq!(StringView::of_padded(length, padded).as_bytes(), &text[..length]);
+            }
+            for (start, end) in (0..=length).flat_map(|end| (0..=end).map(move |start| (start, end))) {
+                let part = view.part(start..end);
+                assert_eq!(part, heap.push(&text[start..end]), "{start} to {end} of {length}");
             }
         }
     }

@@ -321,6 +321,25 @@ impl Vector {
         self.strings_are_stable = source.strings_are_stable;
     }
 
+    /// Takes the values of `source`, in its encoding, without a copy; all positions are valid. Old contents
+    /// are gone. [`Vector::drop_values`] ends the sharing.
+    pub fn share_values(&mut self, source: &Vector) {
+        let spare_validity = self.validity.take().or_else(|| self.spare_validity.take());
+        *self = Vector { validity: None, spare_validity, ..source.clone() };
+    }
+
+    /// Gives up the values, which may be another vector's; memory for a validity is kept.
+    pub fn drop_values(&mut self) {
+        let spare_validity = self.validity.take().or_else(|| self.spare_validity.take());
+        *self = Vector { spare_validity, ..Vector::new(self.ty) };
+    }
+
+    /// Gives up the owner of the strings, which may be another vector's; memory for views is kept.
+    pub fn drop_strings(&mut self) {
+        self.heap = None;
+        self.strings_are_stable = false;
+    }
+
     /// Shares the owner of long strings whose views are written to this vector.
     pub fn share_heap(&mut self, heap: &Arc<StringHeap>) {
         self.heap = Some(heap.clone());

@@ -20,6 +20,7 @@ mod cast;
 mod compare;
 mod condition;
 
+use super::calendar::{extract_date, truncate_date};
 use super::fold::fold;
 use super::kernels::arithmetic::{Check, Single};
 use super::kernels::list::List;
@@ -78,6 +79,9 @@ pub(super) enum Kind {
     IsNull,
     /// condition, then, else: all computed for all rows.
     Blend,
+    /// condition, value: NULL where the condition is true, or (`kept`) where it is not. Both computed for all
+    /// rows.
+    Mask { kept: bool },
     /// condition, result, …, and the result of the rest last: each computed for the rows that reach it.
     Case,
     /// A match of a constant pattern.
@@ -217,7 +221,8 @@ impl<'a> Graph<'a> {
             }
             Kind::Arithmetic(_, check) => *check != Check::Nothing && !self.is_float(args[0]),
             Kind::Single(single) => *single == Single::Sqrt || !self.is_float(args[0]),
-            Kind::Calendar(_) | Kind::NegateInterval | Kind::Truncate(_) | Kind::LikeDynamic { .. } => true,
+            Kind::Truncate(_) => !(ty == DataType::Date && self.node(args[0]).ty == DataType::Date),
+            Kind::Calendar(_) | Kind::NegateInterval | Kind::LikeDynamic { .. } => true,
             Kind::Cast { lenient } => {
                 let from = self.node(args[0]).ty;
                 let to_float =
@@ -519,11 +524,18 @@ impl<'a> Graph<'a> {
                 }
                 let input = self.node(args[0]);
                 let nullable = input.nullable || may_be_infinite(input.ty, input.range);
-                self.finish(Kind::Extract(part), args, ty, ty.physical(), nullable, ty.integer_range())
+                let all = ty.integer_range();
+                let range = all.and(field_range(part, input.ty, input.range)).or(all);
+                self.finish(Kind::Extract(part), args, ty, ty.physical(), nullable, range)
             }
             Function::Truncate(part) => {
                 let args = vec![self.natural(args[0])];
-                self.strict(Kind::Truncate(part), args, ty)
+                let input = self.node(args[0]);
+                let range = match (input.ty, ty, input.range) {
+                    (DataType::Date, DataType::Date, Some(range)) => truncated_range(part, range),
+                    _ => ty.integer_range(),
+                };
+                self.strict_as(Kind::Truncate(part), args, ty, ty.physical(), range)
             }
             Function::Saturate => {
                 let args = vec![self.natural(args[0])];
@@ -544,6 +556,39 @@ impl<'a> Graph<'a> {
             _ => self.strict(Kind::String(function), args, ty),
         })
     }
+}
+
+/// The bounds of a field of dates or timestamps within a range.
+fn field_range(part: DatePart, from: DataType, range: Option<Range>) -> Option<Range> {
+    if !matches!(from, DataType::Date | DataType::Timestamp | DataType::TimestampTz) {
+        return None;
+    }
+    match part {
+        DatePart::Year if from == DataType::Date => {
+            // Years ascend with their days.
+            let (low, high) = range.filter(|_| !may_be_infinite(from, range))?;
+            let year = |days: i128| i64::try_from(days).ok().map(|days| extract_date(part, days).into());
+            both(year(low), year(high))
+        }
+        DatePart::Quarter => Some((1, 4)),
+        DatePart::Month => Some((1, 12)),
+        DatePart::Day => Some((1, 31)),
+        DatePart::DayOfYear => Some((1, 366)),
+        DatePart::Week => Some((1, 53)),
+        DatePart::DayOfWeek => Some((0, 6)),
+        DatePart::IsoDayOfWeek => Some((1, 7)),
+        _ => None,
+    }
+}
+
+/// The bounds of truncated dates, which ascend with the dates where a millennium less is a date as well.
+fn truncated_range(part: DatePart, (low, high): Range) -> Option<Range> {
+    const FAR: i64 = 2_000_000_000;
+    let start = |days: i128| {
+        let days = i64::try_from(days).ok().filter(|days| (-FAR..=FAR).contains(days))?;
+        Some(truncate_date(part, days).into())
+    };
+    both(start(low), start(high)).or(DataType::Date.integer_range())
 }
 
 /// True if a value may be infinity, which has no fields.

@@ -88,6 +88,7 @@ impl Entries {
                     Ok(result) => Some(result.value(0, ty)),
                     Err(_) => None,
                 });
+                self.frame.release(&program.values);
             }
             let null = match &self.null {
                 Some(None) if nulls => None,
@@ -108,12 +109,13 @@ impl Entries {
         }
         self.over_rows(program, column, rows)?;
         self.frame.swap_output(&program.values, out);
+        self.frame.release(&program.values);
         Ok(())
     }
 
+    /// The result for `rows` of `column`, good until the frame is released.
     fn over_rows(&mut self, program: &Program, column: &Vector, rows: Rows<'_>) -> Result<&Vector> {
         self.frame.run(&program.values, rows, &mut |_, into, _| *into = column.clone())?;
-        self.frame.release(&program.values);
         Ok(self.frame.output(&program.values))
     }
 
@@ -153,6 +155,7 @@ impl Entries {
                     append(&piece, start, end - start, &mut results);
                 }
             }
+            self.frame.release(&program.values);
             self.slice = slice;
         }
         if physical == PhysicalType::Str {

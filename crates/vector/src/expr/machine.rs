@@ -16,9 +16,9 @@
 use super::compile::Kind;
 use super::entries::Entries;
 use super::kernels::{
-    Operand, Rows, arithmetic, boolean, cast, compare, date, list, operand, select, string,
+    Operand, Rows, arithmetic, blend, boolean, cast, compare, date, list, operand, select, string,
 };
-use super::program::{Code, Initial, Instruction, Op, Program, Register, SelectionId};
+use super::program::{Code, Initial, Instruction, Op, Program, Register, SelectionId, Shared};
 use super::{ExternalFunction, Function};
 use crate::buffer::{Buffer, Native};
 use crate::types::PhysicalType;
@@ -256,11 +256,20 @@ impl Frame {
         Ok(())
     }
 
-    /// Drops references to the input.
+    /// Drops references to the input, and of registers to each other.
     pub fn release(&mut self, code: &Code) {
         for (register, initial) in self.registers.iter_mut().zip(&code.registers) {
             if let Initial::Column(..) = initial {
                 *register = self.blank.clone();
+            }
+        }
+        for &(register, shared) in &code.shared {
+            let register = &mut self.registers[register];
+            match shared {
+                // Results of a program per entry, which have a dictionary of their own.
+                _ if register.encoding() == Encoding::Dictionary => {}
+                Shared::Values => register.drop_values(),
+                Shared::Strings => register.drop_strings(),
             }
         }
     }
@@ -429,7 +438,11 @@ impl Frame {
                 Ok(())
             }
             Kind::Blend => {
-                select::blend(arg(0), arg(1), arg(2), rows, out);
+                blend::blend(arg(0), arg(1), arg(2), rows, out);
+                Ok(())
+            }
+            Kind::Mask { kept } => {
+                blend::mask(arg(0), *kept, arg(1), rows, out);
                 Ok(())
             }
             Kind::Like(pattern) => string::like(pattern, arg(0), rows, out),

@@ -21,7 +21,7 @@
 
 use super::compile::{Graph, Kind, NodeId};
 use super::kernels::select::Keep;
-use super::{ColumnMeta, Expr};
+use super::{ColumnMeta, Expr, Function};
 use crate::types::PhysicalType;
 use crate::{ColumnId, DataType, Result, Value, Vector};
 use std::collections::HashMap;
@@ -63,6 +63,17 @@ pub(super) struct Code {
     pub outputs: Vec<Register>,
     /// The rows that remain, in code that narrows.
     pub rows: SelectionId,
+    /// The registers whose memory may be another register's or the input's.
+    pub shared: Vec<(Register, Shared)>,
+}
+
+/// What a register shares with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shared {
+    /// All but the validity.
+    Values,
+    /// The bytes of strings, not their views.
+    Strings,
 }
 
 /// What a register holds before the first instruction.
@@ -89,6 +100,27 @@ pub(super) struct Instruction {
     pub ty: DataType,
     /// The rows to compute.
     pub rows: SelectionId,
+}
+
+impl Instruction {
+    /// What its result shares with an operand.
+    fn shared(&self) -> Option<Shared> {
+        let Op::Compute(kind) = &self.op else { return None };
+        let is_text = matches!(self.ty, DataType::Varchar | DataType::Blob);
+        match kind {
+            Kind::Mask { .. } => Some(Shared::Values),
+            Kind::Blend if is_text => Some(Shared::Strings),
+            Kind::String(Function::Substring) => Some(Shared::Strings),
+            Kind::PerEntry(program) => {
+                let code = &program.values;
+                code.shared
+                    .iter()
+                    .find(|(register, _)| *register == code.outputs[0])
+                    .map(|(_, shared)| *shared)
+            }
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -246,6 +278,8 @@ impl<'a> Emitter<'a> {
             }
         }
         self.code.inputs = inputs;
+        let shared = self.code.instructions.iter().filter_map(|i| i.shared().map(|shared| (i.out, shared)));
+        self.code.shared = shared.collect();
         self.code
     }
 
@@ -481,6 +515,7 @@ impl Kind {
             Kind::String(function) => format!("{function:?}").to_lowercase(),
             Kind::External(function) => function.name().to_string(),
             Kind::Junction { or } => if *or { "or" } else { "and" }.to_string(),
+            Kind::Mask { kept } => if *kept { "null unless" } else { "null if" }.to_string(),
             Kind::InList(_) => "in".to_string(),
             Kind::Like(_) | Kind::LikeDynamic { .. } => "like".to_string(),
             Kind::PerEntry(_) => "per entry".to_string(),

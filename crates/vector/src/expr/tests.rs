@@ -36,6 +36,10 @@ fn text(v: &str) -> Expr {
     Expr::literal(Value::Text(v.into()), Varchar)
 }
 
+fn null(ty: DataType) -> Expr {
+    Expr::literal(Value::Null, ty)
+}
+
 fn arithmetic(op: ArithmeticOp, left: Expr, right: Expr, ty: DataType) -> Expr {
     Expr::Arithmetic { op, left: Box::new(left), right: Box::new(right), ty }
 }
@@ -138,6 +142,18 @@ fn subjects() -> Vec<Expr> {
         case(not_zero.clone(), quotient.clone(), int(-1, Int32)),
         case(flag.clone(), money.clone(), int(0, MONEY)),
         case(less.clone(), string.clone(), text("a constant of some length")),
+        // One of two is NULL, or has no bytes beyond its view.
+        case(Expr::compare(CompareOp::Eq, a.clone(), b.clone()), null(Int32), a.clone()),
+        case(less.clone(), null(MONEY), case(flag.clone(), money.clone(), null(MONEY))),
+        Expr::compare(CompareOp::Gt, case(flag.clone(), big.clone(), null(Int64)), int(0, Int64)),
+        case(flag.clone(), float.clone(), null(Float64)),
+        case(is("apple"), null(Varchar), string.clone()),
+        case(less.clone(), null(Varchar), string.clone()),
+        case(less.clone(), text("short"), case(flag.clone(), string.clone(), text(""))),
+        case(less.clone(), text("short"), text("shorter")),
+        case(flag.clone(), text("a constant of some length"), null(Varchar)),
+        case(like(string.clone(), "%p%e%"), a.clone(), case(flag.clone(), b.clone(), null(Int32))),
+        case(Expr::compare(CompareOp::Gt, quotient.clone(), int(0, Int32)), a.clone(), int(1, Int32)),
         Expr::Case {
             branches: vec![(is("apple"), int(1, Int32)), (flag.clone(), a.clone())],
             otherwise: None,
@@ -176,7 +192,18 @@ fn subjects() -> Vec<Expr> {
             Date,
         ),
         function(Function::Substring, vec![string.clone(), int(2, Int64), int(3, Int64)], Varchar),
+        function(Function::Substring, vec![string.clone(), a.clone()], Varchar),
+        function(Function::Substring, vec![string.clone(), int(3, Int64), b.clone()], Varchar),
         function(Function::Upper, vec![string.clone()], Varchar),
+        case(
+            flag.clone(),
+            function(
+                Function::Lower,
+                vec![function(Function::Substring, vec![string.clone(), b.clone()], Varchar)],
+                Varchar,
+            ),
+            string.clone(),
+        ),
         function(Function::CharLength, vec![string.clone()], Int64),
         function(Function::Concat, vec![string.clone(), text("|"), cast(a.clone(), Varchar)], Varchar),
         case(Expr::IsNull(Box::new(string.clone())), text("none"), string.clone()),
@@ -398,4 +425,62 @@ fn uuids_are_the_same_as_text_as_constants_and_in_lists() {
     assert_eq!(holds(Expr::compare(CompareOp::Lt, read.clone(), high)), [true, false]);
     let list = vec![constants[1].clone()];
     assert_eq!(holds(Expr::InList { input: Box::new(read), list }), [false, true]);
+}
+
+/// Bounds of fields and truncated dates hold, at their edges too, and say that a year is not NULL.
+#[test]
+fn fields_are_within_their_bounds() {
+    use DatePart::*;
+    let parts = [
+        Millennium,
+        Century,
+        Decade,
+        Year,
+        IsoYear,
+        Quarter,
+        Month,
+        Week,
+        YearWeek,
+        Era,
+        Day,
+        DayOfWeek,
+        IsoDayOfWeek,
+        DayOfYear,
+        Hour,
+        Epoch,
+    ];
+    let near = i128::from(days_from_civil(1992, 1, 2));
+    let end = i128::from(i32::MAX);
+    let ranges =
+        [(near, near + 2525), (-near, 5), (-end, 1 - end + 400), (1 - end, end - 1), (end - 500, end)];
+    for ((low, high), part) in ranges.into_iter().flat_map(|range| parts.map(|part| (range, part))) {
+        let meta =
+            ColumnMeta { nullable: false, range: Some((low, high)), ..ColumnMeta::new(ColumnId(0), Date) };
+        let exprs = [
+            function(Function::Extract(part), vec![column(0, Date)], Int64),
+            function(Function::Truncate(part), vec![column(0, Date)], Date),
+        ];
+        let program = Program::compile(&exprs, std::slice::from_ref(&meta)).unwrap();
+        assert!(!program.is_fallible());
+        let step = ((high - low) / 700).max(1) as usize;
+        let days: Vec<Value> =
+            (low..=high).step_by(step).chain([high - 1, high]).map(Value::Integer).collect();
+        let mut chunk = Chunk::new();
+        chunk.reset(days.len());
+        let group = chunk.push_group(Selection::ALL);
+        chunk.push_column(Vector::from_values(meta.physical, &days).unwrap(), group);
+        let mut output = Chunk::new();
+        output.reset(days.len());
+        Machine::new(program.clone()).project(&chunk, &mut output).unwrap();
+        for (c, (expr, of)) in exprs.iter().zip(program.outputs()).enumerate() {
+            let (least, most) = of.range.unwrap();
+            for (row, day) in days.iter().enumerate() {
+                match output.value(row, c, of.ty) {
+                    Value::Integer(v) => assert!((least..=most).contains(&v), "{expr} of {day:?} is {v}"),
+                    Value::Null => assert!(of.nullable, "{expr} of {day:?} is NULL"),
+                    other => panic!("{expr} is {other:?}"),
+                }
+            }
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! Conditions: `AND`, `OR` and `CASE`.
 //!
 //! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for
-//! the rows that reach them. Constant conditions are decided here. Conjuncts run in the order of their cost,
-//! except that one that may fail stays after all that preceded it.
+//! the rows that reach them. The first condition of a `CASE` is reached by all. Constant conditions are
+//! decided here. Conjuncts run in the order of their cost, except that one that may fail stays after all that
+//! preceded it.
 
 use super::{Graph, Kind, NodeId, Range};
 use crate::expr::Expr;
+use crate::string::INLINE_BYTES;
 use crate::types::PhysicalType;
 use crate::{DataType, Error, Result, Value};
 
@@ -139,17 +141,44 @@ impl Graph<'_> {
         if conditions.is_empty() {
             return Ok(rest);
         }
-        let parts = || conditions.iter().chain(&results).chain(std::iter::once(&rest));
-        if physical != PhysicalType::Str && parts().all(|part| self.is_eager(*part)) {
+        // All rows reach the first condition.
+        let parts = || conditions[1..].iter().chain(&results).chain(std::iter::once(&rest));
+        // A vector shares the strings of one other.
+        let mut with_bytes = results.iter().chain(std::iter::once(&rest)).filter(|r| !self.is_in_view(**r));
+        let owner = with_bytes.next();
+        let blends = physical != PhysicalType::Str || with_bytes.all(|other| Some(other) == owner);
+        if blends && parts().all(|part| self.is_eager(*part)) {
             let mut value = rest;
             for (&condition, &result) in conditions.iter().zip(&results).rev() {
-                value =
-                    self.finish(Kind::Blend, vec![condition, result, value], ty, physical, nullable, range);
+                let (kind, args) = if self.shares(physical) && self.is_null(result) {
+                    (Kind::Mask { kept: false }, vec![condition, value])
+                } else if self.shares(physical) && self.is_null(value) {
+                    (Kind::Mask { kept: true }, vec![condition, result])
+                } else {
+                    (Kind::Blend, vec![condition, result, value])
+                };
+                value = self.finish(kind, args, ty, physical, nullable, range);
             }
             return Ok(value);
         }
         let mut args: Vec<NodeId> = conditions.into_iter().zip(results).flat_map(|(c, r)| [c, r]).collect();
         args.push(rest);
         Ok(self.finish(Kind::Case, args, ty, physical, nullable, range))
+    }
+
+    /// Whether a string is NULL or a constant that its view holds.
+    fn is_in_view(&self, id: NodeId) -> bool {
+        match &self.node(id).kind {
+            Kind::Constant(Value::Null) => true,
+            Kind::Constant(Value::Text(text)) => text.len() <= INLINE_BYTES,
+            Kind::Constant(Value::Bytes(bytes)) => bytes.len() <= INLINE_BYTES,
+            _ => false,
+        }
+    }
+
+    /// Whether values of the type may be shared by a result. Results for the entries of a dictionary would
+    /// have to be given up after each chunk; those that are strings become another dictionary.
+    fn shares(&self, physical: PhysicalType) -> bool {
+        self.optimize || physical == PhysicalType::Str
     }
 }

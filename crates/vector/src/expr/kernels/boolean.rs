@@ -30,7 +30,13 @@ pub fn is_null(a: &Vector, rows: Rows<'_>, out: &mut Vector) {
         return;
     }
     let validity = a.validity().expect("just tested");
-    rows.each(|p| values[p] = u8::from(!bitmap::get(validity, p)));
+    match rows.widened() {
+        Rows::Dense(limit) => {
+            let words = values[..limit].chunks_mut(64).zip(validity);
+            words.for_each(|(bytes, valid)| write_bits(!valid, bytes));
+        }
+        rows => rows.each(|p| values[p] = u8::from(!bitmap::get(validity, p))),
+    }
 }
 
 /// `a AND b` (`or` false) or `a OR b`, both computed for all rows.
@@ -115,15 +121,39 @@ fn truths(v: &Vector, word: usize) -> Truths {
     }
     let (values, start) = (v.values::<u8>(), word * 64);
     let bytes = &values[start..values.len().min(start + 64)];
-    let mut bits = 0;
-    for (at, eight) in bytes.chunks(8).enumerate() {
+    let (eights, rest) = bytes.as_chunks();
+    let mut bits = eights.iter().rev().fold(0, |bits, eight| bits << 8 | ones(*eight));
+    if !rest.is_empty() {
         let mut padded = [0; 8];
-        padded[..eight.len()].copy_from_slice(eight);
-        // PERF: the product moves the lowest bit of byte i to bit 56 + i.
-        let ones = u64::from_le_bytes(padded) & 0x0101_0101_0101_0101;
-        bits |= (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (at * 8);
+        padded[..rest.len()].copy_from_slice(rest);
+        bits |= ones(padded) << (eights.len() * 8);
     }
     (bits, v.validity().map_or(!0, |validity| validity[word]))
+}
+
+/// The lowest bit of each of eight bytes.
+// PERF: the product moves that of byte i to bit 56 + i.
+#[inline(always)]
+fn ones(eight: [u8; 8]) -> u64 {
+    let ones = u64::from_le_bytes(eight) & 0x0101_0101_0101_0101;
+    ones.wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Writes up to 64 bits as bytes 0 and 1.
+#[inline(always)]
+pub fn write_bits(bits: u64, bytes: &mut [u8]) {
+    // PERF: byte i of the product has all eight bits, of which the mask leaves bit i; the sum carries it to
+    // the highest one.
+    let eight = |at: usize| {
+        let some = ((bits >> (8 * at)) & 0xff).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        ((some + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & 0x0101_0101_0101_0101).to_le_bytes()
+    };
+    let (eights, rest) = bytes.as_chunks_mut();
+    eights.iter_mut().enumerate().for_each(|(at, bytes)| *bytes = eight(at));
+    if !rest.is_empty() {
+        let count = rest.len();
+        rest.copy_from_slice(&eight(eights.len())[..count]);
+    }
 }
 
 /// `a AND b` (`or` false) or `a OR b`: known where both are, or where one of them decides.
@@ -139,8 +169,7 @@ fn combine(or: bool, (a, known_a): Truths, (b, known_b): Truths) -> Truths {
 fn write_word(out: &mut Vector, word: usize, limit: usize, (values, known): Truths) {
     let positions = word * 64..limit.min(word * 64 + 64);
     let bytes = &mut out.values_mut::<u8>()[positions];
-    let values = values & known;
-    bytes.iter_mut().enumerate().for_each(|(at, byte)| *byte = (values >> at) as u8 & 1);
+    write_bits(values & known, bytes);
     if known != !0 || out.validity().is_some() {
         out.validity_mut(limit)[word] = known;
     }
@@ -184,6 +213,22 @@ mod tests {
         }
         let values: Vec<Value> = (0..rows).map(|row| of(row * step / 2 + row / (2 * step))).collect();
         Vector::from_values(PhysicalType::Bool, &values).expect("booleans")
+    }
+
+    #[test]
+    fn bits_are_written_and_read() {
+        let words = [0, !0, 1, 1 << 63, 0x0123_4567_89ab_cdef, 0x8040_2010_0804_0201, 0xf00f_0ff0_55aa_aa55];
+        for (bits, length) in words.iter().flat_map(|bits| (0..=64).map(|length| (*bits, length))) {
+            let mut bytes = [7; 64];
+            write_bits(bits, &mut bytes[..length]);
+            let expected: Vec<u8> = (0..length).map(|at| (bits >> at & 1) as u8).collect();
+            assert_eq!(&bytes[..length], expected);
+            assert!(bytes[length..].iter().all(|&byte| byte == 7), "no byte beyond is written");
+            if length > 0 {
+                let read = true_bits(&Vector::from_slice(&bytes[..length]), 0);
+                assert_eq!(read << (64 - length), bits << (64 - length));
+            }
+        }
     }
 
     /// 64 positions at a time give what one at a time gives, whichever rows are asked for.

@@ -1,12 +1,13 @@
 //! Fields of dates and times, truncation, and arithmetic with intervals.
 
-use super::{Rows, operand, row_by_row, strict, unary};
+use super::{Operand, Rows, operand, row_by_row, strict, unary};
 use crate::expr::calendar::{
     add_interval, add_intervals, divide_interval, epoch_interval, epoch_timestamp, extract_date,
     extract_interval, extract_time, extract_timestamp, is_finite, is_finite_date, julian_timestamp, midnight,
     negate_interval, scale_interval, timestamp_difference, truncate, truncate_date, truncate_interval,
 };
 use crate::expr::{ArithmeticOp, DatePart};
+use crate::simd::widest;
 use crate::types::{Interval, MICROS_PER_DAY, PhysicalType};
 use crate::vector::Vector;
 use crate::{DataType, Error, Result, Value};
@@ -38,8 +39,8 @@ pub fn extract(part: DatePart, a: &Vector, from: DataType, rows: Rows<'_>, out: 
             ($t:ty) => {{
                 let out = out.values_mut::<$t>();
                 match (from, part) {
-                    (DataType::Date, DatePart::Year) if all_near => {
-                        unary(operand(a), rows.widened(), out, |d| year_of(d) as $t);
+                    (DataType::Date, _) if all_near && is_fast(part) => {
+                        fast(part, operand(a), rows.widened(), out, |field| field as $t);
                     }
                     (DataType::Date, _) => {
                         unary(operand(a), rows, out, |d: i32| extract_date(part, d.into()) as $t)
@@ -88,31 +89,133 @@ fn nullify(rows: Rows<'_>, out: &mut Vector, is_infinite: impl Fn(usize) -> bool
     }
 }
 
-/// Days that [`year_of`] covers: the years -30,000 to 30,000 and more.
+/// Days that [`NearDate`] covers: the years -30,000 to 30,000 and more.
 const NEAR: i32 = 11_000_000;
 
-/// Whether all dates are those that [`year_of`] covers.
+/// Whether all dates are those that [`NearDate`] covers.
 fn all_near(dates: &Vector, rows: Rows<'_>) -> bool {
-    let mut far = false;
-    let dates = operand::<i32>(dates);
-    rows.each(|p| far |= dates.get(p).unsigned_abs() > NEAR as u32);
-    !far
+    let is_far = |days: i32| days.unsigned_abs() > NEAR as u32;
+    match (operand::<i32>(dates), rows) {
+        (Operand::Each(dates), Rows::Dense(n)) => {
+            widest(|| !dates[..n].iter().fold(false, |far, &days| far | is_far(days)))
+        }
+        (dates, rows) => {
+            let mut far = false;
+            rows.each(|p| far |= is_far(dates.get(p)));
+            !far
+        }
+    }
 }
 
-/// The year of a day number within [`NEAR`]. Divisions by constants only, in 32 and 64 bits without a branch:
-/// Neri and Schneider, *Euclidean affine functions and their application to calendar algorithms*, 2022.
+/// A day number within [`NEAR`], taken apart. Divisions by constants only, in 32 and 64 bits, without a
+/// branch: Neri and Schneider, *Euclidean affine functions and their application to calendar algorithms*,
+/// 2022.
+#[derive(Clone, Copy)]
+struct NearDate {
+    /// The year that starts in March.
+    year: i32,
+    /// Days since the first of March.
+    day_of_year: u32,
+    /// 3 for March to 14 for February.
+    month: u32,
+    /// Days since the first of the month.
+    day: u32,
+}
+
+impl NearDate {
+    #[inline(always)]
+    fn new(days: i32) -> NearDate {
+        const ERAS: i32 = 82;
+        let n = days.wrapping_add(719_468 + 146_097 * ERAS) as u32;
+        let in_quarters = n.wrapping_mul(4).wrapping_add(3);
+        let century = in_quarters / 146_097;
+        let day_of_century = in_quarters % 146_097 / 4;
+        let product = 2_939_745 * u64::from(4 * day_of_century + 3);
+        let year_of_century = (product >> 32) as u32;
+        let day_of_year = product as u32 / 2_939_745 / 4;
+        let in_months = 2141 * day_of_year + 197_913;
+        NearDate {
+            year: (100 * century + year_of_century) as i32 - 400 * ERAS,
+            day_of_year,
+            month: in_months >> 16,
+            day: (in_months & 0xffff) / 2141,
+        }
+    }
+
+    /// Whether it is January or February, which belong to the next year.
+    #[inline(always)]
+    fn is_early(self) -> bool {
+        self.day_of_year >= 306
+    }
+
+    /// The year that starts in January.
+    #[inline(always)]
+    fn civil_year(self) -> i32 {
+        self.year + i32::from(self.is_early())
+    }
+
+    /// 1 for January to 12 for December.
+    #[inline(always)]
+    fn civil_month(self) -> i32 {
+        self.month as i32 - 12 * i32::from(self.is_early())
+    }
+
+    /// Days since the first of January.
+    #[inline(always)]
+    fn civil_day_of_year(self) -> i32 {
+        let is_leap = (self.year & 3 == 0) & ((self.year % 100 != 0) | (self.year & 15 == 0));
+        let before_march = 59 + i32::from(is_leap);
+        self.day_of_year as i32 + if self.is_early() { -306 } else { before_march }
+    }
+}
+
+/// Days since the Monday of the week, of a day number within [`NEAR`].
 #[inline(always)]
-fn year_of(days: i32) -> i32 {
-    const ERAS: i32 = 82;
-    let n = days.wrapping_add(719_468 + 146_097 * ERAS) as u32;
-    let in_quarters = n.wrapping_mul(4).wrapping_add(3);
-    let century = in_quarters / 146_097;
-    let day_of_century = in_quarters % 146_097 / 4;
-    let product = 2_939_745 * u64::from(4 * day_of_century + 3);
-    let year_of_century = (product >> 32) as u32;
-    let day_of_year = product as u32 / 2_939_745 / 4;
-    // The computational year starts in March.
-    (100 * century + year_of_century) as i32 - 400 * ERAS + i32::from(day_of_year >= 306)
+fn day_of_week(days: i32) -> i32 {
+    // The constant is 3 and a multiple of 7.
+    (days.wrapping_add(3 + 7 * (NEAR / 7 + 1)) as u32 % 7) as i32
+}
+
+/// Whether [`fast`] computes the field.
+fn is_fast(part: DatePart) -> bool {
+    use DatePart::{Day, DayOfWeek, DayOfYear, IsoDayOfWeek, Month, Quarter, Year};
+    matches!(part, Year | Quarter | Month | Day | DayOfYear | DayOfWeek | IsoDayOfWeek)
+}
+
+/// Fields of dates that are near, which `as_type` converts.
+fn fast<T>(
+    part: DatePart,
+    dates: Operand<'_, i32>,
+    rows: Rows<'_>,
+    out: &mut [T],
+    as_type: impl Fn(i32) -> T + Copy,
+) {
+    match part {
+        DatePart::Year => unary(dates, rows, out, move |d| as_type(NearDate::new(d).civil_year())),
+        DatePart::Quarter => {
+            unary(dates, rows, out, move |d| as_type((NearDate::new(d).civil_month() as u32 + 2) as i32 / 3))
+        }
+        DatePart::Month => unary(dates, rows, out, move |d| as_type(NearDate::new(d).civil_month())),
+        DatePart::DayOfYear => {
+            unary(dates, rows, out, move |d| as_type(NearDate::new(d).civil_day_of_year() + 1))
+        }
+        DatePart::DayOfWeek => unary(dates, rows, out, move |d| as_type((day_of_week(d) + 1) % 7)),
+        DatePart::IsoDayOfWeek => unary(dates, rows, out, move |d| as_type(day_of_week(d) + 1)),
+        _ => unary(dates, rows, out, move |d| as_type(NearDate::new(d).day as i32 + 1)),
+    }
+}
+
+/// Dates that are near, truncated to a year, month or week; false for other fields.
+fn fast_truncated(part: DatePart, dates: Operand<'_, i32>, rows: Rows<'_>, out: &mut [i32]) -> bool {
+    match part {
+        DatePart::Year => {
+            unary(dates, rows, out, |d| d.wrapping_sub(NearDate::new(d).civil_day_of_year()));
+        }
+        DatePart::Month => unary(dates, rows, out, |d| d.wrapping_sub(NearDate::new(d).day as i32)),
+        DatePart::Week => unary(dates, rows, out, |d| d.wrapping_sub(day_of_week(d))),
+        _ => return false,
+    }
+    true
 }
 
 /// `date_trunc`, where `a` is of type `from` and the result of type `to`.
@@ -129,7 +232,10 @@ pub fn truncated(
 ) -> Result<()> {
     if from == DataType::Date && to == DataType::Date {
         return strict(&[a], rows, out, |rows, out| {
-            unary(operand(a), rows, out.values_mut(), |d: i32| truncate_date(part, d.into()) as i32);
+            let (dates, out) = (operand(a), out.values_mut());
+            if !(all_near(a, rows) && fast_truncated(part, dates, rows.widened(), out)) {
+                unary(dates, rows, out, |d: i32| truncate_date(part, d.into()) as i32);
+            }
             Ok(())
         });
     }
@@ -266,15 +372,36 @@ pub fn negate(a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::civil_from_days;
 
+    /// All fields, and the years around now day by day.
     #[test]
-    fn the_fast_year_is_the_year() {
-        for days in (-NEAR..=NEAR).step_by(61) {
-            assert_eq!(i64::from(year_of(days)), civil_from_days(days.into()).0, "day {days}");
+    fn fast_fields_are_the_fields() {
+        use DatePart::{Day, DayOfWeek, DayOfYear, IsoDayOfWeek, Month, Quarter, Week, Year};
+        let far_apart = (-NEAR..=NEAR).step_by(61);
+        let days: Vec<i32> = far_apart.chain([NEAR, -NEAR]).chain(-40_000..60_000).collect();
+        let (dates, rows) = (Operand::Each(&days[..]), Rows::Dense(days.len()));
+        let mut out = vec![0; days.len()];
+        for part in [Year, Quarter, Month, Day, DayOfYear, DayOfWeek, IsoDayOfWeek] {
+            assert!(is_fast(part));
+            fast(part, dates, rows, &mut out, |field| field);
+            for (&day, &field) in days.iter().zip(&out) {
+                assert_eq!(i64::from(field), extract_date(part, day.into()), "{part:?} of {day}");
+            }
         }
-        for days in -1000..30_000 {
-            assert_eq!(i64::from(year_of(days)), civil_from_days(days.into()).0, "day {days}");
+        for part in [Year, Month, Week] {
+            assert!(fast_truncated(part, dates, rows, &mut out));
+            for (&day, &start) in days.iter().zip(&out) {
+                assert_eq!(i64::from(start), truncate_date(part, day.into()), "{part:?} of {day}");
+            }
+        }
+    }
+
+    /// Positions that are no rows may hold anything.
+    #[test]
+    fn dates_that_are_not_near_do_not_overflow() {
+        for day in [i32::MIN, i32::MIN + 1, -NEAR - 1, NEAR + 1, i32::MAX - 1, i32::MAX] {
+            let _ =
+                (NearDate::new(day).civil_day_of_year(), NearDate::new(day).civil_month(), day_of_week(day));
         }
     }
 }

@@ -12,6 +12,7 @@
 //! never raise the error.
 
 pub mod arithmetic;
+pub mod blend;
 pub mod boolean;
 pub mod cast;
 pub mod compare;

@@ -5,7 +5,7 @@
 //! there are. Over a list, each position is stored and the end moves on by the condition's byte. Neither has
 //! a branch on the data.
 
-use super::{Operand, Rows, operand};
+use super::{Rows, operand};
 use crate::buffer::Native;
 use crate::string::StringView;
 use crate::types::PhysicalType;
@@ -143,62 +143,6 @@ pub fn subtract(taken: &[&[u16]], union: bool, rows: Rows<'_>, marks: &mut Vec<u
     out.truncate(end);
     for list in taken {
         list.iter().for_each(|&p| marks[p as usize] = 0);
-    }
-}
-
-/// `CASE WHEN condition THEN a ELSE b END`, all three computed; NULL is not true.
-pub fn blend(condition: &Vector, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vector) {
-    out.begin(rows.limit().max(CHUNK_ROWS));
-    let rows = rows.widened();
-    match out.physical().width() {
-        1 => blend_values::<u8>(condition, a, b, rows, out),
-        2 => blend_values::<u16>(condition, a, b, rows, out),
-        4 => blend_values::<u32>(condition, a, b, rows, out),
-        8 => blend_values::<u64>(condition, a, b, rows, out),
-        _ => blend_values::<i128>(condition, a, b, rows, out),
-    }
-    if condition.validity().is_some() || a.validity().is_some() || b.validity().is_some() {
-        let holds = operand::<u8>(condition);
-        out.validity_mut(rows.limit());
-        rows.each(|p| {
-            let chosen = condition.is_valid(p) && holds.get(p) != 0;
-            let source = if chosen { a } else { b };
-            if !source.is_valid(p) {
-                out.set_null(p);
-            } else if chosen != (holds.get(p) != 0) {
-                // The loop above has used the value of a NULL condition as if it were valid.
-                copy_value(source, p, out);
-            }
-        });
-    }
-}
-
-/// Repairs one position of a blend.
-fn copy_value(source: &Vector, position: usize, out: &mut Vector) {
-    fn copy<T: Native>(source: &Vector, position: usize, out: &mut Vector) {
-        out.values_mut::<T>()[position] = operand::<T>(source).get(position);
-    }
-    match out.physical().width() {
-        1 => copy::<u8>(source, position, out),
-        2 => copy::<u16>(source, position, out),
-        4 => copy::<u32>(source, position, out),
-        8 => copy::<u64>(source, position, out),
-        _ => copy::<i128>(source, position, out),
-    }
-}
-
-fn blend_values<T: Native>(condition: &Vector, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vector) {
-    let (holds, a, b) = (operand::<u8>(condition), operand::<T>(a), operand::<T>(b));
-    let out = out.values_mut::<T>();
-    match (rows, holds, a, b) {
-        (Rows::Dense(n), Operand::Each(holds), Operand::Each(a), Operand::One(b)) => {
-            let inputs = holds[..n].iter().zip(&a[..n]);
-            out[..n].iter_mut().zip(inputs).for_each(|(o, (&h, &a))| *o = if h != 0 { a } else { b });
-        }
-        (Rows::Dense(n), Operand::Each(holds), Operand::One(a), Operand::One(b)) => {
-            out[..n].iter_mut().zip(&holds[..n]).for_each(|(o, &h)| *o = if h != 0 { a } else { b });
-        }
-        _ => rows.each(|p| out[p] = if holds.get(p) != 0 { a.get(p) } else { b.get(p) }),
     }
 }
 

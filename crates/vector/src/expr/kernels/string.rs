@@ -4,9 +4,11 @@ use super::{Operand, Rows, binary, operand, strict, unary};
 use crate::expr::Function;
 use crate::expr::pattern::Pattern;
 use crate::statement::{LONGEST, Meter, too_long};
+use crate::string::INLINE_BYTES;
 use crate::types::PhysicalType;
-use crate::vector::Vector;
-use crate::{Error, Result, StringView};
+use crate::vector::{StringsMut, Vector};
+use crate::{Error, Result, StringHeap, StringView};
+use std::ops::Range;
 
 /// `a LIKE pattern`.
 ///
@@ -73,8 +75,8 @@ fn texts(
 /// Input, if `substring` is given a negative length; internal for functions of other types.
 pub fn string(function: Function, args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     match function {
-        Function::Upper => cased(args[0], rows, out, <[u8]>::make_ascii_uppercase, str::to_uppercase),
-        Function::Lower => cased(args[0], rows, out, <[u8]>::make_ascii_lowercase, str::to_lowercase),
+        Function::Upper => cased::<b'a'>(args[0], rows, out, str::to_uppercase),
+        Function::Lower => cased::<b'A'>(args[0], rows, out, str::to_lowercase),
         Function::Substring => substring(args, rows, out),
         Function::Concat => {
             let parts: Vec<Operand<'_, StringView>> = args.iter().map(|arg| operand(arg)).collect();
@@ -96,24 +98,97 @@ pub fn string(function: Function, args: &[&Vector], rows: Rows<'_>, out: &mut Ve
     }
 }
 
-fn cased(
+/// Each text in the other case, where the letters that change are those from `FIRST` on if they are ASCII.
+fn cased<const FIRST: u8>(
     a: &Vector,
     rows: Rows<'_>,
     out: &mut Vector,
-    ascii: fn(&mut [u8]),
     unicode: fn(&str) -> String,
 ) -> Result<()> {
-    let values = operand::<StringView>(a);
-    texts(&[a], rows, out, |p, text| {
-        let view = values.get(p);
-        if view.as_bytes().is_ascii() {
-            text.extend_from_slice(view.as_bytes());
-            ascii(text);
-        } else {
-            text.extend_from_slice(unicode(view.as_str()).as_bytes());
-        }
-        Ok(())
+    strict(&[a], rows, out, |rows, out| {
+        let values = operand::<StringView>(a);
+        let StringsMut { views, heap } = out.strings_mut();
+        let mut meter = Meter::default();
+        rows.try_each(|p| {
+            let view = values.get(p);
+            if let Some(short) = view.padded() {
+                if let Some(cased) = cased_short::<FIRST>(short) {
+                    views[p] = StringView::of_padded(view.len(), cased);
+                    return Ok(());
+                }
+            } else {
+                meter.ask(view.len(), heap)?;
+                let mut is_ascii = false;
+                views[p] = heap.push_with(view.len(), |to| {
+                    is_ascii = cased_long::<FIRST>(view.as_bytes(), to);
+                    if is_ascii { to.len() } else { 0 }
+                });
+                if is_ascii {
+                    return Ok(());
+                }
+            }
+            cased_unicode(view, unicode, &mut meter, heap, &mut views[p])
+        })
     })
+}
+
+#[cold]
+#[inline(never)]
+fn cased_unicode(
+    text: StringView,
+    unicode: fn(&str) -> String,
+    meter: &mut Meter,
+    heap: &mut StringHeap,
+    out: &mut StringView,
+) -> Result<()> {
+    let cased = unicode(text.as_str());
+    meter.ask(cased.len(), heap)?;
+    *out = heap.push(cased.as_bytes());
+    Ok(())
+}
+
+/// The highest bit of each of eight bytes: none is set in ASCII.
+const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
+
+/// Eight ASCII bytes in the other case. Their highest bits are free for the carries of two comparisons.
+#[inline(always)]
+fn cased_word<const FIRST: u8>(word: u64) -> u64 {
+    let is_above = word.wrapping_add(u64::from_ne_bytes([0x80 - FIRST; 8]));
+    let is_beyond = word.wrapping_add(u64::from_ne_bytes([0x80 - FIRST - 26; 8]));
+    word ^ ((is_above & !is_beyond & HIGHEST) >> 2)
+}
+
+/// The padded text of a view that holds it, in the other case, if it is ASCII.
+#[inline(always)]
+fn cased_short<const FIRST: u8>(text: [u8; INLINE_BYTES]) -> Option<[u8; INLINE_BYTES]> {
+    if !padded_is_ascii(text) {
+        return None;
+    }
+    let (low, high) = text.split_at(8);
+    let low = u64::from_le_bytes(low.try_into().expect("eight bytes"));
+    let high = u64::from(u32::from_le_bytes(high.try_into().expect("four bytes")));
+    let mut cased = [0; INLINE_BYTES];
+    cased[..8].copy_from_slice(&cased_word::<FIRST>(low).to_le_bytes());
+    cased[8..].copy_from_slice(&(cased_word::<FIRST>(high) as u32).to_le_bytes());
+    Some(cased)
+}
+
+/// Writes a text of eight bytes or more in the other case; true if it is ASCII, as what was written means
+/// nothing otherwise.
+#[inline(always)]
+fn cased_long<const FIRST: u8>(from: &[u8], to: &mut [u8]) -> bool {
+    let mut seen = 0;
+    let mut write = |from: &[u8; 8], to: &mut [u8; 8]| {
+        let word = u64::from_le_bytes(*from);
+        seen |= word;
+        *to = cased_word::<FIRST>(word).to_le_bytes();
+    };
+    from.as_chunks().0.iter().zip(to.as_chunks_mut().0).for_each(|(from, to)| write(from, to));
+    // The rest, with what precedes it.
+    if let (Some(from), Some(to)) = (from.last_chunk(), to.last_chunk_mut()) {
+        write(from, to);
+    }
+    seen & HIGHEST == 0
 }
 
 fn length(a: &Vector, rows: Rows<'_>, out: &mut Vector, f: impl Fn(StringView) -> usize) -> Result<()> {
@@ -156,31 +231,145 @@ fn contains(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     })
 }
 
+/// The result has views of the bytes of the text.
 fn substring(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     let values = operand::<StringView>(args[0]);
     let starts = operand::<i64>(args[1]);
     let counts = args.get(2).map(|count| operand::<i64>(count));
-    texts(args, rows, out, |p, text| {
-        let count = counts.as_ref().map(|counts| counts.get(p));
-        if count.is_some_and(|count| count < 0) {
-            return Err(Error::input("negative substring length not allowed"));
+    strict(args, rows, out, |rows, out| {
+        let views = out.values_mut::<StringView>();
+        let bounds_at = |p: usize| bounds(starts.get(p), counts.as_ref().map(|counts| counts.get(p)));
+        match (&starts, &counts) {
+            (Operand::One(_), None | Some(Operand::One(_))) if rows.len() > 0 => {
+                let bounds = bounds_at(0)?;
+                unary(values, rows, views, |text| piece(text, bounds));
+                Ok(())
+            }
+            _ => rows.try_each(|p| {
+                views[p] = piece(values.get(p), bounds_at(p)?);
+                Ok(())
+            }),
         }
-        let view = values.get(p);
-        text.extend_from_slice(piece(view.as_str(), starts.get(p), count));
-        Ok(())
+    })?;
+    out.share_strings(args[0]);
+    Ok(())
+}
+
+/// The first character and the end, counted from 0, of those from `start` (counted from 1) on, `count` of
+/// them. A start before the text counts into the length.
+fn bounds(start: i64, count: Option<i64>) -> Result<(usize, usize)> {
+    if count.is_some_and(|count| count < 0) {
+        return Err(Error::input("negative substring length not allowed"));
+    }
+    let end = count.map_or(i64::MAX, |count| start.saturating_add(count));
+    let first = (start.max(1) - 1) as usize;
+    Ok((first, ((end.max(1) - 1) as usize).max(first)))
+}
+
+/// The characters from `first` to `end`.
+#[inline(always)]
+fn piece(text: StringView, (first, end): (usize, usize)) -> StringView {
+    let bytes = text.as_bytes();
+    let places = first.min(bytes.len())..end.min(bytes.len());
+    if first == 0 && places.end <= INLINE_BYTES {
+        let short = text.part(places.clone());
+        if short.padded().is_some_and(padded_is_ascii) {
+            return short;
+        }
+    }
+    // Where all that precedes a character is ASCII, its number is its place.
+    let counted = if end < bytes.len() { end } else { first.min(bytes.len()) };
+    text.part(match bytes[..counted].is_ascii() {
+        true => places,
+        false => places_in_unicode(text.as_str(), first, end),
     })
 }
 
-/// The characters from `start` (counted from 1) on, `count` of them. A start before the text counts into the
-/// length.
-fn piece(text: &str, start: i64, count: Option<i64>) -> &[u8] {
-    let end = count.map_or(i64::MAX, |count| start.saturating_add(count));
-    let (first, end) = (start.max(1) - 1, end.max(1) - 1);
-    let (first, end) = (first as usize, (end as usize).max(first as usize));
-    let bytes = text.as_bytes();
-    if bytes.is_ascii() {
-        return &bytes[first.min(bytes.len())..end.min(bytes.len())];
-    }
+/// Whether the bytes of a short text are ASCII.
+#[inline(always)]
+fn padded_is_ascii(text: [u8; INLINE_BYTES]) -> bool {
+    let (low, high) = text.split_at(8);
+    let low = u64::from_le_bytes(low.try_into().expect("eight bytes"));
+    let high = u32::from_le_bytes(high.try_into().expect("four bytes"));
+    (low | u64::from(high)) & HIGHEST == 0
+}
+
+// PERF: a cold function that returned a view would have it written to memory by all.
+#[cold]
+#[inline(never)]
+fn places_in_unicode(text: &str, first: usize, end: usize) -> Range<usize> {
     let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
-    &bytes[at(first)..at(end)]
+    at(first)..at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    /// Texts of all lengths, ASCII and not, with every byte that has a neighbour in the other case.
+    fn texts_of_all_lengths() -> Vec<String> {
+        let all: String = ('\0'..='\u{7f}').chain("ßäÖ€🦀ŉAZaz".chars()).collect();
+        let around = |start: usize| (0..=30).map(move |length| (start, length));
+        let pieces = [0, 60, 88, 100, 120].into_iter().flat_map(around);
+        pieces.map(|(start, length)| all.chars().skip(start).take(length).collect()).collect()
+    }
+
+    fn vector(texts: &[String], nulls: bool) -> Vector {
+        let value = |(p, text): (usize, &String)| match nulls && p % 3 == 1 {
+            true => Value::Null,
+            false => Value::Text(text.as_str().into()),
+        };
+        let values: Vec<Value> = texts.iter().enumerate().map(value).collect();
+        Vector::from_values(PhysicalType::Str, &values).unwrap()
+    }
+
+    /// Calls the function and compares what it gives with `expected` of each text.
+    fn check(function: Function, more: &[&Vector], expected: impl Fn(usize, &str) -> String) {
+        let texts = texts_of_all_lengths();
+        let some: Vec<u16> = (0..texts.len() as u16).filter(|p| p % 5 < 2).collect();
+        for (nulls, rows) in [false, true].into_iter().flat_map(|nulls| {
+            [Rows::Dense(texts.len()), Rows::Sparse(&some, texts.len())].map(|rows| (nulls, rows))
+        }) {
+            let input = vector(&texts, nulls);
+            let mut out = Vector::new(PhysicalType::Str);
+            let args: Vec<&Vector> = std::iter::once(&input).chain(more.iter().copied()).collect();
+            string(function, &args, rows, &mut out).unwrap();
+            drop(args);
+            drop(input);
+            rows.each(|p| {
+                assert_eq!(out.is_valid(p), !(nulls && p % 3 == 1), "row {p}");
+                if out.is_valid(p) {
+                    let found = out.values::<StringView>()[p];
+                    assert_eq!(found.as_str(), expected(p, &texts[p]), "{function:?} of {:?}", texts[p]);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn cases_are_those_of_the_standard_library() {
+        check(Function::Upper, &[], |_, text| text.to_uppercase());
+        check(Function::Lower, &[], |_, text| text.to_lowercase());
+    }
+
+    #[test]
+    fn pieces_are_those_that_characters_give() {
+        let by_character = |text: &str, start: i64, count: i64| {
+            let is_in = |at: i64| at >= start && at < start.saturating_add(count);
+            (1..).zip(text.chars()).filter(|(at, _)| is_in(*at)).map(|(_, c)| c).collect::<String>()
+        };
+        let bounds = [-3, 0, 1, 2, 8, 25, 40, i64::MAX];
+        let rows = texts_of_all_lengths().len();
+        for (start, count) in bounds.into_iter().flat_map(|start| bounds.map(|count| (start, count.max(0)))) {
+            let constant = |v: i64| Vector::constant(PhysicalType::I64, &Value::Integer(v.into())).unwrap();
+            let each = Vector::from_slice(&vec![start; rows]);
+            for starts in [&constant(start), &each] {
+                check(Function::Substring, &[starts, &constant(count)], |_, text| {
+                    by_character(text, start, count)
+                });
+                check(Function::Substring, &[starts], |_, text| by_character(text, start, i64::MAX));
+            }
+        }
+    }
 }
