@@ -173,7 +173,8 @@ impl Text {
     /// Appends a float of single precision.
     #[inline(always)]
     pub(super) fn single(&mut self, v: f32) {
-        if v == 0.0 || (1e-4..1e16).contains(&v.abs()) {
+        // Beyond 10¹³ `ryu` writes an exponent, which is not displayed below 10¹⁶.
+        if v == 0.0 || (1e-4..1e13).contains(&v.abs()) {
             return self.plain(ryu::Buffer::new().format_finite(v).as_bytes());
         }
         self.slow(|text| write!(text, "{}", Value::Float(v.into()).display(DataType::Float32)));

@@ -359,11 +359,17 @@ mod tests {
                 let flat = entasis_arrow::vector_of(&values, ty).unwrap();
                 let reversed: Vec<u16> = (0..rows as u16).rev().collect();
                 let mut coded = Vector::new(ty.physical());
-                let dictionary = Dictionary::new(flat.clone(), rows);
+                // Every other value by its code, and NULL in between.
+                let present: Vec<Value> = values.iter().filter(|value| !value.is_null()).cloned().collect();
+                let entries = entasis_arrow::vector_of(&present, ty).unwrap();
+                let dictionary = Dictionary::new(entries, present.len());
                 for (row, code) in coded.begin_codes(&dictionary, rows).iter_mut().enumerate() {
-                    *code = (row * 3 % rows) as u32;
+                    *code = (row % present.len()) as u32;
                 }
-                (0..rows).filter(|row| row * 3 % rows == 1).for_each(|row| coded.set_null(row));
+                (0..rows).filter(|row| row % 2 == 1).for_each(|row| coded.set_null(row));
+                let coded_value = |row: usize| {
+                    if row % 2 == 1 { Value::Null } else { present[row % present.len()].clone() }
+                };
                 for constant in &values {
                     let mut chunk = Chunk::new();
                     chunk.reset(rows);
@@ -380,8 +386,8 @@ mod tests {
                     options.rows(&chunk, &schema, &mut out);
                     let mut expected = String::new();
                     for row in 0..rows {
-                        let fields = [&values[rows - 1 - row], constant, &values[row * 3 % rows]];
-                        let fields = fields.map(|value| field(&options, value, ty));
+                        let fields = [values[rows - 1 - row].clone(), constant.clone(), coded_value(row)];
+                        let fields = fields.map(|value| field(&options, &value, ty));
                         expected += &(fields.join(&(options.delimiter as char).to_string()) + "\n");
                     }
                     assert_eq!(String::from_utf8_lossy(out.as_bytes()), expected, "{ty} {options:?}");
