@@ -68,6 +68,11 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn asked(&self, question: &dyn Fn() -> Question) {
         let _ = question;
     }
+    /// True if a scan reads those parts first that have the first values of a [`Threshold`]'s order by their
+    /// bounds, and leaves out parts whose bounds are beyond it. Not asked of stored tables.
+    fn leaves_out_by_bounds(&self) -> bool {
+        false
+    }
     /// What reading it costs.
     fn costs(&self) -> Arc<Costs> {
         Arc::default()

@@ -18,6 +18,7 @@ mod differential;
 mod distincts;
 mod eager;
 mod empties;
+mod extremes;
 mod factor;
 mod fuse;
 mod groups;
@@ -88,6 +89,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("distincts", distincts::apply, "one call that keeps a key as any_value is split like the others"),
     ("eager", eager::apply, "joins have their order, and calls are ones that can be split"),
     ("sums", sums::apply, "late: what others know of sums, they know of plain calls"),
+    ("extremes", extremes::apply, "late: nothing below needs to know of the order that it makes"),
     ("prune", prune::apply, "last: join ordering and grouping have moved what reads what"),
 ];
 

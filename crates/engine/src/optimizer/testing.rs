@@ -15,6 +15,7 @@ struct Table {
     schema: Schema,
     statistics: Statistics,
     unique: Option<usize>,
+    is_file: bool,
 }
 
 impl Relation for Table {
@@ -29,6 +30,9 @@ impl Relation for Table {
     }
     fn is_unique(&self, column: usize) -> bool {
         self.unique == Some(column)
+    }
+    fn leaves_out_by_bounds(&self) -> bool {
+        self.is_file
     }
     fn scan(&self, _: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
         Err(Error::internal("a table without rows was scanned"))
@@ -48,6 +52,11 @@ impl Builder {
         self.scan_with_key(name, rows, columns, None)
     }
 
+    /// The same of a file, whose parts have bounds.
+    pub(super) fn scan_of_file(&mut self, name: &str, rows: u64, columns: &[(&str, u64)]) -> Node {
+        self.scan_of(name, rows, columns, None, true)
+    }
+
     /// The same, with a column that the table knows to be unique.
     pub(super) fn scan_with_key(
         &mut self,
@@ -55,6 +64,17 @@ impl Builder {
         rows: u64,
         columns: &[(&str, u64)],
         unique: Option<usize>,
+    ) -> Node {
+        self.scan_of(name, rows, columns, unique, false)
+    }
+
+    fn scan_of(
+        &mut self,
+        name: &str,
+        rows: u64,
+        columns: &[(&str, u64)],
+        unique: Option<usize>,
+        is_file: bool,
     ) -> Node {
         let mut schema = Schema::new();
         let mut statistics = Statistics { rows: Some(rows), columns: Vec::new() };
@@ -70,7 +90,7 @@ impl Builder {
             });
             ids.push((self.columns.add(*column, DataType::Int64, true), index));
         }
-        let relation = Arc::new(Table { name: name.to_owned(), schema, statistics, unique });
+        let relation = Arc::new(Table { name: name.to_owned(), schema, statistics, unique, is_file });
         Node::Scan(Scan::all(relation, ids))
     }
 

@@ -2,21 +2,26 @@
 //!
 //! 1. Workers turn their chunks into text (CSV) or record batches (Parquet), without a lock, morsel by
 //!    morsel.
-//! 2. Under the lock, a finished part waits until no worker can produce an earlier one: each worker's current
+//! 2. The rows of a long morsel become Parquet row groups of their own, which the worker encodes at once: so
+//!    all workers encode, whichever of them is behind. Short morsels are joined to row groups when they are
+//!    written, and encoded outside the lock ([`super::row_groups`]).
+//! 3. Under the lock, a finished part waits until no worker can produce an earlier one: each worker's current
 //!    morsel number only grows, so parts up to the least of them may be written. So the rows in the file have
-//!    the order of their source. Parquet row groups are encoded outside the lock ([`super::row_groups`]).
-//! 3. Everything goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement
+//!    the order of their source.
+//! 4. Everything goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement
 //!    that fails leaves neither a partial file nor a temporary one, and does not touch an older target.
 
 use super::Format;
+use super::csv::text::Text;
 use super::csv::write::WriteOptions;
 use super::option_values::{count_option, plain, text_option};
-use super::row_groups::RowGroups;
+use super::row_groups::{RowGroups, split};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use entasis_arrow::{chunk_to_batch, schema_to_arrow};
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker};
 use entasis_vector::{Chunk, DataType, Error, Result, Schema, Value};
+use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::basic::{BrotliLevel, Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use std::collections::BTreeMap;
@@ -28,8 +33,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of text after which a part is handed over before its morsel ends.
 const PART_BYTES: usize = 1 << 20;
-/// Rows after which a part of a Parquet file is handed over.
-const PART_ROWS: usize = 16_384;
 
 /// A sink that writes a file with columns `schema` at `path`; options by their SQL names, as in `COPY … TO
 /// 'f' (HEADER false)`. The file appears at `path` with [`FileSink::commit`].
@@ -63,11 +66,12 @@ pub fn copy_to(
         }
     };
     if settings.format == Format::Csv {
-        let mut header = Vec::new();
+        let mut header = Text::default();
         settings.csv.header(schema, &mut header);
         out.write(Part::Text(header), path)?;
     }
-    let state = State { out: Some(out), waiting: BTreeMap::new(), current: Vec::new(), rows: 0 };
+    let state =
+        State { out: Some(out), waiting: BTreeMap::new(), current: Vec::new(), spare: Vec::new(), rows: 0 };
     let format = RowFormat { schema: schema.clone(), types, arrow, settings };
     let (path, context) = (path.to_owned(), context.clone());
     Ok(Box::new(FileSink(Arc::new(Shared { path, format, state: Mutex::new(state), temporary, context }))))
@@ -189,6 +193,8 @@ struct State {
     waiting: BTreeMap<u64, Vec<Part>>,
     /// The current morsel of each worker; `None` once it has finished.
     current: Vec<Option<u64>>,
+    /// Buffers of text that has been written, at most one for each worker.
+    spare: Vec<Text>,
     rows: u64,
 }
 
@@ -199,18 +205,24 @@ enum Output {
 
 /// Rows of one morsel, ready to be written.
 enum Part {
-    Text(Vec<u8>),
+    Text(Text),
     Batch(RecordBatch),
+    /// A row group, encoded.
+    Columns(Vec<ArrowColumnChunk>),
 }
 
 impl Output {
-    fn write(&mut self, part: Part, path: &str) -> Result<()> {
+    /// Writes a part. Returns its text, of which only the buffer is of use.
+    fn write(&mut self, part: Part, path: &str) -> Result<Option<Text>> {
+        let in_file = |e: Error| e.with_context(format!("'{path}'"));
         match (self, part) {
             (Output::Csv(out), Part::Text(text)) => {
-                out.write_all(&text).map_err(|e| Error::io(format!("'{path}'"), &e))
+                out.write_all(text.as_bytes()).map_err(|e| Error::io(format!("'{path}'"), &e))?;
+                Ok(Some(text))
             }
-            (Output::Parquet(out), Part::Batch(batch)) => {
-                out.add(batch).map_err(|e| e.with_context(format!("'{path}'")))
+            (Output::Parquet(out), Part::Batch(batch)) => out.add(batch).map(|()| None).map_err(in_file),
+            (Output::Parquet(out), Part::Columns(columns)) => {
+                out.add_encoded(columns).map(|()| None).map_err(in_file)
             }
             _ => Err(Error::internal("a part of another format than the file's")),
         }
@@ -258,10 +270,23 @@ impl Shared {
             let out =
                 state.out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
             for part in entry.remove() {
-                out.write(part, &self.path)?;
+                let text = out.write(part, &self.path)?;
+                if state.spare.len() < state.current.len() {
+                    state.spare.extend(text);
+                }
             }
         }
         Ok(())
+    }
+
+    /// The encoded row group of `batches`.
+    fn encode(&self, batches: Vec<RecordBatch>) -> Result<Part> {
+        let encoder = match &mut self.lock().out {
+            Some(Output::Parquet(out)) => out.encoder(&batches),
+            _ => Err(Error::internal("row groups of another format than Parquet")),
+        };
+        let in_file = |e: Error| e.with_context(format!("'{}'", self.path));
+        encoder.map_err(in_file)?.encode(&batches, &self.context).map(Part::Columns)
     }
 
     /// Encodes row groups while there are complete ones.
@@ -274,7 +299,7 @@ impl Shared {
                 },
                 _ => return Ok(()),
             };
-            let columns = encoder.encode(&group, &self.context)?;
+            let columns = encoder.encode(&group.batches, &self.context)?;
             if let Some(Output::Parquet(out)) = &mut self.lock().out {
                 out.append(group.number, columns).map_err(|e| e.with_context(format!("'{}'", self.path)))?;
             }
@@ -290,10 +315,12 @@ impl ResultSink for FileSink {
             shared: self.0.clone(),
             number: state.current.len() - 1,
             morsel: 0,
-            text: Vec::new(),
+            begun: None,
+            text: Text::default(),
+            batches: Vec::new(),
+            kept_rows: 0,
             parts: Vec::new(),
             rows: 0,
-            kept_rows: 0,
         }))
     }
 }
@@ -301,68 +328,103 @@ impl ResultSink for FileSink {
 struct FileWorker {
     shared: Arc<Shared>,
     number: usize,
+    /// The morsel of the rows that have not been handed over.
     morsel: u64,
-    text: Vec<u8>,
-    parts: Vec<Part>,
-    /// Rows that have not been handed over, and the number of them that are in `parts`.
-    rows: u64,
+    /// A later morsel, which has begun since.
+    begun: Option<u64>,
+    text: Text,
+    /// Rows that are in no part yet, and their number.
+    batches: Vec<RecordBatch>,
     kept_rows: usize,
+    parts: Vec<Part>,
+    /// Rows that have not been counted in the file.
+    rows: u64,
 }
 
 impl FileWorker {
-    /// Moves the parts to the shared state, and records that this worker is now at morsel `next`.
-    fn give(&mut self, next: Option<u64>, state: &mut State) {
-        if !self.text.is_empty() {
-            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+    /// Ends the current morsel: hands its rows over, and goes on with morsel `next`.
+    fn end_morsel(&mut self, next: Option<u64>) -> Result<()> {
+        let most_rows = self.shared.format.settings.row_group_rows;
+        if self.kept_rows >= most_rows.div_ceil(2) {
+            let share = self.kept_rows.div_ceil(self.kept_rows.div_ceil(most_rows));
+            while self.kept_rows > 0 {
+                self.encode(share.min(self.kept_rows))?;
+            }
         }
-        if !self.parts.is_empty() {
-            state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
-        }
-        state.rows += std::mem::take(&mut self.rows);
-        state.current[self.number] = next;
         self.kept_rows = 0;
+        self.parts.extend(self.batches.drain(..).map(Part::Batch));
+        self.hand_over(next)
     }
 
-    /// Hands the parts over, and writes what can be written.
+    /// Hands over what has become parts or text, and writes what can be written.
     fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
+        if self.text.len() > 0 {
+            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+        }
         let shared = self.shared.clone();
         {
             let mut state = shared.lock();
-            self.give(next, &mut state);
+            if !self.parts.is_empty() {
+                state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
+            }
+            state.rows += std::mem::take(&mut self.rows);
+            state.current[self.number] = next;
             shared.write_ready(&mut state)?;
+            if let Some(spare) = state.spare.pop() {
+                self.text = spare;
+                self.text.clear();
+            }
         }
         shared.encode_complete()
+    }
+
+    /// Makes a row group of the first `rows` rows that are kept.
+    fn encode(&mut self, rows: usize) -> Result<()> {
+        let first = split(&mut self.batches, rows);
+        self.kept_rows -= rows;
+        self.parts.push(self.shared.encode(first)?);
+        Ok(())
     }
 }
 
 impl ResultWorker for FileWorker {
     fn start_morsel(&mut self, morsel: u64) {
+        // The rest is left to the next push: encoding and writing can fail, and this call cannot.
         if morsel != self.morsel {
-            // What can be written now is left to the next push: writing can fail, and this call cannot.
-            let shared = self.shared.clone();
-            self.give(Some(morsel), &mut shared.lock());
-            self.morsel = morsel;
+            self.begun = Some(morsel);
         }
     }
 
     fn push(&mut self, chunk: &Chunk) -> Result<()> {
-        let format = &self.shared.format;
-        self.rows += chunk.len() as u64;
-        match format.settings.format {
-            Format::Csv => format.settings.csv.rows(chunk, &format.schema, &mut self.text),
-            Format::Parquet => {
-                self.parts.push(Part::Batch(chunk_to_batch(chunk, &format.arrow, &format.types)?));
-                self.kept_rows += chunk.len();
-            }
+        if let Some(morsel) = self.begun.take() {
+            self.end_morsel(Some(morsel))?;
+            self.morsel = morsel;
         }
-        if self.text.len() >= PART_BYTES || self.kept_rows >= PART_ROWS {
-            self.hand_over(Some(self.morsel))?;
+        let shared = self.shared.clone();
+        let (format, settings) = (&shared.format, &shared.format.settings);
+        self.rows += chunk.len() as u64;
+        match settings.format {
+            Format::Csv => {
+                settings.csv.rows(chunk, &format.schema, &mut self.text);
+                if self.text.len() >= PART_BYTES {
+                    self.hand_over(Some(self.morsel))?;
+                }
+            }
+            Format::Parquet => {
+                self.batches.push(chunk_to_batch(chunk, &format.arrow, &format.types)?);
+                self.kept_rows += chunk.len();
+                // What is left is enough for a row group, too.
+                while self.kept_rows >= settings.row_group_rows + settings.row_group_rows.div_ceil(2) {
+                    self.encode(settings.row_group_rows)?;
+                    self.hand_over(Some(self.morsel))?;
+                }
+            }
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.hand_over(None)
+        self.end_morsel(None)
     }
 }
 
@@ -442,6 +504,38 @@ mod tests {
             assert_eq!(rows[3][1..], ["two\nlines", "0.21", "1970-01-04"]);
             assert_eq!(rows[4][1], "NULL");
         }
+    }
+
+    #[test]
+    fn long_morsels_become_row_groups_of_their_own() {
+        let directory = Directory::new();
+        let path = directory.path("a.parquet");
+        let options = [("row_group_size".to_owned(), Value::Integer(700))];
+        let sink = copy_to(&path, &schema(), &options, &QueryContext::default()).unwrap();
+        let mut worker = sink.worker().unwrap();
+        let mut first = 0;
+        // By morsel, the rows of its chunks.
+        for (morsel, chunks) in
+            [&[700][..], &[100], &[500], &[1049], &[1050], &[2000, 3], &[349], &[300, 1]].iter().enumerate()
+        {
+            worker.start_morsel(morsel as u64);
+            for rows in *chunks {
+                worker.push(&chunk(first, *rows)).unwrap();
+                first += *rows as i32;
+            }
+        }
+        worker.finish().unwrap();
+        assert_eq!(sink.commit().unwrap(), 6052);
+        let file = parquet::file::serialized_reader::SerializedFileReader::new(File::open(&path).unwrap());
+        let file = file.unwrap();
+        let groups: Vec<i64> = parquet::file::reader::FileReader::metadata(&file)
+            .row_groups()
+            .iter()
+            .map(|g| g.num_rows())
+            .collect();
+        assert_eq!(groups, [700, 100, 500, 525, 524, 700, 350, 700, 700, 603, 650]);
+        let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], 2048).unwrap();
+        assert!(rows.len() == 6052 && rows.iter().enumerate().all(|(i, row)| row[0] == i.to_string()));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Row groups of a Parquet file being written: encoded in parallel, by the workers that produce the rows.
 //!
-//! 1. [`RowGroups::add`] takes batches in the order of the file and cuts them into row groups. The first of
-//!    them says which columns are written without a dictionary ([`super::dictionaries`]).
+//! 1. [`RowGroups::add`] takes batches in the order of the file and cuts them into row groups. If a worker
+//!    has encoded a row group itself, [`RowGroups::add_encoded`] takes it, in the order of the file as well.
 //! 2. A complete row group is encoded and compressed without a lock, column by column ([`Encoder::encode`]),
-//!    by the worker that takes it.
+//!    by the worker that takes it. The first one that is encoded says which columns are written without a
+//!    dictionary ([`super::dictionaries`]).
 //! 3. [`RowGroups::append`] writes encoded row groups to the file in order; one that is early waits.
 
 use super::dictionaries::repeats;
@@ -49,7 +50,7 @@ enum Target {
 pub(super) struct RowGroup {
     /// Its number in the file.
     pub number: usize,
-    batches: Vec<RecordBatch>,
+    pub batches: Vec<RecordBatch>,
 }
 
 /// Encodes rows as bytes of a file. Cheap to clone.
@@ -105,6 +106,33 @@ impl RowGroups {
             writer.and_then(ArrowWriter::into_serialized_writer).map_err(|error| failed(&error))?;
         self.target = Target::Open(file, Encoder { factory: Arc::new(factory), schema: self.schema.clone() });
         Ok(())
+    }
+
+    /// The encoder of the file's row groups, of which `group` is perhaps the first.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(super) fn encoder(&mut self, group: &[RecordBatch]) -> Result<Encoder> {
+        if let Target::Empty(..) = self.target {
+            self.begin(group)?;
+        }
+        match &self.target {
+            Target::Open(_, encoder) => Ok(encoder.clone()),
+            _ => Err(Error::internal("a row group for a file that was not begun")),
+        }
+    }
+
+    /// Takes the next row group of the file, encoded.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(super) fn add_encoded(&mut self, columns: Vec<ArrowColumnChunk>) -> Result<()> {
+        if self.open_rows > 0 {
+            self.complete()?;
+        }
+        let number = self.completed;
+        self.completed += 1;
+        self.append(number, columns)
     }
 
     /// Takes the next rows of the file.
@@ -184,14 +212,19 @@ impl RowGroups {
 }
 
 impl Encoder {
-    /// The columns of `group`, encoded and compressed.
+    /// The columns of a row group of `batches`, encoded and compressed.
     ///
     /// # Errors
     /// Interrupted; those of the encoding.
-    pub(super) fn encode(&self, group: &RowGroup, context: &QueryContext) -> Result<Vec<ArrowColumnChunk>> {
-        let writers = self.factory.create_column_writers(group.number).map_err(|error| failed(&error))?;
+    pub(super) fn encode(
+        &self,
+        batches: &[RecordBatch],
+        context: &QueryContext,
+    ) -> Result<Vec<ArrowColumnChunk>> {
+        // The number of the row group is of use only to encryption.
+        let writers = self.factory.create_column_writers(0).map_err(|error| failed(&error))?;
         let encode = |(column, mut writer): (usize, parquet::arrow::arrow_writer::ArrowColumnWriter)| {
-            for batch in &group.batches {
+            for batch in batches {
                 context.check()?;
                 // There are no nested types, so each column is one leaf.
                 let leaves = compute_leaves(self.schema.field(column), batch.column(column));
@@ -203,4 +236,22 @@ impl Encoder {
         };
         writers.into_iter().enumerate().map(encode).collect()
     }
+}
+
+/// Removes the first `rows` rows of `batches`, which have as many, and returns them.
+pub(super) fn split(batches: &mut Vec<RecordBatch>, rows: usize) -> Vec<RecordBatch> {
+    let (mut first, mut missing) = (Vec::new(), rows);
+    let mut rest = std::mem::take(batches).into_iter();
+    while missing > 0
+        && let Some(batch) = rest.next()
+    {
+        let fits = missing.min(batch.num_rows());
+        if fits < batch.num_rows() {
+            batches.push(batch.slice(fits, batch.num_rows() - fits));
+        }
+        first.push(batch.slice(0, fits));
+        missing -= fits;
+    }
+    batches.extend(rest);
+    first
 }

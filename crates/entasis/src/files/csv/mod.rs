@@ -14,6 +14,7 @@
 //! | [`read`] | the parallel scan |
 //! | [`reject`] | rejected rows, as rows of a table |
 //! | [`write`] | rows to text |
+//! | [`text`] | text being written, and values at its end |
 
 mod encoding;
 mod field;
@@ -25,6 +26,7 @@ mod read;
 mod record;
 mod reject;
 mod sniff;
+pub(super) mod text;
 mod time_format;
 pub(super) mod write;
 

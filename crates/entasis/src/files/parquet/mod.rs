@@ -289,6 +289,10 @@ impl Relation for ParquetRelation {
         Statistics { rows: Some(rows), columns: (0..inner.schema.len()).map(column).collect() }
     }
 
+    fn leaves_out_by_bounds(&self) -> bool {
+        true
+    }
+
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
         let inner = &self.0;
         if let Some(problem) = request.columns.iter().find_map(|(_, column)| inner.problems[*column].clone())

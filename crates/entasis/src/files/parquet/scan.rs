@@ -47,7 +47,11 @@ impl Source for ParquetSource {
         let columns = self.columns.iter().map(|(_, column)| *column).collect();
         Ok(Box::new(ParquetWorker {
             decoder: Decoder::new(&self.relation, columns, self.chunk_rows),
-            selector: self.conditions.as_ref().map(|own| Selector::new(own, self.chunk_rows)),
+            selector: self
+                .conditions
+                .as_ref()
+                .filter(|own| own.is_first)
+                .map(|own| Selector::new(own, self.chunk_rows)),
             relation: self.relation.clone(),
             columns: self.columns.clone(),
             conditions: self.conditions.clone(),

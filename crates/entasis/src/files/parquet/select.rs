@@ -33,6 +33,8 @@ pub(super) struct Conditions {
     thresholds: Vec<(Expr, Arc<Threshold>)>,
     /// The columns of the filters and thresholds: index in the relation, and as they come from a decoder.
     columns: Vec<(usize, ColumnMeta)>,
+    /// True if there are other columns, which are decoded later.
+    pub(super) is_first: bool,
     tested: AtomicU64,
     passed: AtomicU64,
     /// Morsels of which no row was tested.
@@ -40,8 +42,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// The conditions of a scan; `None` if rows cannot be selected by them, or nothing else would be decoded
-    /// later.
+    /// The conditions of a scan; `None` if rows cannot be selected by them.
     pub(super) fn of(relation: &Arc<Inner>, request: &ScanRequest) -> Option<Conditions> {
         let meta = |id: ColumnId| {
             let (_, column) = request.columns.iter().find(|(own, _)| *own == id)?;
@@ -67,11 +68,13 @@ impl Conditions {
         ids.dedup();
         let columns = ids.into_iter().map(meta).collect::<Option<Vec<_>>>()?;
         let is_later = |(_, column): &(ColumnId, usize)| columns.iter().all(|(own, _)| own != column);
-        (!columns.is_empty() && request.columns.iter().any(is_later)).then(|| Conditions {
+        let is_first = request.columns.iter().any(is_later);
+        (!columns.is_empty()).then(|| Conditions {
             relation: relation.clone(),
             filters,
             thresholds,
             columns,
+            is_first,
             tested: AtomicU64::new(0),
             passed: AtomicU64::new(0),
             untested: AtomicU64::new(0),
