@@ -164,19 +164,14 @@ impl Text {
     #[inline(always)]
     pub(super) fn double(&mut self, v: f64) {
         // Beyond these it is written with an exponent.
-        if v == 0.0 || (1e-4..1e16).contains(&v.abs()) {
+        if v == 0.0 || ((1e-4..1e16).contains(&v.abs()) && !may_be_halfway(v)) {
             return self.plain(ryu::Buffer::new().format_finite(v).as_bytes());
         }
         self.slow(|text| write!(text, "{}", Value::Float(v).display(DataType::Float64)));
     }
 
     /// Appends a float of single precision.
-    #[inline(always)]
     pub(super) fn single(&mut self, v: f32) {
-        // Beyond 10¹³ `ryu` writes an exponent, which is not displayed below 10¹⁶.
-        if v == 0.0 || (1e-4..1e13).contains(&v.abs()) {
-            return self.plain(ryu::Buffer::new().format_finite(v).as_bytes());
-        }
         self.slow(|text| write!(text, "{}", Value::Float(v.into()).display(DataType::Float32)));
     }
 
@@ -272,6 +267,21 @@ impl Special {
         let found = self.0.iter().fold(0, |found, all| found | zeros(a ^ all) | zeros(b ^ all));
         found & (ONES << 7) != 0
     }
+}
+
+/// True if a number of at least 10⁻⁴ may be halfway between two texts that are its shortest: `ryu` takes the
+/// even digit then, and the standard library the other one.
+///
+/// Neighbours of the number are 2⁻ᶠ away, and it has g digits behind the point, as it is a multiple of 2⁻ᵍ. So
+/// its shortest texts have g − 1 of them, which are about as many as 2⁻ᶠ needs.
+#[inline(always)]
+fn may_be_halfway(v: f64) -> bool {
+    let bits = v.to_bits();
+    let f = 52 + 1023 - ((bits >> 52) & 0x7FF) as i64;
+    let g = f - i64::from((bits | (1 << 52)).trailing_zeros());
+    // f · log₁₀ 2, with a digit to spare on either side.
+    let needed = f * 30_103;
+    g > 0 && (g - 3) * 100_000 < needed && needed <= g * 100_000
 }
 
 /// The eight digits of a number below 10⁸, one a byte, the first one in the lowest.
@@ -389,7 +399,10 @@ mod tests {
         let doubles = ends.into_iter().flat_map(|v| [v, v.next_up(), v.next_down(), v * 9.99]);
         let bits = numbers().into_iter().map(|n| f64::from_bits(n as u64));
         let usual = numbers().into_iter().flat_map(|n| [n as f64, n as f64 / 100.0, 1.0 / n as f64]);
-        for v in doubles.chain(bits).chain(usual).flat_map(|v| [v, -v]) {
+        // Some of these are halfway between two texts.
+        let halves = (0..64).flat_map(|g| (0..1500).map(move |n| (n * n * 37 + 1) as f64 / 2f64.powi(g)));
+        let large = numbers().into_iter().flat_map(|n| [n as f64 / 4.0, n as f64 / 16384.0]);
+        for v in doubles.chain(bits).chain(usual).chain(halves).chain(large).flat_map(|v| [v, -v]) {
             assert_eq!(written(|text| text.double(v)), shown(Value::Float(v), DataType::Float64));
             let single = v as f32;
             let text = shown(Value::Float(single.into()), DataType::Float32);
