@@ -57,7 +57,7 @@ impl Record {
         if asked.count == 1 {
             asked.rows = rows;
         }
-        if asked.count == self.due.load(Ordering::Relaxed) {
+        if asked.count >= self.due.load(Ordering::Relaxed) {
             self.is_due.store(true, Ordering::Relaxed);
         }
         if !asked.count.is_multiple_of(asked.every.max(1)) {
