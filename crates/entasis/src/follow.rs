@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(layout(&connection, name), "insertion Null");
         }
         writer.execute("ROLLBACK").expect("an end");
-        ask(&connection, "follows", "device", 20_000);
+        ask(&connection, "follows", "device", 1);
         assert_eq!(layout(&connection, "follows"), "equi_ghost (device)");
         assert_eq!(text(&connection, content), before);
         assert_eq!(text(&connection, "SELECT at FROM follows WHERE x = 'x77'"), ["77 "]);
