@@ -272,8 +272,8 @@ impl Special {
 /// True if a number of at least 10⁻⁴ may be halfway between two texts that are its shortest: `ryu` takes the
 /// even digit then, and the standard library the other one.
 ///
-/// Neighbours of the number are 2⁻ᶠ away, and it has g digits behind the point, as it is a multiple of 2⁻ᵍ. So
-/// its shortest texts have g − 1 of them, which are about as many as 2⁻ᶠ needs.
+/// Neighbours of the number are 2⁻ᶠ away, and it has g digits behind the point, as it is a multiple of 2⁻ᵍ.
+/// So its shortest texts have g − 1 of them, which are about as many as 2⁻ᶠ needs.
 #[inline(always)]
 fn may_be_halfway(v: f64) -> bool {
     let bits = v.to_bits();
