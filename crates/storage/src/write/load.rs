@@ -26,6 +26,9 @@ use std::thread;
 
 /// The number of sampled keys for each bound.
 const SAMPLED: usize = 64;
+/// Gives the key of a word.
+type KeyOf<'a> = &'a (dyn Fn(u64) -> Key + Sync);
+
 /// Stands for no row.
 const NONE: u32 = u32::MAX;
 
@@ -45,7 +48,7 @@ impl Writer<'_> {
         &self,
         parts: &[SourceSlice<'_>],
         keys: Vec<u64>,
-        key: &(dyn Fn(u64) -> Key + Sync),
+        key: KeyOf<'_>,
         workers: usize,
     ) -> Vec<RowGroup> {
         let options = &self.shape.options;
@@ -130,7 +133,7 @@ impl Writer<'_> {
     fn planned(
         &self,
         bucket: usize,
-        (rows, key): (&[(u64, u32)], &(dyn Fn(u64) -> Key + Sync)),
+        (rows, key): (&[(u64, u32)], KeyOf<'_>),
         is_first: bool,
         expected: &[(Key, f64)],
     ) -> Planned {
