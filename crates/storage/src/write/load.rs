@@ -26,11 +26,11 @@ use std::thread;
 
 /// The number of sampled keys for each bound.
 const SAMPLED: usize = 64;
-/// Gives the key of a word.
-type KeyOf<'a> = &'a (dyn Fn(u64) -> Key + Sync);
-
 /// Stands for no row.
 const NONE: u32 = u32::MAX;
+
+/// Gives the key of a word.
+type KeyOf<'a> = &'a (dyn Fn(u64) -> Key + Sync);
 
 /// A row group that is going to be built: rows of a bucket, and the slots that they go to.
 struct Planned {

@@ -298,7 +298,7 @@ fn eight_digits(v: u32) -> u64 {
 
 #[inline(always)]
 fn ascii(digits: u64) -> [u8; 8] {
-    (digits | ONES * u64::from(b'0')).to_le_bytes()
+    (digits | (ONES * u64::from(b'0'))).to_le_bytes()
 }
 
 /// The digits of the numbers below 100.
