@@ -33,6 +33,8 @@ mod memory;
 pub mod optimizer;
 #[path = "../../src/plan/mod.rs"]
 pub mod plan;
+#[path = "../../src/question.rs"]
+pub mod question;
 #[path = "../../src/reach/mod.rs"]
 pub mod reach;
 #[path = "../../src/relation.rs"]

@@ -378,7 +378,7 @@ mod tests {
                         chunk.push_group(Selection::from_indices(&reversed)),
                     );
                     chunk.push_column(flat.clone(), backwards);
-                    let mut vector = entasis_arrow::vector_of(&[constant.clone()], ty).unwrap();
+                    let mut vector = entasis_arrow::vector_of(std::slice::from_ref(constant), ty).unwrap();
                     vector.make_constant();
                     chunk.push_column(vector, backwards);
                     chunk.push_column(coded.clone(), all);
