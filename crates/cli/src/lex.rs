@@ -49,14 +49,18 @@ impl Token {
 
 /// All tokens of `source`; their ranges cover it without gaps.
 pub fn tokens(source: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
-    let mut start = 0;
-    while start < source.len() {
-        let (kind, len, open) = first(&source[start..]);
-        tokens.push(Token { kind, range: start..start + len, open });
-        start += len;
-    }
-    tokens
+    tokens_from(source, 0).collect()
+}
+
+/// The tokens of `source` from a byte on at which one starts, each found when it is asked for.
+pub fn tokens_from(source: &str, mut start: usize) -> impl Iterator<Item = Token> + '_ {
+    std::iter::from_fn(move || {
+        let rest = source.get(start..).filter(|rest| !rest.is_empty())?;
+        let (kind, len, open) = first(rest);
+        let range = start..start + len;
+        start = range.end;
+        Some(Token { kind, range, open })
+    })
 }
 
 /// The first token of a text that is not empty: kind, length in bytes, whether it is not closed.

@@ -4,7 +4,7 @@
 //! starts with a dot where a statement could start. Each piece has the number of the line on which it starts,
 //! for error messages.
 
-use crate::lex::{Kind, tokens};
+use crate::lex::{Kind, tokens, tokens_from};
 
 /// What the shell runs in one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,19 +23,27 @@ pub enum Piece<'a> {
 /// The pieces of `source`, in order. Text of only blanks and comments is not a piece.
 pub fn pieces(source: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
-    let mut rest = 0;
+    let (mut rest, mut line) = (0, 1);
+    // PERF: each byte is looked at once, however many statements there are.
     while rest < source.len() {
-        rest = next(source, rest, &mut pieces);
+        let end = next(source, rest, line, &mut pieces);
+        line += lines(&source[rest..end]);
+        rest = end;
     }
     pieces
 }
 
-/// Reads the piece that starts at or after byte `from`; returns where the next one may start.
-fn next<'a>(source: &'a str, from: usize, pieces: &mut Vec<Piece<'a>>) -> usize {
+/// Reads the piece that starts at or after byte `from`, which is on `line`; returns where the next one may
+/// start.
+fn next<'a>(source: &'a str, from: usize, line: usize, pieces: &mut Vec<Piece<'a>>) -> usize {
+    let statement = |start: usize, end: usize| Piece::Statement {
+        sql: source[start..end].trim_end(),
+        line: line + lines(&source[from..start]),
+    };
     let mut start = None;
-    for token in tokens(&source[from..]) {
-        let text = token.text(&source[from..]);
-        let at = from + token.range.start;
+    for token in tokens_from(source, from) {
+        let text = token.text(source);
+        let at = token.range.start;
         match start {
             None if token.is_blank() || text == ";" => {}
             None if text.starts_with('.') => {
@@ -45,21 +53,21 @@ fn next<'a>(source: &'a str, from: usize, pieces: &mut Vec<Piece<'a>>) -> usize 
             }
             None => start = Some(at),
             Some(start) if text == ";" && token.kind == Kind::Symbol => {
-                pieces.push(statement(source, start, at));
+                pieces.push(statement(start, at));
                 return at + 1;
             }
             Some(_) => {}
         }
     }
     if let Some(start) = start {
-        pieces.push(statement(source, start, source.len()));
+        pieces.push(statement(start, source.len()));
     }
     source.len()
 }
 
-fn statement(source: &str, start: usize, end: usize) -> Piece<'_> {
-    let line = 1 + source[..start].matches('\n').count();
-    Piece::Statement { sql: source[start..end].trim_end(), line }
+/// How many lines end in a text.
+fn lines(text: &str) -> usize {
+    text.matches('\n').count()
 }
 
 /// True if Enter should run the typed text: a dot command, nothing at all, or statements of which the last

@@ -225,7 +225,9 @@ impl<'a> Names<'a> {
             });
             let indexes = indexes.collect();
             let rows = other.snapshot(&entry.table);
-            Some(TableRelation::new(name, rows, indexes, self.session.own().shared.costs()))
+            let costs = self.session.own().shared.costs();
+            let relation = TableRelation::new(name, rows, indexes, costs);
+            Some(relation.noted(attached.shared.record_of(&entry)))
         })
     }
 

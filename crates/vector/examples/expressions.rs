@@ -5,10 +5,10 @@
 //! Columns like those of TPC-H's lineitem, without NULLs; chunks of 2048 rows, values in cache. The fastest
 //! of the rounds counts.
 
-use entasis_vector::expr::{ColumnMeta, CompareOp, DatePart, Expr, Function, Machine, Program};
+mod timing;
+
+use entasis_vector::expr::{ColumnMeta, CompareOp, DatePart, Expr, Function, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Selection, Value, Vector};
-use std::hint::black_box;
-use std::time::Instant;
 
 const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
 /// Quantity, price, discount, tax; line number; day.
@@ -122,22 +122,6 @@ fn measure(name: &str, expr: Expr, rounds: usize) {
     if std::env::var_os("SHOW").is_some() {
         println!("{program}");
     }
-    let mut machine = Machine::new(program);
-    let mut output = Chunk::new();
-    let mut best = f64::INFINITY;
-    for _ in 0..rounds {
-        let start = Instant::now();
-        for _ in 0..10 {
-            if is_condition {
-                black_box(machine.select(black_box(&chunk)).expect("nothing fails"));
-            } else {
-                output.reset(CHUNK_ROWS);
-                machine.project(black_box(&chunk), &mut output).expect("nothing fails");
-                black_box(&output);
-                output.reset(0);
-            }
-        }
-        best = best.min(start.elapsed().as_nanos() as f64 / (10 * CHUNK_ROWS) as f64);
-    }
-    println!("{name:<30} {best:>8.2}");
+    let least = timing::least(program, is_condition, &chunk, rounds);
+    println!("{name:<30} {least:>8.2}");
 }

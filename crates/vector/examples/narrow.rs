@@ -5,10 +5,10 @@
 //! The same programs over the same values, once held in 64 bits, once in 32. Chunks of 2048 rows, values in
 //! cache. The fastest of the rounds counts.
 
-use entasis_vector::expr::{ArithmeticOp, ColumnMeta, CompareOp, Expr, Machine, Program};
+mod timing;
+
+use entasis_vector::expr::{ArithmeticOp, ColumnMeta, CompareOp, Expr, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, PhysicalType, Selection, Value, Vector};
-use std::hint::black_box;
-use std::time::Instant;
 
 const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
 /// Price, discount, tax, quantity.
@@ -70,22 +70,5 @@ fn measure(exprs: &[Expr], narrow: bool, rounds: usize) -> f64 {
     }
     let program = Program::compile_narrow(exprs, &metas, &|_| narrow).expect("the expressions are typed");
     let are_conditions = exprs[0].ty() == DataType::Boolean;
-    let mut machine = Machine::new(program);
-    let mut output = Chunk::new();
-    let mut best = f64::INFINITY;
-    for _ in 0..rounds {
-        let start = Instant::now();
-        for _ in 0..10 {
-            if are_conditions {
-                black_box(machine.select(black_box(&chunk)).expect("comparisons do not fail"));
-            } else {
-                output.reset(CHUNK_ROWS);
-                machine.project(black_box(&chunk), &mut output).expect("ranges rule failure out");
-                black_box(&output);
-                output.reset(0);
-            }
-        }
-        best = best.min(start.elapsed().as_nanos() as f64 / (10 * CHUNK_ROWS) as f64);
-    }
-    best
+    timing::least(program, are_conditions, &chunk, rounds)
 }

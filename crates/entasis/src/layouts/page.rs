@@ -42,7 +42,7 @@ pub(crate) fn page(looked: &Looked<'_>, binding: &Binding<'_>, given: Option<&st
         page.partitions(looked, &column);
         page.promises(looked, &engine, &column);
     }
-    page.workload(&workload);
+    page.workload(&workload, looked.record.is_some());
     if !column.key.is_empty() {
         page.costs(looked, &engine, &column, &workload)?;
     }
@@ -133,10 +133,13 @@ impl Page {
         }
     }
 
-    fn workload(&mut self, workload: &Workload) {
+    fn workload(&mut self, workload: &Workload, follows: bool) {
         let operations: f64 = Deed::ALL.iter().map(|deed| deed.count(&workload.frequency)).sum();
         let operations = counted(operations.round() as usize, "operation");
         let text = match workload.origin {
+            WorkloadOrigin::Nothing if follows => {
+                "nothing was asked since the database was opened, or the table laid anew".to_owned()
+            }
             WorkloadOrigin::Nothing => {
                 "nothing was counted; layout 'casper' counts, and FOR '…' takes a sample".to_owned()
             }

@@ -349,7 +349,7 @@ mod tests {
         let schema: Vec<Field> = schema.iter().map(|&ty| Field::new(format!("{ty}"), ty)).collect();
         let cases = [(1, 1, 1), (700, 700, 1), (700, 700, 3), (700, 20, 2), (700, 1, 1)];
         // A word; bytes that a prefix has; bytes that it cuts, and NULLs.
-        let layout_keys: [&[usize]; 4] = [&[0], &[1], &[0, 3], &[1, 2, 0]];
+        let layout_keys: [&[usize]; 4] = [&[0], &[1], &[0, 3], &[1, 2, 3, 0]];
         for ((rows, distinct, every), layout_key) in
             cases.into_iter().flat_map(|case| layout_keys.map(|own| (case, own)))
         {

@@ -2,16 +2,19 @@
 //! ([`super::load`]).
 //!
 //! The word of a key is its rank, the number of rows with lesser keys. Rows are sorted by the first bytes of
-//! their keys, two words that say of a short key all, and by the keys themselves only where long ones begin
-//! alike.
+//! their keys, three words that say all of a key of two numbers, and by the keys themselves only where longer
+//! ones begin alike.
 
 use super::spread::SourceSlice;
 use crate::tree::key::{Key, LayoutKey};
 use entasis_vector::Schema;
 use std::cmp::Ordering;
 
-/// Bytes of a key that its prefix has.
-const PREFIX: usize = 15;
+/// Bytes of a key that its prefix has: two columns of eight bytes that may be NULL take 18.
+const PREFIX: usize = 23;
+
+/// The first bytes of a key as words, and its length in the last byte.
+type Prefix = [u64; (PREFIX + 1) / 8];
 
 /// See the module.
 pub(super) struct Ranks {
@@ -33,14 +36,10 @@ impl Ranks {
                 keys.ends.push(keys.bytes.len());
             });
         }
-        let mut sorted: Vec<(u64, u64, u32)> = (0..keys.ends.len() as u32)
-            .map(|row| {
-                let (high, low) = prefix(keys.get(row));
-                (high, low, row)
-            })
-            .collect();
-        let order = |a: &(u64, u64, u32), b: &(u64, u64, u32)| match (a.0, a.1).cmp(&(b.0, b.1)) {
-            Ordering::Equal if is_cut(a.1) => keys.get(a.2).cmp(keys.get(b.2)),
+        let mut sorted: Vec<(Prefix, u32)> =
+            (0..keys.ends.len() as u32).map(|row| (prefix(keys.get(row)), row)).collect();
+        let order = |a: &(Prefix, u32), b: &(Prefix, u32)| match a.0.cmp(&b.0) {
+            Ordering::Equal if is_cut(&a.0) => keys.get(a.1).cmp(keys.get(b.1)),
             order => order,
         };
         sorted.sort_unstable_by(order);
@@ -50,9 +49,9 @@ impl Ranks {
             if order(&sorted[first], own).is_ne() {
                 first = number;
             }
-            of_rows[own.2 as usize] = first as u64;
+            of_rows[own.1 as usize] = first as u64;
         }
-        let of_ranks = sorted.into_iter().map(|(_, _, row)| row).collect();
+        let of_ranks = sorted.into_iter().map(|(_, row)| row).collect();
         Ranks { of_rows, of_ranks, keys }
     }
 
@@ -77,18 +76,19 @@ impl Keys {
 
 /// The first bytes of a key, and its length in the last byte, or a greater number if it is longer. So keys
 /// are in the order of their prefixes, and only two that are cut may differ with the same one.
-fn prefix(key: &[u8]) -> (u64, u64) {
+fn prefix(key: &[u8]) -> Prefix {
     let mut bytes = [0; PREFIX + 1];
     let kept = key.len().min(PREFIX);
     bytes[..kept].copy_from_slice(&key[..kept]);
     bytes[PREFIX] = key.len().min(PREFIX + 1) as u8;
-    let word = u128::from_be_bytes(bytes);
-    ((word >> 64) as u64, word as u64)
+    let mut words = Prefix::default();
+    words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_be_bytes(*bytes));
+    words
 }
 
-/// True if a prefix with this low word does not have the whole key.
-fn is_cut(low: u64) -> bool {
-    low as u8 as usize > PREFIX
+/// True if a prefix does not have the whole key.
+fn is_cut(prefix: &Prefix) -> bool {
+    (prefix[prefix.len() - 1] & 0xFF) as usize > PREFIX
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
     fn prefixes_are_in_the_order_of_keys() {
         let bytes = [0, 1, 254, 255];
         let mut keys: Vec<Vec<u8>> = Vec::new();
-        for len in [0, 1, 2, 13, 14, 15, 16, 17, 20] {
+        for len in [0, 1, 2, 7, 8, 21, 22, 23, 24, 25, 30] {
             for number in 0..64 {
                 // Keys differ in the bytes before the end, where they are cut.
                 let at = |i: usize| if i + 3 < len { 7 } else { bytes[number >> (2 * (len - 1 - i)) & 3] };
@@ -110,7 +110,7 @@ mod tests {
             for b in &keys {
                 let (first, second) = (prefix(a), prefix(b));
                 match first.cmp(&second) {
-                    Ordering::Equal => assert!(a == b || is_cut(first.1) && is_cut(second.1), "{a:?} {b:?}"),
+                    Ordering::Equal => assert!(a == b || is_cut(&first) && is_cut(&second), "{a:?} {b:?}"),
                     order => assert_eq!(order, a.cmp(b), "{a:?} {b:?}"),
                 }
             }
