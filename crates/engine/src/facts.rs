@@ -65,6 +65,7 @@ pub(crate) fn facts(node: &Node, columns: &Columns) -> Vec<ColumnMeta> {
             known.extend(window.calls.iter().map(|(id, _)| unknown(*id)));
             known
         }
+        Node::Distinct(distinct) if distinct.is_partial => facts(&distinct.input, columns),
         Node::Aggregate(_) | Node::Distinct(_) | Node::SetOperation(_) => {
             node.columns().into_iter().map(unknown).collect()
         }

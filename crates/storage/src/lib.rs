@@ -63,7 +63,7 @@ pub use catalog::{
 pub use definition::{
     Compression, CounterOptions, Definition, Layout, NEVER, ObjectId, Sequence, TableOptions, sequence,
 };
-pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange};
+pub use scan::{CodeSet, Condition, KeyRange, SlotRange, ValueRange, ValueSet};
 pub use table::{
     Among, AppendedRows, Appender, BinInfo, ColumnSource, Difference, Frequencies, HeadWriters, Interrupt,
     PartitionInfo, Table, TableReader, TableSnapshot, TableWriter, Upkeep, Waiter, WriterName, index,

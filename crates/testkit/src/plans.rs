@@ -138,14 +138,14 @@ impl Plans {
             4..=7 => self.join(below),
             8 => self.aggregate(below),
             9 => {
-                let input = Box::new(self.node(below));
+                let input = self.node(below);
                 let all = input.columns();
                 let count = self.random().below(all.len() + 1).min(3);
                 let keys = (0..count).map(|i| all[(i * 7 + count) % all.len()]).collect::<Vec<_>>();
                 let mut keys = keys;
                 keys.sort_unstable();
                 keys.dedup();
-                Node::Distinct(Distinct { input, keys })
+                Node::Distinct(Distinct::new(input, keys))
             }
             10 => self.sort_and_limit(below),
             11 | 12 => self.window(below),

@@ -72,7 +72,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
                 rows,
                 base: input.base.min(input.groups(keys.iter()).max(1.0)),
                 columns: kept,
-                references: Vec::new(),
+                references: if distinct.is_partial { input.references } else { Vec::new() },
             }
         }
         Node::Window(window) => {

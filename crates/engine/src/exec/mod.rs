@@ -17,6 +17,7 @@ mod pipeline;
 mod prefetch;
 pub mod profile;
 mod project;
+mod repeats;
 pub mod result;
 pub(crate) mod row_copier;
 mod row_id;

@@ -38,7 +38,7 @@ mod walk;
 
 use crate::context::QueryContext;
 use crate::exec::key_filter::order::Order;
-use crate::exec::key_filter::{PlacedFilter, PlacedWorker};
+use crate::exec::key_filter::{PlacedFilter, PlacedWorker, is_integer};
 use crate::exec::profile::Recorder;
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
@@ -760,6 +760,9 @@ impl Reading {
         if !self.filters[filter].is_on(if self.all { count } else { self.rows.len() }) {
             return Ok(false);
         }
+        if self.run_filter_in_runs(filter, group, count) {
+            return Ok(true);
+        }
         for key in 0..self.scan.filters[filter].columns.len() {
             self.decode(group, self.scan.filters[filter].columns[key]);
         }
@@ -774,6 +777,36 @@ impl Reading {
             self.rows.clear();
         }
         Ok(true)
+    }
+
+    /// Narrows the rows by a join filter of one column that is not decoded, if its blocks have runs of equal
+    /// values, of which each is looked up once. False if it has not run.
+    fn run_filter_in_runs(&mut self, filter: usize, group: &RowGroup, count: usize) -> bool {
+        let [column] = self.scan.filters[filter].columns[..] else { return false };
+        let (index, physical) = (self.scan.columns[column], self.scan.metas[column].ty.physical());
+        if !self.scan.on_codes
+            || self.decoded[column]
+            || !self.gathered.is_empty()
+            || index == self.scan.row_id
+            || !is_integer(physical)
+            || !group.is_in_runs(index, &self.walk.runs)
+        {
+            return false;
+        }
+        let Some(values) = self.filters[filter].values() else { return false };
+        let before = if self.all { count } else { self.rows.len() };
+        if self.all {
+            let condition = [Condition::Values(index, physical, values)];
+            group.select_runs(&condition, &self.walk.runs, &mut self.rows);
+        } else {
+            group.retain_in_set(index, &values, physical, &self.walk.runs, &mut self.rows);
+        }
+        self.filters[filter].count(before, self.rows.len());
+        self.all = self.rows.len() == count;
+        if self.all {
+            self.rows.clear();
+        }
+        true
     }
 
     /// Fills a column that nobody reads with a placeholder.

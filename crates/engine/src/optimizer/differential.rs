@@ -240,7 +240,7 @@ impl Generator {
                     return input;
                 }
                 // Ordered by everything that comes out, a limit leaves no choice.
-                let distinct = Node::Distinct(Distinct { input: Box::new(input), keys: keys.clone() });
+                let distinct = Node::Distinct(Distinct::new(input, keys.clone()));
                 if self.one_in(2) {
                     return distinct;
                 }

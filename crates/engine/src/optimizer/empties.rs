@@ -111,7 +111,7 @@ fn tidy_set(mut set: SetOperation, columns: &Columns) -> Node {
             let (input, ids) = set.inputs.pop().expect("one");
             let exprs = set.columns.iter().zip(ids).map(|(out, id)| (*out, columns.expr(id))).collect();
             let project = Node::Project(Project { input: Box::new(input), exprs });
-            Node::Distinct(crate::plan::Distinct { input: Box::new(project), keys: set.columns })
+            Node::Distinct(crate::plan::Distinct::new(project, set.columns))
         }
         _ => Node::SetOperation(set),
     }

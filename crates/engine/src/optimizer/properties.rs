@@ -40,7 +40,9 @@ pub(crate) fn is_at_most_one_row(node: &Node) -> bool {
         Node::Project(project) => is_at_most_one_row(&project.input),
         Node::Sort(sort) => sort.limit.is_some_and(|limit| limit <= 1) || is_at_most_one_row(&sort.input),
         Node::Window(window) => is_at_most_one_row(&window.input),
-        Node::Distinct(distinct) => distinct.keys.is_empty() || is_at_most_one_row(&distinct.input),
+        Node::Distinct(distinct) => {
+            distinct.keys.is_empty() && !distinct.is_partial || is_at_most_one_row(&distinct.input)
+        }
         Node::Values(values) => values.rows.len() <= 1,
         Node::Aggregate(aggregate) => aggregate.groups.is_empty() || is_at_most_one_row(&aggregate.input),
         Node::Join(join) => match join.kind {
@@ -61,6 +63,7 @@ pub(crate) fn is_unique(node: &Node, keys: &ColumnSet) -> bool {
     }
     match node {
         Node::Aggregate(aggregate) => aggregate.groups.iter().all(|(id, _)| keys.contains(*id)),
+        Node::Distinct(distinct) if distinct.is_partial => is_unique(&distinct.input, keys),
         Node::Distinct(distinct) => distinct.keys.iter().all(|id| keys.contains(*id)),
         Node::SetOperation(set) => !set.all && set.columns.iter().all(|id| keys.contains(*id)),
         Node::Window(window) => is_unique(&window.input, keys) || is_unique_window(window, keys),

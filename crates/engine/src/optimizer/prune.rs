@@ -112,7 +112,10 @@ pub(super) fn aggregate_reads(aggregate: &Aggregate) -> ColumnSet {
 
 /// A match once or twice is a match: `IN (SELECT DISTINCT …)` needs no distinct.
 fn drop_distinct(node: &mut Node) {
-    while let Node::Distinct(distinct) = node {
+    // One that is partial makes what the join keeps smaller.
+    while let Node::Distinct(distinct) = node
+        && !distinct.is_partial
+    {
         *node = take(&mut distinct.input);
     }
 }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     fn distinct((input, keys): (Node, Vec<ColumnId>)) -> (Node, Vec<ColumnId>) {
-        (Node::Distinct(Distinct { input: Box::new(input), keys: keys.clone() }), keys)
+        (Node::Distinct(Distinct::new(input, keys.clone())), keys)
     }
 
     /// The inputs of the uppermost union, and the operators that make rows distinct.

@@ -91,7 +91,8 @@ impl<'a> Names<'a> {
             Node::Join(join) => self.join(join, notes),
             Node::Aggregate(aggregate) => self.aggregate(aggregate),
             Node::Distinct(distinct) => {
-                format!("Distinct {}", self.list(&distinct.keys, |id| self.name(*id)))
+                let partial = if distinct.is_partial { "partial " } else { "" };
+                format!("Distinct {partial}{}", self.list(&distinct.keys, |id| self.name(*id)))
             }
             Node::Window(window) => self.window(window),
             Node::Sort(sort) => self.sort(sort),

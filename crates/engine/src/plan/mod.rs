@@ -18,7 +18,7 @@ pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, Win
 
 use crate::relation::Relation;
 use entasis_vector::expr::Expr;
-use entasis_vector::{ColumnId, DataType, Result, Schema, Value, Vector};
+use entasis_vector::{ColumnId, DataType, PhysicalType, Result, Schema, Value, Vector};
 use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -389,6 +389,24 @@ pub struct Distinct {
     pub input: Box<Node>,
     /// The columns to be distinct in, and the only ones that come out.
     pub keys: Vec<ColumnId>,
+    /// Duplicates may be left: only those are dropped that are found without keeping all rows. Made by the
+    /// optimizer.
+    pub is_partial: bool,
+}
+
+impl Distinct {
+    /// The most columns of one that is partial.
+    pub(crate) const MOST_PARTIAL: usize = 3;
+
+    /// Rows of `input` without duplicates.
+    pub fn new(input: Node, keys: Vec<ColumnId>) -> Distinct {
+        Distinct { input: Box::new(input), keys, is_partial: false }
+    }
+
+    /// True if columns held so can be those of one that is partial.
+    pub(crate) fn may_be_partial(physical: PhysicalType) -> bool {
+        !matches!(physical, PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval)
+    }
 }
 
 /// See [`Node::Sort`].

@@ -76,7 +76,12 @@ fn is_worth_it(node: &Node) -> bool {
     fn scans(node: &Node) -> bool {
         matches!(node, Node::Scan(_)) || node.children().into_iter().any(scans)
     }
-    matches!(node, Node::Aggregate(_) | Node::Distinct(_)) && scans(node)
+    let combines = match node {
+        Node::Aggregate(_) => true,
+        Node::Distinct(distinct) => !distinct.is_partial,
+        _ => false,
+    };
+    combines && scans(node)
 }
 
 /// The rows of a subplan as a relation, and its columns.
@@ -197,7 +202,9 @@ impl Renaming {
             }
             (Node::Aggregate(a), Node::Aggregate(b)) => self.are_equal_aggregates(a, b),
             (Node::Distinct(a), Node::Distinct(b)) => {
-                a.keys.len() == b.keys.len() && a.keys.iter().zip(&b.keys).all(|(a, b)| self.of(*a) == *b)
+                a.is_partial == b.is_partial
+                    && a.keys.len() == b.keys.len()
+                    && a.keys.iter().zip(&b.keys).all(|(a, b)| self.of(*a) == *b)
             }
             (Node::Sort(a), Node::Sort(b)) => a.limit == b.limit && self.have_equal_order(&a.keys, &b.keys),
             (Node::Limit(a), Node::Limit(b)) => (a.offset, a.count) == (b.offset, b.count),

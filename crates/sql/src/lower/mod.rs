@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
                 let Lowered { node, scope } = self.plan(input)?;
                 let mut seen = HashSet::new();
                 let keys = scope.columns.iter().copied().filter(|id| seen.insert(*id)).collect();
-                Ok(Lowered { node: Node::Distinct(Distinct { input: Box::new(node), keys }), scope })
+                Ok(Lowered { node: Node::Distinct(Distinct::new(node, keys)), scope })
             }
             LogicalPlan::Distinct(df::Distinct::On(on)) => self.distinct_on(on),
             LogicalPlan::Window(window) => self.window(window),

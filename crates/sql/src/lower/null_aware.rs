@@ -158,7 +158,7 @@ impl Lowering<'_> {
         let on =
             group.iter().zip(&keys).map(|(key, id)| JoinKey { right: self.columns.expr(*id), ..key.clone() });
         let on = on.collect();
-        (Node::Distinct(Distinct { input: Box::new(node), keys }), on)
+        (Node::Distinct(Distinct::new(node, keys)), on)
     }
 }
 

@@ -254,7 +254,7 @@ impl Lowering<'_> {
         let mut map = HashMap::new();
         let copy = refresh(outer.clone(), &mut self.columns, &mut map);
         let keys = free.iter().map(|id| map[id]).collect();
-        Domain { node: Node::Distinct(Distinct { input: Box::new(copy), keys }), free }
+        Domain { node: Node::Distinct(Distinct::new(copy, keys)), free }
     }
 
     /// A fresh copy of the domain, and the columns that represent the free ones.
@@ -288,10 +288,10 @@ impl Lowering<'_> {
             // Order matters only for a limit above, which numbers the rows.
             Node::Sort(Sort { input, .. }) => self.depend(*input, domain),
             Node::Limit(limit) => self.depend_limit(limit, domain),
-            Node::Distinct(Distinct { input, mut keys }) => {
+            Node::Distinct(Distinct { input, mut keys, .. }) => {
                 let (input, columns) = self.depend(*input, domain)?;
                 keys.extend(&columns);
-                Ok((Node::Distinct(Distinct { input: Box::new(input), keys }), columns))
+                Ok((Node::Distinct(Distinct::new(input, keys)), columns))
             }
             Node::Aggregate(aggregate) => self.depend_aggregate(aggregate, domain),
             Node::Join(join) => self.depend_join(join, domain),
@@ -629,7 +629,7 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             let node = Node::Aggregate(Aggregate { input: Box::new(pulled.node), groups, aggregates });
             Some(Pulled { node, predicates, definitions, single_row })
         }
-        Node::Distinct(Distinct { input, mut keys }) => {
+        Node::Distinct(Distinct { input, mut keys, .. }) => {
             let mut pulled = pull(*input, free, purpose, columns)?;
             // A single row is distinct, and EXISTS and IN do not depend on duplicates.
             if pulled.single_row || semi {
@@ -651,7 +651,7 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             }
             keys.sort();
             keys.dedup();
-            pulled.node = Node::Distinct(Distinct { input: Box::new(pulled.node), keys });
+            pulled.node = Node::Distinct(Distinct::new(pulled.node, keys));
             Some(pulled)
         }
         Node::Sort(Sort { input, limit: None, .. }) => pull(*input, free, purpose, columns),

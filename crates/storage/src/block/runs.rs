@@ -62,16 +62,23 @@ impl Runs {
     }
 
     /// Writes the values from `from` on to all of `out`; see [`super::Block::decode_fixed`].
-    pub(crate) fn decode<T: Fixed>(&self, held: PhysicalType, from: usize, mut out: &mut [T]) {
-        let mut at = from;
+    // PERF: runs are short, so a cache line is written at once; the next run overwrites what is too much.
+    pub(crate) fn decode<T: Fixed>(&self, held: PhysicalType, from: usize, out: &mut [T]) {
         let first = self.run_of(from);
         let mut heads = vec![T::default(); self.run_of(from + out.len().saturating_sub(1)) + 1 - first];
         self.values.decode_fixed(held, first, &mut heads);
-        for (run, head) in heads.into_iter().enumerate() {
-            let length = (usize::from(self.ends[first + run]).max(at) - at).min(out.len());
-            let (own, rest) = out.split_at_mut(length);
-            own.fill(head);
-            (out, at) = (rest, at + length);
+        let (ends, line) = (&self.ends[first..], (64 / size_of::<T>()).max(1));
+        let mut at = 0;
+        for (&end, head) in ends.iter().zip(heads) {
+            let end = usize::from(end).saturating_sub(from).min(out.len());
+            while at < end {
+                match out.get_mut(at..at + line) {
+                    Some(line) => line.fill(head),
+                    None => out[at..end].fill(head),
+                }
+                at += line;
+            }
+            at = end;
         }
     }
 
@@ -79,11 +86,28 @@ impl Runs {
     pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
         let mut found = vec![u64::MAX; self.ends.len().div_ceil(64)];
         self.values.narrow(low, high, &mut found, physical);
+        self.keep(masks, |run| found[run / 64] >> (run % 64) & 1 != 0);
+    }
+
+    /// Narrows `masks` to numbers for which `holds` is true.
+    pub(crate) fn narrow_to<T: Fixed>(
+        &self,
+        held: PhysicalType,
+        holds: impl Fn(T) -> bool,
+        masks: &mut [u64],
+    ) {
+        let mut heads = vec![T::default(); self.ends.len()];
+        self.values.decode_fixed(held, 0, &mut heads);
+        self.keep(masks, |run| holds(heads[run]));
+    }
+
+    /// Clears the bits of `masks` of all runs for which `holds` is false.
+    fn keep(&self, masks: &mut [u64], holds: impl Fn(usize) -> bool) {
         let mut start = 0;
         for (run, &end) in self.ends.iter().enumerate() {
             let slots = start..usize::from(end);
             start = slots.end;
-            if found[run / 64] >> (run % 64) & 1 == 0 {
+            if !holds(run) {
                 let words = slots.start / 64..slots.end.div_ceil(64).min(masks.len());
                 words.for_each(|word| masks[word] &= !bits_inside(word * 64, &slots));
             }

@@ -12,10 +12,10 @@ use crate::block::codes::with_codes;
 use crate::block::masks::WORDS;
 use crate::block::packed::Lane;
 use crate::block::{Block, Codes, Values, search};
-use crate::scan::ValueRange;
+use crate::scan::{ValueRange, ValueSet};
 use crate::tree::RowGroup;
 use crate::value::Datum;
-use entasis_vector::{DataType, Dictionary, StringView, Value};
+use entasis_vector::{DataType, Dictionary, PhysicalType, StringView, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub enum Condition {
     /// Strings whose codes are in a set; with the index of their column in the table. See
     /// [`RowGroup::dictionary`].
     Codes(usize, Arc<CodeSet>),
+    /// Integers of a set, in a column that is held so; with its index in the table.
+    Values(usize, PhysicalType, ValueSet),
 }
 
 impl Condition {
@@ -37,7 +39,7 @@ impl Condition {
     pub fn column(&self) -> usize {
         match self {
             Condition::Range(range) => range.column,
-            Condition::Codes(column, _) => *column,
+            Condition::Codes(column, _) | Condition::Values(column, ..) => *column,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! rows     lookup        by their layout key
 //!            ◀── ordered  in its order
 //!          range ◀── code_set ◀── select ──▶ positions      by conditions on their values, as these are encoded
+//!                    value_set ◀─┘
 //! values   read ◀── decode        as vectors
 //!               ◀── fold          counted, summed, compared, and not copied
 //!          row                    one row's
@@ -21,14 +22,17 @@ mod range;
 pub(crate) mod read;
 pub(crate) mod row;
 mod select;
+mod value_set;
 
 pub use code_set::{CodeSet, Condition};
 pub use lookup::SlotRange;
 pub use ordered::KeyRange;
 pub use range::ValueRange;
+pub use value_set::ValueSet;
 
 #[cfg(test)]
 pub(crate) mod tests {
     mod code_set;
     pub(crate) mod reading;
+    mod value_set;
 }

@@ -378,6 +378,12 @@ impl Part {
         from..to
     }
 
+    /// The slot in the slice of a position that falls into this part.
+    #[inline(always)]
+    pub(crate) fn slot_of(&self, position: u16) -> usize {
+        usize::from(position) - self.at + self.from
+    }
+
     /// The slots in the slice of positions that fall into this part.
     pub(crate) fn slots<'p>(&self, positions: &'p [u16]) -> impl ExactSizeIterator<Item = usize> + use<'p> {
         let (from, at) = (self.from, self.at);

@@ -166,6 +166,12 @@ impl Bits {
     }
 }
 
+impl AsRef<[u64]> for Bits {
+    fn as_ref(&self) -> &[u64] {
+        &self.words
+    }
+}
+
 /// The index of the word that has a place.
 #[inline(always)]
 fn word_of(place: u64) -> usize {

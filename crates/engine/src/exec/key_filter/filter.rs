@@ -10,7 +10,7 @@ use crate::exec::profile::PassRate;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::{FilterKind, Settings};
 use crate::sync::{AtomicBool, OnceLock, Ordering};
-use entasis_storage::Zone;
+use entasis_storage::{ValueSet, Zone};
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Encoding, Result, Value, Vector};
@@ -360,15 +360,6 @@ impl FilterWorker {
         if filter.is_empty {
             rows.clear();
         }
-        for i in 0..self.keys {
-            let (vector, positions) = key(i);
-            if vector.validity().is_some() {
-                let constant = vector.is_constant();
-                let position =
-                    |row: u16| if constant { 0 } else { positions.map_or(row, |at| at[row as usize]) };
-                rows.retain(|&row| vector.is_valid(position(row).into()));
-            }
-        }
         if !rows.is_empty() {
             self.look_up(filter, &key, rows);
             let mut kept = 0;
@@ -379,7 +370,28 @@ impl FilterWorker {
             }
             rows.truncate(kept);
         }
-        self.count(before, rows.len(), matches!(filter.test, Test::Bloom(_)));
+        // PERF: last, as few are left. What was looked up for a NULL is arbitrary.
+        for i in 0..self.keys {
+            let (vector, positions) = key(i);
+            if vector.validity().is_some() {
+                let constant = vector.is_constant();
+                let position =
+                    |row: u16| if constant { 0 } else { positions.map_or(row, |at| at[row as usize]) };
+                rows.retain(|&row| vector.is_valid(position(row).into()));
+            }
+        }
+        self.count(before, rows.len());
+    }
+
+    /// The keys, if a column of integers of up to 64 bits has them and bits say which.
+    pub(crate) fn values(&self) -> Option<ValueSet> {
+        let filter = self.slot.get()?;
+        match &filter.test {
+            Test::Bits { packing, bits } if self.keys == 1 && !filter.is_empty => {
+                Some(ValueSet::new(packing.window(), bits.clone()))
+            }
+            _ => None,
+        }
     }
 
     /// Finds which of `rows` pass.
@@ -438,12 +450,13 @@ impl FilterWorker {
     }
 
     /// Counts tested rows and those that passed; decides whether others may pass untested.
-    fn count(&mut self, seen: usize, passed: usize, is_bloom: bool) {
+    pub(crate) fn count(&mut self, seen: usize, passed: usize) {
         self.total[0] += seen as u64;
         self.total[1] += passed as u64;
         self.seen += seen;
         self.passed += passed;
         if self.seen >= TRIAL_ROWS {
+            let is_bloom = self.slot.get().is_some_and(|filter| matches!(filter.test, Test::Bloom(_)));
             let useless = if is_bloom { USELESS_BLOOM } else { USELESS_BITS };
             if self.may_rest && self.passed * 100 > self.seen * useless {
                 self.rest = REST_ROWS;

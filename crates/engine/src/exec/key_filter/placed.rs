@@ -9,7 +9,7 @@ use super::threshold::ThresholdWorker;
 use crate::exec::profile::PassRate;
 use crate::settings::Settings;
 use crate::threshold::Threshold;
-use entasis_storage::Zone;
+use entasis_storage::{ValueSet, Zone};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Result, Vector};
 use std::sync::Arc;
@@ -120,6 +120,21 @@ impl PlacedWorker {
                 let (vector, positions) = key(0);
                 worker.retain(vector, positions, rows)
             }
+        }
+    }
+
+    /// The keys, if they are those of a column of integers and bits say which there are.
+    pub(crate) fn values(&self) -> Option<ValueSet> {
+        match self {
+            PlacedWorker::Keys(worker) => worker.values(),
+            PlacedWorker::Threshold(_) => None,
+        }
+    }
+
+    /// Counts rows that were tested by [`PlacedWorker::values`], and those of them that passed.
+    pub(crate) fn count(&mut self, seen: usize, passed: usize) {
+        if let PlacedWorker::Keys(worker) = self {
+            worker.count(seen, passed);
         }
     }
 }

@@ -89,6 +89,7 @@ impl Pushed {
         };
         match node {
             Node::Filter(_) => Some(self.clone()),
+            Node::Distinct(distinct) if distinct.is_partial => Some(self.clone()),
             // A new column may rename an old one.
             Node::Project(project) => {
                 self.below(false, |id| match project.exprs.iter().find(|(new, _)| *new == id) {

@@ -31,6 +31,7 @@ use crate::exec::operator::{Blocking, OperatorFactory, Sink};
 use crate::exec::pipeline::{Part, Pipeline};
 use crate::exec::profile::Recorder;
 use crate::exec::project::Project;
+use crate::exec::repeats::DropRepeats;
 use crate::exec::scan::TableScan;
 use crate::exec::set_operation::{Copies, count_sides, of_side};
 use crate::exec::sort::{keeps_first_rows, sort};
@@ -173,6 +174,9 @@ impl<'a> Builder<'a> {
             Node::Project(project) => self.project(node, project, needed, filters),
             Node::Join(join) => self.join(node, join, needed, filters),
             Node::Aggregate(aggregate) => self.aggregate(node, aggregate, needed, filters),
+            Node::Distinct(distinct) if distinct.is_partial => {
+                self.drop_repeats(node, distinct, needed, filters)
+            }
             Node::Distinct(distinct) => self.distinct(node, distinct, filters),
             Node::Window(window) => self.window(node, window, needed, filters),
             Node::Sort(sort) => self.sort(node, sort, needed, filters),
@@ -443,6 +447,28 @@ impl<'a> Builder<'a> {
         let blocking =
             distinct(&input.columns, &plan.keys, groups, &recorder.context(self.context), &recorder)?;
         Ok(self.block(node, input, blocking, recorder))
+    }
+
+    fn drop_repeats(
+        &mut self,
+        node: &Node,
+        plan: &plan::Distinct,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
+        let mut needed = needed.clone();
+        plan.keys.iter().for_each(|id| needed.add(*id, Use::Computed));
+        let input = self.node(&plan.input, &needed, filters)?;
+        let recorder = self.recorder(node);
+        let columns: Vec<usize> =
+            plan.keys.iter().map(|id| find(&input.columns, *id)).collect::<Result<_>>()?;
+        let names: Vec<String> = plan.keys.iter().map(|id| self.columns.get(*id).name.to_string()).collect();
+        let rate = recorder.pass_rate("new rows", names.join(", "));
+        let may_rest = self.context.settings.adaptive;
+        Ok(match DropRepeats::new(columns, &input.columns, may_rest, rate) {
+            None => input,
+            Some(operator) => input.then(Arc::new(operator), &recorder).sparse(),
+        })
     }
 
     fn window(
