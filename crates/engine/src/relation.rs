@@ -195,6 +195,10 @@ pub trait Source: Send + Sync {
     fn progress(&self) -> Option<f64> {
         None
     }
+    /// The number of its rows, if that is known exactly once the scan is made.
+    fn rows(&self) -> Option<usize> {
+        None
+    }
     /// The number of its pieces of work, if that is known now that it starts: more workers have nothing to
     /// do.
     fn pieces(&self) -> Option<usize> {

@@ -220,6 +220,10 @@ impl Source for SharedScan {
         Ok(Box::new(Worker { scan: self.clone(), piece: 0, spares: Vec::new() }))
     }
 
+    fn rows(&self) -> Option<usize> {
+        Some(self.rows.rows)
+    }
+
     fn progress(&self) -> Option<f64> {
         let pieces = self.rows.chunks.len() * self.pieces_of_a_chunk();
         Some((self.next.load(Ordering::Relaxed) as f64 / pieces.max(1) as f64).min(1.0))

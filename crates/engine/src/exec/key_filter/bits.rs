@@ -279,9 +279,14 @@ impl<T: Copy> Kernel for LookUp<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        self.out.iter_mut().zip(self.places).zip(self.words).for_each(|((to, &place), &word)| {
-            *to = if (word >> (place % 64) & 1 != 0) & (place < self.end) { self.taken } else { self.free };
-        });
+        let LookUp { words, end, places, out, taken, free } = self;
+        let count = out.len().min(places.len()).min(words.len());
+        let (words, places, out) = (&words[..count], &places[..count], &mut out[..count]);
+        // PERF: a loop, since a fold over zipped iterators is not compiled for the vectors that there are.
+        for i in 0..count {
+            let is_taken = (words[i] >> (places[i] % 64) & 1 != 0) & (places[i] < end);
+            out[i] = if is_taken { taken } else { free };
+        }
     }
 }
 

@@ -352,7 +352,8 @@ impl<'a> Builder<'a> {
         let thresholds = filters.iter().filter_map(Pushed::threshold).collect();
         let request = ScanRequest { columns, filters: scan.filters.clone(), thresholds };
         let source = scan.relation.scan(&request, self.context)?;
-        let rows = scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);
+        let expected = || scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);
+        let rows = source.rows().map_or_else(expected, |rows| rows as f64);
         let stream = Stream {
             parts: vec![Part::new(source, &recorder, rows)],
             columns: metas,
