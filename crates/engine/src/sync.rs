@@ -6,8 +6,8 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) use std::thread;
 
-/// Sources of fewer chunks are not worth waking another worker: 64 K rows.
-pub(crate) const CHUNKS_FOR_HELP: f64 = 32.0;
+/// Sources of fewer chunks are not worth waking another worker: 32 K rows.
+pub(crate) const CHUNKS_FOR_HELP: f64 = 16.0;
 /// Rows that a partition of a join table should have.
 pub(crate) const PARTITION_ROWS: u64 = 32 << 10;
 /// The fewest places of such a partition, as a power of two: a multiple of what a word of a directory holds.

@@ -82,6 +82,25 @@ impl Runs {
         }
     }
 
+    /// Calls `put` with the value of each of `slots`, which ascend; `held` as in
+    /// [`super::Block::decode_fixed`].
+    pub(crate) fn each_of<T: Fixed>(
+        &self,
+        held: PhysicalType,
+        slots: impl Iterator<Item = usize>,
+        mut put: impl FnMut(T),
+    ) {
+        let mut heads = vec![T::default(); self.ends.len()];
+        self.values.decode_fixed(held, 0, &mut heads);
+        let (mut run, last) = (0, heads.len() - 1);
+        for slot in slots {
+            while run < last && usize::from(self.ends[run]) <= slot {
+                run += 1;
+            }
+            put(heads[run]);
+        }
+    }
+
     /// Narrows `masks` to numbers from `low` to `high`.
     pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
         let mut found = vec![u64::MAX; self.ends.len().div_ceil(64)];

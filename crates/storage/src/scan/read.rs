@@ -86,6 +86,8 @@ pub(crate) fn block_parts<'s, S: Slices>(
 // PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as
 // much.
 const FEW_CODES: usize = 64;
+/// Values in runs are written one by one if at most one in so many is wanted.
+const FEW_OF_RUNS: usize = 4;
 /// Few positions of a window are wanted if they are at most one in so many. If more are, all are decoded, but
 /// for strings: a string takes 5 to 31 ns. Of such vectors kernels may look at all positions, so all are
 /// defined.
@@ -407,6 +409,9 @@ impl BlockPart<'_> {
                     out_values.next().into_iter().for_each(|o| *o = multiples.value(code));
                 });
             }
+            Values::Runs(runs) => runs.each_of(held, self.slots(positions), |value| {
+                out_values.next().into_iter().for_each(|o| *o = value);
+            }),
             Values::Flat(buffer) if held.width() == size_of::<T>() => {
                 let pairs = out_values.zip(self.slots(positions));
                 pairs.for_each(|(o, slot)| *o = crate::block::cells::load(buffer, slot));
@@ -442,6 +447,11 @@ impl BlockPart<'_> {
             Values::Multiples(multiples) if positions.len() < FEW => {
                 multiples.codes().each_of(self.slots(positions), |code| {
                     places.next().into_iter().for_each(|place| out[place] = multiples.value(code));
+                });
+            }
+            Values::Runs(runs) if is_rare(FEW_OF_RUNS) => {
+                runs.each_of(held, self.slots(positions), |value| {
+                    places.next().into_iter().for_each(|place| out[place] = value);
                 });
             }
             Values::Flat(buffer)
