@@ -16,11 +16,14 @@ use crate::estimate::estimate;
 use crate::plan::tree::{ColumnSet, columns_of, is_volatile_join, reads, reads_all, take};
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Distinct, Join, JoinKind};
 use crate::plan::{Node, Plan, Project, SetKind};
-use entasis_vector::Result;
 use entasis_vector::expr::Expr;
+use entasis_vector::{ColumnId, Result};
 
 /// The number of expected rows from which it is tried.
 const MANY_ROWS: f64 = if cfg!(test) { 10.0 } else { 50_000.0 };
+
+/// The share of distinct values from which a column is not expected to repeat.
+const DISTINCT: f64 = 0.7;
 
 /// Drops repeated rows in the whole plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
@@ -111,7 +114,7 @@ fn place(node: &mut Node, read: Option<ColumnSet>, columns: &Columns) -> Option<
         && keys.iter().all(|id| Distinct::may_be_partial(columns.ty(*id).physical()))
         && !matches!(node, Node::Distinct(_) | Node::Aggregate(_) | Node::Values(_))
         && !is_unique(node, &read)
-        && estimate(node, columns).rows >= MANY_ROWS;
+        && do_repeat(node, &keys, columns);
     if !fits {
         return below;
     }
@@ -119,6 +122,13 @@ fn place(node: &mut Node, read: Option<ColumnSet>, columns: &Columns) -> Option<
     let input = Box::new(take(node));
     *node = Node::Distinct(Distinct { input, keys, is_partial: true });
     known
+}
+
+/// True if many rows are expected, and none of these columns to have another value in nearly each.
+fn do_repeat(node: &Node, keys: &[ColumnId], columns: &Columns) -> bool {
+    let expected = estimate(node, columns);
+    let repeats = |id: &ColumnId| expected.column(*id).distinct < DISTINCT * expected.rows;
+    expected.rows >= MANY_ROWS && keys.iter().all(repeats)
 }
 
 /// True if no call of an aggregation counts how often a row comes.

@@ -7,13 +7,14 @@
 //! |---|---|
 //! | integers, decimals, dates, booleans, intervals | `value - min`, as wide as `max - min` |
 //! | floats | IEEE bits made monotone: NaN largest, the zeros equal |
-//! | strings | their first bytes, as many as fit |
+//! | strings | their first bytes, as many as fit, or their [ranks](super::ranks) |
 //!
 //! A column with NULLs takes one more bit on top; descending keys are inverted. If everything fits, comparing
 //! codes is comparing rows; otherwise rows with equal codes are compared by the values themselves
 //! ([`super::ties`]). The order of arrival decides last, so every order is total and equal rows keep their
 //! order.
 
+use super::ranks::TextRanks;
 use crate::exec::materialized::Materialized;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{CHUNK_ROWS, Interval, Native, PhysicalType, StringView, Vector, bitmap};
@@ -106,19 +107,45 @@ enum PartKind {
     Integer { min: i128 },
     Float,
     Text,
+    Ranked(TextRanks),
 }
 
 impl<'a> SortCodes<'a> {
     pub(super) fn plan(rows: &'a Materialized, keys: &'a [OrderKey]) -> SortCodes<'a> {
+        let codes = SortCodes::with(rows, keys, keys.iter().map(|_| None));
+        if codes.is_exact() {
+            return codes;
+        }
+        let ranks = |key: &OrderKey| match rows.columns()[key.column].physical {
+            PhysicalType::Str => TextRanks::of(rows, key.column),
+            _ => None,
+        };
+        let ranks: Vec<Option<TextRanks>> = keys.iter().map(ranks).collect();
+        if ranks.iter().all(Option::is_none) {
+            return codes;
+        }
+        SortCodes::with(rows, keys, ranks)
+    }
+
+    /// The codes for which the strings of each key have these ranks, or none.
+    fn with(
+        rows: &'a Materialized,
+        keys: &'a [OrderKey],
+        ranks: impl IntoIterator<Item = Option<TextRanks>>,
+    ) -> SortCodes<'a> {
         let mut parts = Vec::new();
         let mut used = 0;
         let mut inexact_from = None;
-        for (i, &key) in keys.iter().enumerate() {
+        for ((i, &key), ranks) in keys.iter().enumerate().zip(ranks) {
             let has_nulls = rows.has_nulls(key.column);
-            let (kind, bits, exact) = match rows.columns()[key.column].physical {
-                PhysicalType::F32 => (PartKind::Float, 32, true),
-                PhysicalType::F64 => (PartKind::Float, 64, true),
-                PhysicalType::Str => {
+            let (kind, bits, exact) = match (rows.columns()[key.column].physical, ranks) {
+                (PhysicalType::F32, _) => (PartKind::Float, 32, true),
+                (PhysicalType::F64, _) => (PartKind::Float, 64, true),
+                (_, Some(ranks)) => {
+                    let bits = ranks.bits();
+                    (PartKind::Ranked(ranks), bits, true)
+                }
+                (PhysicalType::Str, None) => {
                     let (longest, has_zeros) = text_facts(rows, key.column);
                     let bytes = longest.min(PREFIX_BYTES);
                     (PartKind::Text, bytes * 8, longest <= PREFIX_BYTES && !has_zeros)
@@ -220,6 +247,7 @@ impl Part {
             }
             PartKind::Float => self.add(codes, vector, |v: f64| monotone(v).into()),
             PartKind::Text => self.add(codes, vector, |v: StringView| prefix(v, self.bits / 8)),
+            PartKind::Ranked(ranks) => self.add(codes, vector, |v: StringView| ranks.rank(v)),
         }
     }
 
@@ -281,10 +309,11 @@ pub(super) fn padded(bytes: &[u8]) -> u128 {
 fn text_facts(rows: &Materialized, column: usize) -> (u32, bool) {
     let mut longest = 0;
     let mut has_zeros = false;
-    for_each_valid(rows, column, |view: StringView| {
+    let see = |view: StringView| {
         longest = longest.max(view.len() as u32);
         has_zeros |= view.len() <= PREFIX_BYTES as usize && view.as_bytes().contains(&0);
-    });
+    };
+    for_all_valid(rows, column, see);
     (longest, has_zeros)
 }
 
@@ -294,7 +323,7 @@ fn integer_bounds(rows: &Materialized, column: usize) -> Option<(i128, i128)> {
     let mut see = |v: i128| bounds = Some(bounds.map_or((v, v), |(min, max)| (min.min(v), max.max(v))));
     macro_rules! scan {
         ($t:ty) => {
-            for_each_valid(rows, column, |v: $t| see(v as i128))
+            for_all_valid(rows, column, |v: $t| see(v as i128))
         };
     }
     match rows.columns()[column].physical {
@@ -306,24 +335,29 @@ fn integer_bounds(rows: &Materialized, column: usize) -> Option<(i128, i128)> {
         PhysicalType::U16 => scan!(u16),
         PhysicalType::U32 => scan!(u32),
         PhysicalType::U64 => scan!(u64),
-        PhysicalType::Interval => for_each_valid(rows, column, |v: Interval| see(v.estimate())),
+        PhysicalType::Interval => for_all_valid(rows, column, |v: Interval| see(v.estimate())),
         _ => scan!(i128),
     }
     bounds
 }
 
-fn for_each_valid<T: Native>(rows: &Materialized, column: usize, mut see: impl FnMut(T)) {
-    for segment in 0..rows.segments() {
-        let values = rows.values::<T>(column, segment);
-        match rows.validity(column, segment) {
-            None => values.iter().for_each(|&v| see(v)),
-            Some(words) => {
-                values
-                    .iter()
-                    .enumerate()
-                    .filter(|(row, _)| bitmap::get(words, *row))
-                    .for_each(|(_, &v)| see(v));
-            }
+fn for_all_valid<T: Native>(rows: &Materialized, column: usize, mut see: impl FnMut(T)) {
+    (0..rows.segments()).for_each(|segment| for_each_valid(rows, column, segment, &mut see));
+}
+
+/// Calls `see` with the values of a segment that are not NULL.
+pub(super) fn for_each_valid<T: Native>(
+    rows: &Materialized,
+    column: usize,
+    segment: usize,
+    mut see: impl FnMut(T),
+) {
+    let values = rows.values::<T>(column, segment);
+    match rows.validity(column, segment) {
+        None => values.iter().for_each(|&v| see(v)),
+        Some(words) => {
+            let valid = values.iter().enumerate().filter(|(row, _)| bitmap::get(words, *row));
+            valid.for_each(|(_, &v)| see(v));
         }
     }
 }

@@ -14,6 +14,7 @@ mod codes;
 pub mod firsts;
 mod merge;
 pub mod order;
+mod ranks;
 mod run;
 mod run_spec;
 mod runs;
