@@ -189,6 +189,17 @@ impl Materialized {
         debug_assert!(size_of::<T>() == column.physical.width() && column.packed.is_none());
         &column.values[segment].as_slice::<T>()[..self.segments[segment]]
     }
+    /// Calls `see` with the values of a key `column` in `segment` that are not NULL.
+    pub fn for_each_valid<T: Native>(&self, column: usize, segment: usize, mut see: impl FnMut(T)) {
+        let values = self.values::<T>(column, segment);
+        match self.validity(column, segment) {
+            None => values.iter().for_each(|&v| see(v)),
+            Some(words) => {
+                let valid = values.iter().enumerate().filter(|(row, _)| bitmap::get(words, *row));
+                valid.for_each(|(_, &v)| see(v));
+            }
+        }
+    }
     /// The values of a key `column` at some offsets of `segment`, like [`Materialized::values`]; values that
     /// are not stored in this form are written to `vector`.
     pub fn values_in<'a, T: Native>(

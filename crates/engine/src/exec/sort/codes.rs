@@ -342,22 +342,5 @@ fn integer_bounds(rows: &Materialized, column: usize) -> Option<(i128, i128)> {
 }
 
 fn for_all_valid<T: Native>(rows: &Materialized, column: usize, mut see: impl FnMut(T)) {
-    (0..rows.segments()).for_each(|segment| for_each_valid(rows, column, segment, &mut see));
-}
-
-/// Calls `see` with the values of a segment that are not NULL.
-pub(super) fn for_each_valid<T: Native>(
-    rows: &Materialized,
-    column: usize,
-    segment: usize,
-    mut see: impl FnMut(T),
-) {
-    let values = rows.values::<T>(column, segment);
-    match rows.validity(column, segment) {
-        None => values.iter().for_each(|&v| see(v)),
-        Some(words) => {
-            let valid = values.iter().enumerate().filter(|(row, _)| bitmap::get(words, *row));
-            valid.for_each(|(_, &v)| see(v));
-        }
-    }
+    (0..rows.segments()).for_each(|segment| rows.for_each_valid(column, segment, &mut see));
 }

@@ -3,7 +3,6 @@
 //! Where the bytes of strings do not fit into a [code](super::codes), a few thousand distinct ones need a
 //! dozen bits each, which say all: `ORDER BY country, city, street` of long names is an order of integers.
 
-use super::codes::for_each_valid;
 use crate::exec::materialized::Materialized;
 use entasis_vector::StringView;
 use entasis_vector::hash::hash_bytes;
@@ -29,7 +28,7 @@ impl TextRanks {
         let mut found = TextRanks { texts: Vec::new(), slots: vec![0; 4 * MOST_TEXTS] };
         let most = MOST_TEXTS.min(rows.rows() / ROWS_PER_TEXT);
         for segment in 0..rows.segments() {
-            for_each_valid(rows, column, segment, |view: StringView| {
+            rows.for_each_valid(column, segment, |view: StringView| {
                 // Once there are too many, nothing is found any more.
                 if found.texts.len() <= most {
                     found.add(view);
