@@ -49,7 +49,8 @@ impl Members<'_> {
     #[inline(always)]
     fn has(&self, value: i64) -> bool {
         let at = value.wrapping_sub(self.low) as u64;
-        at <= self.span && bitmap::get(self.words, at as usize)
+        let word = self.words.get((at / 64) as usize);
+        at <= self.span && word.is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 }
 
