@@ -45,6 +45,14 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn is_unique(&self, column: usize) -> bool {
         self.table().is_some_and(|table| table.column_statistics(column).unique)
     }
+    /// Sets of columns, each a key that is declared: no two rows have the same values there, and none is NULL.
+    fn keys(&self) -> &[Vec<usize>] {
+        &[]
+    }
+    /// The keys of other tables to which its rows refer.
+    fn parents(&self) -> &[ParentKey] {
+        &[]
+    }
     /// The snapshot of a stored table, which the engine scans by itself; `None` for everything else.
     fn table(&self) -> Option<&TableSnapshot> {
         None
@@ -73,6 +81,25 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn leaves_out_by_bounds(&self) -> bool {
         false
     }
+    /// True if its rows have numbers by which [`Relation::scan_rows`] finds them. A scan gives them as the column
+    /// behind the schema's last, which is the last of the request, as 64-bit integers: ascending in the order
+    /// of the rows. Not asked of stored tables.
+    fn finds_rows(&self) -> bool {
+        false
+    }
+    /// Starts a scan of the rows with these numbers, which ascend. Filters of the request do not matter.
+    ///
+    /// # Errors
+    /// Internal, unless it [finds rows](Relation::finds_rows); those of [`Relation::scan`].
+    fn scan_rows(
+        &self,
+        request: &ScanRequest,
+        rows: &[u64],
+        context: &QueryContext,
+    ) -> Result<Arc<dyn Source>> {
+        let _ = (request, rows, context);
+        Err(Error::internal(format!("the rows of {} have no numbers", self.name())))
+    }
     /// What reading it costs.
     fn costs(&self) -> Arc<Costs> {
         Arc::default()
@@ -98,6 +125,18 @@ pub trait Relation: fmt::Debug + Send + Sync {
     /// # Errors
     /// I/O and input, if a file cannot be opened or is malformed.
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>>;
+}
+
+/// A foreign key of a stored table: a row has no NULL in `columns` only if the table referred to has a row
+/// with the same values in `key`, in a snapshot of the same moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentKey {
+    /// Columns of the relation.
+    pub columns: Vec<usize>,
+    /// The table referred to: its [`entasis_storage::Table::id`].
+    pub table: u64,
+    /// The columns of that table to which `columns` refer, in the same order.
+    pub key: Vec<usize>,
 }
 
 /// True if two scans of these relations find the same rows.

@@ -90,8 +90,8 @@ impl<'a> Names<'a> {
         seen.collect()
     }
 
-    /// The name of a table, with the snapshots of the table and of its indexes.
-    fn snapshot(&self, name: &str) -> Option<(&str, TableSnapshot, Vec<Index>)> {
+    /// A table, with the snapshots of the table and of its indexes.
+    fn snapshot(&self, name: &str) -> Option<(&Arc<TableEntry>, TableSnapshot, Vec<Index>)> {
         let Entry::Table(entry) = self.entry(name)? else { return None };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         work.pin(entry);
@@ -105,7 +105,7 @@ impl<'a> Names<'a> {
             })
         });
         let indexes = indexes.collect();
-        Some((&entry.name, work.snapshot(&entry.table), indexes))
+        Some((entry, work.snapshot(&entry.table), indexes))
     }
 
     /// The other database to which a name belongs, and its name there.
@@ -227,16 +227,18 @@ impl<'a> Names<'a> {
             let rows = other.snapshot(&entry.table);
             let costs = self.session.own().shared.costs();
             let relation = TableRelation::new(name, rows, indexes, costs);
+            let relation = relation.declared(&entry, |parent| other.names.table(parent).cloned());
             Some(relation.noted(attached.shared.record_of(&entry)))
         })
     }
 
     /// A table, with its row ids as a column.
     pub(crate) fn with_row_ids(&self, name: &str) -> Option<TableRelation> {
-        let (name, snapshot, indexes) = self.snapshot(name)?;
+        let (entry, snapshot, indexes) = self.snapshot(name)?;
         let costs = self.session.own().shared.costs();
-        let relation = TableRelation::with_row_ids(name, snapshot, indexes, costs);
-        Some(relation.noted(self.record(name)))
+        let relation = TableRelation::with_row_ids(&entry.name, snapshot, indexes, costs);
+        let relation = relation.declared(entry, |parent| self.names.table(parent).cloned());
+        Some(relation.noted(self.record(&entry.name)))
     }
 }
 
@@ -262,10 +264,11 @@ impl entasis_sql::Catalog for Names<'_> {
             }
             name = own;
         } else {
-            if let Some((name, snapshot, indexes)) = self.snapshot(name) {
+            if let Some((entry, snapshot, indexes)) = self.snapshot(name) {
                 let costs = session.own().shared.costs();
-                let relation = TableRelation::new(name, snapshot, indexes, costs);
-                return Some(Arc::new(relation.noted(self.record(name))));
+                let relation = TableRelation::new(&entry.name, snapshot, indexes, costs);
+                let relation = relation.declared(entry, |parent| self.names.table(parent).cloned());
+                return Some(Arc::new(relation.noted(self.record(&entry.name))));
             }
             if self.names.view(name).is_some() {
                 return None;

@@ -7,6 +7,9 @@
 //! keys of those that pass are looked up in a sample of the other table's column. That takes some hundred
 //! microseconds, and is done only where the other table is large enough for queries to take much longer.
 //!
+//! Where two large tables are joined by a column that is a key of neither, a few frequent values make most of
+//! the pairs. So samples of both are joined.
+//!
 //! The result is a factor, by which the join of the two columns keeps more rows than expected.
 
 use super::tester::{NONE, Tester, candidates, places, zone_tests};
@@ -25,6 +28,11 @@ const KEYS: usize = 4096;
 /// than for filters, as references to one row often stand together.
 const RUNS: usize = 256;
 const RUN_SLOTS: usize = 4;
+/// The same of each of two large tables. If each of a million values were as frequent as any other, there would
+/// be four pairs of equal keys; where frequent values count, there are many.
+const JOINED_RUNS: usize = 512;
+/// The least pairs of equal keys that say more than statistics do.
+const LEAST_PAIRS: usize = 48;
 
 /// The values of a column in the rows that satisfy the filters of `scan`, and how many rows have each; `None`
 /// if the table is not small, there is no filter that can be tested, or there are many, as `expected` rows
@@ -92,6 +100,35 @@ pub(crate) fn pairs(
     }
 }
 
+/// The share of the pairs of rows of two scans of large tables that have equal keys, if samples of both have
+/// enough such pairs to tell.
+pub(crate) fn shared(one: (&Scan, ColumnId), other: (&Scan, ColumnId), columns: &Columns) -> Option<f64> {
+    let (own, of_one) = sampled_keys(one, columns)?;
+    let (others, of_other) = sampled_keys(other, columns)?;
+    let pairs: usize = own.iter().map(|(key, count)| count * others.get(key).copied().unwrap_or(0)).sum();
+    (pairs >= LEAST_PAIRS).then(|| pairs as f64 / (of_one as f64 * of_other as f64))
+}
+
+/// The keys of some of the rows that satisfy the filters of a scan, how many have each, and how many rows
+/// these are.
+fn sampled_keys((scan, key): (&Scan, ColumnId), columns: &Columns) -> Option<(HashMap<Value, usize>, usize)> {
+    let table = scan.relation.table()?;
+    let ty = columns.ty(key);
+    let mut tester = Tester::of(scan, Some(key), columns)?;
+    let (mut keys, mut rows) = (HashMap::new(), 0);
+    let blocks = candidates(table, &zone_tests(scan), JOINED_RUNS).blocks;
+    for (group, runs) in places(&blocks, JOINED_RUNS, RUN_SLOTS) {
+        tester.test(group, &runs, |position, key| {
+            rows += 1;
+            let value = key.map_or(Value::Null, |key| key.value(position, ty));
+            if !value.is_null() {
+                *keys.entry(value).or_insert(0) += 1;
+            }
+        })?;
+    }
+    Some((keys, rows))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::sample::tests::{number, table};
@@ -122,5 +159,22 @@ mod tests {
         assert_eq!(keys(&of(CompareOp::Eq, 7), id, 5_000.0, &columns), None, "many are not tested");
         assert_eq!(keys(&words, id, 1_000.0, &columns), None, "without filters statistics know as much");
         assert_eq!(pairs(&words, id, &sevens, 0.01, &columns), None, "the table is small");
+    }
+
+    #[test]
+    fn frequent_values_of_two_large_tables_make_most_pairs() {
+        let mut columns = Columns::default();
+        let skewed = |i: i128| if i * 7919 % 10 == 0 { 7 } else { i * 104_729 % 50_000 };
+        let one = table(["key", "n"], 120_000, |i| [skewed(i), i], &mut columns);
+        let other = table(["key", "n"], 150_000, |i| [skewed(i + 3), i], &mut columns);
+        let even = table(["key", "n"], 150_000, |i| [i * 104_729 % 50_000, i], &mut columns);
+        let key = |scan: &Scan| scan.columns[0].0;
+        let share = shared((&one, key(&one)), (&other, key(&other)), &columns).unwrap();
+        assert!((0.005..0.02).contains(&share), "{share}");
+        assert_eq!(shared((&one, key(&one)), (&even, key(&even)), &columns), None, "too few to tell");
+        let filter = Expr::compare(CompareOp::Eq, columns.expr(key(&one)), number(7));
+        let sevens = Scan { filters: vec![filter], ..one.clone() };
+        let share = shared((&sevens, key(&one)), (&other, key(&other)), &columns).unwrap();
+        assert!((0.05..0.2).contains(&share), "{share}");
     }
 }

@@ -4,6 +4,7 @@ pub mod aggregate;
 mod align;
 mod compaction;
 mod execute;
+mod fetched;
 mod filter;
 mod gather;
 pub(crate) mod group_table;

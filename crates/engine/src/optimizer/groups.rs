@@ -6,7 +6,7 @@
 //!
 //! What follows from what: a column compared with a constant follows from nothing, equal columns from each
 //! other, a computed column from what it reads, all columns of an aggregate from its keys, and all columns of
-//! a relation from one that it knows to be unique: TPC-H Q3, Q10 and Q18 group by one key. Uniqueness that is
+//! a relation from one that it knows to be unique, or from a key of several: TPC-H Q3, Q10 and Q18 group by one key. Uniqueness that is
 //! only estimated does not count.
 
 use crate::plan::tree::{ColumnSet, columns_of, reads, substitute, take};
@@ -107,6 +107,10 @@ fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
             for (id, _) in scan.columns.iter().filter(|(_, index)| scan.relation.is_unique(*index)) {
                 into.push((one(*id), columns_of(node)));
             }
+            let id_of = |column: &usize| Some(scan.columns.iter().find(|(_, index)| index == column)?.0);
+            let keys = scan.relation.keys().iter();
+            let keys = keys.filter_map(|key| key.iter().map(id_of).collect::<Option<Vec<ColumnId>>>());
+            into.extend(keys.map(|key| (key.into_iter().collect(), columns_of(node))));
         }
         Node::Filter(filter) => {
             collect_facts(&filter.input, into);

@@ -42,6 +42,9 @@ pub(super) type Set = u64;
 /// Most relations of a graph.
 pub(super) const RELATIONS_MAX: usize = 64;
 
+/// A column with fewer distinct values than this share of the rows is no key.
+const NO_KEY: f64 = 0.5;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
@@ -435,10 +438,47 @@ impl Graph {
                         found.push(Reference { key, by, factor: pairs / expected });
                     }
                 }
-                if let Some(Node::Scan(scan)) = self.relations[small].node.as_mut() {
-                    scan.references.extend(&found);
-                }
-                self.relations[small].estimate.references.extend(found);
+                self.refer(small, found);
+            }
+            self.find_frequent(class, &members, columns);
+        }
+    }
+
+    fn refer(&mut self, relation: usize, found: Vec<Reference>) {
+        if let Some(Node::Scan(scan)) = self.relations[relation].node.as_mut() {
+            scan.references.extend(&found);
+        }
+        self.relations[relation].estimate.references.extend(found);
+    }
+
+    /// Joins samples of large tables of which the columns of a class, `members`, are no keys.
+    fn find_frequent(&mut self, class: usize, members: &[(usize, ColumnId)], columns: &Columns) {
+        let is_no_key = |graph: &Graph, relation: usize| {
+            let member = graph.classes[class].members.iter().find(|m| m.relation == relation);
+            member.is_some_and(|m| m.estimate.domain < NO_KEY * graph.relations[relation].estimate.base)
+        };
+        let scan = |graph: &Graph, relation: usize| match graph.relations[relation].node.as_ref() {
+            Some(Node::Scan(scan)) if references::is_large(scan) => Some(scan.clone()),
+            _ => None,
+        };
+        let large: Vec<(usize, ColumnId, Scan)> = members
+            .iter()
+            .filter(|&&(relation, _)| is_no_key(self, relation))
+            .filter_map(|&(relation, id)| Some((relation, id, scan(self, relation)?)))
+            .collect();
+        // Each but with the next: what one pair says of a frequent value, the others would say again.
+        for pair in large.windows(2) {
+            let [(one, key, own), (other, by, others)] = pair else { continue };
+            let both = 1 << one | 1 << other;
+            if self.classes.iter().filter(|class| class.joins(both)).count() > 1 {
+                continue;
+            }
+            let rows = self.relations[*one].estimate.rows * self.relations[*other].estimate.rows;
+            let expected = self.matched(both) / rows.max(1.0);
+            if let Some(share) = references::shared((own, *key), (others, *by), columns)
+                && expected > 0.0
+            {
+                self.refer(*one, vec![Reference { key: *key, by: *by, factor: share / expected }]);
             }
         }
     }
@@ -456,6 +496,11 @@ impl Graph {
     /// True for one attached relation alone, which cannot stand for itself.
     pub(super) fn is_attached(&self, set: Set) -> bool {
         set.count_ones() == 1 && self.relations[set.trailing_zeros() as usize].attached.is_some()
+    }
+
+    /// The relations that must be together before an attached one joins them; none for others.
+    pub(super) fn needs(&self, relation: usize) -> Set {
+        self.relations[relation].attached.as_ref().map_or(0, |attached| attached.needs)
     }
 
     /// How `left` and `right` may be joined; `None` if they may not: an attached relation joins alone, on the

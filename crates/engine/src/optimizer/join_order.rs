@@ -1,30 +1,20 @@
 //! Rule: joins in the cheapest order that can be found.
 //!
-//! Up to [`EXACT_RELATIONS`] relations the order is found exactly, bushy trees included, by dynamic
-//! programming over pairs of a connected subgraph and its connected complement: **DPccp**, G. Moerkotte and
-//! T. Neumann, "Analysis of Two Existing and One New Dynamic Programming Algorithm for the Generation of
-//! Optimal Bushy Join Trees without Cross Products", VLDB 2006. It enumerates each such pair once and no
-//! others, and every pair after all pairs inside its two halves, so that both halves have their best plan
-//! when they meet. For the chain `0 - 1 - 2 - 3`:
+//! Where the graph has no more than [`PAIRS_MAX`] pairs of a connected set and a connected complement, the
+//! order is found exactly, bushy trees included, by dynamic programming over these ([`pairs`]). Above that the
+//! order is the better of two:
 //!
-//! ```text
-//! {3}
-//! {2}          {2}-{3}
-//! {2,3}
-//! {1}          {1}-{2}  {1}-{2,3}
-//! {1,2}        {1,2}-{3}
-//! {1,2,3}
-//! {0}          {0}-{1}  {0}-{1,2}  {0}-{1,2,3}
-//! {0,1}        {0,1}-{2}  {0,1}-{2,3}
-//! {0,1,2}      {0,1,2}-{3}
-//! ```
-//!
-//! Above that, or where a clique has more than [`PAIRS_MAX`] pairs, the order is greedy: join the two
-//! subplans whose join adds least to the cost, again and again (greedy operator ordering, Fegaras 1998).
+//! - a greedy one: join the two subplans whose join adds least to the cost, again and again (greedy operator
+//!   ordering, Fegaras 1998);
+//! - the best tree over a linear order of the relations ([`linearize`]), by dynamic programming over its
+//!   intervals. The best left-deep order of a tree of joins is among them.
 //!
 //! The **cost** of an order is that of its joins ([`join_cost`]), by the rows and bytes of both sides: which
 //! columns a set of relations carries follows from who reads them later. Unconnected parts are joined by
 //! cross products, where they cost least.
+
+mod linearize;
+mod pairs;
 
 use super::join_graph::{Graph, Link, RELATIONS_MAX, Set, members};
 use super::prune::aggregate_reads;
@@ -35,11 +25,10 @@ use crate::plan::tree::{ColumnSet, reads_all, take};
 use crate::plan::{Columns, JoinKind, Node, Plan};
 use entasis_vector::Result;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
-/// Relations up to which the order is exact.
-const EXACT_RELATIONS: usize = 12;
-/// Pairs after which exact enumeration gives up: a few milliseconds.
-const PAIRS_MAX: usize = 20_000;
+/// Pairs up to which the order is exact: a few milliseconds.
+const PAIRS_MAX: usize = 10_000;
 
 /// Orders all joins of the plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
@@ -123,9 +112,7 @@ fn order_region(node: Node, columns: &Columns, above: &ColumnSet) -> Node {
         Graph::of(node, columns, above, &costs, &mut |subplan| order_inside(subplan, columns, &read));
     let all: Set = if graph.relations.len() == 64 { !0 } else { (1 << graph.relations.len()) - 1 };
     let mut search = Search::new(&graph, &costs);
-    if graph.relations.len() > EXACT_RELATIONS || !search.exact(all) {
-        search.greedy(all);
-    }
+    search.run(all);
     let best = search.best;
     let tree = build(&mut graph, &best, all);
     graph.finish(tree)
@@ -165,7 +152,6 @@ struct Search<'a> {
     costs: &'a Costs,
     neighbours: Vec<Set>,
     best: HashMap<Set, Choice>,
-    pairs: usize,
 }
 
 impl<'a> Search<'a> {
@@ -174,7 +160,7 @@ impl<'a> Search<'a> {
         connect(&mut neighbours);
         let single = |i: usize| (1u64 << i, Choice { cost: 0.0, rows: graph.rows(1 << i), halves: None });
         let best = (0..graph.relations.len()).map(single).collect();
-        Search { graph, costs, neighbours, best, pairs: 0 }
+        Search { graph, costs, neighbours, best }
     }
 
     /// The plan for joining two sets that have plans; `None` if they cannot be joined.
@@ -201,7 +187,6 @@ impl<'a> Search<'a> {
     }
 
     fn consider(&mut self, a: Set, b: Set) {
-        self.pairs += 1;
         if let Some(choice) = self.combine(a, b) {
             let known = self.best.entry(a | b).or_insert(choice);
             if choice.cost < known.cost {
@@ -210,69 +195,40 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// DPccp. False if it gave up, or found no plan.
-    fn exact(&mut self, all: Set) -> bool {
-        for i in (0..self.neighbours.len()).rev() {
-            let start: Set = 1 << i;
-            self.complements(start);
-            self.grow(start, start | (start - 1));
-            if self.pairs > PAIRS_MAX {
-                return false;
-            }
+    /// Finds a plan for all relations.
+    fn run(&mut self, all: Set) {
+        if pairs::are_at_most(PAIRS_MAX, &self.neighbours) {
+            self.exact();
         }
-        self.best.contains_key(&all)
-    }
-
-    fn around(&self, set: Set) -> Set {
-        members(set).fold(0, |found, i| found | self.neighbours[i]) & !set
-    }
-
-    /// Every connected set that contains `set` and nothing of `without`, each with its complements.
-    fn grow(&mut self, set: Set, without: Set) {
-        let around = self.around(set) & !without;
-        for part in subsets(around) {
-            if self.pairs > PAIRS_MAX {
-                return;
-            }
-            self.complements(set | part);
-        }
-        for part in subsets(around) {
-            if self.pairs > PAIRS_MAX {
-                return;
-            }
-            self.grow(set | part, without | around);
+        if !self.best.contains_key(&all) {
+            self.greedy(all);
+            self.linearized();
         }
     }
 
-    /// Every connected set next to `set` whose smallest relation is above `set`'s smallest.
-    fn complements(&mut self, set: Set) {
-        let lowest = set & set.wrapping_neg();
-        let without = set | (lowest - 1) | lowest;
-        let around = self.around(set) & !without;
-        let mut rest = around;
-        while rest != 0 {
-            let i = 63 - rest.leading_zeros();
-            let start: Set = 1 << i;
-            rest &= !start;
-            self.consider(set, start);
-            // Relations of `around` below this one start complements of their own.
-            self.grow_complement(set, start, without | (around & (start | (start - 1))));
-        }
+    /// Dynamic programming over all pairs.
+    fn exact(&mut self) {
+        let neighbours = std::mem::take(&mut self.neighbours);
+        let _ = pairs::each(&neighbours, &mut |a, b| {
+            self.consider(a, b);
+            ControlFlow::Continue(())
+        });
+        self.neighbours = neighbours;
     }
 
-    fn grow_complement(&mut self, set: Set, complement: Set, without: Set) {
-        let around = self.around(complement) & !without & !set;
-        for part in subsets(around) {
-            if self.pairs > PAIRS_MAX {
-                return;
+    /// Dynamic programming over the intervals of a linear order.
+    fn linearized(&mut self) {
+        let Some(order) = linearize::linearize(self.graph, &self.neighbours) else { return };
+        let set = |interval: &[usize]| interval.iter().fold(0, |set: Set, i| set | 1 << i);
+        for length in 2..=order.len() {
+            for interval in order.windows(length) {
+                for middle in 1..length {
+                    let (a, b) = (set(&interval[..middle]), set(&interval[middle..]));
+                    if pairs::around(&self.neighbours, a) & b != 0 {
+                        self.consider(a, b);
+                    }
+                }
             }
-            self.consider(set, complement | part);
-        }
-        for part in subsets(around) {
-            if self.pairs > PAIRS_MAX {
-                return;
-            }
-            self.grow_complement(set, complement | part, without | around);
         }
     }
 
@@ -303,15 +259,6 @@ impl<'a> Search<'a> {
             self.best.insert(joined, choice);
         }
     }
-}
-
-/// All subsets of `set` but the empty one, smaller ones before those that contain them.
-fn subsets(set: Set) -> impl Iterator<Item = Set> {
-    let mut part: Set = 0;
-    std::iter::from_fn(move || {
-        part = part.wrapping_sub(set) & set;
-        (part != 0).then_some(part)
-    })
 }
 
 /// Makes unconnected parts of the graph neighbours, so that cross products are found. With few relations
@@ -345,6 +292,7 @@ fn connect(neighbours: &mut [Set]) {
 #[cfg(test)]
 mod tests {
     use super::super::testing::Builder;
+    use super::pairs::subsets;
     use super::*;
     use crate::plan::{Join, JoinKey};
 
@@ -416,7 +364,8 @@ mod tests {
             let graph = graph(node, &columns);
             let all: Set = (1 << graph.relations.len()) - 1;
             let mut exact = Search::new(&graph, &costs);
-            assert!(exact.exact(all), "seed {seed}");
+            exact.exact();
+            assert!(exact.best.contains_key(&all), "seed {seed}");
             let mut twin = Search::new(&graph, &costs);
             all_splits(&mut twin, all);
             let (found, best) = (exact.best[&all].cost, twin.best[&all].cost);
@@ -439,28 +388,53 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_has_its_pairs_and_no_more() {
-        let mut b = Builder::default();
-        let mut tree = b.scan("t0", 10, &[("a0", 10), ("b0", 10)]);
-        for i in 1..8 {
-            let (a, before) = (format!("a{i}"), format!("b{}", i - 1));
-            let table = b.scan(&format!("t{i}"), 10, &[(a.as_str(), 10), (format!("b{i}").as_str(), 10)]);
-            let on = vec![JoinKey { left: b.column(&before), right: b.column(&a), null_equals_null: false }];
-            let (left, right) = (Box::new(tree), Box::new(table));
-            tree = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
-        }
-        let graph = graph(tree, &b.columns);
+    fn linear_orders_are_not_better_than_the_exact_one_and_seldom_much_worse() {
         let costs = Costs::default();
-        let mut search = Search::new(&graph, &costs);
-        assert!(search.exact((1 << 8) - 1));
-        // A chain of n has (n^3 - n) / 6 pairs.
-        assert_eq!(search.pairs, (512 - 8) / 6);
+        let mut worse = [0; 2];
+        for seed in 0..80 {
+            let relations = 4 + seed as usize % 6;
+            let (node, columns) = random_region(seed, relations);
+            let graph = graph(node, &columns);
+            let all: Set = (1 << graph.relations.len()) - 1;
+            let mut exact = Search::new(&graph, &costs);
+            exact.exact();
+            let best = exact.best[&all].cost;
+            let ways: [fn(&mut Search<'_>, Set); 2] =
+                [|search, all| search.greedy(all), |search, _| search.linearized()];
+            for (way, worse) in ways.iter().zip(&mut worse) {
+                let mut search = Search::new(&graph, &costs);
+                way(&mut search, all);
+                let cost = search.best[&all].cost;
+                assert!(cost >= best * 0.999_999, "seed {seed}: {cost} is cheaper than {best}");
+                *worse += usize::from(cost > best * 1.1);
+            }
+        }
+        assert!(worse[1] <= worse[0] && worse[1] <= 16, "greedy and linear orders: {worse:?}");
     }
 
     #[test]
-    fn subsets_come_in_order() {
-        assert_eq!(subsets(0b1011).collect::<Vec<_>>(), [1, 2, 3, 8, 9, 10, 11]);
-        assert_eq!(subsets(0).count(), 0);
+    fn large_graphs_have_a_plan() {
+        let costs = Costs::default();
+        for relations in [13, 20, 40, RELATIONS_MAX] {
+            let (node, columns) = random_region(relations as u64, relations);
+            let graph = graph(node, &columns);
+            let all: Set = !0 >> (64 - graph.relations.len());
+            let mut greedy = Search::new(&graph, &costs);
+            greedy.greedy(all);
+            let mut search = Search::new(&graph, &costs);
+            search.greedy(all);
+            search.linearized();
+            assert!(search.best[&all].cost <= greedy.best[&all].cost);
+            let mut rest = vec![all];
+            while let Some(set) = rest.pop() {
+                if let Some((a, b)) = search.best[&set].halves {
+                    assert!(a & b == 0 && a | b == set);
+                    rest.extend([a, b]);
+                } else {
+                    assert_eq!(set.count_ones(), 1);
+                }
+            }
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod limits;
 mod linear;
 mod nulls;
 mod orders;
+mod parents;
 mod properties;
 mod prune;
 mod pushdown;

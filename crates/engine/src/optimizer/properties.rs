@@ -84,7 +84,10 @@ pub(crate) fn is_unique(node: &Node, keys: &ColumnSet) -> bool {
         }
         Node::Join(join) => is_unique_join(join, keys),
         Node::Scan(scan) => {
+            let is_known =
+                |column: &usize| scan.columns.iter().any(|(id, index)| index == column && keys.contains(*id));
             scan.columns.iter().any(|(id, index)| keys.contains(*id) && scan.relation.is_unique(*index))
+                || scan.relation.keys().iter().any(|key| key.iter().all(is_known))
         }
         Node::Values(_) => false,
     }

@@ -2,8 +2,10 @@
 //!
 //! From the root down each node learns which of its columns are read above. Scans read only those (and what
 //! their filters need), projections and aggregates drop the others, a mark join whose mark is not read is its
-//! left input, and so is a left join on a unique key whose right columns are not read.
+//! left input, and so is a left join on a unique key whose right columns are not read. A referenced table of
+//! which nothing but the key is read leaves its joins ([`parents`](super::parents)).
 
+use super::parents::without_parent;
 use super::properties::has_one_match;
 use crate::plan::tree::{ColumnSet, columns_of, reads_all, take};
 use crate::plan::{Aggregate, Join, JoinKind, Node, Plan, SetKind, Values};
@@ -42,6 +44,11 @@ fn prune(node: &mut Node, mut wanted: ColumnSet) {
             *node = left;
         }
         Node::Join(join) => {
+            if let Some(mut child) = without_parent(join, &wanted) {
+                prune(&mut child, wanted);
+                *node = child;
+                return;
+            }
             wanted.add(&reads_all(
                 join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual),
             ));

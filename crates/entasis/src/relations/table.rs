@@ -4,8 +4,10 @@ use crate::record::Record;
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::question::Question;
-use entasis_engine::relation::{Index, Relation, ScanRequest, Source, Statistics};
-use entasis_storage::{RowId, SlotRange, TableSnapshot};
+use entasis_engine::relation::{
+    ForeignKey, Index, Key, ParentKey, Relation, ScanRequest, Source, Statistics,
+};
+use entasis_storage::{RowId, SlotRange, TableEntry, TableSnapshot};
 use entasis_vector::{DataType, Error, Field, Result, Schema};
 use std::sync::Arc;
 
@@ -25,6 +27,10 @@ pub(crate) struct TableRelation {
     costs: Arc<Costs>,
     /// Where scans note what they ask, if the table follows its workload.
     record: Option<Arc<Record>>,
+    /// Declared keys.
+    keys: Vec<Vec<usize>>,
+    /// Foreign keys.
+    parents: Vec<ParentKey>,
 }
 
 impl TableRelation {
@@ -43,6 +49,8 @@ impl TableRelation {
             slots: None,
             costs,
             record: None,
+            keys: Vec::new(),
+            parents: Vec::new(),
         }
     }
 
@@ -62,6 +70,26 @@ impl TableRelation {
     /// The relation, whose scans note what they ask.
     pub(crate) fn noted(self, record: Option<Arc<Record>>) -> TableRelation {
         TableRelation { record, ..self }
+    }
+
+    /// The relation, with the keys and foreign keys that are declared for `entry`, the table of this snapshot.
+    /// The snapshot has the rows after a statement, all of whose constraints hold. `parent` knows the tables to
+    /// which foreign keys refer.
+    pub(crate) fn declared(
+        mut self,
+        entry: &TableEntry,
+        parent: impl Fn(&str) -> Option<Arc<TableEntry>>,
+    ) -> TableRelation {
+        let schema = entry.table.schema();
+        let is_whole = |key: &&Key| key.columns.iter().all(|&column| !schema[column].nullable);
+        let keys = entry.definition.unique_keys().filter(is_whole);
+        self.keys = keys.map(|key| key.columns.clone()).collect();
+        let refers = |key: &ForeignKey| {
+            let table = parent(&key.table)?.table.id();
+            Some(ParentKey { columns: key.columns.clone(), table, key: key.references.clone() })
+        };
+        self.parents = entry.definition.foreign_keys.iter().filter_map(refers).collect();
+        self
     }
 
     /// Restricts the relation to these rows, in order.
@@ -97,6 +125,14 @@ impl Relation for TableRelation {
             (_, Some(slots)) => slots.iter().map(|range| range.slots.len() as u64).sum(),
             _ => self.snapshot.rows(),
         })
+    }
+
+    fn keys(&self) -> &[Vec<usize>] {
+        &self.keys
+    }
+
+    fn parents(&self) -> &[ParentKey] {
+        &self.parents
     }
 
     fn table(&self) -> Option<&TableSnapshot> {

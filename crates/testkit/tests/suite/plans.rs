@@ -98,6 +98,33 @@ fn width_and_compression_decide_which_side_is_kept() {
     }
 }
 
+/// A referenced table of which only the key is read proves nothing that the foreign key does not; and keys of
+/// several columns are keys.
+#[test]
+fn declared_keys_remove_joins_and_group_keys() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    for sql in [
+        "CREATE TABLE customer (id INTEGER PRIMARY KEY, name VARCHAR)",
+        "CREATE TABLE day (y INTEGER, d INTEGER, label VARCHAR, PRIMARY KEY (y, d))",
+        "CREATE TABLE orders (id INTEGER, customer INTEGER REFERENCES customer (id), y INTEGER, d INTEGER, \
+         price INTEGER, FOREIGN KEY (y, d) REFERENCES day (y, d))",
+        "INSERT INTO customer SELECT i, 'customer ' || i FROM range(1000) r(i)",
+        "INSERT INTO day SELECT i // 100, i % 100, 'day ' || i FROM range(1000) r(i)",
+        "INSERT INTO orders SELECT i, i % 1000, i % 10, i % 100, i FROM range(100000) r(i)",
+    ] {
+        connection.query(sql, &[]).expect("the statement is valid");
+    }
+    let queries = [
+        "SELECT c.id, sum(price) FROM orders o JOIN customer c ON o.customer = c.id GROUP BY c.id",
+        "SELECT sum(price) FROM orders WHERE customer IN (SELECT id FROM customer WHERE id < 10)",
+        "SELECT sum(price) FROM orders o JOIN customer c ON o.customer = c.id JOIN day USING (y, d)",
+        "SELECT sum(price) FROM orders o JOIN day ON o.d = day.d",
+        "SELECT sum(price) FROM orders o LEFT JOIN day USING (y, d)",
+        "SELECT day.y, day.d, label, sum(price) FROM orders o JOIN day USING (y, d) GROUP BY day.y, day.d, label",
+    ];
+    check_plans(&connection, "declared_keys", &queries);
+}
+
 /// Bands, overlaps and as-of joins are searched in sorted order, except for a few rows, or if equal keys
 /// leave only a few.
 #[test]

@@ -121,6 +121,40 @@ impl Pushed {
         self.below(true, |id| (is_open && side.contains(&id)).then_some(id))
     }
 
+    /// The same filter in one input of `join`, over columns that equal its own in the other one, if it may go
+    /// there: rows that it drops have partners only among those that it drops on the other side. So the keys of
+    /// one dimension reach whatever is joined by the same key (predicate transfer; Yang et al., *Predicate
+    /// Transfer: Efficient Pre-Filtering on Multi-Join Queries*, CIDR 2024).
+    pub(crate) fn across(&self, join: &plan::Join, left: bool) -> Option<Pushed> {
+        let may_cross = match join.kind {
+            JoinKind::Inner => true,
+            JoinKind::Left | JoinKind::Semi | JoinKind::Anti => !left,
+            JoinKind::Right => left,
+            _ => false,
+        };
+        if !may_cross || !self.comes_first() {
+            return None;
+        }
+        let side = if left { join.left.columns() } else { join.right.columns() };
+        let equal = |id: ColumnId| {
+            if join.kind == JoinKind::Inner && side.contains(&id) {
+                return Some(id);
+            }
+            join.on.iter().filter(|key| !key.null_equals_null).find_map(|key| {
+                let (own, other) = if left { (&key.left, &key.right) } else { (&key.right, &key.left) };
+                match (own, other) {
+                    (Expr::Column { id: own, ty }, Expr::Column { id: other, ty: same })
+                        if *other == id && ty == same =>
+                    {
+                        Some(*own)
+                    }
+                    _ => None,
+                }
+            })
+        };
+        self.below(true, equal)
+    }
+
     /// The same filter in the input of `set` that has these columns. Matching rows pass in all inputs, and
     /// the join drops the set operation's output for others.
     pub(crate) fn in_branch(&self, set: &plan::SetOperation, columns: &[ColumnId]) -> Option<Pushed> {

@@ -116,7 +116,11 @@ impl<'j> Joined<'j> {
     fn passing(&self, filters: &[Pushed], side: Side) -> Vec<Pushed> {
         let passes = |filter: &&Pushed| side == Side::Probe || filter.comes_first();
         let filters = filters.iter().filter(passes);
-        filters.filter_map(|filter| filter.in_side(self.join, self.is_left(side))).collect()
+        let is_left = self.is_left(side);
+        let passes = |filter: &Pushed| {
+            filter.in_side(self.join, is_left).or_else(|| filter.across(self.join, is_left))
+        };
+        filters.filter_map(passes).collect()
     }
 
     /// The columns that are read above.

@@ -13,6 +13,7 @@
 //!
 
 mod join;
+mod sort;
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
@@ -34,7 +35,6 @@ use crate::exec::project::Project;
 use crate::exec::repeats::DropRepeats;
 use crate::exec::scan::TableScan;
 use crate::exec::set_operation::{Copies, count_sides, of_side};
-use crate::exec::sort::{keeps_first_rows, sort};
 use crate::exec::values::Chunks;
 use crate::exec::window::layout::WindowLayout;
 use crate::exec::window::window;
@@ -43,7 +43,6 @@ use crate::facts::{relation_columns, values_column};
 use crate::plan::{self, Columns, Node, SetKind};
 use crate::relation::ScanRequest;
 use crate::settings::Settings;
-use crate::threshold::Threshold;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, Error, PhysicalType, Result};
 use std::collections::BTreeMap;
@@ -493,30 +492,6 @@ impl<'a> Builder<'a> {
         let kept = align(kept, &layout.stored, &recorder)?;
         let blocking = window(layout, &recorder.context(self.context), &recorder)?;
         Ok(self.block_same(node, kept, blocking, recorder))
-    }
-
-    fn sort(
-        &mut self,
-        node: &Node,
-        plan: &plan::Sort,
-        needed: &Needed,
-        filters: &[Pushed],
-    ) -> Result<Stream> {
-        let below = with(needed, plan.keys.iter().map(|key| &key.expr));
-        let first = plan.keys.first().filter(|_| keeps_first_rows(plan.limit));
-        let threshold = first.and_then(|key| Threshold::new(key.expr.ty(), key.descending, key.nulls_first));
-        let pushed = first.zip(threshold.as_ref()).filter(|_| self.context.settings.optimize);
-        let pushed = pushed.and_then(|(key, threshold)| Pushed::of_sort(key, threshold));
-        let filters: Vec<Pushed> = filters.iter().cloned().chain(pushed).collect();
-        let input = self.input(&plan.input, 0, &below, &filters)?;
-        let recorder = self.recorder(node);
-        // A sort keeps all columns of its input.
-        let kept: Vec<ColumnMeta> =
-            input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
-        let input = align(input, &kept, &recorder)?;
-        let context = recorder.context(self.context);
-        let blocking = sort(&input.columns, &plan.keys, plan.limit, threshold, &context, &recorder)?;
-        Ok(self.block(node, input, blocking, recorder))
     }
 
     fn limit(&mut self, node: &Node, plan: &plan::Limit, needed: &Needed) -> Result<Stream> {

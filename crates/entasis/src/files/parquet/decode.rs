@@ -1,5 +1,7 @@
 //! Decoding: chunks of some of the relation's columns, from rows of one row group after another.
 //!
+//! The numbers of the rows, if they are wanted, are those of the row groups before and the places in this one.
+//!
 //! A column whose type in the file differs from the relation's is converted, exactly or with an error. A
 //! column that the file lacks, or whose value comes from its path, is a constant.
 
@@ -9,10 +11,12 @@ use super::morsel::Morsel;
 use crate::files::columns::write_constants;
 use arrow_array::RecordBatch;
 use entasis_arrow::Importer;
-use entasis_vector::{Chunk, Error, Result, Selection, Vector};
+use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One worker's decoder of some columns.
@@ -23,6 +27,8 @@ pub(super) struct Decoder {
     state: State,
     importers: Vec<Importer>,
     vectors: Vec<Vector>,
+    /// The numbers of the rows, behind all columns, if they are wanted.
+    numbers: Option<RowNumbers>,
 }
 
 /// What a decoder is doing.
@@ -44,8 +50,10 @@ enum State {
 }
 
 impl Decoder {
-    /// A decoder of `columns` of the relation.
-    pub(super) fn new(relation: &Arc<Inner>, columns: Vec<usize>, chunk_rows: usize) -> Decoder {
+    /// A decoder of `columns` of the relation, and of the numbers of rows, if the last of them is that behind
+    /// the relation's last.
+    pub(super) fn new(relation: &Arc<Inner>, mut columns: Vec<usize>, chunk_rows: usize) -> Decoder {
+        let numbers = columns.pop_if(|last| *last == relation.schema.len()).map(|_| RowNumbers::new());
         let vector = |&column: &usize| Vector::new(relation.schema[column].ty.physical());
         Decoder {
             relation: relation.clone(),
@@ -54,6 +62,7 @@ impl Decoder {
             importers: columns.iter().map(|_| Importer::default()).collect(),
             vectors: columns.iter().map(vector).collect(),
             columns,
+            numbers,
         }
     }
 
@@ -66,6 +75,9 @@ impl Decoder {
         let relation = self.relation.clone();
         let file = &relation.files[morsel.file];
         let wanted: Vec<Option<usize>> = self.columns.iter().map(|&column| file.column(column)).collect();
+        if let Some(numbers) = &mut self.numbers {
+            numbers.begin(relation.starts[morsel.index], &morsel.rows, selected.as_ref());
+        }
         write_constants(&mut self.vectors, &self.columns, &relation.schema, &file.columns)?;
         if wanted.iter().all(Option::is_none) {
             let rows = selected.map_or(rows, |selected| selected.row_count() as u64);
@@ -84,11 +96,12 @@ impl Decoder {
         let reader = guarded(
             || file.place(morsel.group),
             || {
-                let builder =
-                    ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
-                        .with_row_groups(vec![morsel.group])
-                        .with_projection(mask)
-                        .with_batch_size(self.chunk_rows);
+                // Page indexes know where the pages are that have selected rows.
+                let footer = if selected.is_some() { file.indexed() } else { &file.reading };
+                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, footer.clone())
+                    .with_row_groups(vec![morsel.group])
+                    .with_projection(mask)
+                    .with_batch_size(self.chunk_rows);
                 if let Some(selected) = selected {
                     return builder.with_row_selection(selected).build();
                 }
@@ -124,6 +137,7 @@ impl Decoder {
                     chunk.reset(now as usize);
                     let group = chunk.push_group(Selection::ALL);
                     self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), group));
+                    self.numbers.iter_mut().for_each(|numbers| numbers.push(chunk, group));
                     return Ok(true);
                 }
                 State::Reading { file, group, reader, places, batch, offset } => {
@@ -153,9 +167,52 @@ impl Decoder {
                         chunk.push_column(vector.clone(), group);
                     }
                     *offset += rows;
+                    self.numbers.iter_mut().for_each(|numbers| numbers.push(chunk, group));
                     return Ok(true);
                 }
             }
         }
+    }
+}
+
+/// The numbers of the rows that a decoder gives next.
+struct RowNumbers {
+    /// Runs of numbers, in order.
+    runs: VecDeque<Range<u64>>,
+    vector: Vector,
+}
+
+impl RowNumbers {
+    fn new() -> RowNumbers {
+        RowNumbers { runs: VecDeque::new(), vector: Vector::new(PhysicalType::I64) }
+    }
+
+    /// Begins with the rows at the places `rows` of a row group whose first row is number `start`, or with
+    /// those of the row group that are selected.
+    fn begin(&mut self, start: u64, rows: &Range<u64>, selected: Option<&RowSelection>) {
+        self.runs.clear();
+        let Some(selected) = selected else {
+            return self.runs.push_back(start + rows.start..start + rows.end);
+        };
+        let mut next = start;
+        for run in selected.iter() {
+            let end = next + run.row_count as u64;
+            if !run.skip {
+                self.runs.push_back(next..end);
+            }
+            next = end;
+        }
+    }
+
+    /// Adds the column for the rows of `chunk`.
+    fn push(&mut self, chunk: &mut Chunk, group: usize) {
+        let rows = chunk.len();
+        for slot in &mut self.vector.begin_flat::<i64>(rows)[..rows] {
+            while self.runs.front().is_some_and(Range::is_empty) {
+                self.runs.pop_front();
+            }
+            *slot = self.runs.front_mut().and_then(Iterator::next).map_or(-1, |number| number as i64);
+        }
+        chunk.push_column(self.vector.clone(), group);
     }
 }

@@ -4,13 +4,16 @@
 //!    them.
 //! 2. A scan lists the row groups that may contain qualifying rows, by the statistics of the columns that
 //!    filters name and by the values in the paths.
+//!    Page indexes and Bloom filters rule out further rows when a worker reaches a row group ([`pages`]).
 //! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time ([`scan`]). If
 //!    there are several workers, the last row groups are cut into parts, so that no worker waits long for
 //!    another. Each worker opens files of its own, because all users of an open file share its read position.
 //! 4. If few rows satisfy the filters, or may be among the first rows of a sort with a limit, other columns
 //!    are decoded for these only ([`select`]). For such a sort, row groups that have the first rows by their
 //!    statistics come first, beginning with a small part, so that others need not be read.
-//! 5. Values are kept as they are in the file where possible: text in short dictionaries stays encoded, so
+//! 5. Rows are numbered in the order of the files. A sort with a limit reads the other columns of its first
+//!    rows by these numbers, when it has found them.
+//! 6. Values are kept as they are in the file where possible: text in short dictionaries stays encoded, so
 //!    that strings are copied and hashed once per entry and not per row; other text stays in its pages;
 //!    decimals stored in 32 or 64 bits take 64.
 //!
@@ -20,6 +23,7 @@
 mod decode;
 mod footer;
 mod morsel;
+mod pages;
 mod scan;
 mod select;
 mod unite;
@@ -80,10 +84,18 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Ar
             path,
             metadata,
             columns,
+            indexed: OnceLock::new(),
         });
     }
     let bounds = schema.iter().map(|_| OnceLock::new()).collect();
-    Ok(Arc::new(ParquetRelation(Arc::new(Inner { name: name.to_owned(), schema, problems, files, bounds }))))
+    let mut inner = Inner { name: name.to_owned(), schema, problems, files, bounds, starts: vec![0] };
+    let rows: Vec<u64> = inner.row_groups().map(|(file, group)| inner.rows(file, group)).collect();
+    let add = |before: &mut u64, rows: u64| {
+        *before = before.saturating_add(rows);
+        Some(*before)
+    };
+    inner.starts.extend(rows.into_iter().scan(0, add));
+    Ok(Arc::new(ParquetRelation(Arc::new(inner))))
 }
 
 /// A file: its path, its footer, and where the relation's columns are in it.
@@ -92,6 +104,8 @@ struct ParquetFile {
     metadata: ArrowReaderMetadata,
     /// The same footer for readers, with other array types for some columns.
     reading: ArrowReaderMetadata,
+    /// That with the page indexes, once they were wanted.
+    indexed: OnceLock<ArrowReaderMetadata>,
     columns: Vec<Origin>,
 }
 
@@ -132,6 +146,8 @@ struct Inner {
     files: Vec<ParquetFile>,
     /// For each column its bounds in each row group of all files, read when first needed.
     bounds: Box<[OnceLock<Vec<Bounds>>]>,
+    /// For each row group of all files the number of its first row; then the number of all rows.
+    starts: Vec<u64>,
 }
 
 struct ParquetRelation(Arc<Inner>);
@@ -149,6 +165,13 @@ impl Inner {
             (0..file.metadata.metadata().num_row_groups()).map(move |group| (index, group))
         };
         self.files.iter().enumerate().flat_map(groups)
+    }
+
+    /// Refuses columns that cannot be read.
+    fn check(&self, request: &ScanRequest) -> Result<()> {
+        // There is none for the numbers of rows.
+        let problem = |(_, column): &(ColumnId, usize)| self.problems.get(*column)?.clone();
+        request.columns.iter().find_map(problem).map_or(Ok(()), Err)
     }
 
     fn rows(&self, file: usize, group: usize) -> u64 {
@@ -293,12 +316,38 @@ impl Relation for ParquetRelation {
         true
     }
 
+    fn finds_rows(&self) -> bool {
+        true
+    }
+
+    fn scan_rows(
+        &self,
+        request: &ScanRequest,
+        rows: &[u64],
+        context: &QueryContext,
+    ) -> Result<Arc<dyn Source>> {
+        let inner = &self.0;
+        inner.check(request)?;
+        let mut morsels = Vec::new();
+        let mut rest = rows;
+        for (index, (file, group)) in inner.row_groups().enumerate() {
+            let (start, end) = (inner.starts[index], inner.starts[index + 1]);
+            let (own, later) = rest.split_at(rest.partition_point(|&row| row < end));
+            rest = later;
+            if !own.is_empty() {
+                let picked = own.iter().map(|row| row - start).collect();
+                morsels.push(Morsel { index, file, group, rows: 0..end - start, picked: Some(picked) });
+            }
+        }
+        let chunk_rows = context.settings.chunk_rows.max(1);
+        let request = ScanRequest::all(request.columns.clone());
+        let morsels = (0..).zip(morsels).collect();
+        Ok(Arc::new(ParquetSource::new(inner.clone(), &request, chunk_rows, morsels)))
+    }
+
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
         let inner = &self.0;
-        if let Some(problem) = request.columns.iter().find_map(|(_, column)| inner.problems[*column].clone())
-        {
-            return Err(problem);
-        }
+        inner.check(request)?;
         let column_of =
             |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
         let mut morsels = Vec::new();
@@ -306,7 +355,7 @@ impl Relation for ParquetRelation {
             let bounds = |id: ColumnId| column_of(id).map(|column| inner.bounds(column)[index].clone());
             let rows = inner.rows(file, group);
             if rows > 0 && request.filters.iter().all(|filter| may_hold(filter, &bounds)) {
-                morsels.push(Morsel { index, file, group, rows: 0..rows });
+                morsels.push(Morsel { index, file, group, rows: 0..rows, picked: None });
             }
         }
         let workers = context.settings.threads;

@@ -1,6 +1,7 @@
 //! Morsels of a scan of Parquet files: row groups, and parts of them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Rows of one row group that a worker reads.
 #[derive(Clone)]
@@ -10,6 +11,8 @@ pub(super) struct Morsel {
     pub(super) file: usize,
     pub(super) group: usize,
     pub(super) rows: Range<u64>,
+    /// If given, the only rows of the row group that are read, ascending.
+    pub(super) picked: Option<Arc<[u64]>>,
 }
 
 impl Morsel {

@@ -60,6 +60,10 @@ impl Source for ParquetSource {
         }))
     }
 
+    fn pieces(&self) -> Option<usize> {
+        Some(self.shared.morsels.len())
+    }
+
     fn progress(&self) -> Option<f64> {
         let total = self.shared.morsels.len().max(1) as f64;
         Some((self.shared.next.load(Ordering::Relaxed) as f64 / total).min(1.0))
@@ -85,9 +89,14 @@ impl ParquetWorker {
         if !self.may_have_rows(morsel) {
             return Ok(true);
         }
-        let selected = match &mut self.selector {
-            Some(selector) => selector.select(morsel)?,
-            None => Selected::All,
+        let selected = match (&morsel.picked, &self.conditions) {
+            (Some(picked), _) => Selected::rows(picked, morsel.rows.end),
+            (None, None) => Selected::All,
+            (None, Some(conditions)) => match (conditions.indexed_rows(morsel)?, &mut self.selector) {
+                (Selected::None, _) => Selected::None,
+                (indexed, Some(selector)) => selector.select(morsel, indexed)?,
+                (indexed, None) => indexed,
+            },
         };
         self.morsel = *place;
         match selected {

@@ -67,7 +67,10 @@ impl Conditions {
         ids.sort_unstable();
         ids.dedup();
         let columns = ids.into_iter().map(meta).collect::<Option<Vec<_>>>()?;
-        let is_later = |(_, column): &(ColumnId, usize)| columns.iter().all(|(own, _)| own != column);
+        // The numbers of rows are not read.
+        let is_later = |(_, column): &(ColumnId, usize)| {
+            *column < relation.schema.len() && columns.iter().all(|(own, _)| own != column)
+        };
         let is_first = request.columns.iter().any(is_later);
         (!columns.is_empty()).then(|| Conditions {
             relation: relation.clone(),
@@ -90,6 +93,17 @@ impl Conditions {
     /// bounds.
     pub(super) fn may_have_rows(&self, may_hold: impl Fn(&Expr) -> bool) -> bool {
         self.moving().all(|condition| may_hold(&condition))
+    }
+
+    /// The rows of `morsel` that indexes of the file do not rule out.
+    ///
+    /// # Errors
+    /// Those of [`Inner::indexed_rows`].
+    pub(super) fn indexed_rows(&self, morsel: &Morsel) -> Result<Selected> {
+        let conditions: Vec<Expr> = self.filters.iter().cloned().chain(self.moving()).collect();
+        let column_of =
+            |id: ColumnId| self.columns.iter().find(|(_, meta)| meta.id == id).map(|(column, _)| *column);
+        self.relation.indexed_rows(morsel, &conditions, &column_of)
     }
 
     /// True unless too many rows have passed so far.
@@ -120,6 +134,18 @@ pub(super) enum Selected {
     Rows(RowSelection),
 }
 
+impl Selected {
+    /// These rows of a row group of `rows` rows.
+    pub(super) fn rows(picked: &[u64], rows: u64) -> Selected {
+        let mut runs = Runs::after(0);
+        for &row in picked {
+            runs.push(row - runs.rows, true);
+            runs.push(1, false);
+        }
+        Selected::Rows(runs.selection(rows))
+    }
+}
+
 /// One worker's search for the rows that are needed.
 pub(super) struct Selector {
     conditions: Arc<Conditions>,
@@ -143,31 +169,37 @@ impl Selector {
         }
     }
 
-    /// The rows of `morsel` that are needed.
+    /// The rows of `morsel` that are needed, of which `indexed` are left so far.
     ///
     /// # Errors
     /// Those of [`Decoder`] and of compiling conditions.
-    pub(super) fn select(&mut self, morsel: &Morsel) -> Result<Selected> {
+    pub(super) fn select(&mut self, morsel: &Morsel, indexed: Selected) -> Result<Selected> {
         self.refresh()?;
         let file = &self.conditions.relation.files[morsel.file];
         let in_file = self.conditions.columns.iter().any(|(column, _)| file.column(*column).is_some());
         let Some(machine) = self.machine.as_mut().filter(|_| in_file && self.conditions.are_worth_it())
         else {
-            return Ok(Selected::All);
+            return Ok(indexed);
         };
-        self.decoder.open(morsel, None)?;
-        let mut rows = Runs::after(morsel.rows.start);
+        let (left, skipped) = match indexed {
+            Selected::Rows(rows) => (Some(rows), 0),
+            _ => (None, morsel.rows.start),
+        };
+        self.decoder.open(morsel, left.clone())?;
+        let mut rows = Runs::after(skipped);
         while self.decoder.next(&mut self.chunk)? {
             let picks = machine.select(&self.chunk)?;
             rows.add(self.chunk.len(), picks);
             self.chunk.reset(0);
         }
-        let (tested, passed) = (morsel.rows.end - morsel.rows.start, rows.passed);
+        let (tested, passed) = (rows.rows - skipped, rows.passed);
         self.conditions.count(tested, passed);
-        Ok(match passed {
-            0 => Selected::None,
-            passed if passed * FEW > tested => Selected::All,
-            _ => {
+        Ok(match (passed, left) {
+            (0, _) => Selected::None,
+            (passed, left) if passed * FEW > tested => left.map_or(Selected::All, Selected::Rows),
+            // Of the rows that indexes have left.
+            (_, Some(left)) => Selected::Rows(left.and_then(&RowSelection::from(rows.runs))),
+            (_, None) => {
                 let relation = &self.conditions.relation;
                 Selected::Rows(rows.selection(relation.rows(morsel.file, morsel.group)))
             }
