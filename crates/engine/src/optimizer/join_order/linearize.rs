@@ -11,7 +11,7 @@
 //! 2. For each relation as its root, the tree is ordered from the leaves up: below every relation the chains
 //!    of its children are merged by rank, the growth of the result for the rows that it takes. A relation of a
 //!    higher rank than what must follow it is one block with it.
-//! 3. The cheapest of these orders is it.
+//! 3. The cheapest of these orders is it, but for attached relations, which come behind all that they need.
 
 use super::{Graph, Set, members};
 
@@ -21,7 +21,22 @@ pub(super) fn linearize(graph: &Graph, neighbours: &[Set]) -> Option<Vec<usize>>
     let tree = Tree::of(graph, neighbours)?;
     let free = (0..neighbours.len()).filter(|i| !graph.is_attached(1 << i));
     let orders = free.map(|root| tree.order(root, graph.rows(1 << root)));
-    orders.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order)
+    let (_, order) = orders.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    Some(behind_needs(graph, order))
+}
+
+/// The order with each attached relation behind all that it needs: the tree knows one of them.
+fn behind_needs(graph: &Graph, order: Vec<usize>) -> Vec<usize> {
+    let (mut behind, mut waiting, mut placed): (Vec<usize>, Vec<usize>, Set) = Default::default();
+    for relation in order {
+        waiting.push(relation);
+        while let Some(at) = waiting.iter().position(|&next| graph.needs(next) & !placed == 0) {
+            let next = waiting.remove(at);
+            behind.push(next);
+            placed |= 1 << next;
+        }
+    }
+    behind
 }
 
 /// A spanning tree: for each relation, those next to it, each with the rows that joining it makes of one.
