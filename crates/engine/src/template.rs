@@ -29,15 +29,15 @@ impl Template {
         })
     }
 
-    /// The plan with these values for its parameters, and with the `table` of its name in the place of each.
-    /// `None` if a value is none of its parameter's type.
+    /// The plan with these values for its parameters, and with a `table` in each place, which has its name and
+    /// schema. `None` if a value is none of its parameter's type.
     ///
     /// # Errors
     /// Those of `table`.
     pub fn instance(
         &self,
         parameters: &[(Value, DataType)],
-        mut table: impl FnMut(&str) -> Result<Arc<dyn Relation>>,
+        mut table: impl FnMut(&dyn Relation) -> Result<Arc<dyn Relation>>,
     ) -> Result<Option<Plan>> {
         let mut plan = self.0.clone();
         let mut fits = true;
@@ -53,7 +53,7 @@ impl Template {
             }
             other => other,
         };
-        fill(&mut plan.root, &mut value, &mut |relation| table(relation.name()))?;
+        fill(&mut plan.root, &mut value, &mut table)?;
         Ok(fits.then_some(plan))
     }
 }

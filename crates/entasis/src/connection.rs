@@ -370,16 +370,20 @@ impl Connection {
         parameters: &[(Value, DataType)],
     ) -> Result<Done> {
         let began = Instant::now();
-        if let Some(prepared) = prepared
-            && !session.sees_others()
-            && let Some(plan) = prepared.plan(session, work, parameters)?
-        {
-            let rows = execute::query(session, plan)?;
-            prepared.took(began.elapsed());
-            return Ok(Done::Rows(rows));
-        }
         work.refuse_targets(session, parsed)?;
-        let statement = bind_at_one_moment(session, work, parsed, parameters)?;
+        let kept = match prepared.filter(|_| !session.sees_others()) {
+            Some(prepared) => prepared.bound(session, work, parameters)?,
+            None => None,
+        };
+        let statement = match (kept, prepared) {
+            (Some(Statement::Query(plan)), Some(prepared)) => {
+                let rows = execute::query(session, plan)?;
+                prepared.took(began.elapsed());
+                return Ok(Done::Rows(rows));
+            }
+            (Some(change), _) => change,
+            (None, _) => bind_at_one_moment(session, work, parsed, parameters)?,
+        };
         Ok(match statement {
             Statement::Begin
             | Statement::Commit

@@ -3,14 +3,14 @@
 //! | statement | what is kept | valid for |
 //! |---|---|---|
 //! | names rows by their key | its program ([`crate::program`]) | one state of the catalog |
-//! | a query that has run before | its template ([`crate::template`]) | that, and its parameters' types |
+//! | a query or a change of rows that has run before | its template ([`crate::template`]) | that, and its parameters' types |
 //! | `BEGIN`, `COMMIT`, `ROLLBACK` | what it is | ever |
 //! | any other | its syntax tree | ever |
 //!
 //! The same is kept for named statements (`PREPARE`).
 
 use crate::program::Program;
-use entasis_engine::template::Template;
+use crate::template::Kept;
 use entasis_sql::{Keyed, Parsed, Statement};
 use entasis_vector::{DataType, Result};
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub(crate) struct Prepared {
     keyed: Option<Keyed>,
     /// The program for a state of the catalog; the inner `None` if the statement has none in that state.
     program: Mutex<Option<(State, Option<Arc<Program>>)>>,
-    /// What is kept for it as a query.
+    /// What is kept for it as a statement on rows.
     pub(crate) template: Mutex<Known>,
 }
 
@@ -47,16 +47,16 @@ pub(crate) struct State {
     pub(crate) changes: u64,
 }
 
-/// What is kept for a query.
+/// What is kept for a statement on rows.
 #[derive(Default)]
 pub(crate) struct Known {
     /// Number of runs, including failed ones.
     pub(crate) runs: u64,
     /// The state of the catalog and the types of parameters for which the template was made.
     pub(crate) made_for: Option<(u64, Vec<DataType>)>,
-    /// `None` if the query must be bound for each run.
-    pub(crate) template: Option<Arc<Template>>,
-    /// Duration of the last run with a template.
+    /// `None` if the statement must be bound for each run.
+    pub(crate) kept: Option<Arc<Kept>>,
+    /// Duration of the last run of a query with a template.
     pub(crate) took: Option<Duration>,
 }
 
@@ -137,7 +137,7 @@ impl Prepared {
     /// Records the duration of the last run.
     pub(crate) fn took(&self, time: Duration) {
         let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.template.is_some() {
+        if known.kept.is_some() {
             known.took = Some(time);
         }
     }

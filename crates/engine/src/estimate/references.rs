@@ -28,9 +28,9 @@ const KEYS: usize = 4096;
 /// than for filters, as references to one row often stand together.
 const RUNS: usize = 256;
 const RUN_SLOTS: usize = 4;
-/// The same of each of two large tables. If each of a million values were as frequent as any other, there would
-/// be four pairs of equal keys; where frequent values count, there are many.
-const JOINED_RUNS: usize = 512;
+/// The number of runs of each of two large tables. If each of a hundred thousand values were as frequent as any
+/// other, there would be six pairs of equal keys; where frequent values count, there are many.
+const JOINED_RUNS: usize = 192;
 /// The least pairs of equal keys that say more than statistics do.
 const LEAST_PAIRS: usize = 48;
 
@@ -100,33 +100,42 @@ pub(crate) fn pairs(
     }
 }
 
-/// The share of the pairs of rows of two scans of large tables that have equal keys, if samples of both have
-/// enough such pairs to tell.
-pub(crate) fn shared(one: (&Scan, ColumnId), other: (&Scan, ColumnId), columns: &Columns) -> Option<f64> {
-    let (own, of_one) = sampled_keys(one, columns)?;
-    let (others, of_other) = sampled_keys(other, columns)?;
-    let pairs: usize = own.iter().map(|(key, count)| count * others.get(key).copied().unwrap_or(0)).sum();
-    (pairs >= LEAST_PAIRS).then(|| pairs as f64 / (of_one as f64 * of_other as f64))
+/// A sample of the values of a column in the rows that satisfy the filters of a scan.
+pub(crate) struct SampledKeys {
+    /// How many rows of the sample have each value; NULL is none.
+    keys: HashMap<Value, usize>,
+    /// The rows of the sample that satisfy the filters.
+    rows: usize,
 }
 
-/// The keys of some of the rows that satisfy the filters of a scan, how many have each, and how many rows
-/// these are.
-fn sampled_keys((scan, key): (&Scan, ColumnId), columns: &Columns) -> Option<(HashMap<Value, usize>, usize)> {
-    let table = scan.relation.table()?;
-    let ty = columns.ty(key);
-    let mut tester = Tester::of(scan, Some(key), columns)?;
-    let (mut keys, mut rows) = (HashMap::new(), 0);
-    let blocks = candidates(table, &zone_tests(scan), JOINED_RUNS).blocks;
-    for (group, runs) in places(&blocks, JOINED_RUNS, RUN_SLOTS) {
-        tester.test(group, &runs, |position, key| {
-            rows += 1;
-            let value = key.map_or(Value::Null, |key| key.value(position, ty));
-            if !value.is_null() {
-                *keys.entry(value).or_insert(0) += 1;
-            }
-        })?;
+impl SampledKeys {
+    /// A sample of the column `key` of `scan`; `None` if its table is not large, or some filter cannot be
+    /// tested.
+    pub(crate) fn of(scan: &Scan, key: ColumnId, columns: &Columns) -> Option<SampledKeys> {
+        let table = scan.relation.table().filter(|_| is_large(scan))?;
+        let ty = columns.ty(key);
+        let mut tester = Tester::of(scan, Some(key), columns)?;
+        let mut sample = SampledKeys { keys: HashMap::new(), rows: 0 };
+        let blocks = candidates(table, &zone_tests(scan), JOINED_RUNS).blocks;
+        for (group, runs) in places(&blocks, JOINED_RUNS, RUN_SLOTS) {
+            tester.test(group, &runs, |position, key| {
+                sample.rows += 1;
+                let value = key.map_or(Value::Null, |key| key.value(position, ty));
+                if !value.is_null() {
+                    *sample.keys.entry(value).or_insert(0) += 1;
+                }
+            })?;
+        }
+        Some(sample)
     }
-    Some((keys, rows))
+
+    /// The share of the pairs of rows of the two tables that have equal keys, if the samples have enough such
+    /// pairs to tell.
+    pub(crate) fn share(&self, other: &SampledKeys) -> Option<f64> {
+        let of_key = |(key, count): (&Value, &usize)| count * other.keys.get(key).copied().unwrap_or(0);
+        let pairs: usize = self.keys.iter().map(of_key).sum();
+        (pairs >= LEAST_PAIRS).then(|| pairs as f64 / (self.rows as f64 * other.rows as f64))
+    }
 }
 
 #[cfg(test)]
@@ -169,12 +178,13 @@ mod tests {
         let other = table(["key", "n"], 150_000, |i| [skewed(i + 3), i], &mut columns);
         let even = table(["key", "n"], 300_000, |i| [i, i], &mut columns);
         let key = |scan: &Scan| scan.columns[0].0;
-        let share = shared((&one, key(&one)), (&other, key(&other)), &columns).unwrap();
+        let sample = |scan: &Scan| SampledKeys::of(scan, key(scan), &columns).unwrap();
+        let share = sample(&one).share(&sample(&other)).unwrap();
         assert!((0.005..0.02).contains(&share), "{share}");
-        assert_eq!(shared((&one, key(&one)), (&even, key(&even)), &columns), None, "too few to tell");
+        assert_eq!(sample(&one).share(&sample(&even)), None, "too few to tell");
         let filter = Expr::compare(CompareOp::Eq, columns.expr(key(&one)), number(7));
         let sevens = Scan { filters: vec![filter], ..one.clone() };
-        let share = shared((&sevens, key(&one)), (&other, key(&other)), &columns).unwrap();
+        let share = sample(&sevens).share(&sample(&other)).unwrap();
         assert!((0.05..0.2).contains(&share), "{share}");
     }
 }

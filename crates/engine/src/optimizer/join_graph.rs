@@ -24,7 +24,7 @@ use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
 use crate::estimate::overlap::overlap;
-use crate::estimate::references;
+use crate::estimate::references::{self, SampledKeys};
 use crate::estimate::selectivity::{Side, band, bands, selectivity};
 use crate::estimate::{ColumnEstimate, Estimate, estimate, estimate_join, key_selectivity};
 use crate::plan::tree::{
@@ -44,6 +44,10 @@ pub(super) const RELATIONS_MAX: usize = 64;
 
 /// A column with fewer distinct values than this share of the rows is no key.
 const NO_KEY: f64 = 0.5;
+/// The share of a relation's rows below which its filters leave few.
+const REDUCED: f64 = 0.1;
+/// The least rows of a relation, of whose keys a sample is taken to know which are frequent.
+const FREQUENT_ROWS: f64 = 100_000.0;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -444,6 +448,7 @@ impl Graph {
         }
     }
 
+    /// Notes what was found of joins with other relations.
     fn refer(&mut self, relation: usize, found: Vec<Reference>) {
         if let Some(Node::Scan(scan)) = self.relations[relation].node.as_mut() {
             scan.references.extend(&found);
@@ -457,27 +462,35 @@ impl Graph {
             let member = graph.classes[class].members.iter().find(|m| m.relation == relation);
             member.is_some_and(|m| m.estimate.domain < NO_KEY * graph.relations[relation].estimate.base)
         };
-        let scan = |graph: &Graph, relation: usize| match graph.relations[relation].node.as_ref() {
-            Some(Node::Scan(scan)) if references::is_large(scan) => Some(scan.clone()),
+        let is_large = |graph: &Graph, relation: usize| match &graph.relations[relation].node {
+            Some(Node::Scan(scan)) => {
+                references::is_large(scan) && graph.relations[relation].estimate.rows >= FREQUENT_ROWS
+            }
+            _ => false,
+        };
+        let large = members.iter().filter(|(at, _)| is_no_key(self, *at) && is_large(self, *at));
+        let large: Vec<(usize, ColumnId)> = large.copied().collect();
+        // Which values are frequent says nothing of the few that another relation leaves.
+        let is_reduced = |&(relation, _): &(usize, ColumnId)| {
+            let estimate = &self.relations[relation].estimate;
+            estimate.rows < REDUCED * estimate.base
+        };
+        if large.len() < 2 || members.iter().any(is_reduced) {
+            return;
+        }
+        let sample = |&(relation, key): &(usize, ColumnId)| match self.node(relation) {
+            Node::Scan(scan) => SampledKeys::of(scan, key, columns),
             _ => None,
         };
-        let large: Vec<(usize, ColumnId, Scan)> = members
-            .iter()
-            .filter(|&&(relation, _)| is_no_key(self, relation))
-            .filter_map(|&(relation, id)| Some((relation, id, scan(self, relation)?)))
-            .collect();
+        let samples: Vec<Option<SampledKeys>> = large.iter().map(sample).collect();
         // Each but with the next: what one pair says of a frequent value, the others would say again.
-        for pair in large.windows(2) {
-            let [(one, key, own), (other, by, others)] = pair else { continue };
+        for (pair, samples) in large.windows(2).zip(samples.windows(2)) {
+            let ([(one, key), (other, by)], [Some(own), Some(others)]) = (pair, samples) else { continue };
             let both = 1 << one | 1 << other;
-            if self.classes.iter().filter(|class| class.joins(both)).count() > 1 {
-                continue;
-            }
+            let is_alone = self.classes.iter().filter(|class| class.joins(both)).count() == 1;
             let rows = self.relations[*one].estimate.rows * self.relations[*other].estimate.rows;
             let expected = self.matched(both) / rows.max(1.0);
-            if let Some(share) = references::shared((own, *key), (others, *by), columns)
-                && expected > 0.0
-            {
+            if let Some(share) = own.share(others).filter(|_| is_alone && expected > 0.0) {
                 self.refer(*one, vec![Reference { key: *key, by: *by, factor: share / expected }]);
             }
         }

@@ -48,15 +48,16 @@ pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
     }
 }
 
-/// Binds a query for many runs: its plan contains parameters of these types, whose values are given later.
+/// Binds a query or a change of rows for many runs: its plan contains parameters of these types, whose values
+/// are given later.
 ///
 /// # Errors
-/// Those of [`bind`]; input or not supported, too, if the meaning of the query depends on the values or on
+/// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values or on
 /// the time, so that it must be bound for each run.
-pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Plan> {
-    match bind_with(query, catalog, Parameters::Types(types), true)? {
-        Statement::Query(plan) => Ok(plan),
-        _ => Err(Error::not_supported("templates of statements other than queries")),
+pub fn bind_template(statement: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Statement> {
+    match bind_with(statement, catalog, Parameters::Types(types), true)? {
+        bound @ (Statement::Query(_) | Statement::Insert(_) | Statement::Change(_)) => Ok(bound),
+        _ => Err(Error::not_supported("templates of statements that define something")),
     }
 }
 

@@ -193,6 +193,12 @@ impl Parsed {
     pub fn is_query(&self) -> bool {
         matches!(&self.ast, Ast::Sql(statement) if matches!(**statement, ast::Statement::Query(_)))
     }
+    /// True if it is a query, or changes rows of a table.
+    pub fn is_of_rows(&self) -> bool {
+        use ast::Statement::{Delete, Insert, Merge, Query, Update};
+        matches!(&self.ast, Ast::Sql(statement)
+            if matches!(**statement, Query(_) | Insert(_) | Update { .. } | Delete(_) | Merge { .. }))
+    }
     /// The most bytes that binding it takes while it runs.
     pub(crate) fn binding_bytes(&self) -> usize {
         self.tokens * BINDING_BYTES
