@@ -45,7 +45,8 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn is_unique(&self, column: usize) -> bool {
         self.table().is_some_and(|table| table.column_statistics(column).unique)
     }
-    /// Sets of columns, each a key that is declared: no two rows have the same values there, and none is NULL.
+    /// Sets of columns, each a key that is declared: no two rows have the same values there, and none is
+    /// NULL.
     fn keys(&self) -> &[Vec<usize>] {
         &[]
     }
@@ -81,9 +82,9 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn leaves_out_by_bounds(&self) -> bool {
         false
     }
-    /// True if its rows have numbers by which [`Relation::scan_rows`] finds them. A scan gives them as the column
-    /// behind the schema's last, which is the last of the request, as 64-bit integers: ascending in the order
-    /// of the rows. Not asked of stored tables.
+    /// True if its rows have numbers by which [`Relation::scan_rows`] finds them. A scan gives them as the
+    /// column behind the schema's last, which is the last of the request, as 64-bit integers: ascending in
+    /// the order of the rows. Not asked of stored tables.
     fn finds_rows(&self) -> bool {
         false
     }

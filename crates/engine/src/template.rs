@@ -29,8 +29,8 @@ impl Template {
         })
     }
 
-    /// The plan with these values for its parameters, and with a `table` in each place, which has its name and
-    /// schema. `None` if a value is none of its parameter's type.
+    /// The plan with these values for its parameters, and with a `table` in each place, which has its name
+    /// and schema. `None` if a value is none of its parameter's type.
     ///
     /// # Errors
     /// Those of `table`.

@@ -10,7 +10,8 @@
 //! The same is kept for named statements (`PREPARE`).
 
 use crate::program::Program;
-use crate::template::Kept;
+use entasis_engine::plan::{Columns, Node, Plan, Values};
+use entasis_engine::template::Template;
 use entasis_sql::{Keyed, Parsed, Statement};
 use entasis_vector::{DataType, Result};
 use std::collections::HashMap;
@@ -58,6 +59,47 @@ pub(crate) struct Known {
     pub(crate) kept: Option<Arc<Kept>>,
     /// Duration of the last run of a query with a template.
     pub(crate) took: Option<Duration>,
+}
+
+/// A bound statement that is kept: what is the same for all runs, and the template of its plan.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// A query, an insert or a change, whose plan is empty.
+    statement: Statement,
+    /// The template of its plan.
+    pub(crate) template: Template,
+}
+
+impl Kept {
+    /// What can be kept of `bound`; `None` if it must be bound for each run.
+    pub(crate) fn new(mut bound: Statement) -> Option<Kept> {
+        let nothing = Plan {
+            root: Node::Values(Values { columns: Vec::new(), rows: Vec::new() }),
+            columns: Columns::default(),
+            output: Vec::new(),
+        };
+        let plan = std::mem::replace(plan_of(&mut bound)?, nothing);
+        Some(Kept { statement: bound, template: Template::new(plan)? })
+    }
+
+    /// The statement with this plan.
+    pub(crate) fn with(&self, plan: Plan) -> Statement {
+        let mut statement = self.statement.clone();
+        if let Some(place) = plan_of(&mut statement) {
+            *place = plan;
+        }
+        statement
+    }
+}
+
+/// The plan of a statement on rows.
+fn plan_of(statement: &mut Statement) -> Option<&mut Plan> {
+    match statement {
+        Statement::Query(plan) => Some(plan),
+        Statement::Insert(insert) => Some(&mut insert.plan),
+        Statement::Change(change) => Some(&mut change.plan),
+        _ => None,
+    }
 }
 
 /// Statements by their texts.

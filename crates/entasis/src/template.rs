@@ -4,54 +4,12 @@
 //! version of the tables and one set of values.
 
 use crate::catalog::Names;
-use crate::prepared::Prepared;
+use crate::prepared::{Kept, Prepared};
 use crate::session::Session;
 use crate::work::Work;
-use entasis_engine::plan::{Columns, Node, Plan, Values};
-use entasis_engine::template::Template;
 use entasis_sql::{Catalog, ROW_ID, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::{Arc, PoisonError};
-
-/// A bound statement that is kept: what is the same for all runs, and the template of its plan.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    /// A query, an insert or a change, whose plan is empty.
-    statement: Statement,
-    template: Template,
-}
-
-impl Kept {
-    /// What can be kept of `bound`; `None` if it must be bound for each run.
-    fn new(mut bound: Statement) -> Option<Kept> {
-        let nothing = Plan {
-            root: Node::Values(Values { columns: Vec::new(), rows: Vec::new() }),
-            columns: Columns::default(),
-            output: Vec::new(),
-        };
-        let plan = std::mem::replace(plan_of(&mut bound)?, nothing);
-        Some(Kept { statement: bound, template: Template::new(plan)? })
-    }
-
-    /// The statement with this plan.
-    fn with(&self, plan: Plan) -> Statement {
-        let mut statement = self.statement.clone();
-        if let Some(place) = plan_of(&mut statement) {
-            *place = plan;
-        }
-        statement
-    }
-}
-
-/// The plan of a statement on rows.
-fn plan_of(statement: &mut Statement) -> Option<&mut Plan> {
-    match statement {
-        Statement::Query(plan) => Some(plan),
-        Statement::Insert(insert) => Some(&mut insert.plan),
-        Statement::Change(change) => Some(&mut change.plan),
-        _ => None,
-    }
-}
 
 impl Prepared {
     /// The bound statement of this run, from the template; `None` if the statement must be bound.
@@ -117,5 +75,115 @@ impl Prepared {
             known.took = None;
         }
         if known.runs > 1 { known.kept.clone() } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Connection, Database};
+    use entasis_vector::{DataType, Value};
+
+    fn number(value: i128) -> (Value, DataType) {
+        (Value::Integer(value), DataType::Int64)
+    }
+
+    fn run(connection: &Connection, sql: &str, parameters: &[(Value, DataType)]) -> Vec<Vec<Value>> {
+        let rows = connection.query(sql, parameters).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        rows.row_values().collect()
+    }
+
+    fn integers(connection: &Connection, sql: &str) -> Vec<Vec<i128>> {
+        let integer = |value: Value| if let Value::Integer(value) = value { value } else { -1 };
+        run(connection, sql, &[]).into_iter().map(|row| row.into_iter().map(integer).collect()).collect()
+    }
+
+    /// The statements change rows whatever their number of runs, with other values each time, as if each were
+    /// run once.
+    #[test]
+    fn changes_are_the_same_in_every_run() {
+        let statements = [
+            "INSERT INTO t SELECT ?, 1, 'new' WHERE true ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n",
+            "UPDATE t SET n = n * 10 WHERE n < ? AND text <> 'none'",
+            "DELETE FROM t WHERE id % 50 = ?",
+            "INSERT INTO t SELECT id + 1000 + ?, n, 'copy' FROM t WHERE id < 4 ON CONFLICT DO NOTHING",
+            "UPDATE t SET n = (SELECT max(n) FROM t other WHERE other.id < ?) WHERE id = 33",
+            "MERGE INTO t USING (SELECT ? AS k) s ON t.id = s.k WHEN MATCHED THEN UPDATE SET text = 'merged' \
+             WHEN NOT MATCHED THEN INSERT VALUES (s.k, 0, 'not')",
+        ];
+        let [often, once] = [(), ()].map(|()| {
+            let connection = Database::in_memory(Config::default()).unwrap().connect();
+            for sql in [
+                "CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT, text VARCHAR)",
+                "CREATE INDEX by_n ON t (n)",
+                "INSERT INTO t SELECT i, i % 7, 'row ' || i FROM range(200) r(i)",
+            ] {
+                connection.execute(sql).unwrap();
+            }
+            connection
+        });
+        for (round, value) in [3, 40, 3, 500, 8, 41, 7].into_iter().enumerate() {
+            for sql in statements {
+                run(&often, sql, &[number(value)]);
+                run(&once, &format!("{} -- {round}", sql.replace('?', &value.to_string())), &[]);
+                let all = "SELECT id, n, length(text) FROM t ORDER BY id";
+                assert_eq!(integers(&often, all), integers(&once, all), "{sql} with {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn changes_see_the_tables_of_their_run() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        connection.execute("CREATE TABLE t AS SELECT i AS id, 0 AS n FROM range(10) r(i)").unwrap();
+        let sql = "UPDATE t SET n = n + ? WHERE id % 2 = 0";
+        for _ in 0..3 {
+            run(&connection, sql, &[number(1)]);
+        }
+        let sum = "SELECT sum(n) FROM t";
+        assert_eq!(integers(&connection, sum), [[15]]);
+        // NULL, another type, another column, another table of the name, a transaction that is undone.
+        run(&connection, "UPDATE t SET n = coalesce(?, n) WHERE id = 100", &[(Value::Null, DataType::Null)]);
+        let text = (Value::Text("2".into()), DataType::Varchar);
+        run(&connection, sql, &[text]);
+        assert_eq!(integers(&connection, sum), [[25]]);
+        connection.execute("ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 7").unwrap();
+        run(&connection, sql, &[number(1)]);
+        assert_eq!(integers(&connection, "SELECT sum(n), sum(m) FROM t"), [[30, 70]]);
+        connection.execute("BEGIN").unwrap();
+        run(&connection, sql, &[number(1000)]);
+        assert_eq!(integers(&connection, sum), [[5030]]);
+        connection.execute("ROLLBACK").unwrap();
+        assert_eq!(integers(&connection, sum), [[30]]);
+        connection.execute("CREATE TEMP TABLE t AS SELECT 4 AS id, 1 AS n").unwrap();
+        run(&connection, sql, &[number(1)]);
+        assert_eq!(integers(&connection, sum), [[2]]);
+        connection.execute("DROP TABLE t").unwrap();
+        run(&connection, sql, &[number(1)]);
+        assert_eq!(integers(&connection, sum), [[35]]);
+        connection.execute("DROP TABLE t").unwrap();
+        assert!(connection.query(sql, &[number(1)]).is_err());
+    }
+
+    #[test]
+    fn a_change_that_fails_leaves_nothing() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        for sql in [
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, n TINYINT CHECK (n < 100))",
+            "INSERT INTO t SELECT i, i FROM range(10) r(i)",
+        ] {
+            connection.execute(sql).unwrap();
+        }
+        let sql = "UPDATE t SET n = n + ? WHERE id >= 0 AND n IS NOT NULL";
+        for value in [1, 1, 200, 95, 1] {
+            let is_ok = connection.query(sql, &[number(value)]).is_ok();
+            assert_eq!(is_ok, value == 1, "{value}");
+        }
+        assert_eq!(integers(&connection, "SELECT sum(n) FROM t"), [[45 + 30]]);
+        let sql = "INSERT INTO t SELECT id + ?, 1 FROM t";
+        for value in [100, 200, 5] {
+            let is_ok = connection.query(sql, &[number(value)]).is_ok();
+            assert_eq!(is_ok, value != 5, "{value}");
+        }
+        assert_eq!(integers(&connection, "SELECT count(*) FROM t"), [[40]]);
     }
 }

@@ -28,8 +28,8 @@ const KEYS: usize = 4096;
 /// than for filters, as references to one row often stand together.
 const RUNS: usize = 256;
 const RUN_SLOTS: usize = 4;
-/// The number of runs of each of two large tables. If each of a hundred thousand values were as frequent as any
-/// other, there would be six pairs of equal keys; where frequent values count, there are many.
+/// The number of runs of each of two large tables. If each of a hundred thousand values were as frequent as
+/// any other, there would be six pairs of equal keys; where frequent values count, there are many.
 const JOINED_RUNS: usize = 192;
 /// The least pairs of equal keys that say more than statistics do.
 const LEAST_PAIRS: usize = 48;

@@ -1,13 +1,13 @@
-//! Late materialization: columns of a file that only the result reads are fetched for the few rows that a sort
-//! with a limit has left.
+//! Late materialization: columns of a file that only the result reads are fetched for the few rows that a
+//! sort with a limit has left.
 //!
 //! ```text
 //! file: keys, row numbers → [first rows] → row numbers of these → file: all columns, these rows → [first rows] → …
 //! ```
 //! 1. The first scan reads the columns of the sort's keys and of filters, and the number of each row
 //!    ([`Relation::finds_rows`]).
-//! 2. When its sort has ended, [`FetchedRows`] knows the numbers of the first rows, and scans the relation for
-//!    these alone, by all workers.
+//! 2. When its sort has ended, [`FetchedRows`] knows the numbers of the first rows, and scans the relation
+//!    for these alone, by all workers.
 //! 3. They are sorted again, with all their columns: they come in the order of the file, as before, so equal
 //!    keys stay in the same order.
 //!
@@ -19,8 +19,8 @@ use crate::relation::{Relation, ScanRequest, Source, SourceWorker};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value};
 use std::sync::{Arc, OnceLock};
 
-/// The number of a row: a column that is in no plan.
-pub(crate) const ROW_NUMBER: ColumnId = ColumnId(u32::MAX);
+/// The number of a row: a column that is in no plan. Sorts use the last ids for columns of their own.
+pub(crate) const ROW_NUMBER: ColumnId = ColumnId(1 << 31);
 /// Its type.
 pub(crate) const ROW_NUMBER_TYPE: DataType = DataType::Int64;
 /// The most rows that are fetched. That many may lie in each part of a file, so that nothing is saved.

@@ -6,8 +6,8 @@
 //!
 //! What follows from what: a column compared with a constant follows from nothing, equal columns from each
 //! other, a computed column from what it reads, all columns of an aggregate from its keys, and all columns of
-//! a relation from one that it knows to be unique, or from a key of several: TPC-H Q3, Q10 and Q18 group by one key. Uniqueness that is
-//! only estimated does not count.
+//! a relation from one that it knows to be unique, or from a declared key of several: TPC-H Q3, Q10 and Q18
+//! group by one key. Uniqueness that is only estimated does not count.
 
 use crate::plan::tree::{ColumnSet, columns_of, reads, substitute, take};
 use crate::plan::{AggregateCall, AggregateFunction, JoinKind, Node, Plan, Project};

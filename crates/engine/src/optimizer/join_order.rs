@@ -1,8 +1,8 @@
 //! Rule: joins in the cheapest order that can be found.
 //!
 //! Where the graph has no more than [`PAIRS_MAX`] pairs of a connected set and a connected complement, the
-//! order is found exactly, bushy trees included, by dynamic programming over these ([`pairs`]). Above that the
-//! order is the better of two:
+//! order is found exactly, bushy trees included, by dynamic programming over these ([`pairs`]). Above that
+//! the order is the better of two:
 //!
 //! - a greedy one: join the two subplans whose join adds least to the cost, again and again (greedy operator
 //!   ordering, Fegaras 1998);

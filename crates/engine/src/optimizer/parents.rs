@@ -4,11 +4,11 @@
 //! the foreign key is NULL. If nothing of the partner is read but that key, the join is a filter:
 //!
 //! ```text
-//! SELECT sum(o.price), c.id FROM orders o JOIN customer c ON o.customer = c.id GROUP BY c.id
+//! SELECT c.id, sum(o.price) FROM orders o JOIN customer c ON o.customer = c.id GROUP BY c.id
 //!     → sum(o.price) by o.customer, of orders whose customer is not NULL
 //! ```
-//! Views that join everything are read for a few of their columns only. Not done where the partner is filtered
-//! by other columns, or the types of the two keys differ.
+//! Views that join everything are read for a few of their columns only. Not done where the partner is
+//! filtered by other columns, or the types of the two keys differ.
 
 use super::pushdown::push;
 use crate::plan::tree::{ColumnSet, columns_of, reads_all, substitute, take};
@@ -80,8 +80,8 @@ fn id_of(column: &Expr) -> ColumnId {
     }
 }
 
-/// The scan of which `ids` are columns. Above it a row has its values in one row, or NULL in all of them: only
-/// nodes that make columns with new ids combine rows.
+/// The scan of which `ids` are columns. Above it a row has its values in one row, or NULL in all of them:
+/// only nodes that make columns with new ids combine rows.
 fn origin<'a>(node: &'a Node, ids: &[ColumnId]) -> Option<&'a Scan> {
     if let Node::Scan(scan) = node {
         return ids.iter().all(|id| scan.columns.iter().any(|(own, _)| own == id)).then_some(scan);

@@ -72,9 +72,9 @@ impl TableRelation {
         TableRelation { record, ..self }
     }
 
-    /// The relation, with the keys and foreign keys that are declared for `entry`, the table of this snapshot.
-    /// The snapshot has the rows after a statement, all of whose constraints hold. `parent` knows the tables to
-    /// which foreign keys refer.
+    /// The relation, with the keys and foreign keys that are declared for `entry`, the table of this
+    /// snapshot. The snapshot has the rows after a statement, all of whose constraints hold. `parent` knows
+    /// the tables to which foreign keys refer.
     pub(crate) fn declared(
         mut self,
         entry: &TableEntry,

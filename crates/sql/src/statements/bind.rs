@@ -52,8 +52,8 @@ pub fn bind_stored(text: &str, catalog: &dyn Catalog) -> Result<Plan> {
 /// are given later.
 ///
 /// # Errors
-/// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values or on
-/// the time, so that it must be bound for each run.
+/// Those of [`bind`]; input or not supported, too, if the meaning of the statement depends on the values or
+/// on the time, so that it must be bound for each run.
 pub fn bind_template(statement: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Statement> {
     match bind_with(statement, catalog, Parameters::Types(types), true)? {
         bound @ (Statement::Query(_) | Statement::Insert(_) | Statement::Change(_)) => Ok(bound),

@@ -122,8 +122,8 @@ impl Pushed {
     }
 
     /// The same filter in one input of `join`, over columns that equal its own in the other one, if it may go
-    /// there: rows that it drops have partners only among those that it drops on the other side. So the keys of
-    /// one dimension reach whatever is joined by the same key (predicate transfer; Yang et al., *Predicate
+    /// there: rows that it drops have partners only among those that it drops on the other side. So the keys
+    /// of one dimension reach whatever is joined by the same key (predicate transfer; Yang et al., *Predicate
     /// Transfer: Efficient Pre-Filtering on Multi-Join Queries*, CIDR 2024).
     pub(crate) fn across(&self, join: &plan::Join, left: bool) -> Option<Pushed> {
         let may_cross = match join.kind {

@@ -1,16 +1,16 @@
 //! A linear order of relations in which neighbouring intervals make good joins.
 //!
 //! It is the best left-deep order of a spanning tree of the graph, by the sum of the rows of all intermediate
-//! results: **IKKBZ**, T. Ibaraki and T. Kameda, "On the optimal nesting order for computing N-relational
-//! joins", TODS 1984; R. Krishnamurthy, H. Boral, C. Zaniolo, "Optimization of Nonrecursive Queries", VLDB
-//! 1986. Dynamic programming over the intervals of this order then finds bushy trees (LinDP, T. Neumann and B.
-//! Radke, "Adaptive Optimization of Very Large Join Queries", SIGMOD 2018).
+//! results: **IKKBZ** (T. Ibaraki and T. Kameda, "On the optimal nesting order for computing N-relational
+//! joins", TODS 1984; R. Krishnamurthy, H. Boral and C. Zaniolo, "Optimization of Nonrecursive Queries", VLDB
+//! 1986). Dynamic programming over the intervals of this order then finds bushy trees: **LinDP** (T. Neumann
+//! and B. Radke, "Adaptive Optimization of Very Large Join Queries", SIGMOD 2018).
 //!
 //! 1. The spanning tree takes the most selective edges. Attached relations are leaves of it, or hang on
 //!    attached ones that they need.
 //! 2. For each relation as its root, the tree is ordered from the leaves up: below every relation the chains
-//!    of its children are merged by rank, the growth of the result for the rows that it takes. A relation of a
-//!    higher rank than what must follow it is one block with it.
+//!    of its children are merged by rank, the growth of the result for the rows that it takes. A relation of
+//!    a higher rank than what must follow it is one block with it.
 //! 3. The cheapest of these orders is it, but for attached relations, which come behind all that they need.
 
 use super::{Graph, Set, members};

@@ -1,9 +1,9 @@
 //! The pairs of a connected set of relations and a connected complement next to it, each once.
 //!
-//! **DPccp**, G. Moerkotte and T. Neumann, "Analysis of Two Existing and One New Dynamic Programming Algorithm
-//! for the Generation of Optimal Bushy Join Trees without Cross Products", VLDB 2006. Every pair comes after
-//! all pairs inside its two halves, so that both halves have their best plan when they meet. For the chain
-//! `0 - 1 - 2 - 3`:
+//! **DPccp**: G. Moerkotte and T. Neumann, "Analysis of Two Existing and One New Dynamic Programming
+//! Algorithm for the Generation of Optimal Bushy Join Trees without Cross Products", VLDB 2006. Every pair
+//! comes after all pairs inside its two halves, so that both halves have their best plan when they meet. For
+//! the chain `0 - 1 - 2 - 3`:
 //!
 //! ```text
 //! {3}

@@ -1,6 +1,7 @@
 //! Decoding: chunks of some of the relation's columns, from rows of one row group after another.
 //!
-//! The numbers of the rows, if they are wanted, are those of the row groups before and the places in this one.
+//! The numbers of the rows, if they are wanted, are those of the row groups before and the places in this
+//! one.
 //!
 //! A column whose type in the file differs from the relation's is converted, exactly or with an error. A
 //! column that the file lacks, or whose value comes from its path, is a constant.

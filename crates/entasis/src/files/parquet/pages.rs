@@ -1,12 +1,13 @@
 //! Rows of a row group that its indexes rule out, before anything is decoded.
 //!
-//! - The **page index** has bounds for each page of a column: pages that cannot have a row for which a condition
-//!   holds are not read. Pages of different columns end at different rows, so what each condition leaves are
-//!   runs of rows, and all must have a row for it to be read.
+//! - The **page index** has bounds for each page of a column: pages that cannot have a row for which a
+//!   condition holds are not read. Pages of different columns end at different rows, so what each condition
+//!   leaves are runs of rows, and all must have a row for it to be read.
 //! - A **Bloom filter** says that a row group has no row with one of a few values.
 //!
-//! Both are optional, and are read from the file when a scan with conditions first reaches a row group: footers
-//! of many files are opened for their schemas alone. They err on the safe side, like the bounds of row groups.
+//! Both are optional, and are read from the file when a scan with conditions first reaches a row group:
+//! footers of many files are opened for their schemas alone. They err on the safe side, like the bounds of
+//! row groups.
 
 use super::footer::{self, guarded};
 use super::morsel::Morsel;
@@ -53,8 +54,8 @@ impl ParquetFile {
 }
 
 impl Inner {
-    /// The rows of `morsel` for which all `conditions` may hold, by page indexes and Bloom filters. `column_of`
-    /// knows the relation's columns.
+    /// The rows of `morsel` for which all `conditions` may hold, by page indexes and Bloom filters.
+    /// `column_of` knows the relation's columns.
     ///
     /// # Errors
     /// I/O, if the file cannot be opened.
