@@ -88,7 +88,7 @@ pub(crate) fn pairs(
     let unfiltered = Scan { filters: Vec::new(), ..scan.clone() };
     let mut tester = Tester::of(&unfiltered, Some(key), columns)?;
     let (mut rows, mut pairs) = (0, 0);
-    for (group, runs) in places(&candidates(table, &[], RUNS).blocks, RUNS, RUN_SLOTS) {
+    for (group, runs) in places(&candidates(table, &[], RUNS).blocks, (RUNS, RUN_SLOTS), 0) {
         rows += tester.test(group, &runs, |position, key| {
             pairs += key.and_then(|key| keys.get(&key.value(position, ty))).copied().unwrap_or(0);
         })?;
@@ -110,14 +110,15 @@ pub(crate) struct SampledKeys {
 
 impl SampledKeys {
     /// A sample of the column `key` of `scan`; `None` if its table is not large, or some filter cannot be
-    /// tested.
-    pub(crate) fn of(scan: &Scan, key: ColumnId, columns: &Columns) -> Option<SampledKeys> {
+    /// tested. Samples of another `seed` are of other rows: a table that is joined with itself must not meet
+    /// the same rows again.
+    pub(crate) fn of(scan: &Scan, key: ColumnId, seed: usize, columns: &Columns) -> Option<SampledKeys> {
         let table = scan.relation.table().filter(|_| is_large(scan))?;
         let ty = columns.ty(key);
         let mut tester = Tester::of(scan, Some(key), columns)?;
         let mut sample = SampledKeys { keys: HashMap::new(), rows: 0 };
-        let blocks = candidates(table, &zone_tests(scan), JOINED_RUNS).blocks;
-        for (group, runs) in places(&blocks, JOINED_RUNS, RUN_SLOTS) {
+        let blocks = candidates(table, &zone_tests(scan), usize::MAX).blocks;
+        for (group, runs) in places(&blocks, (JOINED_RUNS, RUN_SLOTS), seed) {
             tester.test(group, &runs, |position, key| {
                 sample.rows += 1;
                 let value = key.map_or(Value::Null, |key| key.value(position, ty));
@@ -178,10 +179,12 @@ mod tests {
         let other = table(["key", "n"], 150_000, |i| [skewed(i + 3), i], &mut columns);
         let even = table(["key", "n"], 300_000, |i| [i, i], &mut columns);
         let key = |scan: &Scan| scan.columns[0].0;
-        let sample = |scan: &Scan| SampledKeys::of(scan, key(scan), &columns).unwrap();
+        let sample = |scan: &Scan| SampledKeys::of(scan, key(scan), 0, &columns).unwrap();
         let share = sample(&one).share(&sample(&other)).unwrap();
         assert!((0.005..0.02).contains(&share), "{share}");
         assert_eq!(sample(&one).share(&sample(&even)), None, "too few to tell");
+        let again = SampledKeys::of(&even, key(&even), 1, &columns).unwrap();
+        assert_eq!(sample(&even).share(&again), None, "the same rows");
         let filter = Expr::compare(CompareOp::Eq, columns.expr(key(&one)), number(7));
         let sevens = Scan { filters: vec![filter], ..one.clone() };
         let share = sample(&sevens).share(&sample(&other)).unwrap();

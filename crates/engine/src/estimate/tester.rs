@@ -143,17 +143,17 @@ pub(super) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most:
 }
 
 /// `runs` runs of slots, by row group: one in each equal part of the blocks, which are in the order of the
-/// table.
+/// table. Another `seed` gives others.
 pub(super) fn places<'a>(
     blocks: &[BlockPlace<'a>],
-    runs: usize,
-    run_slots: usize,
+    (runs, run_slots): (usize, usize),
+    seed: usize,
 ) -> Vec<(&'a RowGroup, Vec<Range<usize>>)> {
     let mut places: Vec<(&RowGroup, Vec<Range<usize>>)> = Vec::new();
     let Some(block_slots) = blocks.first().map(|(group, _)| group.block_slots()) else { return places };
     let part = (blocks.len() * block_slots / runs).max(run_slots);
     for number in 0..runs {
-        let start = number * part + scattered(number) % (part - run_slots + 1);
+        let start = number * part + scattered(number + seed * runs) % (part - run_slots + 1);
         let Some((group, block)) = blocks.get(start / block_slots) else { break };
         // A run ends with its block, behind which another one may follow.
         let start = start % block_slots;

@@ -219,8 +219,16 @@ impl Graph {
         let known: HashMap<ColumnId, Expr> = self.computed.iter().cloned().collect();
         let right = order(*join.right);
         let own = right.columns();
-        let on: Vec<JoinKey> =
-            join.on.into_iter().map(|key| JoinKey { left: substitute(key.left, &known), ..key }).collect();
+        let on = join.on.into_iter().map(|key| JoinKey { left: substitute(key.left, &known), ..key });
+        // A key that is a constant on the left says which rows there are on the right.
+        let is_constant = |key: &JoinKey| reads(&key.left).is_empty() && !reads(&key.right).is_empty();
+        let may_go = |key: &JoinKey| !may_fail(&key.left) && !may_fail(&key.right);
+        let is_null_aware =
+            matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
+        let (constant, on): (Vec<JoinKey>, Vec<JoinKey>) =
+            on.partition(|key| !is_null_aware && is_constant(key) && may_go(key));
+        let constant = constant.into_iter().map(key_predicate).collect();
+        let right = push(right, constant, &ColumnSet::default());
         let residual: Vec<Expr> = join.residual.into_iter().map(|e| substitute(e, &known)).collect();
         let own_set: ColumnSet = own.iter().copied().collect();
         let read = reads_all(on.iter().map(|key| &key.left).chain(&residual));
@@ -478,19 +486,24 @@ impl Graph {
         if large.len() < 2 || members.iter().any(is_reduced) {
             return;
         }
-        let sample = |&(relation, key): &(usize, ColumnId)| match self.node(relation) {
-            Node::Scan(scan) => SampledKeys::of(scan, key, columns),
-            _ => None,
-        };
-        let samples: Vec<Option<SampledKeys>> = large.iter().map(sample).collect();
+        let mut samples: Vec<Option<SampledKeys>> = large.iter().map(|_| None).collect();
         // Each but with the next: what one pair says of a frequent value, the others would say again.
-        for (pair, samples) in large.windows(2).zip(samples.windows(2)) {
-            let ([(one, key), (other, by)], [Some(own), Some(others)]) = (pair, samples) else { continue };
+        for at in 1..large.len() {
+            let ((one, key), (other, by)) = (&large[at - 1], &large[at]);
             let both = 1 << one | 1 << other;
-            let is_alone = self.classes.iter().filter(|class| class.joins(both)).count() == 1;
+            if self.classes.iter().filter(|class| class.joins(both)).count() > 1 {
+                continue;
+            }
+            for at in [at - 1, at] {
+                let (relation, key) = large[at];
+                if let (None, Node::Scan(scan)) = (&samples[at], self.node(relation)) {
+                    samples[at] = SampledKeys::of(scan, key, at, columns);
+                }
+            }
+            let [Some(own), Some(others)] = &samples[at - 1..=at] else { continue };
             let rows = self.relations[*one].estimate.rows * self.relations[*other].estimate.rows;
             let expected = self.matched(both) / rows.max(1.0);
-            if let Some(share) = own.share(others).filter(|_| is_alone && expected > 0.0) {
+            if let Some(share) = own.share(others).filter(|_| expected > 0.0) {
                 self.refer(*one, vec![Reference { key: *key, by: *by, factor: share / expected }]);
             }
         }

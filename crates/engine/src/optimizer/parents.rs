@@ -8,7 +8,8 @@
 //!     → sum(o.price) by o.customer, of orders whose customer is not NULL
 //! ```
 //! Views that join everything are read for a few of their columns only. Not done where the partner is
-//! filtered by other columns, or the types of the two keys differ.
+//! filtered by other columns, or the types of the two keys differ. Anti joins stay: `PRAGMA integrity_check`
+//! and a new constraint look for rows without a partner by them.
 
 use super::pushdown::push;
 use crate::plan::tree::{ColumnSet, columns_of, reads_all, substitute, take};

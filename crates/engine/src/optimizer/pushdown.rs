@@ -314,19 +314,7 @@ fn push_outer(
     let (mut to_left, above) =
         split(predicates, |e| !full && !e.is_volatile() && !may_fail(e) && reads(e).is_subset(left));
     let (mut to_right, mut residual) = (Vec::new(), Vec::new());
-    // A key that is a constant on the left says which rows there are on the right.
-    let is_constant = |key: &JoinKey| {
-        reads(&key.left).is_empty()
-            && !reads(&key.right).is_empty()
-            && !may_fail(&key.left)
-            && !may_fail(&key.right)
-    };
-    let moves_keys = !full && !null_aware && !matches!(join.kind, JoinKind::AsOf { .. });
-    let (constant, keys): (Vec<JoinKey>, Vec<JoinKey>) =
-        std::mem::take(&mut join.on).into_iter().partition(|key| moves_keys && is_constant(key));
-    join.on = keys;
-    let constant = constant.into_iter().map(key_predicate);
-    for condition in conjuncts(constant.chain(std::mem::take(&mut join.residual)).collect()) {
+    for condition in conjuncts(std::mem::take(&mut join.residual)) {
         let read = reads(&condition);
         if matches!(join.kind, JoinKind::AsOf { .. }) {
             // Which row is the nearest depends on it.

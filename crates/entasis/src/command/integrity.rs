@@ -9,8 +9,9 @@
 //! | CHECK, FOREIGN KEY | queries for rows that violate them |
 //! | the file: checksums, and the use of each page | [`entasis_storage::file::DataFile::damage`] |
 //!
-//! Keys are not checked by queries, as the optimizer relies on declared keys. If the tree of a table has a
-//! flaw, its rows are not checked.
+//! Keys are not checked by queries, as the optimizer relies on declared keys. It relies on foreign keys as
+//! well, but not where rows without a partner are asked for, as the query for these does. If the tree of a
+//! table has a flaw, its rows are not checked.
 //!
 //! All tables are seen as of one moment. The check blocks no other connection, and can be interrupted.
 

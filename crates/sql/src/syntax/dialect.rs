@@ -1,6 +1,7 @@
 //! The dialect: the parser's DuckDB dialect, with additions that PostgreSQL has and users expect.
 
 use datafusion_sql::sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
+use datafusion_sql::sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
 use std::any::TypeId;
@@ -25,6 +26,10 @@ impl Dialect for EntasisDialect {
     }
     fn identifier_quote_style(&self, _: &str) -> Option<char> {
         Some('"')
+    }
+    /// A column may be named without `AS`, but not by what may follow: `SELECT 1 ON CONFLICT …`.
+    fn is_column_alias(&self, word: &Keyword, _: &mut Parser) -> bool {
+        !RESERVED_FOR_COLUMN_ALIAS.contains(word) && !matches!(word, Keyword::ON | Keyword::RETURNING)
     }
     fn supports_nested_comments(&self) -> bool {
         true

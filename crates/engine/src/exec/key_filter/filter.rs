@@ -35,6 +35,9 @@ const USELESS_BLOOM: usize = 75;
 /// The number of rows that pass untested while a filter is suspended.
 const REST_ROWS: usize = 1 << 20;
 
+/// The share of rows that pass up to which a filter is worth being tested beside its own way, too.
+const KEEPS_FEW: f64 = 0.5;
+
 /// Where the build side publishes its filter.
 #[derive(Debug, Default)]
 pub(crate) struct FilterSlot {
@@ -77,6 +80,10 @@ impl FilterSlot {
     /// A slot for a join with this expectation of its probe side.
     pub(crate) fn new(expected: Expected) -> FilterSlot {
         FilterSlot { expected, ..FilterSlot::default() }
+    }
+    /// True if half of the rows or fewer are expected to pass.
+    pub(crate) fn keeps_few(&self) -> bool {
+        self.expected.matching <= KEEPS_FEW
     }
     /// Marks the filter as used. Called before the build runs.
     pub(crate) fn want(&self) {

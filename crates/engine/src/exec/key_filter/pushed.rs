@@ -126,13 +126,10 @@ impl Pushed {
     /// of one dimension reach whatever is joined by the same key (predicate transfer; Yang et al., *Predicate
     /// Transfer: Efficient Pre-Filtering on Multi-Join Queries*, CIDR 2024).
     pub(crate) fn across(&self, join: &plan::Join, left: bool) -> Option<Pushed> {
-        let may_cross = match join.kind {
-            JoinKind::Inner => true,
-            JoinKind::Left | JoinKind::Semi | JoinKind::Anti => !left,
-            JoinKind::Right => left,
-            _ => false,
-        };
-        if !may_cross || !self.comes_first() {
+        // Without its partner, a row of an outer or anti join would pass with NULLs, or at all, where the
+        // filter is not tested; what is computed above might fail for it.
+        let may_cross = join.kind == JoinKind::Inner || join.kind == JoinKind::Semi && !left;
+        if !may_cross || !self.test.keys().is_some_and(|slot| slot.keeps_few()) {
             return None;
         }
         let side = if left { join.left.columns() } else { join.right.columns() };

@@ -51,7 +51,9 @@ impl Builder<'_> {
     fn late<'p>(&self, plan: &'p plan::Sort, below: &Needed) -> Option<(&'p plan::Scan, Needed)> {
         let Node::Scan(scan) = &*plan.input else { return None };
         let is_small = plan.limit.is_some_and(|limit| (1..=FETCHED_MAX).contains(&limit));
-        if !is_small || !self.context.settings.optimize || !scan.relation.finds_rows() {
+        // Keys are computed twice.
+        let is_stable = plan.keys.iter().all(|key| !key.expr.is_volatile());
+        if !is_small || !is_stable || !self.context.settings.optimize || !scan.relation.finds_rows() {
             return None;
         }
         let early = with(&Needed::default(), plan.keys.iter().map(|key| &key.expr).chain(&scan.filters));

@@ -24,7 +24,7 @@ use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use std::fs::File;
 
-/// The most values that are looked up in a Bloom filter.
+/// The most values that are compared with the bounds of pages, or looked up in a Bloom filter.
 const VALUES_MAX: usize = 64;
 
 impl ParquetFile {
@@ -72,6 +72,10 @@ impl Inner {
             condition.collect_columns(&mut ids);
             ids.dedup();
             let &[id] = &ids[..] else { continue };
+            // Each value would be compared with the bounds of each page.
+            if matches!(condition, Expr::InList { list, .. } if list.len() > VALUES_MAX) {
+                continue;
+            }
             let Some(column) = column_of(id) else { continue };
             if let Some(own) = self.rows_in_pages(file, morsel.group, column, condition) {
                 left = Some(left.map_or_else(|| own.clone(), |others| others.intersection(&own)));
@@ -139,8 +143,9 @@ impl Inner {
         };
         let (mins, maxs, nulls, rows) = guarded(|| file.place(group), read).ok()?;
         let (mins, maxs, rows) = (values(&mins, ty), values(&maxs, ty), rows?);
-        let whole: u64 = rows.iter().flatten().sum();
-        if whole != metadata.metadata().row_group(group).num_rows().max(0) as u64 {
+        let of_group = metadata.metadata().row_group(group).num_rows().max(0) as u64;
+        let add = |all: u64, rows: u64| all.checked_add(rows).filter(|&all| all <= of_group);
+        if rows.iter().flatten().try_fold(0, add) != Some(of_group) {
             return None;
         }
         let known =
@@ -189,11 +194,14 @@ impl Inner {
 
 /// False if `filter` has no value of the type `ty`, stored as `stored`, that equals `value`.
 fn may_have(filter: &Sbbf, value: &Value, ty: DataType, stored: PhysicalType) -> bool {
-    let is_plain = ty.is_integer() || matches!(ty, DataType::Date);
+    let is_date = matches!(ty, DataType::Date);
     match (value, stored) {
-        // Unsigned numbers are stored as the signed ones with the same bits.
-        (Value::Integer(number), PhysicalType::INT32) if is_plain => filter.check(&(*number as i32)),
-        (Value::Integer(number), PhysicalType::INT64) if is_plain => filter.check(&(*number as i64)),
+        // Unsigned numbers are stored as the signed ones with the same bits; dates in 64 bits are
+        // milliseconds.
+        (Value::Integer(number), PhysicalType::INT32) if ty.is_integer() || is_date => {
+            filter.check(&(*number as i32))
+        }
+        (Value::Integer(number), PhysicalType::INT64) if ty.is_integer() => filter.check(&(*number as i64)),
         (Value::Text(text), PhysicalType::BYTE_ARRAY) => filter.check(&**text),
         (Value::Bytes(bytes), PhysicalType::BYTE_ARRAY) => filter.check(&**bytes),
         _ => true,
