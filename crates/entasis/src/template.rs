@@ -143,8 +143,7 @@ mod tests {
         assert_eq!(integers(&connection, sum), [[15]]);
         // NULL, another type, another column, another table of the name, a transaction that is undone.
         run(&connection, "UPDATE t SET n = coalesce(?, n) WHERE id = 100", &[(Value::Null, DataType::Null)]);
-        let text = (Value::Text("2".into()), DataType::Varchar);
-        run(&connection, sql, &[text]);
+        run(&connection, sql, &[(Value::Integer(2), DataType::Decimal { precision: 3, scale: 0 })]);
         assert_eq!(integers(&connection, sum), [[25]]);
         connection.execute("ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 7").unwrap();
         run(&connection, sql, &[number(1)]);

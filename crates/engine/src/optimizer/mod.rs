@@ -38,6 +38,7 @@ mod repeats;
 mod restrict;
 mod samples;
 mod simplify;
+mod singles;
 mod sums;
 #[cfg(test)]
 mod testing;
@@ -90,6 +91,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("groups", groups::apply, "functional dependencies become visible as equalities in the ordered joins"),
     ("distincts", distincts::apply, "one call that keeps a key as any_value is split like the others"),
     ("eager", eager::apply, "joins have their order, and calls are ones that can be split"),
+    ("singles", singles::apply, "aggregations below joins make the rows above them unique"),
     ("repeats", repeats::apply, "joins have their order, and other aggregations stand where they will be"),
     ("sums", sums::apply, "late: what others know of sums, they know of plain calls"),
     ("extremes", extremes::apply, "late: nothing below needs to know of the order that it makes"),
