@@ -6,12 +6,12 @@
 //!     → this rule:       customer ⟕ (counts of orders by customer), with 0 for customers without any
 //! ```
 //! So orders are grouped and joined by one hash table, and no second one is built: a group-join (G. Moerkotte
-//! and T. Neumann, "Accelerating Queries with Group-By and Join by Groupjoin", VLDB 2011). `SELECT DISTINCT` of
-//! columns with a key is no work, either.
+//! and T. Neumann, "Accelerating Queries with Group-By and Join by Groupjoin", VLDB 2011). `SELECT DISTINCT`
+//! of columns with a key is no work, either.
 //!
-//! A group is one row if the group keys contain what is unique in the input ([`is_unique`]). Then the sum of a
-//! group is the value of its row, and a count is 1 or 0. Left alone: sums of floats, of which one value may be
-//! -0.0 and is no sum; means; functions of other libraries.
+//! A group is one row if the group keys contain what is unique in the input ([`is_unique`]). Then the sum of
+//! a group is the value of its row, and a count is 1 or 0. Left alone: sums of floats, of which one value may
+//! be -0.0 and is no sum; means; functions of other libraries.
 
 use super::properties::is_unique;
 use crate::plan::tree::{ColumnSet, take};
