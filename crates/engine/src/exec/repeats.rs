@@ -5,11 +5,13 @@
 //! duplicates pass too, memory does not grow, and no row waits. Rows are compared bit by bit: two that are
 //! equal in SQL but not in their bits both pass.
 //!
-//! If most rows pass, the worker lets a million pass untested, and tries again.
+//! If most rows pass, the worker lets a million pass untested, and tries again. Without memory for its table it
+//! lets all pass.
 
 use super::key_filter::for_each_integer;
 use super::operator::{Flow, Operator, OperatorFactory, Push};
 use super::profile::PassRate;
+use crate::memory::{MemoryBudget, Reservation};
 use crate::plan::Distinct;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Buffer, Chunk, Encoding, PhysicalType, Result, Vector, bitmap};
@@ -32,19 +34,21 @@ pub(crate) struct DropRepeats {
     /// The test may be suspended.
     may_rest: bool,
     rate: Arc<PassRate>,
+    memory: Arc<MemoryBudget>,
 }
 
 impl DropRepeats {
-    /// Compares rows of `input` in `columns`; `None` if that is not possible.
+    /// Compares rows of `input` in `columns`, with tables from `memory`; `None` if that is not possible.
     pub(crate) fn new(
         columns: Vec<usize>,
         input: &[ColumnMeta],
         may_rest: bool,
         rate: Arc<PassRate>,
+        memory: &Arc<MemoryBudget>,
     ) -> Option<DropRepeats> {
         let fits = (1..=Distinct::MOST_PARTIAL).contains(&columns.len())
             && columns.iter().all(|&column| Distinct::may_be_partial(input[column].physical));
-        fits.then_some(DropRepeats { columns, may_rest, rate })
+        fits.then(|| DropRepeats { columns, may_rest, rate, memory: memory.clone() })
     }
 }
 
@@ -52,18 +56,21 @@ impl OperatorFactory for DropRepeats {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         fn boxed<const WORDS: usize>(own: &DropRepeats) -> Box<dyn Operator> {
             let places = 1 << (BYTES / (8 * WORDS)).ilog2();
+            let mut reservation = Reservation::new(&own.memory);
+            let has_memory = reservation.resize(places * 8 * WORDS).is_ok();
             Box::new(Worker::<WORDS> {
                 columns: own.columns.clone(),
                 may_rest: own.may_rest,
                 rate: own.rate.clone(),
-                table: vec![[0; WORDS]; places],
+                table: if has_memory { vec![[0; WORDS]; places] } else { Vec::new() },
+                _reservation: reservation,
                 rows: Vec::new(),
                 flat: Vector::new(PhysicalType::I64),
                 picks: Vec::new(),
                 spares: Vec::new(),
                 seen: 0,
                 passed: 0,
-                rest: 0,
+                rest: if has_memory { 0 } else { usize::MAX },
                 total: [0; 3],
             })
         }
@@ -87,6 +94,8 @@ struct Worker<const WORDS: usize> {
     may_rest: bool,
     rate: Arc<PassRate>,
     table: Vec<Row<WORDS>>,
+    /// The table's memory.
+    _reservation: Reservation,
     /// The rows of the current chunk.
     rows: Vec<Row<WORDS>>,
     /// Decoded values of a column that came in codes, or is a constant.
@@ -272,8 +281,10 @@ mod tests {
                 let recorder = Recorder::new(String::new());
                 let rate = recorder.pass_rate("repeats", "a");
                 let columns = (0..types.len()).collect();
-                let operator = DropRepeats::new(columns, &metas, false, rate).unwrap();
+                let memory = Arc::new(MemoryBudget::default());
+                let operator = DropRepeats::new(columns, &metas, false, rate, &memory).unwrap();
                 let mut worker = operator.worker().unwrap();
+                assert!(memory.used() > BYTES / 2);
                 let mut passed = Passed(Vec::new(), types.clone());
                 let (mut seen, mut total) = (HashSet::new(), 0);
                 for _ in 0..20 {
@@ -290,6 +301,14 @@ mod tests {
         }
         let texts = [column_of(DataType::Varchar)];
         let rate = Recorder::new(String::new()).pass_rate("repeats", "a");
-        assert!(DropRepeats::new(vec![0], &texts, true, rate).is_none());
+        let nothing = Arc::new(MemoryBudget::new(0));
+        assert!(DropRepeats::new(vec![0], &texts, true, rate.clone(), &nothing).is_none());
+        let numbers = [column_of(DataType::Int64)];
+        let operator = DropRepeats::new(vec![0], &numbers, true, rate, &nothing).unwrap();
+        let mut worker = operator.worker().unwrap();
+        let mut passed = Passed(Vec::new(), vec![DataType::Int64]);
+        let rows = vec![vec![Value::Integer(7)]; 50];
+        worker.push(&mut chunk_of(&numbers, &rows, &mut chance), &mut passed).unwrap();
+        assert_eq!(passed.0, rows, "without memory all pass");
     }
 }

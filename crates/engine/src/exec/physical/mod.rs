@@ -465,7 +465,7 @@ impl<'a> Builder<'a> {
         let names: Vec<String> = plan.keys.iter().map(|id| self.columns.get(*id).name.to_string()).collect();
         let rate = recorder.pass_rate("new rows", names.join(", "));
         let may_rest = self.context.settings.adaptive;
-        Ok(match DropRepeats::new(columns, &input.columns, may_rest, rate) {
+        Ok(match DropRepeats::new(columns, &input.columns, may_rest, rate, &self.context.memory) {
             None => input,
             Some(operator) => input.then(Arc::new(operator), &recorder).sparse(),
         })
