@@ -5,8 +5,8 @@
 //! duplicates pass too, memory does not grow, and no row waits. Rows are compared bit by bit: two that are
 //! equal in SQL but not in their bits both pass.
 //!
-//! If most rows pass, the worker lets a million pass untested, and tries again. Without memory for its table it
-//! lets all pass.
+//! If most rows pass, the worker lets a million pass untested, and tries again. Without memory for its table
+//! it lets all pass.
 
 use super::key_filter::for_each_integer;
 use super::operator::{Flow, Operator, OperatorFactory, Push};
