@@ -31,6 +31,8 @@ const RUN_SLOTS: usize = 4;
 /// The number of runs of each of two large tables. If each of a hundred thousand values were as frequent as
 /// any other, there would be six pairs of equal keys; where frequent values count, there are many.
 const JOINED_RUNS: usize = 192;
+/// The most blocks that are looked at to place these.
+const JOINED_BLOCKS: usize = 4 * JOINED_RUNS;
 /// The least pairs of equal keys that say more than statistics do.
 const LEAST_PAIRS: usize = 48;
 
@@ -50,7 +52,7 @@ pub(crate) fn keys(
     let ty = columns.ty(key);
     let mut tester = Tester::of(scan, Some(key), columns)?;
     let mut found = HashMap::new();
-    for (group, block) in candidates(table, &zone_tests(scan), usize::MAX).blocks {
+    for (group, block) in candidates(table, &zone_tests(scan), (usize::MAX, 0)).blocks {
         let first = block * group.block_slots();
         for start in (first..first + group.block_slots()).step_by(CHUNK_ROWS) {
             let run = start..(start + CHUNK_ROWS).min(first + group.block_slots());
@@ -88,7 +90,7 @@ pub(crate) fn pairs(
     let unfiltered = Scan { filters: Vec::new(), ..scan.clone() };
     let mut tester = Tester::of(&unfiltered, Some(key), columns)?;
     let (mut rows, mut pairs) = (0, 0);
-    for (group, runs) in places(&candidates(table, &[], RUNS).blocks, (RUNS, RUN_SLOTS), 0) {
+    for (group, runs) in places(&candidates(table, &[], (RUNS, 0)).blocks, (RUNS, RUN_SLOTS), 0) {
         rows += tester.test(group, &runs, |position, key| {
             pairs += key.and_then(|key| keys.get(&key.value(position, ty))).copied().unwrap_or(0);
         })?;
@@ -117,7 +119,7 @@ impl SampledKeys {
         let ty = columns.ty(key);
         let mut tester = Tester::of(scan, Some(key), columns)?;
         let mut sample = SampledKeys { keys: HashMap::new(), rows: 0 };
-        let blocks = candidates(table, &zone_tests(scan), usize::MAX).blocks;
+        let blocks = candidates(table, &zone_tests(scan), (JOINED_BLOCKS, seed)).blocks;
         for (group, runs) in places(&blocks, (JOINED_RUNS, RUN_SLOTS), seed) {
             tester.test(group, &runs, |position, key| {
                 sample.rows += 1;

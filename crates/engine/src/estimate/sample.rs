@@ -54,7 +54,7 @@ pub(crate) fn sample(scan: &Scan, columns: &Columns) -> Option<Sampled> {
     }
     let mut tester = Tester::of(scan, None, columns)?;
     let (mut rows, mut passed) = (0, 0);
-    let Candidates { blocks, within } = candidates(table, &zone_tests(scan), BLOCKS);
+    let Candidates { blocks, within } = candidates(table, &zone_tests(scan), (BLOCKS, 0));
     for (group, runs) in places(&blocks, (RUNS, RUN_SLOTS), 0) {
         rows += tester.test(group, &runs, |_, _| passed += 1)?;
     }

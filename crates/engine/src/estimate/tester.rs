@@ -104,8 +104,13 @@ pub(super) struct Candidates<'a> {
 }
 
 /// The blocks whose zones satisfy all tests. Row groups are told apart by their own zones; of the blocks of
-/// those that may have such rows, at most `most` are looked at, which are spread over them.
-pub(super) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most: usize) -> Candidates<'a> {
+/// those that may have such rows, at most `most` are looked at, which are spread over them. Another `seed`
+/// looks at others.
+pub(super) fn candidates<'a>(
+    table: &'a TableSnapshot,
+    tests: &[ZoneTest],
+    (most, seed): (usize, usize),
+) -> Candidates<'a> {
     let may_pass = |group: &&RowGroup| {
         let zone = |column| group.column_zone(column);
         group.rows() > 0 && tests.iter().all(|test| test.may_pass(&zone))
@@ -117,7 +122,7 @@ pub(super) fn candidates<'a>(table: &'a TableSnapshot, tests: &[ZoneTest], most:
     let (mut before, mut number) = (0, 0);
     for group in &groups {
         loop {
-            let place = number * part + scattered(number) % part;
+            let place = number * part + scattered(number.wrapping_add(seed.wrapping_mul(most))) % part;
             if place >= before + group.blocks() {
                 break;
             }
