@@ -51,10 +51,11 @@ impl FetchedRows {
         let (mut worker, mut chunk, mut rows) = (self.numbers.worker()?, Chunk::new(), Vec::new());
         while worker.next(&mut chunk)? {
             for row in 0..chunk.len() {
-                match chunk.value(row, self.column, ROW_NUMBER_TYPE) {
-                    Value::Integer(number) => rows.push(number as u64),
-                    other => return Err(Error::internal(format!("{other:?} is not the number of a row"))),
-                }
+                let number = match chunk.value(row, self.column, ROW_NUMBER_TYPE) {
+                    Value::Integer(number) => u64::try_from(number).ok(),
+                    _ => None,
+                };
+                rows.push(number.ok_or_else(|| Error::internal("a row without a number"))?);
             }
         }
         rows.sort_unstable();

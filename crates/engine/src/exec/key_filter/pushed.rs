@@ -235,3 +235,52 @@ pub(crate) fn early(
     Ok((!filters.is_empty())
         .then(|| Arc::new(FiltersBeforeJoin { filters, settings }) as Arc<dyn OperatorFactory>))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_vector::DataType;
+
+    fn column(id: u32) -> Expr {
+        Expr::column(ColumnId(id), DataType::Int64)
+    }
+
+    /// Columns 0 and 1 joined with columns 2 and 3, 0 = 2 being the key.
+    fn join(kind: JoinKind, null_equals_null: bool) -> plan::Join {
+        let side = |ids: [u32; 2]| {
+            let columns = ids.map(ColumnId).to_vec();
+            Box::new(Node::Values(plan::Values { columns, rows: Vec::new() }))
+        };
+        let on = vec![plan::JoinKey { left: column(0), right: column(2), null_equals_null }];
+        plan::Join { left: side([0, 1]), right: side([2, 3]), kind, on, residual: Vec::new() }
+    }
+
+    fn filter(columns: &[u32], matching: f64) -> Pushed {
+        Pushed {
+            columns: columns.iter().map(|&id| ColumnId(id)).collect(),
+            test: PlacedTest::Keys(Arc::new(FilterSlot::new(Expected { matching, ..Expected::default() }))),
+            is_early: false,
+        }
+    }
+
+    #[test]
+    fn filters_go_to_the_other_side_by_equal_keys() {
+        let across = |filter: Pushed, join: plan::Join, left: bool| {
+            filter.across(&join, left).map(|own| own.columns.iter().map(|id| id.0).collect::<Vec<u32>>())
+        };
+        let inner = || join(JoinKind::Inner, false);
+        assert_eq!(across(filter(&[0], 0.1), inner(), false), Some(vec![2]));
+        assert_eq!(across(filter(&[2], 0.1), inner(), true), Some(vec![0]));
+        assert_eq!(across(filter(&[0, 3], 0.1), inner(), false), Some(vec![2, 3]), "a part is there already");
+        assert_eq!(across(filter(&[1], 0.1), inner(), false), None, "no key");
+        assert_eq!(across(filter(&[0], 0.6), inner(), false), None, "most rows pass");
+        assert_eq!(across(filter(&[0], 0.1), join(JoinKind::Inner, true), false), None, "NULL is a key");
+        assert_eq!(across(filter(&[0], 0.1), join(JoinKind::Semi, false), false), Some(vec![2]));
+        for kind in [JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Anti, JoinKind::NullAwareAnti]
+        {
+            for (id, left) in [(0, false), (2, true)] {
+                assert_eq!(across(filter(&[id], 0.1), join(kind, false), left), None, "{kind:?}");
+            }
+        }
+    }
+}

@@ -348,13 +348,24 @@ impl<'a> Builder<'a> {
             let part = Part::new(Arc::new(source), &recorder, rows);
             return Ok(Stream { parts: vec![Part { sparse, ..part }], columns: metas, recorder });
         }
+        self.other_scan(scan, (columns, metas), filters, &recorder)
+    }
+
+    /// The rows of a relation that is no stored table, in these columns.
+    fn other_scan(
+        &self,
+        scan: &plan::Scan,
+        (columns, metas): (Vec<(ColumnId, usize)>, Vec<ColumnMeta>),
+        filters: &[Pushed],
+        recorder: &Arc<Recorder>,
+    ) -> Result<Stream> {
         let thresholds = filters.iter().filter_map(Pushed::threshold).collect();
         let request = ScanRequest { columns, filters: scan.filters.clone(), thresholds };
         let source = scan.relation.scan(&request, self.context)?;
         let expected = || scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);
         let rows = source.rows().map_or_else(expected, |rows| rows as f64);
         let stream = Stream {
-            parts: vec![Part::new(source, &recorder, rows)],
+            parts: vec![Part::new(source, recorder, rows)],
             columns: metas,
             recorder: recorder.clone(),
         };
@@ -362,7 +373,7 @@ impl<'a> Builder<'a> {
             return Ok(stream);
         }
         let operator = Filter::new(&scan.filters, &stream.columns)?;
-        Ok(stream.extend(Arc::new(operator), &recorder).sparse())
+        Ok(stream.extend(Arc::new(operator), recorder).sparse())
     }
 
     fn values(&mut self, node: &Node, values: &plan::Values, needed: &Needed) -> Result<Stream> {

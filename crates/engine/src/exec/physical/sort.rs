@@ -5,7 +5,6 @@
 
 use super::{Builder, Needed, Stream, align, with};
 use crate::exec::fetched::{FETCHED_MAX, FetchedRows, ROW_NUMBER, ROW_NUMBER_TYPE};
-use crate::exec::filter::Filter;
 use crate::exec::key_filter::pushed::Pushed;
 use crate::exec::pipeline::Part;
 use crate::exec::profile::Recorder;
@@ -80,23 +79,13 @@ impl Builder<'_> {
         let mut metas = relation_columns(&*scan.relation, &columns, self.columns);
         metas.push(ColumnMeta { nullable: false, ..ColumnMeta::new(ROW_NUMBER, ROW_NUMBER_TYPE) });
         columns.push((ROW_NUMBER, scan.relation.schema().len()));
-        let thresholds = filters.iter().filter_map(Pushed::threshold).collect();
-        let request = ScanRequest { columns, filters: scan.filters.clone(), thresholds };
-        let source = scan.relation.scan(&request, self.context)?;
-        let rows = scan.relation.rows().map_or(super::UNKNOWN_ROWS, |rows| rows as f64);
-        let parts = vec![Part::new(source, &recorder, rows)];
-        let mut stream = Stream { parts, columns: metas, recorder: recorder.clone() };
-        if !scan.filters.is_empty() {
-            let operator = Filter::new(&scan.filters, &stream.columns)?;
-            stream = stream.extend(Arc::new(operator), &recorder).sparse();
-        }
-        let is_read = |meta: &&ColumnMeta| {
-            meta.id == ROW_NUMBER
-                || with(&Needed::default(), plan.keys.iter().map(|key| &key.expr)).contains(&meta.id)
-        };
+        let stream = self.other_scan(scan, (columns, metas), filters, &recorder)?;
+        let keys = with(&Needed::default(), plan.keys.iter().map(|key| &key.expr));
+        let is_read = |meta: &&ColumnMeta| meta.id == ROW_NUMBER || keys.contains(&meta.id);
         let kept: Vec<ColumnMeta> = stream.columns.iter().filter(is_read).cloned().collect();
         let stream = align(stream, &kept, &recorder)?;
 
+        let rows = plan.limit.unwrap_or(FETCHED_MAX) as f64;
         let late: Vec<&str> = of(below)
             .iter()
             .filter(|(id, _)| !early.contains(id))
@@ -105,11 +94,7 @@ impl Builder<'_> {
         let fetch = match self.context.settings.profile {
             true => {
                 let title = format!("Fetch {} [{}]", scan.relation.name(), late.join(", "));
-                Recorder::measuring(
-                    title,
-                    plan.limit.map_or(rows, |limit| rows.min(limit as f64)),
-                    self.context,
-                )
+                Recorder::measuring(title, rows, self.context)
             }
             false => Recorder::new(String::new()),
         };
@@ -127,7 +112,6 @@ impl Builder<'_> {
             context: self.context.clone(),
             scan: OnceLock::new(),
         };
-        let rows = plan.limit.map_or(rows, |limit| limit as f64);
         let part = Part::new(Arc::new(source), &fetch, rows);
         Ok(Stream { parts: vec![part], columns: metas, recorder: fetch })
     }

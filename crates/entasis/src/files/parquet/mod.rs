@@ -623,10 +623,14 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[step * 37 % bytes.len()] ^= 0x55;
             let path = directory.write("damaged.parquet", &damaged);
-            if let Ok(relation) = open(&path, &Options::default())
-                && let Err(error) = read(&*relation, vec![], 2048)
-            {
-                assert!(error.message().contains("damaged.parquet"), "{error}");
+            let Ok(relation) = open(&path, &Options::default()) else { continue };
+            // With a filter, page indexes are read, too.
+            let id = Expr::column(ColumnId(0), DataType::Int64);
+            let below = Expr::compare(CompareOp::Lt, id, Expr::literal(Value::Integer(7), DataType::Int64));
+            for filters in [vec![], vec![below]] {
+                if let Err(error) = read(&*relation, filters, 2048) {
+                    assert!(error.message().contains("damaged.parquet"), "{error}");
+                }
             }
         }
     }
