@@ -12,14 +12,13 @@
 //! Not done here: rows that do not fit into memory are not spilled.
 
 mod equal;
-
-pub use equal::share_equal;
+mod joins;
 
 use crate::context::QueryContext;
 use crate::estimate::estimate;
 use crate::exec::{Collector, Profile, ResultSet, execute};
 use crate::explain::PlanTree;
-use crate::optimizer::optimize_part;
+use crate::optimizer::{self, optimize_part};
 use crate::plan::tree::{filter, for_each_expr, may_fail, substitute};
 use crate::plan::{Node, Plan};
 use crate::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
@@ -30,12 +29,36 @@ use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Resul
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The plan as it is run: optimized, with what several of its parts need computed once.
+///
+/// # Errors
+/// Internal, if a rule breaks the plan; interrupted.
+pub fn optimize(plan: Plan, settings: &Settings) -> Result<Plan> {
+    if !settings.optimize {
+        return optimizer::optimize(plan, settings);
+    }
+    let plan = joins::share_joins(equal::share_equal(plan, Stage::Written));
+    Ok(equal::share_equal(optimizer::optimize(plan, settings)?, Stage::Optimized))
+}
+
+/// What a plan has behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It is as it was bound.
+    Written,
+    /// It is as it is run.
+    Optimized,
+}
+
 /// The rows of a plan as a relation.
 #[derive(Debug)]
 pub struct Shared {
     name: String,
     schema: Schema,
     plan: Plan,
+    stage: Stage,
+    /// The plan as it is run, once it is made.
+    optimized: Mutex<Option<Plan>>,
     /// By column of the schema, the number of the plan's output that it is; `None` for columns that no reader
     /// wants.
     outputs: Vec<Option<usize>>,
@@ -50,11 +73,15 @@ pub struct Shared {
 impl Shared {
     /// What `plan` gives, under this name; `schema` has a field for each of its outputs.
     pub fn new(name: String, schema: Schema, plan: Plan) -> Shared {
-        let outputs = (0..schema.len()).map(Some).collect();
-        Shared::with(name, schema, plan, outputs)
+        Shared::at(name, schema, plan, Stage::Written)
     }
 
-    fn with(name: String, schema: Schema, plan: Plan, outputs: Vec<Option<usize>>) -> Shared {
+    fn at(name: String, schema: Schema, plan: Plan, stage: Stage) -> Shared {
+        let outputs = (0..schema.len()).map(Some).collect();
+        Shared::with(name, schema, plan, stage, outputs)
+    }
+
+    fn with(name: String, schema: Schema, plan: Plan, stage: Stage, outputs: Vec<Option<usize>>) -> Shared {
         let expected = estimate(&plan.root, &plan.columns);
         let column = |output: &Option<usize>| {
             let known = output.map(|output| expected.column(plan.output[output].column));
@@ -68,7 +95,31 @@ impl Shared {
         };
         let statistics =
             Statistics { rows: Some(expected.rows as u64), columns: outputs.iter().map(column).collect() };
-        Shared { name, schema, plan, outputs, statistics, rows: Mutex::default(), profile: Mutex::default() }
+        Shared {
+            name,
+            schema,
+            plan,
+            stage,
+            optimized: Mutex::default(),
+            outputs,
+            statistics,
+            rows: Mutex::default(),
+            profile: Mutex::default(),
+        }
+    }
+
+    /// The plan as it is run.
+    fn optimized(&self, settings: &Settings) -> Result<Plan> {
+        if self.stage == Stage::Optimized {
+            return Ok(self.plan.clone());
+        }
+        let mut optimized = self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = &*optimized {
+            return Ok(plan.clone());
+        }
+        let plan = optimize_part(self.plan.clone(), settings)?;
+        let plan = if settings.optimize { equal::share_equal(plan, Stage::Optimized) } else { plan };
+        Ok(optimized.insert(plan).clone())
     }
 
     /// The condition that a row satisfies the filters of at least one reader, in columns of the plan; `None`
@@ -95,7 +146,7 @@ impl Shared {
         }
         // Progress is that of the whole statement.
         let context = QueryContext { progress: Arc::default(), ..context.clone() };
-        let plan = optimize_part(self.plan.clone(), &context.settings)?;
+        let plan = self.optimized(&context.settings)?;
         let types: Vec<DataType> = plan.output.iter().map(|output| plan.columns.ty(output.column)).collect();
         let collector = Collector::new(&context, types);
         let profile = execute(&plan, &context, &collector)?;
@@ -140,7 +191,7 @@ impl Relation for Shared {
         }
         plan.output = kept;
         plan.root = filter(plan.root, wanted.into_iter().collect());
-        Some(Arc::new(Shared::with(self.name.clone(), self.schema.clone(), plan, outputs)))
+        Some(Arc::new(Shared::with(self.name.clone(), self.schema.clone(), plan, self.stage, outputs)))
     }
 
     fn plan_text(&self, detailed: bool) -> Option<String> {
@@ -149,12 +200,13 @@ impl Relation for Shared {
         {
             return Some(if detailed { profile.to_string() } else { profile.table() });
         }
-        optimize_part(self.plan.clone(), &Settings::default()).ok().map(|plan| PlanTree(&plan).to_string())
+        self.optimized(&Settings::default()).ok().map(|plan| PlanTree(&plan).to_string())
     }
 
     fn inputs(&self) -> Vec<Arc<dyn Relation>> {
+        let optimized = self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::new();
-        add_scanned(&self.plan.root, &mut all);
+        add_scanned(&optimized.as_ref().unwrap_or(&self.plan).root, &mut all);
         all
     }
 

@@ -475,7 +475,7 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::plan`].
     pub fn optimized(&self, sql: &str) -> Result<Plan> {
-        execute::optimized(self.plan(sql)?, &self.settings())
+        entasis_engine::shared::optimize(self.plan(sql)?, &self.settings())
     }
 
     /// The names and types of the columns of a query's result, without running it.

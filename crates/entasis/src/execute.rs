@@ -3,21 +3,14 @@
 use crate::rows::Rows;
 use crate::session::Session;
 use entasis_engine::exec::{self, Collector, Profile, ResultSink, Settings};
-use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
-use entasis_engine::shared::share_equal;
+use entasis_engine::shared;
 use entasis_vector::Result;
-
-/// The plan as it is run.
-pub(crate) fn optimized(plan: Plan, settings: &Settings) -> Result<Plan> {
-    let plan = if settings.optimize { share_equal(plan) } else { plan };
-    optimizer::optimize(plan, settings)
-}
 
 /// Optimizes a plan and runs it into `sink`.
 pub(crate) fn execute(session: &Session, plan: Plan, sink: &dyn ResultSink) -> Result<Profile> {
     let context = session.context();
-    let plan = optimized(plan, &context.settings)?;
+    let plan = shared::optimize(plan, &context.settings)?;
     exec::execute(&plan, &context, sink)
 }
 

@@ -10,7 +10,6 @@
 //! `EXPLAIN LAYOUT table` is a page about a table instead ([`crate::layouts`]).
 
 use crate::catalog::Names;
-use crate::execute::optimized;
 use crate::interrupt::Interrupt;
 use crate::layouts::{self, Binding, Looked};
 use crate::rows::Rows;
@@ -19,6 +18,7 @@ use crate::work::Work;
 use entasis_engine::exec::{self, Collector, Profile, ProfileNode};
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, Relation};
+use entasis_engine::shared;
 use entasis_engine::{PlanNode, optimizer};
 use entasis_sql::{Change, Insert, Statement};
 use entasis_vector::{DataType, Error, Result, Value};
@@ -45,7 +45,7 @@ pub(crate) fn explain(session: &Session, statement: Statement, options: ExplainO
     let ExplainOptions { analyze, verbose, json } = options;
     let written = plan_of(statement, analyze)?;
     let mut context = session.context();
-    let plan = optimized(written.clone(), &context.settings)?;
+    let plan = shared::optimize(written.clone(), &context.settings)?;
     let mut profile = None;
     if analyze {
         Arc::make_mut(&mut context.settings).profile = true;

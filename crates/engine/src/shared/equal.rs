@@ -8,10 +8,11 @@
 //! 2. Equal ones become scans of one [`Shared`] relation.
 //!
 //! It runs before the optimizer, whose rules would push other filters into each of them; the rule `restrict`
-//! then tells the relation what its readers want. Volatile subplans are never equal. Not done: equal joins
+//! then tells the relation what its readers want. It runs again behind the optimizer, which may have made
+//! aggregations equal by putting parts of them below other joins (TPC-DS Q70). Volatile subplans are never equal. Not done: equal joins
 //! without an aggregation, and aggregations of which one has fewer rows than the other.
 
-use super::{Shared, is_volatile};
+use super::{Shared, Stage, is_volatile};
 use crate::plan::tree::{substitute, take};
 use crate::plan::{Aggregate, AggregateCall, Columns, JoinKind, Node, Output, Plan, Scan, SortKey};
 use crate::relation::{Relation, is_same_relation};
@@ -21,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The plan with equal aggregations computed once.
-pub fn share_equal(mut plan: Plan) -> Plan {
+pub(super) fn share_equal(mut plan: Plan, stage: Stage) -> Plan {
     let mut nodes = Vec::new();
     number(&plan.root, &mut nodes);
     let candidates: Vec<usize> = (0..nodes.len()).filter(|&at| is_worth_it(nodes[at].0)).collect();
@@ -41,7 +42,7 @@ pub fn share_equal(mut plan: Plan) -> Plan {
         if found.is_empty() || is_volatile(&mut nodes[first].0.clone()) {
             continue;
         }
-        let (relation, columns) = shared(nodes[first].0, &plan.columns);
+        let (relation, columns) = shared(nodes[first].0, &plan.columns, stage);
         for (other, renaming) in found {
             let columns = columns.iter().map(|(id, index)| (renaming.of(*id), *index)).collect();
             replaced.insert(other, Replacement { relation: relation.clone(), columns });
@@ -85,7 +86,7 @@ fn is_worth_it(node: &Node) -> bool {
 }
 
 /// The rows of a subplan as a relation, and its columns.
-fn shared(node: &Node, columns: &Columns) -> (Arc<dyn Relation>, Vec<(ColumnId, usize)>) {
+fn shared(node: &Node, columns: &Columns, stage: Stage) -> (Arc<dyn Relation>, Vec<(ColumnId, usize)>) {
     let ids = node.columns();
     let output = ids.iter().map(|id| Output { name: columns.get(*id).name.clone(), column: *id }).collect();
     let field = |id: &ColumnId| Field {
@@ -94,7 +95,7 @@ fn shared(node: &Node, columns: &Columns) -> (Arc<dyn Relation>, Vec<(ColumnId, 
     };
     let schema: Schema = ids.iter().map(field).collect();
     let plan = Plan { root: node.clone(), columns: columns.clone(), output };
-    let relation = Arc::new(Shared::new("subquery".to_owned(), schema, plan));
+    let relation = Arc::new(Shared::at("subquery".to_owned(), schema, plan, stage));
     (relation, ids.into_iter().enumerate().map(|(index, id)| (id, index)).collect())
 }
 

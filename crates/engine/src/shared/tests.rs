@@ -2,7 +2,6 @@
 //! (`tests/slt/subqueries/shared_ctes.slt`).
 
 use super::*;
-use crate::optimizer::optimize;
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Columns, Filter, Join, JoinKind, Output, Scan,
 };
@@ -55,8 +54,7 @@ fn cross(left: Node, right: Node) -> Node {
 
 fn text(root: Node, columns: Columns, output: &[ColumnId]) -> String {
     let output = output.iter().map(|&column| Output { name: "o".to_owned(), column }).collect();
-    let plan = share_equal(Plan { root, columns, output });
-    optimize(plan, &Settings::default()).expect("the plan is sound").to_string()
+    optimize(Plan { root, columns, output }, &Settings::default()).expect("the plan is sound").to_string()
 }
 
 #[test]
@@ -111,4 +109,51 @@ fn equal_aggregations_are_one() {
     }
     let apart = text(cross(left, right), columns, &[l[1], r[1]]);
     assert_eq!(apart.matches("Aggregate").count(), 2, "{apart}");
+}
+
+/// `left` of one year and `right` as one region, where the second columns are equal.
+fn joined(
+    columns: &mut Columns,
+    left: &Arc<dyn Relation>,
+    right: &Arc<dyn Relation>,
+) -> (Node, Vec<ColumnId>) {
+    let (l, mut ids) = scan(columns, left);
+    let (r, of_right) = scan(columns, right);
+    let on = Expr::compare(CompareOp::Eq, columns.expr(of_right[1]), columns.expr(ids[1]));
+    ids.extend(of_right);
+    let predicates = vec![on, is(columns, ids[0], 1999)];
+    (Node::Filter(Filter { input: Box::new(cross(l, r)), predicates }), ids)
+}
+
+/// The sum of nothing by a column.
+fn grouped(columns: &mut Columns, input: Node, by: ColumnId) -> (Node, ColumnId) {
+    let id = columns.add("group", DataType::Int64, false);
+    let groups = vec![(id, columns.expr(by))];
+    (Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates: Vec::new() }), id)
+}
+
+#[test]
+fn a_join_that_is_part_of_another_is_computed_once() {
+    let (sales, years, notes) = (sales(), sales(), sales());
+    let plan_of = |extra: i128| {
+        let mut columns = Columns::default();
+        let (core, ids) = joined(&mut columns, &sales, &years);
+        let (left, l) = grouped(&mut columns, core, ids[0]);
+        let (wider, ids) = joined(&mut columns, &sales, &years);
+        let (note, of_note) = scan(&mut columns, &notes);
+        let on = Expr::compare(CompareOp::Eq, columns.expr(ids[3]), columns.expr(of_note[1]));
+        let predicates = match extra {
+            0 => vec![on],
+            year => vec![on, is(&columns, ids[2], year)],
+        };
+        let wider = Node::Filter(Filter { input: Box::new(cross(note, wider)), predicates });
+        let (right, r) = grouped(&mut columns, wider, of_note[1]);
+        text(cross(left, right), columns, &[l, r])
+    };
+    let both = plan_of(0);
+    assert_eq!(both.matches("Scan join [").count(), 2, "{both}");
+    assert_eq!(both.matches("Scan sales [").count(), 3, "the three relations once each: {both}");
+    // One that wants few of the rows finds them by its own condition.
+    let apart = plan_of(2001);
+    assert_eq!(apart.matches("Scan join [").count(), 0, "{apart}");
 }

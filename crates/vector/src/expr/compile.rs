@@ -44,6 +44,13 @@ const DECIMAL_TYPES: [PhysicalType; 3] = [PhysicalType::I32, PhysicalType::I64, 
 /// Conditions and branches up to this cost are computed for all rows rather than selected for.
 const EAGER_COST: u32 = 24;
 
+/// To narrow by a conjunction inside of a disjunction, the parts behind its cheapest one are computed for the
+/// rows that this one leaves, from this cost on.
+const NARROWING_COST: u32 = 4;
+
+/// To leave rows out takes about as long as a condition of this cost.
+const LEAVING_OUT_COST: u32 = 6;
+
 /// What a node does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -127,11 +134,13 @@ pub(super) struct Graph<'a> {
     /// False inside of a program per entry, and for constants: nothing is folded, and nothing is held in 32
     /// bits unless its type is.
     optimize: bool,
+    /// True if rows are narrowed by the results, so that few may be left after the first part of a condition.
+    narrows: bool,
 }
 
 impl<'a> Graph<'a> {
     pub fn new(input: &'a [ColumnMeta], optimize: bool) -> Graph<'a> {
-        Graph { nodes: Vec::new(), index: HashMap::new(), input, optimize }
+        Graph { nodes: Vec::new(), index: HashMap::new(), input, optimize, narrows: false }
     }
 
     /// The node of an expression.
@@ -141,6 +150,7 @@ impl<'a> Graph<'a> {
 
     /// The nodes of a conjunction, in the order in which they are best evaluated.
     pub fn add_conjunction(&mut self, exprs: &[Expr]) -> Result<Vec<NodeId>> {
+        self.narrows = true;
         let mut parts = Vec::new();
         for expr in exprs {
             let expr = if self.optimize { fold(expr) } else { expr.clone() };
@@ -293,6 +303,25 @@ impl<'a> Graph<'a> {
     /// Whether computing this for rows that do not need it costs little and raises nothing.
     fn is_eager(&self, id: NodeId) -> bool {
         !self.node(id).fallible && self.node(id).cost <= EAGER_COST
+    }
+
+    /// Whether parts of a condition are computed for the rows that need them alone, cheap as they are: those of
+    /// a conjunction, if the rows that pass are wanted, and those of a disjunction of such.
+    fn is_narrowed(&self, or: bool, parts: &[NodeId]) -> bool {
+        let cost = |id: &NodeId| self.node(*id).cost;
+        let is_narrowed = |id: &NodeId| matches!(self.node(*id).kind, Kind::LazyJunction { or: false });
+        let rest = || parts.iter().map(cost).sum::<u32>() - parts.iter().map(cost).min().unwrap_or(0);
+        self.narrows && if or { parts.iter().any(is_narrowed) } else { rest() >= NARROWING_COST }
+    }
+
+    /// Whether rows that an earlier part of a disjunction has taken are left out of this one: it may fail, or
+    /// to ask them takes longer than to leave them out.
+    pub fn is_worth_leaving_out(&self, part: NodeId) -> bool {
+        let mut first = part;
+        while matches!(self.node(first).kind, Kind::LazyJunction { or: false }) {
+            first = self.node(first).args[0];
+        }
+        self.node(part).fallible || self.node(first).cost > LEAVING_OUT_COST
     }
 
     /// `id` held as `physical`, which must have room for its range.

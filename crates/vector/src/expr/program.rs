@@ -398,14 +398,18 @@ impl<'a> Emitter<'a> {
             Kind::LazyJunction { or: true } => {
                 let mut open = rows;
                 let mut taken = Vec::new();
-                for (i, &part) in node.args.iter().enumerate() {
-                    taken.push(self.narrow(part, open)?);
-                    if i + 1 < node.args.len() {
-                        let left = self.selection(open);
-                        let last = taken[i];
-                        self.push(Op::Without(last, left), vec![], vec![], (0, node.ty), open);
-                        open = left;
+                // Of these, those that have been left out.
+                let mut without = 0;
+                for &part in &node.args {
+                    if self.graph.is_worth_leaving_out(part) {
+                        for &passed in &taken[without..] {
+                            let left = self.selection(open);
+                            self.push(Op::Without(passed, left), vec![], vec![], (0, node.ty), open);
+                            open = left;
+                        }
+                        without = taken.len();
                     }
+                    taken.push(self.narrow(part, open)?);
                 }
                 let to = self.selection(rows);
                 self.push(Op::Union(taken, to), vec![], vec![], (0, node.ty), rows);

@@ -2,7 +2,8 @@
 //!
 //! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for
 //! the rows that reach them. The first condition of a `CASE` is reached by all. Constant conditions are
-//! decided here. Conjuncts run in the order of their cost, except that one that may fail stays after all that
+//! decided here. Where rows are narrowed, a conjunction inside of a disjunction computes most of it for the
+//! rows that its cheapest part leaves. Conjuncts run in the order of their cost, except that one that may fail stays after all that
 //! preceded it.
 
 use super::{Graph, Kind, NodeId, Range};
@@ -42,7 +43,7 @@ impl Graph<'_> {
         }
         let ty = DataType::Boolean;
         let nullable = nodes.iter().any(|id| self.node(*id).nullable);
-        if nodes.iter().all(|id| self.is_eager(*id)) {
+        if nodes.iter().all(|id| self.is_eager(*id)) && !self.is_narrowed(or, &nodes) {
             let mut all = nodes[0];
             for &next in &nodes[1..] {
                 let args = vec![all, next];

@@ -1,7 +1,7 @@
 //! Logic with three values, over bytes 0 and 1 and validity bits.
 //!
 //! Where operands have NULLs and many positions count, 64 of them are combined at a time: which are true, and
-//! which are known ([`combine`]). Few positions are combined one by one ([`kleene`]).
+//! which are known ([`combine`]). Few positions are combined one by one in the same way.
 
 use super::{Rows, binary, null_constant, operand, strict, unary};
 use crate::vector::Vector;
@@ -43,12 +43,12 @@ pub fn is_null(a: &Vector, rows: Rows<'_>, out: &mut Vector) {
 pub fn junction(or: bool, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vector) {
     let nulls = a.validity().is_some() || b.validity().is_some();
     if a.is_constant() && b.is_constant() {
-        match kleene(or, logical(a, 0), logical(b, 0)) {
-            None => null_constant(out),
-            Some(value) => {
-                out.begin_flat::<u8>(CHUNK_ROWS)[0] = u8::from(value);
-                out.make_constant();
-            }
+        let (value, known) = combine(or, truth(a, 0), truth(b, 0));
+        if known & 1 == 0 {
+            null_constant(out);
+        } else {
+            out.begin_flat::<u8>(CHUNK_ROWS)[0] = (value & 1) as u8;
+            out.make_constant();
         }
         return;
     }
@@ -64,11 +64,11 @@ pub fn junction(or: bool, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vect
     }
     match rows.widened() {
         Rows::Dense(limit) => {
-            for word in 0..bitmap::words_for(limit) {
-                write_word(out, word, limit, combine(or, truths(a, word), truths(b, word)));
-            }
+            write_words(out, limit, |_, word| combine(or, truths(a, word), truths(b, word)));
         }
-        rows => rows.each(|p| write(out, p, kleene(or, logical(a, p), logical(b, p)))),
+        Rows::Sparse(list, limit) => {
+            write_each(out, list, limit, |_, p| combine(or, truth(a, p), truth(b, p)))
+        }
     }
 }
 
@@ -83,15 +83,11 @@ pub fn junction_into(or: bool, part: &Vector, rows: Rows<'_>, out: &mut Vector) 
     match rows.widened() {
         // Rows that are not in question any more are true, or false for `and`, and stay so.
         Rows::Dense(limit) => {
-            for word in 0..bitmap::words_for(limit) {
-                let both = combine(or, truths(out, word), truths(part, word));
-                write_word(out, word, limit, both);
-            }
+            write_words(out, limit, |out, word| combine(or, truths(out, word), truths(part, word)));
         }
-        rows => rows.each(|p| {
-            let value = kleene(or, logical(out, p), logical(part, p));
-            write(out, p, value);
-        }),
+        Rows::Sparse(list, limit) => {
+            write_each(out, list, limit, |out, p| combine(or, truth(out, p), truth(part, p)))
+        }
     }
 }
 
@@ -164,39 +160,48 @@ fn combine(or: bool, (a, known_a): Truths, (b, known_b): Truths) -> Truths {
     (if or { decided } else { !decided }, (known_a & known_b) | decided)
 }
 
-/// Writes a word of positions below `limit`; NULL has the byte of false.
-#[inline(always)]
-fn write_word(out: &mut Vector, word: usize, limit: usize, (values, known): Truths) {
-    let positions = word * 64..limit.min(word * 64 + 64);
-    let bytes = &mut out.values_mut::<u8>()[positions];
-    write_bits(values & known, bytes);
-    if known != !0 || out.validity().is_some() {
-        out.validity_mut(limit)[word] = known;
+/// The words of positions that are computed before any of them is written.
+const WORDS: usize = CHUNK_ROWS / 64;
+
+/// Writes all positions below `limit`, a word of 64 at a time, `of` what was there before; NULL has the byte
+/// of false.
+fn write_words(out: &mut Vector, limit: usize, of: impl Fn(&Vector, usize) -> Truths) {
+    let all = bitmap::words_for(limit);
+    for start in (0..all).step_by(WORDS) {
+        let words = start..all.min(start + WORDS);
+        let mut truths = [(0, !0); WORDS];
+        truths.iter_mut().zip(words.clone()).for_each(|(truths, word)| *truths = of(out, word));
+        let truths = &truths[..words.len()];
+        let bytes = &mut out.values_mut::<u8>()[start * 64..limit.min(words.end * 64)];
+        bytes
+            .chunks_mut(64)
+            .zip(truths)
+            .for_each(|(bytes, (values, known))| write_bits(values & known, bytes));
+        if out.validity().is_some() || truths.iter().any(|(_, known)| *known != !0) {
+            let validity = &mut out.validity_mut(limit)[words];
+            validity.iter_mut().zip(truths).for_each(|(validity, (_, known))| *validity = *known);
+        }
     }
 }
 
-/// The value at a position of a flat or constant vector; `None` is NULL.
+/// As [`truths`], of one position, in the lowest bit.
 #[inline(always)]
-fn logical(v: &Vector, position: usize) -> Option<bool> {
-    v.is_valid(position).then(|| operand::<u8>(v).get(position) != 0)
+fn truth(v: &Vector, position: usize) -> Truths {
+    (u64::from(operand::<u8>(v).get(position)), u64::from(v.is_valid(position)))
 }
 
-#[inline(always)]
-fn kleene(or: bool, a: Option<bool>, b: Option<bool>) -> Option<bool> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(if or { a | b } else { a & b }),
-        (Some(v), None) | (None, Some(v)) if v == or => Some(v),
-        _ => None,
-    }
-}
-
-#[inline(always)]
-fn write(out: &mut Vector, position: usize, value: Option<bool>) {
-    out.values_mut::<u8>()[position] = u8::from(value == Some(true));
-    if value.is_none() {
-        out.set_null(position);
-    } else if out.validity().is_some() {
-        bitmap::set(out.validity_mut(position + 1), position, true);
+/// Writes the listed positions, `of` what was there before: [`truth`]s; NULL has the byte of false.
+fn write_each(out: &mut Vector, list: &[u16], limit: usize, of: impl Fn(&Vector, usize) -> Truths) {
+    for list in list.chunks(64) {
+        let mut truths = [(0, 1); 64];
+        truths.iter_mut().zip(list).for_each(|(truth, &p)| *truth = of(out, usize::from(p)));
+        let written = || list.iter().map(|&p| usize::from(p)).zip(&truths);
+        let bytes = out.values_mut::<u8>();
+        written().for_each(|(p, (value, known))| bytes[p] = (value & known & 1) as u8);
+        if out.validity().is_some() || written().any(|(_, (_, known))| known & 1 == 0) {
+            let validity = out.validity_mut(limit);
+            written().for_each(|(p, (_, known))| bitmap::set(validity, p, known & 1 == 1));
+        }
     }
 }
 
@@ -204,6 +209,19 @@ fn write(out: &mut Vector, position: usize, value: Option<bool>) {
 mod tests {
     use super::*;
     use crate::{PhysicalType, Value};
+
+    /// The value at a position of a flat or constant vector; `None` is NULL.
+    fn logical(v: &Vector, position: usize) -> Option<bool> {
+        v.is_valid(position).then(|| operand::<u8>(v).get(position) != 0)
+    }
+
+    fn kleene(or: bool, a: Option<bool>, b: Option<bool>) -> Option<bool> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(if or { a | b } else { a & b }),
+            (Some(v), None) | (None, Some(v)) if v == or => Some(v),
+            _ => None,
+        }
+    }
 
     /// A vector of true, false and NULL in an irregular order; a constant for `step` 0.
     fn vector(rows: usize, step: usize) -> Vector {

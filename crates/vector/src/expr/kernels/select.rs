@@ -82,10 +82,12 @@ pub fn narrow(condition: &Vector, keep: Keep, rows: Rows<'_>, out: &mut Vec<u16>
                     }
                 }
                 Some(validity) => {
+                    // PERF: no branch on the data. A NULL may have any byte.
+                    let null_kept = u8::from(null_kept);
                     for &p in list {
-                        let valid = bitmap::get(validity, p as usize);
+                        let valid = u8::from(bitmap::get(validity, p as usize));
                         out[end] = p;
-                        end += usize::from(if valid { values[p as usize] ^ flip != 0 } else { null_kept });
+                        end += usize::from((values[p as usize] ^ flip) & valid | !valid & null_kept);
                     }
                 }
             }
