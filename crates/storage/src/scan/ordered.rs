@@ -2,18 +2,23 @@
 //!
 //! Partitions are in the order of their keys, and rows within one are in no order. So partitions are visited
 //! one after the other, forwards or backwards, until there are enough rows; the rows of each that are in the
-//! range are found in the encoded key ([`crate::block::narrow`]) and sorted. The slow twin, which reads and
+//! range are found in the encoded key ([`crate::block::narrow`]) and sorted. If more than are wanted are in
+//! the range, it is cut shorter first ([`keep_nearest`]). The slow twin, which reads and
 //! sorts all rows, is in the model test.
 //!
 //! Only for a layout key of one column. Rows whose key is NULL are in no range.
 
 use super::lookup::{self, SlotRange};
+use crate::block::Block;
 use crate::block::masks::{WORDS, bits_inside};
 use crate::tree::key::{Fences, Key};
 use crate::tree::{Root, RowGroup, RowId, Shape};
 use crate::value::Datum;
 use entasis_vector::{DataType, PhysicalType};
 use std::ops::{Bound, Range, RangeInclusive};
+
+/// So many rows are sorted at once.
+const FEW: usize = if cfg!(test) { 0 } else { 32 };
 
 /// Rows by a range of the only column of the layout key.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +51,8 @@ pub(crate) fn first_rows(root: &Root, shape: &Shape, range: &KeyRange<'_>, most:
         let group = &*root.groups[number];
         for part in visited(parts(&group.fences, &low, &high), range.descends) {
             let slots = SlotRange { group: number, slots: group.partitions[part].slots(), is_whole: false };
-            group.collect(key.columns[0], ty, &slots, range, &mut found);
             let missing = most - rows.len();
+            group.collect(key.columns[0], ty, &slots, range, missing, &mut found);
             sort_first(&mut found, range.descends, missing);
             rows.extend(found.drain(..).take(missing).map(|(_, row)| row));
             if rows.len() == most {
@@ -91,13 +96,15 @@ fn sort_first(found: &mut Vec<(Datum<'_>, RowId)>, descends: bool, most: usize) 
 }
 
 impl RowGroup {
-    /// Appends the rows among some slots whose key, a column of type `ty`, is in a range, in no order.
+    /// Appends the rows among some slots whose key, a column of type `ty`, is in a range, in no order: at
+    /// least the first `most`.
     fn collect<'a>(
         &'a self,
         column: usize,
         ty: DataType,
         at: &SlotRange,
         range: &KeyRange<'_>,
+        most: usize,
         found: &mut Vec<(Datum<'a>, RowId)>,
     ) {
         let (width, physical) = (self.block_slots, ty.physical());
@@ -123,7 +130,9 @@ impl RowGroup {
             let words = block.slots().div_ceil(64);
             let is_narrowed = match ordinals(range).filter(|_| is_small(physical)) {
                 Some((low, high)) => {
-                    block.narrow_within(low, high, &mut masks[..words], physical);
+                    let masks = &mut masks[..words];
+                    block.narrow_within(low, high, masks, physical);
+                    keep_nearest(block, (low, high), range.descends, most, masks, physical);
                     true
                 }
                 None => false,
@@ -139,6 +148,39 @@ impl RowGroup {
                 }
             }
         }
+    }
+}
+
+/// Clears bits of slots in a range of integers, but for at least `most` of those with the least values or, if
+/// it `descends`, the greatest. A part of the range is asked for that has twice as many values if they are
+/// evenly spread, then one four times as long, and so on.
+fn keep_nearest(
+    block: &Block,
+    (low, high): (i128, i128),
+    descends: bool,
+    most: usize,
+    masks: &mut [u64],
+    physical: PhysicalType,
+) {
+    let count = |masks: &[u64]| masks.iter().map(|mask| mask.count_ones() as usize).sum::<usize>();
+    let (there, enough) = (count(masks), most.saturating_mul(2));
+    let zone = block.zone();
+    let (Some(min), Some(max)) = (zone.min.ordinal(), zone.max.ordinal()) else { return };
+    if there <= enough.max(FEW) {
+        return;
+    }
+    let (low, high) = (low.max(min), high.min(max));
+    let mut length = (high - low) * enough as i128 / there as i128 + 1;
+    while length < high - low {
+        let mut nearest = [0; WORDS];
+        let nearest = &mut nearest[..masks.len()];
+        nearest.copy_from_slice(masks);
+        let part = if descends { (high - length, high) } else { (low, low + length) };
+        block.narrow_within(part.0, part.1, nearest, physical);
+        if count(nearest) >= most {
+            return masks.copy_from_slice(nearest);
+        }
+        length *= 4;
     }
 }
 
