@@ -91,7 +91,8 @@ impl Connection {
     #[pyo3(signature = (query, parameters=None))]
     fn sql(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Relation> {
         let arguments = self.session.arguments(query, parameters)?;
-        self.session.run(py, |connection| connection.query_with(query, &arguments)).map(Relation::new)
+        let query = query.to_owned();
+        self.session.run(py, move |connection| connection.query_with(&query, &arguments)).map(Relation::new)
     }
 
     /// Makes a pandas, polars or Arrow object available as a table called `name`. Its data are not copied.

@@ -170,7 +170,10 @@ impl Cursor {
         let arguments = self.session.arguments(operation, parameters)?;
         let rows = match self.session.run_at_once(py, operation, &arguments)? {
             Some(rows) => rows,
-            None => self.session.run(py, |connection| connection.query_with(operation, &arguments))?,
+            None => {
+                let operation = operation.to_owned();
+                self.session.run(py, move |connection| connection.query_with(&operation, &arguments))?
+            }
         };
         let note = rows.note().map(str::to_owned);
         self.finish(rows);
@@ -184,7 +187,8 @@ impl Cursor {
     pub fn run_many(&self, py: Python<'_>, operation: &str, sets: &Bound<'_, PyAny>) -> PyResult<()> {
         drop(self.open()?);
         let sets = self.session.many_arguments(operation, sets)?;
-        let changed = self.session.run(py, |connection| connection.execute_many(operation, &sets))?;
+        let operation = operation.to_owned();
+        let changed = self.session.run(py, move |connection| connection.execute_many(&operation, &sets))?;
         let mut state = self.state();
         state.rowcount = changed as i64;
         state.fetch = None;

@@ -22,6 +22,7 @@ mod cursor;
 mod errors;
 mod readers;
 mod run;
+mod runner;
 mod scan;
 mod show;
 mod tables;

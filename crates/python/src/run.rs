@@ -1,11 +1,12 @@
 //! Runs statements without the GIL, and turns Ctrl-C into cancellation.
 //!
 //! Python delivers signals only to its main thread, and only when that checks for them. So the statement runs
-//! on a thread of its own, while the calling thread waits without the GIL and checks for signals fifty times
+//! on another thread ([`crate::runner`]), while the calling thread waits without the GIL and checks for signals fifty times
 //! a second. A signal whose handler raises (`KeyboardInterrupt`) cancels the statement; the exception
 //! propagates once the statement has stopped.
 
 use crate::errors::raised;
+use crate::runner::Runner;
 use crate::scan::Scope;
 use crate::values;
 use entasis::{Arguments, Connection};
@@ -15,13 +16,10 @@ use pyo3::types::{PyList, PyMapping, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 /// Time between two checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
-/// Stack of a statement's thread. Deeply nested SQL recurses; only what is used takes memory.
-const STACK: usize = 64 << 20;
 
 /// A connection with the state that its users in Python share.
 pub struct Session {
@@ -29,7 +27,8 @@ pub struct Session {
     connection: Mutex<Option<Arc<Connection>>>,
     scope: Arc<Scope>,
     /// Held by the running statement: only one runs at a time.
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
+    runner: Runner,
 }
 
 impl Session {
@@ -38,7 +37,8 @@ impl Session {
         let scope = Arc::new(Scope::default());
         let asked = scope.clone();
         connection.set_replacement(Some(Arc::new(move |name| asked.find(name))));
-        Session { connection: Mutex::new(Some(Arc::new(connection))), scope, turn: Mutex::new(()) }
+        let connection = Mutex::new(Some(Arc::new(connection)));
+        Session { connection, scope, turn: Arc::default(), runner: Runner::default() }
     }
 
     /// The connection.
@@ -134,7 +134,10 @@ impl Session {
     pub fn run_briefly(&self, py: Python<'_>, sql: &str) -> PyResult<()> {
         match self.run_at_once(py, sql, &Arguments::Values(Vec::new()))? {
             Some(_) => Ok(()),
-            None => self.run(py, |connection| connection.execute(sql)).map(drop),
+            None => {
+                let sql = sql.to_owned();
+                self.run(py, move |connection| connection.execute(&sql)).map(drop)
+            }
         }
     }
 
@@ -143,44 +146,45 @@ impl Session {
     /// # Errors
     /// Those of `work`; the exception that a signal handler raised meanwhile; errors of the caller's
     /// variables.
-    pub fn run<T: Send>(
+    pub fn run<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Connection) -> Result<T> + Send,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let connection = self.connection()?;
         let frame = py.import("sys")?.call_method0("_getframe").ok().map(Bound::unbind);
-        let (result, signal) = py.detach(|| {
-            let (answer, wait) = channel();
-            let statement = move || {
-                let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-                self.scope.enter(frame);
-                let result = catch_unwind(AssertUnwindSafe(|| work(&connection)));
-                let result =
-                    result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
-                // The receiver is gone only if it panicked.
-                let _ = answer.send((result, self.scope.leave()));
-            };
-            thread::scope(|scope| {
-                let mut signal: Option<PyErr> = None;
-                if let Err(error) = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, statement) {
-                    return ((Err(Error::io("starting a thread", &error)), None), None);
-                }
-                loop {
-                    match wait.recv_timeout(LOOK) {
-                        Ok(answer) => return (answer, signal),
-                        Err(RecvTimeoutError::Timeout) => {
-                            signal = signal.or_else(|| Python::attach(|py| py.check_signals()).err());
-                            if signal.is_some() {
-                                self.interrupt();
-                            }
-                        }
-                        Err(RecvTimeoutError::Disconnected) => {
-                            return ((Err(Error::internal("the statement's thread ended")), None), signal);
+        let (turn, scope) = (self.turn.clone(), self.scope.clone());
+        let (answer, wait) = channel();
+        let statement = move || {
+            let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            scope.enter(frame);
+            let result = catch_unwind(AssertUnwindSafe(|| work(&connection)));
+            let result = result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
+            let error = scope.leave();
+            // Whoever closes the connection now closes the database when this call has returned.
+            drop((turn, connection));
+            // The receiver is gone only if it panicked.
+            let _ = answer.send((result, error));
+        };
+        let (result, signal) = py.detach(move || {
+            let mut signal: Option<PyErr> = None;
+            if let Err(error) = self.runner.run(statement) {
+                return ((Err(Error::io("starting a thread", &error)), None), None);
+            }
+            loop {
+                match wait.recv_timeout(LOOK) {
+                    Ok(answer) => return (answer, signal),
+                    Err(RecvTimeoutError::Timeout) => {
+                        signal = signal.or_else(|| Python::attach(|py| py.check_signals()).err());
+                        if signal.is_some() {
+                            self.interrupt();
                         }
                     }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return ((Err(Error::internal("the statement's thread ended")), None), signal);
+                    }
                 }
-            })
+            }
         });
         match (result, signal) {
             (_, Some(signal)) => Err(signal),

@@ -1,0 +1,81 @@
+//! The thread on which a session runs its statements, one after the other.
+//!
+//! It starts with the first statement. To start one for each statement took longer than a small statement
+//! does, and each came without the memory that the last one had used. It ends when there was nothing to do for
+//! a while, so that sessions at rest keep neither a thread nor its memory.
+//!
+//! A process that has been forked has the session and not its thread: it starts one of its own.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Stack of the thread. Deeply nested SQL recurses; only what is used takes memory.
+const STACK: usize = 64 << 20;
+/// Time without statements after which the thread ends.
+const REST: Duration = Duration::from_secs(1);
+
+/// What the thread is to do.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The thread, if there is one.
+#[derive(Default)]
+pub struct Runner(Arc<Mutex<Option<Thread>>>);
+
+struct Thread {
+    /// The process that it is of.
+    process: u32,
+    jobs: Sender<Job>,
+}
+
+impl Runner {
+    /// Does `job` on the thread, after all that was given before.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut thread = lock(&self.0);
+        let process = std::process::id();
+        if thread.as_ref().is_none_or(|thread| thread.process != process) {
+            let (jobs, next) = channel();
+            let own = self.0.clone();
+            thread::Builder::new().stack_size(STACK).spawn(move || work(&next, &own))?;
+            *thread = Some(Thread { process, jobs });
+        }
+        let jobs = &thread.as_ref().expect("it has been started").jobs;
+        jobs.send(Box::new(job)).map_err(|_| io::Error::other("the session's thread has ended"))
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        *lock(&self.0) = None;
+    }
+}
+
+fn lock(thread: &Mutex<Option<Thread>>) -> MutexGuard<'_, Option<Thread>> {
+    thread.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does jobs until there are none for a while, or the session is gone.
+fn work(jobs: &Receiver<Job>, own: &Mutex<Option<Thread>>) {
+    loop {
+        match jobs.recv_timeout(REST) {
+            Ok(job) => job(),
+            Err(RecvTimeoutError::Timeout) => {
+                // A job is given under the lock: none can come behind this look.
+                let mut thread = lock(own);
+                match jobs.try_recv() {
+                    Ok(job) => {
+                        drop(thread);
+                        job();
+                    }
+                    Err(_) => return *thread = None,
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
