@@ -2,7 +2,7 @@
 
 use crate::rows::Rows;
 use crate::session::Session;
-use entasis_engine::exec::{self, Collector, Profile, ResultSink, Settings};
+use entasis_engine::exec::{self, Collector, Profile, ResultSink};
 use entasis_engine::plan::Plan;
 use entasis_engine::shared;
 use entasis_vector::Result;

@@ -20,6 +20,7 @@
 //! Columns that a query does not read have no effect, whatever they contain. The engine filters the chunks
 //! again.
 
+mod absent;
 mod decode;
 mod footer;
 mod morsel;

@@ -3,29 +3,26 @@
 //! - The **page index** has bounds for each page of a column: pages that cannot have a row for which a
 //!   condition holds are not read. Pages of different columns end at different rows, so what each condition
 //!   leaves are runs of rows, and all must have a row for it to be read.
-//! - A **Bloom filter** says that a row group has no row with one of a few values.
+//! - Bloom filters and dictionaries say that a row group has no row with one of a few values
+//!   ([`super::absent`]).
 //!
-//! Both are optional, and are read from the file when a scan with conditions first reaches a row group:
-//! footers of many files are opened for their schemas alone. They err on the safe side, like the bounds of
-//! row groups.
+//! The page index is optional, and is read from the file when a scan with conditions first reaches a row
+//! group: footers of many files are opened for their schemas alone. Bounds of pages err on the safe side, like
+//! those of row groups.
 
+use super::absent::{VALUES_MAX, wanted_values};
 use super::footer::{self, guarded};
 use super::morsel::Morsel;
 use super::select::Selected;
 use super::{Inner, ParquetFile, values};
 use crate::files::prune::{Bounds, may_hold};
 use arrow_array::Array;
-use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+use entasis_vector::expr::Expr;
+use entasis_vector::{ColumnId, Result, Value};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection, RowSelector};
-use parquet::basic::Type as PhysicalType;
-use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use std::fs::File;
-
-/// The most values that are compared with the bounds of pages, or looked up in a Bloom filter.
-const VALUES_MAX: usize = 64;
 
 impl ParquetFile {
     /// The footer for readers, with the page indexes if there are any.
@@ -103,7 +100,7 @@ impl Inner {
         }
         for (id, wanted) in conditions.iter().filter_map(wanted_values) {
             if let Some(column) = column_of(id)
-                && !self.bloom_filter_may_have(file, morsel.group, column, &wanted)?
+                && self.lacks(file, morsel.group, column, &wanted)?
             {
                 return Ok(Selected::None);
             }
@@ -163,65 +160,6 @@ impl Inner {
         let selectors: Vec<RowSelector> = selectors.collect();
         selectors.iter().any(|run| run.skip).then(|| RowSelection::from(selectors))
     }
-
-    /// False if the Bloom filter of a column says that the row group has none of these values.
-    fn bloom_filter_may_have(
-        &self,
-        file: &ParquetFile,
-        group: usize,
-        column: usize,
-        wanted: &[&Value],
-    ) -> Result<bool> {
-        let Some(place) = file.column(column) else { return Ok(true) };
-        let ty = self.schema[column].ty;
-        let field = file.metadata.schema().field(place);
-        if !entasis_arrow::from_arrow_type(field.data_type()).is_ok_and(|own| own == ty) {
-            return Ok(true);
-        }
-        let schema = file.metadata.parquet_schema();
-        let mut leaves = (0..schema.num_columns()).filter(|&leaf| schema.get_column_root_idx(leaf) == place);
-        let (Some(leaf), None) = (leaves.next(), leaves.next()) else { return Ok(true) };
-        let chunk = file.metadata.metadata().row_group(group).column(leaf);
-        if chunk.bloom_filter_offset().is_none() {
-            return Ok(true);
-        }
-        let handle = File::open(&file.path).map_err(|e| Error::io(footer::place(&file.path), &e))?;
-        let filter = guarded(|| file.place(group), || Sbbf::read_from_column_chunk(chunk, &handle));
-        let Ok(Some(filter)) = filter else { return Ok(true) };
-        Ok(wanted.iter().any(|value| may_have(&filter, value, ty, chunk.column_type())))
-    }
-}
-
-/// False if `filter` has no value of the type `ty`, stored as `stored`, that equals `value`.
-fn may_have(filter: &Sbbf, value: &Value, ty: DataType, stored: PhysicalType) -> bool {
-    let is_date = matches!(ty, DataType::Date);
-    match (value, stored) {
-        // Unsigned numbers are stored as the signed ones with the same bits; dates in 64 bits are
-        // milliseconds.
-        (Value::Integer(number), PhysicalType::INT32) if ty.is_integer() || is_date => {
-            filter.check(&(*number as i32))
-        }
-        (Value::Integer(number), PhysicalType::INT64) if ty.is_integer() => filter.check(&(*number as i64)),
-        (Value::Text(text), PhysicalType::BYTE_ARRAY) => filter.check(&**text),
-        (Value::Bytes(bytes), PhysicalType::BYTE_ARRAY) => filter.check(&**bytes),
-        _ => true,
-    }
-}
-
-/// The column of which `condition` wants one of a few values, and these.
-fn wanted_values(condition: &Expr) -> Option<(ColumnId, Vec<&Value>)> {
-    match condition {
-        Expr::Compare { op: CompareOp::Eq, left, right } => match (&**left, &**right) {
-            (Expr::Column { id, .. }, Expr::Literal { value, .. })
-            | (Expr::Literal { value, .. }, Expr::Column { id, .. }) => Some((*id, vec![value])),
-            _ => None,
-        },
-        Expr::InList { input, list } if list.len() <= VALUES_MAX => match &**input {
-            Expr::Column { id, .. } => Some((*id, list.iter().collect())),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -252,8 +190,6 @@ mod tests {
             .set_data_page_row_count_limit(100)
             .set_write_batch_size(10)
             .set_dictionary_enabled(false)
-            .set_column_bloom_filter_enabled("even".into(), true)
-            .set_column_bloom_filter_enabled("text".into(), true)
             .build();
         let path = directory.path("a.parquet");
         let file = File::create(&path).unwrap();
@@ -277,24 +213,6 @@ mod tests {
         assert_eq!((rows.len(), &*rows[1][0]), (100, "1802"));
         let rows = read(&*relation, vec![number(0, CompareOp::GtEq, 1980)], 2048).unwrap();
         assert_eq!((rows.len(), &*rows[0][0]), (9, "1982"));
-    }
-
-    #[test]
-    fn values_that_a_bloom_filter_lacks_are_not_looked_for() {
-        let directory = Directory::new();
-        let relation = relation(&directory);
-        let count = |filter: Expr| read(&*relation, vec![filter], 2048).unwrap().len();
-        let text = |wanted: &str| {
-            let column = Expr::column(ColumnId(2), DataType::Varchar);
-            let literal = Expr::literal(Value::Text(wanted.into()), DataType::Varchar);
-            Expr::compare(CompareOp::Eq, column, literal)
-        };
-        assert_eq!((count(text("t300")), count(number(0, CompareOp::Eq, 84))), (1, 1));
-        // Within the bounds of a page. A filter is wrong about one value in a hundred.
-        let absent = (0..100).filter(|i| count(text(&format!("t{}", 3 * i + 1))) > 0).count();
-        assert!(absent < 10, "{absent} of 100 texts that are not there were looked for");
-        let absent = (0..100).filter(|i| count(number(0, CompareOp::Eq, 2 * i + 1)) > 0).count();
-        assert!(absent < 10, "{absent} of 100 numbers that are not there were looked for");
     }
 
     #[test]
