@@ -39,6 +39,16 @@ pub trait Relation: fmt::Debug + Send + Sync {
             None => self.statistics().columns.get(column).cloned(),
         }
     }
+    /// The number of its rows, if it is certain before they are read.
+    fn certain_rows(&self) -> Option<u64> {
+        whole_table(self).map(TableSnapshot::rows)
+    }
+    /// What is certain of the values of a column before they are read: what aggregates of all rows find. The
+    /// bounds of stored tables are not: rows that had them may be gone.
+    fn certain(&self, column: usize) -> Certain {
+        let _ = column;
+        Certain::default()
+    }
     /// True if it is certain that no two rows have the same value in `column` and none is NULL: a key,
     /// declared or discovered. Plans rely on it, so an estimate will not do. Stored tables know it of columns
     /// that ascend.
@@ -140,6 +150,11 @@ pub struct ParentKey {
     pub key: Vec<usize>,
 }
 
+/// The table of which all rows are meant, if it is one.
+fn whole_table(relation: &(impl Relation + ?Sized)) -> Option<&TableSnapshot> {
+    relation.table().filter(|_| relation.only_rows().is_none() && relation.only_slots().is_none())
+}
+
 /// True if two scans of these relations find the same rows.
 pub(crate) fn is_same_relation(a: &Arc<dyn Relation>, b: &Arc<dyn Relation>) -> bool {
     if std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)) {
@@ -147,9 +162,7 @@ pub(crate) fn is_same_relation(a: &Arc<dyn Relation>, b: &Arc<dyn Relation>) -> 
     }
     match (a.table(), b.table()) {
         (Some(one), Some(other)) => {
-            let is_whole =
-                |relation: &dyn Relation| relation.only_rows().is_none() && relation.only_slots().is_none();
-            one.is_same(other) && is_whole(&**a) && is_whole(&**b)
+            one.is_same(other) && whole_table(&**a).is_some() && whole_table(&**b).is_some()
         }
         _ => false,
     }
@@ -298,6 +311,17 @@ impl From<ColumnSummary> for ColumnStatistics {
             bounds_are_exact: true,
         }
     }
+}
+
+/// What is certain of the values of a column.
+#[derive(Debug, Clone, Default)]
+pub struct Certain {
+    /// The least value, NULL without any; `None` if it is not known.
+    pub min: Option<Value>,
+    /// The greatest value, NULL without any; `None` if it is not known.
+    pub max: Option<Value>,
+    /// Rows that are NULL, if it is known how many.
+    pub nulls: Option<u64>,
 }
 
 /// What is known of a column.

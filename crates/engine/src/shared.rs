@@ -6,6 +6,8 @@
 //! relation, whose rows are collected in memory and counted there. They live as long as the plan that reads
 //! them, which is run once.
 //!
+//! So do aggregations that stand in a plan twice ([`equal`]), and joins that are part of others ([`joins`]).
+//!
 //! When all readers are known, the optimizer leaves out the columns that none of them reads and the rows that
 //! none of them wants ([`Relation::restricted`]); the rest goes on from there like the filters of any query.
 //!

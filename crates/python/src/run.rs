@@ -1,9 +1,9 @@
 //! Runs statements without the GIL, and turns Ctrl-C into cancellation.
 //!
 //! Python delivers signals only to its main thread, and only when that checks for them. So the statement runs
-//! on another thread ([`crate::runner`]), while the calling thread waits without the GIL and checks for signals fifty times
-//! a second. A signal whose handler raises (`KeyboardInterrupt`) cancels the statement; the exception
-//! propagates once the statement has stopped.
+//! on another thread ([`crate::runner`]), while the calling thread waits without the GIL and checks for
+//! signals fifty times a second. A signal whose handler raises (`KeyboardInterrupt`) cancels the statement;
+//! the exception propagates once the statement has stopped.
 
 use crate::errors::raised;
 use crate::runner::Runner;

@@ -1,8 +1,8 @@
 //! The thread on which a session runs its statements, one after the other.
 //!
 //! It starts with the first statement. To start one for each statement took longer than a small statement
-//! does, and each came without the memory that the last one had used. It ends when there was nothing to do for
-//! a while, so that sessions at rest keep neither a thread nor its memory.
+//! does, and each came without the memory that the last one had used. It ends when there was nothing to do
+//! for a while, so that sessions at rest keep neither a thread nor its memory.
 //!
 //! A process that has been forked has the session and not its thread: it starts one of its own.
 

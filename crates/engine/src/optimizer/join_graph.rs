@@ -20,7 +20,7 @@
 
 mod readers;
 
-use super::properties::is_at_most_one_row;
+use super::properties::{is_at_most_one_row, is_unique};
 use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
 use crate::estimate::overlap::overlap;
@@ -427,12 +427,16 @@ impl Graph {
                 .collect();
             for &(small, key) in &members {
                 // Each pair of relations that this class alone joins.
-                let is_key = |pair: Set| self.classes.iter().filter(|class| class.joins(pair)).count() == 1;
+                let is_alone = |pair: Set| self.classes.iter().filter(|class| class.joins(pair)).count() == 1;
                 let others =
-                    members.iter().filter(|(large, _)| *large != small && is_key(1 << small | 1 << large));
+                    members.iter().filter(|(large, _)| *large != small && is_alone(1 << small | 1 << large));
+                // Where each value is in one row, all are like any other.
+                let is_key = |scan: &Scan, by: ColumnId| {
+                    is_unique(&Node::Scan(scan.clone()), &std::iter::once(by).collect())
+                };
                 let large: Vec<(Scan, ColumnId, usize)> = others
                     .filter_map(|&(large, by)| Some((scan(self, large)?, by, large)))
-                    .filter(|(scan, ..)| references::is_large(scan))
+                    .filter(|(scan, by, _)| references::is_large(scan) && !is_key(scan, *by))
                     .collect();
                 if large.is_empty() {
                     continue;

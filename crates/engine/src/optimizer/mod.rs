@@ -24,6 +24,7 @@ mod fuse;
 mod groups;
 mod join_graph;
 mod join_order;
+mod known;
 mod limits;
 mod linear;
 mod nulls;
@@ -64,6 +65,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("unions", unions::apply, "before anything walks each level of a long chain"),
     ("fuse", fuse::apply, "conditions stand where they were written, and no sample has been taken yet"),
     ("factor", factor::apply, "what disjunctions share or imply must exist before it can be pushed"),
+    ("known", known::apply, "scans have no filters that are not written below the aggregate"),
     ("constants", constants::apply, "before comparisons with them are pushed, as keys of their joins"),
     ("pushdown", pushdown::apply, "join ordering wants its relations filtered and its predicates as keys"),
     ("antis", antis::apply, "filters stand right above the outer joins that they may not pass"),

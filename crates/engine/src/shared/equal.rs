@@ -9,8 +9,9 @@
 //!
 //! It runs before the optimizer, whose rules would push other filters into each of them; the rule `restrict`
 //! then tells the relation what its readers want. It runs again behind the optimizer, which may have made
-//! aggregations equal by putting parts of them below other joins (TPC-DS Q70). Volatile subplans are never equal. Not done: equal joins
-//! without an aggregation, and aggregations of which one has fewer rows than the other.
+//! aggregations equal by putting parts of them below other joins (TPC-DS Q70). Volatile subplans are never
+//! equal. Not done: aggregations of which one has fewer rows than the other; what they share may be a join
+//! ([`super::joins`]).
 
 use super::{Shared, Stage, is_volatile};
 use crate::plan::tree::{substitute, take};

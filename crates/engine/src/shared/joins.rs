@@ -7,8 +7,8 @@
 //!    conjuncts ([`Region`]).
 //! 2. A region of scans alone is part of another one if a renaming of its columns takes its scans to some of
 //!    the other's, and its conjuncts to some of the other's ([`embed`]).
-//! 3. If [`is_worth_it`], it becomes a [`Shared`] relation, which both read: one as it is, the other under the
-//!    rest of its conditions, joined with the rest of its inputs.
+//! 3. If [`is_worth_it`], it becomes a [`Shared`] relation, which both read: one as it is, the other under
+//!    the rest of its conditions, joined with the rest of its inputs.
 //!
 //! It runs before the optimizer, on joins as they were written, so that nothing has to be undone; the rules
 //! `restrict` and `prune` leave out the columns that nobody reads. Volatile conditions are never shared. Not
@@ -165,7 +165,8 @@ fn embed_from(core: &Region, region: &Region, places: &mut Vec<usize>) -> bool {
     false
 }
 
-/// The conjuncts of `region` that those of `core` are, with its scans in these places; `None` if it lacks one.
+/// The conjuncts of `region` that those of `core` are, with its scans in these places; `None` if it lacks
+/// one.
 fn common(core: &Region, region: &Region, places: &[usize]) -> Option<Vec<usize>> {
     let mut names = HashMap::new();
     for (own, &place) in core.scans.iter().zip(places) {

@@ -12,6 +12,8 @@ pub(super) struct Bounds {
     pub(super) min: Option<Value>,
     /// An upper bound of the values, if known. NaN may exceed it.
     pub(super) max: Option<Value>,
+    /// True if both are values that occur, unless they are unknown.
+    pub(super) occur: bool,
     /// The number of NULLs, if known.
     pub(super) nulls: Option<u64>,
     /// The number of rows.
@@ -22,7 +24,8 @@ impl Bounds {
     /// The bounds of rows that all have the same value.
     pub(super) fn constant(value: &Value, rows: u64) -> Bounds {
         let bound = (!value.is_null()).then(|| value.clone());
-        Bounds { min: bound.clone(), max: bound, nulls: Some(if value.is_null() { rows } else { 0 }), rows }
+        let nulls = Some(if value.is_null() { rows } else { 0 });
+        Bounds { min: bound.clone(), max: bound, occur: true, nulls, rows }
     }
 }
 
@@ -124,7 +127,7 @@ mod tests {
         for (min, max) in [(2, 2), (2, 5)] {
             let known = |_| {
                 let bound = |v: i128| Some(Value::Integer(v));
-                Some(Bounds { min: bound(min), max: bound(max), nulls: Some(1), rows: 9 })
+                Some(Bounds { min: bound(min), max: bound(max), occur: false, nulls: Some(1), rows: 9 })
             };
             for op in ops {
                 for v in 0..8 {
@@ -152,7 +155,13 @@ mod tests {
     #[test]
     fn a_nan_may_hide_above_the_bounds() {
         let known = |_| {
-            Some(Bounds { min: Some(Value::Float(0.0)), max: Some(Value::Float(1.0)), nulls: None, rows: 9 })
+            Some(Bounds {
+                min: Some(Value::Float(0.0)),
+                max: Some(Value::Float(1.0)),
+                occur: false,
+                nulls: None,
+                rows: 9,
+            })
         };
         let column = Expr::column(ColumnId(0), DataType::Float64);
         let five = Expr::literal(Value::Float(5.0), DataType::Float64);

@@ -166,7 +166,7 @@ fn keep_nearest(
     let (there, enough) = (count(masks), most.saturating_mul(2));
     let zone = block.zone();
     let (Some(min), Some(max)) = (zone.min.ordinal(), zone.max.ordinal()) else { return };
-    if there <= enough.max(FEW) {
+    if there <= enough.saturating_add(FEW) {
         return;
     }
     let (low, high) = (low.max(min), high.min(max));

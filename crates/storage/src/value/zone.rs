@@ -4,7 +4,7 @@
 use entasis_vector::Value;
 use std::cmp::Ordering;
 
-/// Bounds of a column within some slots. They are exact: both occur.
+/// Bounds of a column within some slots. Both occur, or did until rows were removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone {
     /// The least value, in the order of [`Value::total_cmp`]; NULL if there is no value.
@@ -37,9 +37,9 @@ impl Zone {
 /// What is known of a column of a whole table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnSummary {
-    /// The least value, exact; `None` if there is no value.
+    /// No value is less, and some row has it, or had before it was removed; `None` if there is no value.
     pub min: Option<Value>,
-    /// The greatest value, exact; `None` if there is no value.
+    /// No value is greater, likewise; `None` if there is no value.
     pub max: Option<Value>,
     /// Rows that are NULL, exact.
     pub nulls: u64,

@@ -305,8 +305,8 @@ impl<'a> Graph<'a> {
         !self.node(id).fallible && self.node(id).cost <= EAGER_COST
     }
 
-    /// Whether parts of a condition are computed for the rows that need them alone, cheap as they are: those of
-    /// a conjunction, if the rows that pass are wanted, and those of a disjunction of such.
+    /// Whether parts of a condition are computed for the rows that need them alone, cheap as they are: those
+    /// of a conjunction, if the rows that pass are wanted, and those of a disjunction of such.
     fn is_narrowed(&self, or: bool, parts: &[NodeId]) -> bool {
         let cost = |id: &NodeId| self.node(*id).cost;
         let is_narrowed = |id: &NodeId| matches!(self.node(*id).kind, Kind::LazyJunction { or: false });

@@ -1,11 +1,11 @@
 //! Values that a row group lacks, known before its data are decoded.
 //!
 //! - A **Bloom filter** knows most of the values that a column does not have.
-//! - A **dictionary** knows all of them, if all pages of the column refer to it. It is read only if it is small
-//!   beside what is saved ([`DICTIONARY_OF`]), since it is read again if the row group is.
+//! - A **dictionary** knows all of them, if all pages of the column refer to it. It is read only if it is
+//!   small beside what is saved ([`DICTIONARY_OF`]), since it is read again if the row group is.
 //!
-//! Both are asked for conditions that want one of a few values, after the bounds of the row group and its pages
-//! have let it pass. What cannot be read is not relied on: the data says whether the file is damaged.
+//! Both are asked for conditions that want one of a few values, after the bounds of the row group and its
+//! pages have let it pass. What cannot be read is not relied on: the data says whether the file is damaged.
 
 use super::footer::{self, guarded};
 use super::{Inner, ParquetFile};
@@ -58,11 +58,11 @@ impl Inner {
             SerializedPageReader::new(handle.clone(), chunk, 0, None)?.get_next_page()
         };
         match has_dictionary.then(|| guarded(|| file.place(group), dictionary)) {
-            Some(Ok(Some(Page::DictionaryPage { buf, encoding, .. })))
-                if matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) =>
-            {
-                Ok(entries(&buf, chunk.column_type()).is_some_and(|entries| !has_any(entries, &wanted)))
-            }
+            Some(Ok(Some(Page::DictionaryPage {
+                buf,
+                encoding: Encoding::PLAIN | Encoding::PLAIN_DICTIONARY,
+                ..
+            }))) => Ok(entries(&buf, chunk.column_type()).is_some_and(|entries| !has_any(entries, &wanted))),
             _ => Ok(false),
         }
     }
@@ -94,8 +94,8 @@ fn is_worth_reading(chunk: &ColumnChunkMetaData, row_group: i64) -> bool {
     let is_dictionary = |encoding| matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
     let refers = match chunk.page_encoding_stats_mask() {
         Some(pages) => pages.encodings().all(is_dictionary),
-        // Levels are run-length encoded, or packed by bits. A dictionary itself may count as plain, as may pages
-        // that do not refer to it.
+        // Levels are run-length encoded, or packed by bits. A dictionary itself may count as plain, as may
+        // pages that do not refer to it.
         #[expect(deprecated, reason = "files have it")]
         None => {
             chunk.encodings().all(|e| is_dictionary(e) || matches!(e, Encoding::RLE | Encoding::BIT_PACKED))

@@ -35,7 +35,9 @@ use super::prune::{Bounds, may_hold};
 use arrow_array::{Array, ArrayRef};
 use entasis_arrow::array_to_vector;
 use entasis_engine::exec::QueryContext;
-use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics, Threshold};
+use entasis_engine::relation::{
+    Certain, ColumnStatistics, Relation, ScanRequest, Source, Statistics, Threshold,
+};
 use entasis_storage::{ROW_GROUP_ROWS, Zone};
 use entasis_vector::{ColumnId, DataType, Error, Result, Schema, Value, Vector};
 use footer::{as_they_stand, guarded, load};
@@ -43,6 +45,7 @@ use morsel::Morsel;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::file::statistics::Statistics as ColumnBounds;
 use scan::ParquetSource;
 use std::fmt;
 use std::path::PathBuf;
@@ -175,6 +178,10 @@ impl Inner {
         request.columns.iter().find_map(problem).map_or(Ok(()), Err)
     }
 
+    fn all_rows(&self) -> u64 {
+        self.row_groups().map(|(file, group)| self.rows(file, group)).sum()
+    }
+
     fn rows(&self, file: usize, group: usize) -> u64 {
         self.files[file].metadata.metadata().row_group(group).num_rows().max(0) as u64
     }
@@ -223,7 +230,13 @@ impl Inner {
         let file = &self.files[file_index];
         let metadata = file.metadata.metadata();
         let mut bounds: Vec<Bounds> = (0..metadata.num_row_groups())
-            .map(|group| Bounds { min: None, max: None, nulls: None, rows: self.rows(file_index, group) })
+            .map(|group| Bounds {
+                min: None,
+                max: None,
+                occur: false,
+                nulls: None,
+                rows: self.rows(file_index, group),
+            })
             .collect();
         let ty = self.schema[column].ty;
         let place = match &file.columns[column] {
@@ -267,9 +280,22 @@ impl Inner {
             if !dubious {
                 bounds.min = mins.get(group).filter(|value| !value.is_null()).cloned();
                 bounds.max = maxs.get(group).filter(|value| !value.is_null()).cloned();
+                bounds.occur = chunk.statistics().is_some_and(|known| occur(known, chunk.column_type()));
             }
         }
         bounds
+    }
+}
+
+/// True if the bounds of a column, stored as `stored`, are values of it: writers may cut long ones, and say
+/// so. Numbers are never cut; floats are left out, whose NaNs have no place among them.
+fn occur(bounds: &ColumnBounds, stored: PhysicalType) -> bool {
+    match stored {
+        PhysicalType::BOOLEAN | PhysicalType::INT32 | PhysicalType::INT64 => true,
+        PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+            bounds.min_is_exact() && bounds.max_is_exact()
+        }
+        _ => false,
     }
 }
 
@@ -293,7 +319,6 @@ impl Relation for ParquetRelation {
 
     fn statistics(&self) -> Statistics {
         let inner = &self.0;
-        let rows = inner.row_groups().map(|(file, group)| inner.rows(file, group)).sum();
         let column = |column: usize| {
             let bounds = inner.bounds(column);
             let least = |a: Value, b: Value| if b.total_cmp(&a).is_lt() { b } else { a };
@@ -310,7 +335,30 @@ impl Relation for ParquetRelation {
                 bounds_are_exact: false,
             }
         };
-        Statistics { rows: Some(rows), columns: (0..inner.schema.len()).map(column).collect() }
+        Statistics { rows: Some(inner.all_rows()), columns: (0..inner.schema.len()).map(column).collect() }
+    }
+
+    fn certain_rows(&self) -> Option<u64> {
+        Some(self.0.all_rows())
+    }
+
+    fn certain(&self, column: usize) -> Certain {
+        if self.0.problems[column].is_some() {
+            return Certain::default();
+        }
+        let bounds = self.0.bounds(column);
+        // Row groups of NULLs alone have no bounds.
+        let valued: Vec<&Bounds> = bounds.iter().filter(|bounds| bounds.nulls != Some(bounds.rows)).collect();
+        if !valued.iter().all(|bounds| bounds.occur) {
+            return Certain { nulls: bounds.iter().map(|bounds| bounds.nulls).sum(), ..Certain::default() };
+        }
+        let Statistics { columns, .. } = self.statistics();
+        let extreme = |known: &Option<Value>| match known {
+            None if valued.is_empty() => Some(Value::Null),
+            known => known.clone(),
+        };
+        let known = &columns[column];
+        Certain { min: extreme(&known.min), max: extreme(&known.max), nulls: known.nulls }
     }
 
     fn leaves_out_by_bounds(&self) -> bool {

@@ -7,8 +7,8 @@
 //!   ([`super::absent`]).
 //!
 //! The page index is optional, and is read from the file when a scan with conditions first reaches a row
-//! group: footers of many files are opened for their schemas alone. Bounds of pages err on the safe side, like
-//! those of row groups.
+//! group: footers of many files are opened for their schemas alone. Bounds of pages err on the safe side,
+//! like those of row groups.
 
 use super::absent::{VALUES_MAX, wanted_values};
 use super::footer::{self, guarded};
@@ -151,6 +151,7 @@ impl Inner {
             let bounds = Bounds {
                 min: known(&mins, page),
                 max: known(&maxs, page),
+                occur: false,
                 nulls: (page < nulls.len() && nulls.is_valid(page)).then(|| nulls.value(page)),
                 rows: rows.value(page),
             };

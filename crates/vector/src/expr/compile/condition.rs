@@ -3,8 +3,8 @@
 //! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for
 //! the rows that reach them. The first condition of a `CASE` is reached by all. Constant conditions are
 //! decided here. Where rows are narrowed, a conjunction inside of a disjunction computes most of it for the
-//! rows that its cheapest part leaves. Conjuncts run in the order of their cost, except that one that may fail stays after all that
-//! preceded it.
+//! rows that its cheapest part leaves. Conjuncts run in the order of their cost, except that one that may
+//! fail stays after all that preceded it.
 
 use super::{Graph, Kind, NodeId, Range};
 use crate::expr::Expr;
