@@ -41,7 +41,8 @@ impl Runner {
         if thread.as_ref().is_none_or(|thread| thread.process != process) {
             let (jobs, next) = channel();
             let own = self.0.clone();
-            thread::Builder::new().stack_size(STACK).spawn(move || work(&next, &own))?;
+            let builder = thread::Builder::new().name("entasis-session".to_owned()).stack_size(STACK);
+            builder.spawn(move || work(&next, &own))?;
             *thread = Some(Thread { process, jobs });
         }
         let jobs = &thread.as_ref().expect("it has been started").jobs;

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -370,3 +371,38 @@ def test_a_sum_of_bigints_is_an_integer():
     assert rows == [(2**63, 2**63 + 1)]
     assert all(type(value) is int for value in rows[0])
     assert connection.execute("SELECT sum(i) AS s FROM range(5) t(i)").df()["s"].dtype == "int64"
+
+
+AT_REST = """
+import entasis, pathlib, time
+
+def sessions():
+    return sum(path.read_text() == "entasis-session\\n" for path in pathlib.Path("/proc/self/task").glob("*/comm"))
+
+con = entasis.connect(threads=1)
+planned = "SELECT count(*) FROM (SELECT DISTINCT i % 7 FROM range(1000) t(i))"
+for _ in range(3):
+    assert con.execute(planned).fetchone() == (7,)
+    assert sessions() == 1
+deadline = time.monotonic() + 20
+while sessions() and time.monotonic() < deadline:
+    time.sleep(0.1)
+assert sessions() == 0
+assert con.execute(planned).fetchone() == (7,)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not list threads there")
+def test_a_session_at_rest_keeps_no_thread():
+    subprocess.run([sys.executable, "-c", AT_REST], check=True)
+
+
+def test_a_session_is_closed_with_its_thread_running(tmp_path):
+    path = str(tmp_path / "a.db")
+    for _ in range(20):
+        con = entasis.connect(path)
+        con.execute("CREATE OR REPLACE TABLE t AS SELECT i FROM range(100) r(i)")
+        con.close()
+        # The file is free as soon as the session is closed.
+        with entasis.connect(path) as again:
+            assert again.execute("SELECT sum(i) FROM t").fetchone() == (4950,)
