@@ -7,7 +7,7 @@
 //! A process that has been forked has the session and not its thread: it starts one of its own.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -37,16 +37,25 @@ impl Runner {
     /// If no thread can be started.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let mut thread = lock(&self.0);
-        let process = std::process::id();
-        if thread.as_ref().is_none_or(|thread| thread.process != process) {
-            let (jobs, next) = channel();
-            let own = self.0.clone();
-            let builder = thread::Builder::new().name("entasis-session".to_owned()).stack_size(STACK);
-            builder.spawn(move || work(&next, &own))?;
-            *thread = Some(Thread { process, jobs });
+        let mut job: Job = Box::new(job);
+        if let Some(Thread { process, jobs }) = &*thread
+            && *process == std::process::id()
+        {
+            match jobs.send(job) {
+                Ok(()) => return Ok(()),
+                // It ended with a panic.
+                Err(SendError(back)) => job = back,
+            }
         }
-        let jobs = &thread.as_ref().expect("it has been started").jobs;
-        jobs.send(Box::new(job)).map_err(|_| io::Error::other("the session's thread has ended"))
+        let (jobs, next) = channel();
+        let own = self.0.clone();
+        let builder = thread::Builder::new().name("entasis-session".to_owned()).stack_size(STACK);
+        builder.spawn(move || {
+            job();
+            work(&next, &own);
+        })?;
+        *thread = Some(Thread { process: std::process::id(), jobs });
+        Ok(())
     }
 }
 

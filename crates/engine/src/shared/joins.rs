@@ -12,7 +12,8 @@
 //!
 //! It runs before the optimizer, on joins as they were written, so that nothing has to be undone; the rules
 //! `restrict` and `prune` leave out the columns that nobody reads. Volatile conditions are never shared. Not
-//! done: what two regions have in common if neither is part of the other.
+//! done: what two regions have in common if neither is part of the other; to compute a join for each reader
+//! after all, if far more rows come than were expected and memory is short.
 
 use super::Shared;
 use crate::estimate::estimate_rows;
@@ -28,8 +29,8 @@ use std::sync::Arc;
 const MANY_ROWS: f64 = 10_000.0;
 /// A row of the largest relation takes at least so much less than a row that is kept.
 const KEPT_OF: f64 = 4.0;
-/// The most rows that are kept.
-const MOST_KEPT: f64 = 4e6;
+/// The most rows that are kept: there is no room for more than fit into memory.
+const MOST_KEPT: f64 = 1e6;
 /// Who wants less than one row of so many computes what it wants: its own conditions may lead to it.
 const WANTED_OF: f64 = 4.0;
 

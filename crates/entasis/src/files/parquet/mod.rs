@@ -178,6 +178,7 @@ impl Inner {
         request.columns.iter().find_map(problem).map_or(Ok(()), Err)
     }
 
+    /// The rows of all files.
     fn all_rows(&self) -> u64 {
         self.row_groups().map(|(file, group)| self.rows(file, group)).sum()
     }
@@ -288,9 +289,11 @@ impl Inner {
 }
 
 /// True if the bounds of a column, stored as `stored`, are values of it: writers may cut long ones, and say
-/// so. Numbers are never cut; floats are left out, whose NaNs have no place among them.
+/// so. Numbers are never cut; floats are left out, whose NaNs have no place among them, and so are bounds of
+/// old writers, who compared unsigned numbers as signed ones.
 fn occur(bounds: &ColumnBounds, stored: PhysicalType) -> bool {
     match stored {
+        _ if bounds.is_min_max_deprecated() => false,
         PhysicalType::BOOLEAN | PhysicalType::INT32 | PhysicalType::INT64 => true,
         PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY => {
             bounds.min_is_exact() && bounds.max_is_exact()
