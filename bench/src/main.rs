@@ -70,6 +70,9 @@ enum Command {
         /// Seconds per measurement.
         #[arg(long, default_value_t = 1.0)]
         seconds: f64,
+        /// Only workloads of which the name contains this
+        #[arg(long, default_value = "")]
+        only: String,
     },
 }
 
@@ -84,8 +87,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             compaction_sim::run();
             Ok(())
         }
-        Command::Threads { rows, threads, rounds, seconds } => {
-            threads::run(rows, &threads, rounds, Duration::try_from_secs_f64(seconds)?)
+        Command::Threads { rows, threads, rounds, seconds, only } => {
+            threads::run(rows, &threads, rounds, Duration::try_from_secs_f64(seconds)?, &only)
         }
     }
 }

@@ -19,7 +19,9 @@ const TRANSACTION: u64 = 10;
 /// The operations of the threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Workload {
+    Reads,
     OneTable,
+    Increments,
     TwoTables,
     Transactions,
     BesideScans,
@@ -27,8 +29,10 @@ enum Workload {
 }
 
 impl Workload {
-    const ALL: [(Workload, &str); 5] = [
+    const ALL: [(Workload, &str); 7] = [
+        (Workload::Reads, "reads of one table"),
         (Workload::OneTable, "one table"),
+        (Workload::Increments, "increments in one table"),
         (Workload::TwoTables, "two tables"),
         (Workload::Transactions, "transactions of ten rows"),
         (Workload::BesideScans, "one table beside scans"),
@@ -46,8 +50,14 @@ struct Figures {
 }
 
 /// Loads two tables, and one with an index, of `rows` rows each, and prints a line of JSON for each
-/// measurement.
-pub fn run(rows: u64, threads: &[u64], rounds: u64, time: Duration) -> Result<(), Box<dyn Error>> {
+/// measurement of the workloads of which the name contains `only`.
+pub fn run(
+    rows: u64,
+    threads: &[u64],
+    rounds: u64,
+    time: Duration,
+    only: &str,
+) -> Result<(), Box<dyn Error>> {
     let database = Database::in_memory(Config {
         threads: 1,
         when_idle: Some(entasis_allocator::give_back),
@@ -64,7 +74,7 @@ pub fn run(rows: u64, threads: &[u64], rounds: u64, time: Duration) -> Result<()
     }
     connection.execute("CREATE INDEX indexed_w ON indexed (w)")?;
     for round in 0..=rounds {
-        for (workload, name) in Workload::ALL {
+        for (workload, name) in Workload::ALL.into_iter().filter(|(_, name)| name.contains(only)) {
             for turn in 0..threads.len() {
                 let threads = threads[(turn + round as usize) % threads.len()];
                 let figures = measure(&database, workload, rows, threads, round, time)?;
@@ -147,6 +157,12 @@ fn write(
             Workload::OneTable | Workload::BesideScans => {
                 update(connection, "one", random.below(rows), &mut random)
             }
+            Workload::Increments => change(
+                connection,
+                "UPDATE one SET v = v + ? WHERE k = ?",
+                &[integer(random.below(100)), integer(random.below(rows))],
+            ),
+            Workload::Reads => read(connection, random.below(rows)),
             Workload::TwoTables => {
                 let table = if number % 2 == 0 { "one" } else { "two" };
                 update(connection, table, random.below(rows), &mut random)
@@ -170,12 +186,29 @@ fn update(connection: &Connection, table: &str, key: i64, random: &mut Random) -
         "two" => "UPDATE two SET v = ? WHERE k = ?",
         _ => "UPDATE indexed SET w = ? WHERE k = ?",
     };
-    let integer = |value: i64| (Value::Integer(value.into()), DataType::Int64);
-    let rows = connection.query(sql, &[integer(random.below(1_000_003)), integer(key)])?;
-    match rows.changed() {
+    change(connection, sql, &[integer(random.below(1_000_003)), integer(key)])
+}
+
+/// Runs an update of one row.
+fn change(connection: &Connection, sql: &str, parameters: &[(Value, DataType)]) -> entasis::Result<()> {
+    match connection.query(sql, parameters)?.changed() {
         Some(1) => Ok(()),
-        other => Err(entasis::Error::internal(format!("{other:?} rows of table {table} have the key {key}"))),
+        other => Err(entasis::Error::internal(format!("{other:?} rows were changed by {sql} with {parameters:?}"))),
     }
+}
+
+/// Reads a column of the row with a key.
+fn read(connection: &Connection, key: i64) -> entasis::Result<()> {
+    let rows = connection.query("SELECT v FROM one WHERE k = ?", &[integer(key)])?;
+    match rows.rows() {
+        1 => Ok(()),
+        other => Err(entasis::Error::internal(format!("{other} rows of table one have the key {key}"))),
+    }
+}
+
+/// A parameter.
+fn integer(value: i64) -> (Value, DataType) {
+    (Value::Integer(value.into()), DataType::Int64)
 }
 
 /// Updates rows of a stripe, all or nothing.

@@ -11,3 +11,7 @@ pub(crate) use std::sync::PoisonError;
 pub(crate) fn pause() {
     shuttle::thread::yield_now();
 }
+
+pub(crate) fn spin_loop() {
+    shuttle::hint::spin_loop();
+}
