@@ -193,7 +193,9 @@ fn update(connection: &Connection, table: &str, key: i64, random: &mut Random) -
 fn change(connection: &Connection, sql: &str, parameters: &[(Value, DataType)]) -> entasis::Result<()> {
     match connection.query(sql, parameters)?.changed() {
         Some(1) => Ok(()),
-        other => Err(entasis::Error::internal(format!("{other:?} rows were changed by {sql} with {parameters:?}"))),
+        other => {
+            Err(entasis::Error::internal(format!("{other:?} rows were changed by {sql} with {parameters:?}")))
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 //! - the writers' *turn*: one statement or commit changes the table at a time. It is held as long as that
 //!   takes.
 //! - the *head* lock: it is held to take a snapshot, to change single rows in place, and to replace the head
-//!   by a finished fork. It is never held for long, so readers do not wait for writers.
+//!   by a finished fork; shared, to read single rows. It is never held for long, so readers do not wait for
+//!   writers.
 //!
 //! So single rows are written to the head ([`Table::write`]). Whatever takes longer works on a fork and ends
 //! in a fast-forward: a statement outside a transaction holds the turn meanwhile, and transactions hold no
@@ -18,7 +19,7 @@ use super::summaries::Summaries;
 use super::turns::Turns;
 use crate::definition::{ObjectId, TableOptions};
 use crate::sync::lock_order::{Held, Lock};
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::tree::{Branch, Epochs, Root, Shape};
 use crate::value::Sketch;
 use crate::wal::Log;
@@ -41,7 +42,7 @@ pub struct Table {
     pub(crate) upkeep: Mutex<Due>,
     /// Set if changes of its rows go to the log ([`super::logged`]).
     logged: OnceLock<Logged>,
-    head: Mutex<Head>,
+    head: RwLock<Head>,
 }
 
 /// Row groups that are still to be done in the present round of upkeep, the next one at the end.
@@ -49,8 +50,21 @@ pub(crate) type Due = Vec<usize>;
 
 /// The head of a table, locked.
 pub(crate) struct HeadGuard<'a> {
-    head: MutexGuard<'a, Head>,
+    head: RwLockWriteGuard<'a, Head>,
     _held: Held,
+}
+
+/// The head of a table, locked against changes.
+pub(super) struct SharedHead<'a> {
+    head: RwLockReadGuard<'a, Head>,
+    _held: Held,
+}
+
+impl Deref for SharedHead<'_> {
+    type Target = Head;
+    fn deref(&self) -> &Head {
+        &self.head
+    }
 }
 
 impl Deref for HeadGuard<'_> {
@@ -116,7 +130,7 @@ impl Table {
             turns: Turns::new(id),
             upkeep: Mutex::default(),
             logged: OnceLock::new(),
-            head: Mutex::new(head),
+            head: RwLock::new(head),
         })
     }
 
@@ -166,7 +180,13 @@ impl Table {
         let held = Held::ordered(Lock::Head(self.id));
         // Changes of single rows do not panic half-way, unless there is a defect, which the checks of debug
         // builds would find; forks become the head by moves.
-        HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
+        HeadGuard { head: self.head.write().unwrap_or_else(PoisonError::into_inner), _held: held }
+    }
+
+    /// The head, which others can read meanwhile, but not change.
+    pub(super) fn shared_head(&self) -> SharedHead<'_> {
+        let held = Held::ordered(Lock::Head(self.id));
+        SharedHead { head: self.head.read().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
     /// Logs changes of rows from now on; the rows of large loads are written to `loads`, if there is such a

@@ -15,7 +15,7 @@ impl Table {
     /// Reads single rows of the newest version. Nobody can change it meanwhile, so `look` should be short.
     /// Unlike a snapshot, this makes no writer copy anything.
     pub fn read<R>(&self, look: impl FnOnce(TableReader<'_>) -> R) -> R {
-        look(TableReader::new(self, &self.head().branch.root))
+        look(TableReader::new(self, &self.shared_head().branch.root))
     }
 }
 
