@@ -3,6 +3,8 @@
 //! Each array is written once, in the order of the rows; the selection and the dictionary are resolved on the
 //! way. Values at NULL positions are never read: they may be invalid.
 
+mod nested;
+
 use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
@@ -121,6 +123,13 @@ pub fn vector_to_array(
             let values = rows_of.map(|v: i128| uuid_from_ordered(v).to_be_bytes());
             let bytes = Buffer::from_vec(values.into_flattened());
             Arc::new(FixedSizeBinaryArray::try_new(16, bytes, rows_of.nulls()).map_err(arrow_error)?)
+        }
+        DataType::List(_) | DataType::Struct(_) => {
+            let mut views: Vec<Option<StringView>> = Vec::with_capacity(rows);
+            rows_of.strings(|view| views.push(view.copied()));
+            let parts: Vec<Option<&[u8]>> =
+                views.iter().map(|view| view.as_ref().map(StringView::as_bytes)).collect();
+            nested::array_of(&parts, ty)?
         }
     })
 }

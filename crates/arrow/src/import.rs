@@ -9,6 +9,8 @@
 //! that gets the same values again, as in batch after batch of one file, uses the same dictionary, so that
 //! results cached per code remain valid.
 
+mod nested;
+
 use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::cast::AsArray;
@@ -235,6 +237,18 @@ fn import_directly(
         (DataType::Blob, ArrowType::FixedSizeBinary(_)) => {
             let array = array.as_fixed_size_binary();
             copy_strings(array, offset, rows, out, |i| array.value(i));
+        }
+        (ty, _) if ty.is_nested() => {
+            let Some(values) = nested::Values::of(array, offset..offset + rows, ty)? else { return Ok(false) };
+            let StringsMut { views, heap } = out.begin_strings(capacity);
+            let mut bytes = Vec::new();
+            for (i, view) in views[..rows].iter_mut().enumerate() {
+                bytes.clear();
+                if array.is_valid(offset + i) {
+                    values.write(offset + i, &mut bytes)?;
+                }
+                *view = heap.push(&bytes);
+            }
         }
         _ => return Ok(false),
     }

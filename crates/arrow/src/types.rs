@@ -4,7 +4,7 @@
 //! such values is accepted, whatever its width, unit or encoding; types that cannot be converted without loss
 //! of meaning are refused.
 //!
-//! A UUID is `FixedSizeBinary(16)`; fields carry the canonical extension name `arrow.uuid`, too.
+//! LIST and STRUCT are Arrow's, with elements and fields that may be NULL. A UUID is `FixedSizeBinary(16)`; fields carry the canonical extension name `arrow.uuid`, too.
 
 use arrow_schema::{
     DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit,
@@ -40,13 +40,29 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
         DataType::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
         DataType::Uuid => ArrowType::FixedSizeBinary(16),
+        DataType::List(element) => ArrowType::List(Arc::new(field_of("item", *element, true))),
+        DataType::Struct(fields) => {
+            ArrowType::Struct(fields.iter().map(|field| field_of(field.name, field.ty, true)).collect())
+        }
+    }
+}
+
+/// The Arrow field of a column, an element or a field.
+fn field_of(name: &str, ty: DataType, nullable: bool) -> ArrowField {
+    let arrow = ArrowField::new(name, to_arrow_type(ty), nullable);
+    match ty {
+        DataType::Uuid => arrow.with_metadata(HashMap::from([(
+            "ARROW:extension:name".to_string(),
+            "arrow.uuid".to_string(),
+        )])),
+        _ => arrow,
     }
 }
 
 /// The SQL type for the values of an Arrow type.
 ///
 /// # Errors
-/// Not supported, for nested types and for decimals of more than 38 digits.
+/// Not supported, for maps and unions, and for decimals of more than 38 digits.
 pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
     Ok(match ty {
         ArrowType::Null => DataType::Null,
@@ -78,7 +94,18 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
         ArrowType::Interval(_) | ArrowType::Duration(_) => DataType::Interval,
         ArrowType::Dictionary(_, values) => from_arrow_type(values)?,
         ArrowType::RunEndEncoded(_, values) => from_arrow_type(values.data_type())?,
-        _ => return Err(Error::not_supported("nested types")),
+        ArrowType::List(element)
+        | ArrowType::LargeList(element)
+        | ArrowType::FixedSizeList(element, _)
+        | ArrowType::ListView(element)
+        | ArrowType::LargeListView(element) => DataType::list(from_arrow_type(element.data_type())?),
+        ArrowType::Struct(fields) => {
+            let of = |field: &Arc<ArrowField>| Ok((field.name().clone(), from_arrow_type(field.data_type())?));
+            let fields = fields.iter().map(of).collect::<Result<Vec<(String, DataType)>>>()?;
+            DataType::structure(fields.iter().map(|(name, ty)| (name.as_str(), *ty)))
+        }
+        ArrowType::Map(..) => return Err(Error::not_supported("MAP")),
+        other => return Err(Error::not_supported(format!("Arrow's {other}"))),
     })
 }
 
@@ -95,19 +122,8 @@ fn decimal(precision: u8, scale: i8) -> Result<DataType> {
 
 /// The Arrow schema of batches with the columns of `schema`.
 pub fn schema_to_arrow(schema: &Schema) -> ArrowSchema {
-    let fields: Vec<ArrowField> = schema
-        .iter()
-        .map(|field| {
-            let arrow = ArrowField::new(&*field.name, to_arrow_type(field.ty), field.nullable);
-            match field.ty {
-                DataType::Uuid => arrow.with_metadata(HashMap::from([(
-                    "ARROW:extension:name".to_string(),
-                    "arrow.uuid".to_string(),
-                )])),
-                _ => arrow,
-            }
-        })
-        .collect();
+    let fields: Vec<ArrowField> =
+        schema.iter().map(|field| field_of(&field.name, field.ty, field.nullable)).collect();
     ArrowSchema::new(fields)
 }
 
@@ -152,9 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn nested_types_are_refused_with_the_column() {
-        let item = Arc::new(ArrowField::new("item", ArrowType::Int32, true));
-        let schema = ArrowSchema::new(vec![ArrowField::new("tags", ArrowType::List(item), true)]);
-        assert_eq!(schema_from_arrow(&schema).unwrap_err().message(), "nested types (column tags)");
+    fn nested_types_come_back_and_maps_are_refused_with_the_column() {
+        let texts = DataType::list(DataType::Varchar);
+        let ty = DataType::list(DataType::structure([("a", texts), ("b", DataType::Uuid)]));
+        assert_eq!(from_arrow_type(&to_arrow_type(ty)).unwrap(), ty);
+        let pair = ArrowType::Struct(
+            vec![
+                ArrowField::new("keys", ArrowType::Utf8, false),
+                ArrowField::new("values", ArrowType::Int32, true),
+            ]
+            .into(),
+        );
+        let map = ArrowType::Map(Arc::new(ArrowField::new("entries", pair, false)), false);
+        let schema = ArrowSchema::new(vec![ArrowField::new("tags", map, true)]);
+        assert_eq!(schema_from_arrow(&schema).unwrap_err().message(), "MAP (column tags)");
     }
 }

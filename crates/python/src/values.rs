@@ -7,6 +7,7 @@
 //! | DATE, TIME, TIMESTAMP | `datetime.date`, `time`, `datetime` |
 //! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; as a parameter, one with any time zone |
 //! | INTERVAL | `datetime.timedelta`, a month as 30 days |
+//! | LIST, STRUCT | `list`, `dict`; out only |
 //!
 //! Dates that Python cannot represent (before the year 1, after 9999) are returned as text.
 
@@ -14,6 +15,7 @@ use crate::errors::{DataError, InterfaceError, raised};
 use entasis::{Argument, Arguments};
 use entasis_vector::error::sqlstate;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
+use entasis_vector::value::nested;
 use entasis_vector::value::{civil_from_days, days_from_civil};
 use entasis_vector::{DataType, Error, Interval, Value};
 use pyo3::prelude::*;
@@ -264,7 +266,22 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
         Value::Boolean(v) => PyBool::new(py, *v).to_owned().into_any(),
         Value::Float(v) => PyFloat::new(py, *v).into_any(),
         Value::Text(v) => PyString::new(py, v).into_any(),
-        Value::Bytes(v) => PyBytes::new(py, v).into_any(),
+        Value::Bytes(v) => match ty {
+            DataType::List(element) => {
+                let elements = nested::elements(v, *element).map_err(|error| raised(&error))?;
+                let list = elements.iter().map(|value| to_python(py, value, *element));
+                PyList::new(py, list.collect::<PyResult<Vec<_>>>()?)?.into_any()
+            }
+            DataType::Struct(fields) => {
+                let values = nested::fields(v, fields).map_err(|error| raised(&error))?;
+                let dict = PyDict::new(py);
+                for (field, value) in fields.iter().zip(&values) {
+                    dict.set_item(field.name, to_python(py, value, field.ty)?)?;
+                }
+                dict.into_any()
+            }
+            _ => PyBytes::new(py, v).into_any(),
+        },
         Value::Interval(v) => {
             let days = v.days.saturating_add(v.months.saturating_mul(30));
             let (rest, micros) = (v.micros.rem_euclid(MICROS_PER_DAY), v.micros.div_euclid(MICROS_PER_DAY));

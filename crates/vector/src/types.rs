@@ -5,8 +5,9 @@
 //! of a column is known its values may travel in fewer bits ([`DataType::narrowest`]), so operators consult
 //! the *column*, not the type.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The SQL type of a column or expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,6 +59,20 @@ pub enum DataType {
     Interval,
     /// `UUID`: 128 bits.
     Uuid,
+    /// `T[]`: a list of values of one type, which [`DataType::list`] makes. A value is bytes, see
+    /// [`crate::value::nested`].
+    List(&'static DataType),
+    /// `STRUCT(name T, …)`, which [`DataType::structure`] makes. A value is bytes, see [`crate::value::nested`].
+    Struct(&'static [StructField]),
+}
+
+/// A field of a STRUCT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StructField {
+    /// Its name, as it was written.
+    pub name: &'static str,
+    /// The type of its values.
+    pub ty: DataType,
 }
 
 /// How a vector holds the values of a column: the width and the register class that kernels are written for.
@@ -89,7 +104,7 @@ pub enum PhysicalType {
     F32,
     /// IEEE 754 double.
     F64,
-    /// [`crate::StringView`], 16 bytes. `VARCHAR` and `BLOB`.
+    /// [`crate::StringView`], 16 bytes. `VARCHAR`, `BLOB` and nested types.
     Str,
     /// [`Interval`], 16 bytes.
     Interval,
@@ -133,7 +148,8 @@ impl PhysicalType {
 }
 
 impl DataType {
-    /// Every type once, with three decimals: of few digits, of as many as 64 bits hold, and of the most.
+    /// Every type once but the nested ones, with three decimals: of few digits, of as many as 64 bits hold,
+    /// and of the most.
     pub const ALL: [DataType; 23] = [
         DataType::Null,
         DataType::Boolean,
@@ -183,7 +199,7 @@ impl DataType {
                     PhysicalType::I128
                 }
             }
-            DataType::Varchar | DataType::Blob => PhysicalType::Str,
+            DataType::Varchar | DataType::Blob | DataType::List(_) | DataType::Struct(_) => PhysicalType::Str,
             DataType::Interval => PhysicalType::Interval,
             DataType::Uuid => PhysicalType::I128,
         }
@@ -232,7 +248,7 @@ impl DataType {
         matches!(self, DataType::Decimal { .. })
     }
 
-    /// True for the types whose values are strings of bytes.
+    /// True for VARCHAR and BLOB.
     pub const fn is_string(self) -> bool {
         matches!(self, DataType::Varchar | DataType::Blob)
     }
@@ -258,6 +274,46 @@ impl DataType {
             }
             _ => return None,
         })
+    }
+}
+
+/// The types that lists have as elements, and the fields of structs. They are never freed: there are as many
+/// as the statements of the process have named.
+static ELEMENTS: Mutex<BTreeSet<&'static DataType>> = Mutex::new(BTreeSet::new());
+static FIELDS: Mutex<BTreeSet<&'static [StructField]>> = Mutex::new(BTreeSet::new());
+
+impl DataType {
+    /// The type of lists of `element`.
+    pub fn list(element: DataType) -> DataType {
+        let mut known = ELEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let element = known.get(&element).copied().unwrap_or_else(|| {
+            let element: &'static DataType = Box::leak(Box::new(element));
+            known.insert(element);
+            element
+        });
+        DataType::List(element)
+    }
+
+    /// The type of structs with these fields, in order.
+    pub fn structure<'a>(fields: impl IntoIterator<Item = (&'a str, DataType)>) -> DataType {
+        let fields: Vec<(&str, DataType)> = fields.into_iter().collect();
+        let mut known = FIELDS.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |own: &&&'static [StructField]| {
+            let own = own.iter().map(|field| (field.name, field.ty));
+            own.eq(fields.iter().copied())
+        };
+        if let Some(fields) = known.iter().find(is_same) {
+            return DataType::Struct(fields);
+        }
+        let leaked = fields.iter().map(|(name, ty)| StructField { name: String::from(*name).leak(), ty: *ty });
+        let fields: &'static [StructField] = Vec::leak(leaked.collect());
+        known.insert(fields);
+        DataType::Struct(fields)
+    }
+
+    /// True for LIST and STRUCT.
+    pub const fn is_nested(self) -> bool {
+        matches!(self, DataType::List(_) | DataType::Struct(_))
     }
 }
 
@@ -290,6 +346,12 @@ impl fmt::Display for DataType {
             DataType::TimestampTz => "TIMESTAMP WITH TIME ZONE",
             DataType::Interval => "INTERVAL",
             DataType::Uuid => "UUID",
+            DataType::List(element) => return write!(f, "{element}[]"),
+            DataType::Struct(fields) => {
+                let fields: Vec<String> =
+                    fields.iter().map(|field| format!("{} {}", field.name, field.ty)).collect();
+                return write!(f, "STRUCT({})", fields.join(", "));
+            }
         })
     }
 }

@@ -3,6 +3,8 @@
 //! A [`Value`] carries no type: the integer 5 may be a BIGINT, a DATE or 0.05 in DECIMAL(15,2). The holder
 //! knows the [`DataType`]; [`Value::display`] takes it to print.
 
+pub mod nested;
+
 use crate::types::{DataType, INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY, pow10};
 use std::cmp::Ordering;
 use std::fmt;
@@ -22,7 +24,7 @@ pub enum Value {
     Float(f64),
     /// VARCHAR.
     Text(Arc<str>),
-    /// BLOB.
+    /// BLOB; the bytes of a nested value ([`nested`]).
     Bytes(Arc<[u8]>),
     /// INTERVAL.
     Interval(Interval),
@@ -166,6 +168,7 @@ impl fmt::Display for DisplayValue<'_> {
                 _ => write_float(f, *v, format_args!("{v:?}")),
             },
             Value::Text(v) => f.write_str(v),
+            Value::Bytes(v) if self.ty.is_nested() => nested::write(f, v, self.ty),
             Value::Bytes(v) => write_blob(f, v),
             Value::Interval(v) => write_interval(f, *v),
         }

@@ -384,7 +384,9 @@ impl Vector {
             PhysicalType::Str => {
                 let view = buffer.as_slice::<StringView>()[i];
                 match ty {
-                    DataType::Blob => Value::Bytes(Arc::from(view.as_bytes())),
+                    DataType::Blob | DataType::List(_) | DataType::Struct(_) => {
+                        Value::Bytes(Arc::from(view.as_bytes()))
+                    }
                     _ => Value::Text(Arc::from(view.as_str())),
                 }
             }

@@ -9,7 +9,7 @@
 
 use super::dictionaries::repeats;
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType as ArrowType, SchemaRef};
 use entasis_engine::exec::QueryContext;
 use entasis_vector::{Error, Result};
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
@@ -222,19 +222,31 @@ impl Encoder {
         context: &QueryContext,
     ) -> Result<Vec<ArrowColumnChunk>> {
         // The number of the row group is of use only to encryption.
-        let writers = self.factory.create_column_writers(0).map_err(|error| failed(&error))?;
-        let encode = |(column, mut writer): (usize, parquet::arrow::arrow_writer::ArrowColumnWriter)| {
+        let mut writers = self.factory.create_column_writers(0).map_err(|error| failed(&error))?.into_iter();
+        let mut chunks = Vec::with_capacity(writers.len());
+        for (column, field) in self.schema.fields().iter().enumerate() {
+            let mut own: Vec<_> = writers.by_ref().take(leaves_of(field.data_type())).collect();
             for batch in batches {
                 context.check()?;
-                // There are no nested types, so each column is one leaf.
-                let leaves = compute_leaves(self.schema.field(column), batch.column(column));
-                for leaf in leaves.map_err(|error| failed(&error))? {
-                    writer.write(&leaf).map_err(|error| failed(&error))?;
+                let leaves = compute_leaves(field, batch.column(column)).map_err(|error| failed(&error))?;
+                for (writer, leaf) in own.iter_mut().zip(&leaves) {
+                    writer.write(leaf).map_err(|error| failed(&error))?;
                 }
             }
-            writer.close().map_err(|error| failed(&error))
-        };
-        writers.into_iter().enumerate().map(encode).collect()
+            for writer in own {
+                chunks.push(writer.close().map_err(|error| failed(&error))?);
+            }
+        }
+        Ok(chunks)
+    }
+}
+
+/// The number of columns that a file has for one of a type: for each field of a struct its own.
+fn leaves_of(ty: &ArrowType) -> usize {
+    match ty {
+        ArrowType::List(element) => leaves_of(element.data_type()),
+        ArrowType::Struct(fields) => fields.iter().map(|field| leaves_of(field.data_type())).sum(),
+        _ => 1,
     }
 }
 

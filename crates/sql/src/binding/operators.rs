@@ -9,11 +9,13 @@ use super::coerce;
 use crate::error::external;
 use crate::functions::Library;
 use crate::functions::native::{self, Kind, OperatorResult, exact};
-use arrow_schema::{DataType as ArrowType, IntervalUnit};
-use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
+use arrow_schema::{DataType as ArrowType, Field, IntervalUnit};
+use datafusion_common::{Column, DFSchema, Result as DfResult, ScalarValue, TableReference};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr};
-use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
+use datafusion_expr::planner::{
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawDictionaryExpr, RawFieldAccessExpr,
+};
+use datafusion_expr::{BinaryExpr, Expr, GetFieldAccess, ExprSchemable, Operator, cast};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{Error, statement};
@@ -40,6 +42,14 @@ fn library_call(name: &str, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>
     match Library::get().scalar(name) {
         Some(udf) => Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)))),
         None => Ok(PlannerResult::Original(args)),
+    }
+}
+
+/// A call of a function that there is.
+fn planned_call<T>(name: &str, args: Vec<Expr>) -> DfResult<PlannerResult<T>> {
+    match library_call(name, args)? {
+        PlannerResult::Planned(expr) => Ok(PlannerResult::Planned(expr)),
+        PlannerResult::Original(_) => Err(external(Error::internal(format!("{name} is missing")))),
     }
 }
 
@@ -84,6 +94,9 @@ impl ExprPlanner for Operators {
         let uuid = ArrowType::FixedSizeBinary(16);
         let says = |t: &ArrowType| number(t) || *t == uuid || *t == ArrowType::Boolean || t.is_temporal();
         let planned = match (&op, &left_type, &right_type) {
+            (Op::StringConcat, ArrowType::List(_), _) | (Op::StringConcat, _, ArrowType::List(_)) => {
+                return planned_call("list_concat", vec![left, right]);
+            }
             (Op::StringConcat, ArrowType::Null, ArrowType::Null) => {
                 binary(cast(left, ArrowType::Utf8), Operator::StringConcat, right)
             }
@@ -190,6 +203,56 @@ impl ExprPlanner for Operators {
 
     fn plan_position(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
         library_call("strpos", args)
+    }
+
+    fn plan_array_literal(&self, elements: Vec<Expr>, _: &DFSchema) -> DfResult<PlannerResult<Vec<Expr>>> {
+        library_call("list_value", elements)
+    }
+
+    fn plan_dictionary_literal(
+        &self,
+        expr: RawDictionaryExpr,
+        _: &DFSchema,
+    ) -> DfResult<PlannerResult<RawDictionaryExpr>> {
+        let args = expr.keys.into_iter().zip(expr.values).flat_map(|(key, value)| [key, value]).collect();
+        planned_call("named_struct", args)
+    }
+
+    fn plan_field_access(
+        &self,
+        expr: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> DfResult<PlannerResult<RawFieldAccessExpr>> {
+        let RawFieldAccessExpr { field_access, expr } = expr;
+        match field_access {
+            GetFieldAccess::NamedStructField { name } => {
+                planned_call("struct_extract", vec![expr, Expr::Literal(name, None)])
+            }
+            GetFieldAccess::ListIndex { key } => match expr.get_type(schema) {
+                Ok(ArrowType::Struct(_)) => planned_call("struct_extract", vec![expr, *key]),
+                _ => planned_call("list_extract", vec![expr, *key]),
+            },
+            GetFieldAccess::ListRange { start, stop, stride: _ } => {
+                planned_call("list_slice", vec![expr, *start, *stop])
+            }
+        }
+    }
+
+    fn plan_compound_identifier(
+        &self,
+        field: &Field,
+        qualifier: Option<&TableReference>,
+        nested: &[String],
+    ) -> DfResult<PlannerResult<Vec<Expr>>> {
+        let mut expr = Expr::Column(Column::from((qualifier, field)));
+        for name in nested {
+            let name = Expr::Literal(ScalarValue::Utf8(Some(name.clone())), None);
+            expr = match planned_call::<Vec<Expr>>("struct_extract", vec![expr, name])? {
+                PlannerResult::Planned(expr) => expr,
+                PlannerResult::Original(_) => return Err(external(Error::internal("struct_extract is missing"))),
+            };
+        }
+        Ok(PlannerResult::Planned(expr))
     }
 
     fn plan_overlay(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {

@@ -21,7 +21,8 @@ pub(crate) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value>
         Value::Null => Some(Value::Null),
         Value::Text(text) if from == DataType::Varchar => parse(text, to),
         // Blobs are written with escapes, floats in several ways.
-        Value::Bytes(_) | Value::Float(_) if to == DataType::Varchar => None,
+        Value::Float(_) if to == DataType::Varchar => None,
+        Value::Bytes(_) if to == DataType::Varchar && !from.is_nested() => None,
         _ if from == DataType::TimestampTz => None,
         _ if to == DataType::Varchar => Some(Value::Text(Arc::from(value.display(from).to_string()))),
         Value::Integer(v) => cast_integer(*v, from, to),
@@ -115,6 +116,7 @@ fn parse(text: &str, to: DataType) -> Option<Value> {
             let bits = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
             Some(Value::Integer(bits as i128))
         }
+        DataType::List(_) | DataType::Struct(_) => parse_value(text, to).ok(),
         DataType::Blob => parse_blob(text).map(|bytes| Value::Bytes(bytes.into())),
         _ => None,
     }

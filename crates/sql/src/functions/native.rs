@@ -300,6 +300,7 @@ impl ScalarUDFImpl for Native {
             ) => {
                 vec![ArrowType::Binary]
             }
+            (Kind::CharLength, [list @ ArrowType::List(_)]) => vec![list.clone()],
             (Kind::Text(_) | Kind::CharLength | Kind::OctetLength, [arg]) if !is_blob(arg) => vec![Utf8],
             (Kind::Test(_), [a, b]) if !is_blob(a) && !is_blob(b) => vec![Utf8, Utf8],
             (Kind::Substring, [Utf8, Utf8]) => vec![Utf8, Utf8],

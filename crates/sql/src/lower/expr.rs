@@ -447,6 +447,7 @@ fn regex(input: Expr, pattern: Expr, flags: Option<&str>) -> Result<Expr> {
 
 fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
     match (kind, args.as_slice()) {
+        (Kind::CharLength, [arg]) if arg.ty().is_nested() => return named_call("array_length", args),
         (Kind::CharLength, [arg]) if arg.ty() == DataType::Blob => {
             return Ok(Expr::Function { function: Function::OctetLength, args, ty });
         }

@@ -160,11 +160,10 @@ impl VisitorMut for Rewriter<'_> {
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
             Expr::Function(function) => return self.function(function),
-            Expr::Array(_) | Expr::Map(_) | Expr::Dictionary(_) if self.in_arguments => {}
-            Expr::Array(_) | Expr::Struct { .. } | Expr::Map(_) | Expr::Dictionary(_) => {
-                return unsupported("nested types", expr.span());
+            Expr::Map(_) if self.in_arguments => {}
+            Expr::Struct { .. } | Expr::Map(_) => {
+                return unsupported("STRUCT(…) and MAP {…}", expr.span());
             }
-            Expr::CompoundFieldAccess { .. } => return unsupported("nested types", expr.span()),
             Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_) => {
                 return unsupported("sets of keys outside of GROUP BY", expr.span());
             }
@@ -259,7 +258,7 @@ impl<'a> Rewriter<'a> {
         let library = Library::get();
         if !library.has(&name) {
             if Library::is_nested(&name) {
-                return unsupported(&format!("nested types, which {name} needs"), function.name.span());
+                return unsupported(&format!("the function {name}"), function.name.span());
             }
             let mut error =
                 Error::input(format!("there is no function {name}")).with_sqlstate(sqlstate::NO_FUNCTION);

@@ -1,7 +1,7 @@
 //! The names of types: our types for SQL's names, where DataFusion's defaults differ, and unsupported types.
 
 use super::dialect::EntasisDialect;
-use datafusion_sql::sqlparser::ast::{self, ExactNumberInfo, TimezoneInfo};
+use datafusion_sql::sqlparser::ast::{self, ArrayElemTypeDef, ExactNumberInfo, TimezoneInfo};
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use entasis_vector::{DataType, Error, Result};
@@ -9,7 +9,7 @@ use entasis_vector::{DataType, Error, Result};
 /// The type of a text such as `DECIMAL(12, 2)`.
 ///
 /// # Errors
-/// Input, if there is no such type; not supported, for nested types and others that are not implemented.
+/// Input, if there is no such type; not supported, for those that are not implemented.
 pub fn parse_type(name: &str) -> Result<DataType> {
     let unknown = || Error::input(format!("there is no type '{name}'"));
     let mut parser = Parser::new(&EntasisDialect).try_with_sql(name).map_err(|_| unknown())?;
@@ -73,8 +73,25 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Timestamp(_, _) => DataType::TimestampTz,
         Sql::Interval { .. } => DataType::Interval,
         Sql::Uuid => DataType::Uuid,
-        Sql::Array(_) | Sql::Struct(..) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
-            return Err(Error::not_supported("nested types"));
+        Sql::Array(ArrayElemTypeDef::SquareBracket(element, None) | ArrayElemTypeDef::AngleBracket(element)) => {
+            DataType::list(sql_type(element)?)
+        }
+        Sql::Array(ArrayElemTypeDef::SquareBracket(..)) => {
+            return Err(Error::not_supported("arrays of a fixed length").with_hint("T[] is a list of any length"));
+        }
+        Sql::Struct(fields, _) => {
+            let mut named: Vec<(&str, DataType)> = Vec::with_capacity(fields.len());
+            for field in fields {
+                let name = field.field_name.as_ref().ok_or_else(|| Error::input("a field of a STRUCT has no name"))?;
+                if named.iter().any(|(own, _)| own.eq_ignore_ascii_case(&name.value)) {
+                    return Err(Error::input(format!("a STRUCT has two fields called {}", name.value)));
+                }
+                named.push((&name.value, sql_type(&field.field_type)?));
+            }
+            DataType::structure(named)
+        }
+        Sql::Array(_) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
+            return Err(Error::not_supported(format!("the type {ty}")).with_hint("T[] and STRUCT(name T, …) are"));
         }
         // The widest integers: 38 digits.
         Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => {

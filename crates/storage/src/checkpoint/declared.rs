@@ -37,6 +37,12 @@ const TYPES: [DataType; 20] = [
 ];
 /// The number of the type DECIMAL, which is followed by precision and scale.
 const DECIMAL: u8 = 255;
+/// The number of lists, which is followed by the type of the elements.
+const LIST: u8 = 254;
+/// The number of structs, which is followed by the names and types of the fields.
+const STRUCT: u8 = 253;
+/// How deep nested types are.
+const DEEPEST: usize = 64;
 /// The greatest precision of a decimal.
 const DIGITS: u8 = 38;
 
@@ -85,27 +91,48 @@ pub(super) fn push_schema(out: &mut Vec<u8>, schema: &Schema) {
     push_list(out, schema, |out, field| {
         push_text(out, &field.name);
         out.push(u8::from(field.nullable));
-        match field.ty {
-            DataType::Decimal { precision, scale } => out.extend([DECIMAL, precision, scale]),
-            ty => push_one_of(out, &TYPES, &ty),
-        }
+        push_type(out, field.ty);
     });
+}
+
+fn push_type(out: &mut Vec<u8>, ty: DataType) {
+    match ty {
+        DataType::Decimal { precision, scale } => out.extend([DECIMAL, precision, scale]),
+        DataType::List(element) => {
+            out.push(LIST);
+            push_type(out, *element);
+        }
+        DataType::Struct(fields) => {
+            out.push(STRUCT);
+            push_list(out, fields, |out, field| {
+                push_text(out, field.name);
+                push_type(out, field.ty);
+            });
+        }
+        ty => push_one_of(out, &TYPES, &ty),
+    }
 }
 
 pub(super) fn schema(source: &mut Source<'_>) -> Result<Schema> {
     source.list(|source| {
         let (name, nullable) = (source.text()?, source.bool()?);
-        Ok(Field { nullable, ..Field::new(name, data_type(source)?) })
+        Ok(Field { nullable, ..Field::new(name, data_type(source, 0)?) })
     })
 }
 
-fn data_type(source: &mut Source<'_>) -> Result<DataType> {
+fn data_type(source: &mut Source<'_>, depth: usize) -> Result<DataType> {
+    source.check(depth <= DEEPEST, "the depth of a nested type")?;
     match source.u8()? {
         DECIMAL => {
             let (precision, scale) = (source.u8()?, source.u8()?);
             let is_decimal = (1..=DIGITS).contains(&precision) && scale <= precision;
             source.check(is_decimal, "the digits of a decimal")?;
             Ok(DataType::Decimal { precision, scale })
+        }
+        LIST => data_type(source, depth + 1).map(DataType::list),
+        STRUCT => {
+            let fields = source.list(|source| Ok((source.text()?, data_type(source, depth + 1)?)))?;
+            Ok(DataType::structure(fields.iter().map(|(name, ty)| (&**name, *ty))))
         }
         number => TYPES.get(usize::from(number)).copied().ok_or_else(|| source.flaw("a type")),
     }

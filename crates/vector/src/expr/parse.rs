@@ -4,6 +4,8 @@
 //! not handle. [`parse_value`] handles every type and makes the error message. Surrounding white space is
 //! allowed for all types but VARCHAR and BLOB.
 
+mod nested;
+
 use crate::error::sqlstate;
 use crate::types::{DataType, pow10};
 use crate::value::Value;
@@ -38,6 +40,8 @@ pub fn parse_value(text: &str, ty: DataType) -> Result<Value> {
         DataType::TimestampTz => parse_timestamp(bytes).map(|(micros, _)| Value::Integer(micros.into())),
         DataType::Interval => parse_interval(text).map(Value::Interval),
         DataType::Uuid => parse_uuid(bytes).map(|uuid| Value::Integer(uuid as i128)),
+        DataType::List(element) => nested::parse_list(text, *element)?,
+        DataType::Struct(fields) => nested::parse_struct(text, fields)?,
         _ => match parse_integer(bytes) {
             Some(number) => {
                 let (min, max) = ty.integer_range().expect("the rest are integers");

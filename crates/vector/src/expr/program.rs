@@ -106,7 +106,7 @@ impl Instruction {
     /// What its result shares with an operand.
     fn shared(&self) -> Option<Shared> {
         let Op::Compute(kind) = &self.op else { return None };
-        let is_text = matches!(self.ty, DataType::Varchar | DataType::Blob);
+        let is_text = self.ty.physical() == PhysicalType::Str;
         match kind {
             Kind::Mask { .. } => Some(Shared::Values),
             Kind::Blend if is_text => Some(Shared::Strings),

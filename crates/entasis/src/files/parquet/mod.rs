@@ -247,7 +247,8 @@ impl Inner {
             }
         };
         let field = file.metadata.schema().field(place);
-        if !entasis_arrow::from_arrow_type(field.data_type()).is_ok_and(|own| own == ty) {
+        // What the file knows of the leaves of a nested column says nothing of its values.
+        if ty.is_nested() || !entasis_arrow::from_arrow_type(field.data_type()).is_ok_and(|own| own == ty) {
             return bounds;
         }
         let statistics = guarded(

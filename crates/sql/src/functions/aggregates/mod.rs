@@ -57,6 +57,8 @@ pub(crate) enum Kind {
     BitOr,
     BitXor,
     Join,
+    /// A list of all values.
+    List,
     /// Sum, or mean, of floats with compensated rounding errors.
     ExactSum,
     ExactMean,
@@ -111,6 +113,7 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<AggregateUDF>)> {
         (&["bit_or"], Kind::BitOr),
         (&["bit_xor"], Kind::BitXor),
         (&["string_agg", "group_concat", "listagg"], Kind::Join),
+        (&["list", "array_agg"], Kind::List),
         (&["fsum", "kahan_sum", "sumkahan"], Kind::ExactSum),
         (&["favg"], Kind::ExactMean),
         (&["weighted_avg", "wavg"], Kind::WeightedMean),
@@ -220,6 +223,7 @@ impl Kind {
                 T::Null => Ok((vec![T::Int64], T::Int64)),
                 _ => Err(no_such_call()),
             },
+            (Kind::List, &[ty]) => Ok((vec![ty], T::list(ty))),
             (Kind::Join, &[ty]) if ty != T::Blob => Ok((vec![T::Varchar], T::Varchar)),
             (Kind::Join, &[ty, T::Varchar | T::Null]) if ty != T::Blob => {
                 Ok((vec![T::Varchar; 2], T::Varchar))

@@ -116,6 +116,13 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[("string_agg(s, '+' ORDER BY s)", "a+a+b"), ("listagg(s) WITHIN GROUP (ORDER BY x DESC)", "a,a,b")],
     ),
     elsewhere(
+        &["list", "array_agg"],
+        "value",
+        "list of the type of the value",
+        "a list of all values, with those that are NULL",
+        &[("list(s ORDER BY s)", "[a, a, b]"), ("array_agg(x ORDER BY x DESC)", "[3, 2, 1]")],
+    ),
+    elsewhere(
         &["mode"],
         "value",
         "type of the value",

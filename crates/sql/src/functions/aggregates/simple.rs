@@ -5,6 +5,7 @@ use super::accumulator::{Accumulator, Call};
 use crate::functions::definition::row::Row;
 use entasis_vector::statement::{LONGEST, too_long};
 use entasis_vector::types::{Interval, MICROS_PER_DAY};
+use entasis_vector::value::nested;
 use entasis_vector::{DataType, Error, Result, Value};
 
 /// The number of rows for which the argument is true.
@@ -138,6 +139,45 @@ impl Accumulator for Bits {
 
     fn result(&mut self, _: &Call) -> Result<Value> {
         Ok(self.0.map_or(Value::Null, Value::Integer))
+    }
+}
+
+/// `list`: the elements of a list; no list without rows.
+#[derive(Default, Clone)]
+pub(super) struct Listed(Vec<u8>);
+
+impl Listed {
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        match self.0.len() + bytes {
+            all if all > LONGEST => Err(too_long(all)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Accumulator for Listed {
+    const TAKES_NULLS: bool = true;
+
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+        let before = self.0.len();
+        nested::encode_part(&row.value(0), row.ty(0), &mut self.0)?;
+        self.grow(1)?;
+        Ok(self.0.len() - before)
+    }
+
+    fn merge(&mut self, _: &Call, other: Listed) -> Result<()> {
+        self.grow(other.0.len() + 1)?;
+        self.0.extend(other.0);
+        Ok(())
+    }
+
+    fn result(&mut self, _: &Call) -> Result<Value> {
+        if self.0.is_empty() {
+            return Ok(Value::Null);
+        }
+        let mut list = std::mem::take(&mut self.0);
+        nested::end_list(&mut list);
+        Ok(Value::Bytes(list.into()))
     }
 }
 

@@ -36,6 +36,7 @@ impl ExternalAggregate for Call {
             Kind::Mean | Kind::Span => of::<simple::Mean>(self),
             Kind::BitAnd | Kind::BitOr | Kind::BitXor => of::<simple::Bits>(self),
             Kind::Join => of::<simple::Join>(self),
+            Kind::List => of::<simple::Listed>(self),
             Kind::ExactSum | Kind::ExactMean | Kind::WeightedMean => of::<statistics::Sums>(self),
             Kind::GeometricMean => of::<statistics::Logarithms>(self),
             Kind::Skewness

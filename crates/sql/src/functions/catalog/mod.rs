@@ -25,6 +25,7 @@ pub(super) const SECTIONS: &[Section] = &[
     Section { title: "Regular expressions", functions: &[kernels::patterns::FUNCTIONS] },
     Section { title: "Bytes, codes and digests", functions: &[kernels::bytes::FUNCTIONS] },
     Section { title: "Dates and times", functions: &[kernels::calendar::FUNCTIONS] },
+    Section { title: "Lists and structs", functions: &[kernels::lists::FUNCTIONS] },
     Section { title: "Formats", functions: &[kernels::formats::FUNCTIONS] },
     Section { title: "Aggregates", functions: &[aggregates::FUNCTIONS] },
     Section { title: "Window functions", functions: &[window::FUNCTIONS] },

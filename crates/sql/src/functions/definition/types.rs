@@ -127,6 +127,7 @@ fn common_of_two(a: DataType, b: DataType) -> Option<DataType> {
             let integers = [T::UInt8, T::Int8, T::UInt16, T::Int16, T::UInt32, T::Int32, T::UInt64, T::Int64];
             integers.into_iter().find(holds).unwrap_or(T::Decimal { precision: 20, scale: 0 })
         }
+        (T::List(a), T::List(b)) => T::list(common_of_two(*a, *b)?),
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         _ => return None,

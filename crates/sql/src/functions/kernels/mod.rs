@@ -4,6 +4,7 @@ pub(super) mod bytes;
 pub(super) mod calendar;
 pub(super) mod formats;
 pub(super) mod general;
+pub(crate) mod lists;
 mod number_patterns;
 pub(super) mod numbers;
 pub(super) mod patterns;

@@ -13,6 +13,7 @@ use crate::error::sqlstate;
 use crate::expr::calendar::{day_of, is_finite, midnight};
 use crate::expr::parse::{parse_date, parse_i64, parse_value};
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
+use crate::value::nested;
 use crate::vector::Vector;
 use crate::{DataType, Error, ErrorKind, Interval, Result, StringView, Value};
 use std::fmt::Write as _;
@@ -314,6 +315,26 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
             in_range(whole((v * pow10(scale(to)) as f64).round()), value, from, to)?
         }
         (Value::Bytes(_), Blob, Blob) => value.clone(),
+        (Value::Bytes(bytes), DataType::List(from), DataType::List(to)) => {
+            let mut list = Vec::new();
+            for element in nested::elements(bytes, *from)? {
+                nested::encode_part(&convert(&element, *from, *to)?, *to, &mut list)?;
+            }
+            nested::end_list(&mut list);
+            Value::Bytes(list.into())
+        }
+        (Value::Bytes(bytes), DataType::Struct(from), DataType::Struct(to)) => {
+            let (values, mut fields) = (nested::fields(bytes, from)?, Vec::new());
+            for field in to {
+                let mut own = from.iter().zip(&values);
+                let value = match own.find(|(own, _)| own.name.eq_ignore_ascii_case(field.name)) {
+                    Some((own, value)) => convert(value, own.ty, field.ty)?,
+                    None => Value::Null,
+                };
+                nested::encode_part(&value, field.ty, &mut fields)?;
+            }
+            Value::Bytes(fields.into())
+        }
         _ => return Err(Error::input(format!("cannot cast {from} to {to}"))),
     })
 }

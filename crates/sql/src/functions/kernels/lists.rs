@@ -1,0 +1,513 @@
+//! Functions of lists and structs, over the bytes that stand for them (`entasis_vector::value::nested`): what
+//! compares elements compares bytes, and what keeps elements copies them.
+//!
+//! Positions count from 1; negative ones from the end. What lies outside a list is NULL.
+
+use crate::functions::definition::types::common;
+use crate::functions::definition::{Body, Definition, Kernel, Row, Signature, Writer};
+use entasis_vector::value::nested::{self, Reader};
+use entasis_vector::{DataType, Error, Result, Value};
+use std::collections::BTreeSet;
+
+const TEXT: DataType = DataType::Varchar;
+const POSITION: DataType = DataType::Int64;
+
+/// A kernel whose results are values of a type, which `$value` computes.
+macro_rules! kernel_of {
+    ($ty:expr, $value:path) => {
+        match $ty {
+            DataType::Null | DataType::Boolean => Kernel::Test(|row| match $value(row)? {
+                Value::Boolean(v) => Ok(Some(v)),
+                _ => Ok(None),
+            }),
+            DataType::Float32 | DataType::Float64 => Kernel::Float(|row| match $value(row)? {
+                Value::Float(v) => Ok(Some(v)),
+                _ => Ok(None),
+            }),
+            DataType::Interval => Kernel::Interval(|row| match $value(row)? {
+                Value::Interval(v) => Ok(Some(v)),
+                _ => Ok(None),
+            }),
+            ty if ty.is_string() || ty.is_nested() => Kernel::Text(|row, out| match $value(row)? {
+                Value::Text(v) => {
+                    out.text(&v);
+                    Ok(true)
+                }
+                Value::Bytes(v) => {
+                    out.bytes(&v);
+                    Ok(true)
+                }
+                _ => Ok(false),
+            }),
+            _ => Kernel::Wide(|row| match $value(row)? {
+                Value::Integer(v) => Ok(Some(v)),
+                _ => Ok(None),
+            }),
+        }
+    };
+}
+
+const fn typed(
+    names: &'static [&'static str],
+    arguments: &'static str,
+    gives: &'static str,
+    does: &'static str,
+    types: fn(&[DataType]) -> Result<Signature>,
+    examples: &'static [(&'static str, &'static str)],
+) -> Definition {
+    Definition { names, arguments, gives, does, examples, body: Body::Typed(types) }
+}
+
+pub(crate) const FUNCTIONS: &[Definition] = &[
+    typed(
+        &["list_value", "list_pack"],
+        "value, …",
+        "list",
+        "a list of these values; also written as `[value, …]`",
+        |types| {
+            let element = common(types).ok_or_else(no_such_call)?;
+            let kernel = Kernel::TextOfNulls(pack);
+            Ok(Signature { args: vec![element; types.len()], result: DataType::list(element), kernel })
+        },
+        &[("[1, NULL, 2 + 1]", "[1, NULL, 3]"), ("list_value('a', 'b')", "[a, b]")],
+    ),
+    typed(
+        &["array_length", "cardinality"],
+        "list",
+        "BIGINT",
+        "the number of elements; also `len` and `length`",
+        |types| of_list(types, &[], POSITION, Kernel::Whole(|row| Ok(Some(parts(row, 0)?.len() as i64)))),
+        &[("array_length([1, NULL])", "2"), ("len([])", "0")],
+    ),
+    typed(
+        &["list_extract", "list_element", "array_extract"],
+        "list, position",
+        "type of the elements",
+        "the element at a position, from 1; from the end, if it is negative; also written as `list[position]`",
+        |types| {
+            let element = element_of(types)?;
+            of_list(types, &[POSITION], element, kernel_of!(element, extracted))
+        },
+        &[("[7, 8, 9][1]", "7"), ("list_extract([7, 8, 9], -1)", "9"), ("[7][2]", "NULL")],
+    ),
+    typed(
+        &["list_slice", "array_slice"],
+        "list, first, last",
+        "list",
+        "the elements from one position to another; also written as `list[first:last]`",
+        |types| of_list(types, &[POSITION, POSITION], list_of(types)?, Kernel::Text(slice)),
+        &[("list_slice([1, 2, 3, 4], 2, 3)", "[2, 3]"), ("[1, 2, 3][-2:]", "[2, 3]")],
+    ),
+    typed(
+        &["list_contains", "list_has", "array_contains", "array_has"],
+        "list, value",
+        "BOOLEAN",
+        "whether an element is equal to the value",
+        |types| with_value(types, DataType::Boolean, Kernel::Test(|row| Ok(Some(position(row)?.is_some())))),
+        &[("list_contains([1, 2], 2)", "true"), ("list_contains(['a'], 'b')", "false")],
+    ),
+    typed(
+        &["list_position", "list_indexof", "array_position", "array_indexof"],
+        "list, value",
+        "BIGINT",
+        "the position of the first element that is equal to the value, from 1; NULL, if there is none",
+        |types| with_value(types, POSITION, Kernel::Whole(|row| Ok(position(row)?.map(|at| at as i64 + 1)))),
+        &[("list_position(['a', 'b', 'b'], 'b')", "2"), ("list_position([1], 5)", "NULL")],
+    ),
+    typed(
+        &["list_concat", "list_cat", "array_concat", "array_cat"],
+        "list, …",
+        "list",
+        "the elements of all lists; also written as `list || list`",
+        |types| {
+            let list = common(types).filter(|ty| matches!(ty, DataType::List(_) | DataType::Null));
+            let list = some_list(list.ok_or_else(no_such_call)?);
+            Ok(Signature { args: vec![list; types.len()], result: list, kernel: Kernel::TextOfNulls(concat) })
+        },
+        &[("list_concat([1], [2, 3], NULL)", "[1, 2, 3]"), ("[1] || [2]", "[1, 2]")],
+    ),
+    typed(
+        &["list_append", "array_append", "array_push_back"],
+        "list, value",
+        "list",
+        "the list with one more element",
+        |types| {
+            let signature = with_value(types, DataType::Null, Kernel::TextOfNulls(append))?;
+            Ok(Signature { result: signature.args[0], ..signature })
+        },
+        &[("list_append([1, 2], 3)", "[1, 2, 3]"), ("list_append(NULL, 3)", "[3]")],
+    ),
+    typed(
+        &["list_prepend", "array_prepend"],
+        "value, list",
+        "list",
+        "the list behind one more element",
+        |types| {
+            let turned: Vec<DataType> = types.iter().rev().copied().collect();
+            let signature = with_value(&turned, DataType::Null, Kernel::TextOfNulls(prepend))?;
+            let [list, value] = [signature.args[0], signature.args[1]];
+            Ok(Signature { args: vec![value, list], result: list, ..signature })
+        },
+        &[("list_prepend(0, [1, 2])", "[0, 1, 2]")],
+    ),
+    typed(
+        &["list_sort", "array_sort"],
+        "list",
+        "list",
+        "the elements in ascending order, NULLs last",
+        |types| of_list(types, &[], list_of(types)?, Kernel::Text(|row, out| sorted(row, out, false))),
+        &[("list_sort([3, 1, NULL, 2])", "[1, 2, 3, NULL]")],
+    ),
+    typed(
+        &["list_reverse_sort", "array_reverse_sort"],
+        "list",
+        "list",
+        "the elements in descending order, NULLs last",
+        |types| of_list(types, &[], list_of(types)?, Kernel::Text(|row, out| sorted(row, out, true))),
+        &[("list_reverse_sort([3, 1, NULL, 2])", "[3, 2, 1, NULL]")],
+    ),
+    typed(
+        &["list_reverse", "array_reverse"],
+        "list",
+        "list",
+        "the elements from the last to the first",
+        |types| {
+            let kernel = Kernel::Text(|row, out| written(parts(row, 0)?.into_iter().rev(), out));
+            of_list(types, &[], list_of(types)?, kernel)
+        },
+        &[("list_reverse([1, 2, 3])", "[3, 2, 1]")],
+    ),
+    typed(
+        &["list_distinct", "array_distinct"],
+        "list",
+        "list",
+        "the elements that are not NULL, each once, in the order in which they come first",
+        |types| of_list(types, &[], list_of(types)?, Kernel::Text(distinct)),
+        &[("list_distinct([2, 1, 2, NULL])", "[2, 1]")],
+    ),
+    typed(
+        &["list_unique", "array_unique"],
+        "list",
+        "BIGINT",
+        "the number of different elements that are not NULL",
+        |types| {
+            let count = |row: &Row<'_>| {
+                let there: BTreeSet<&[u8]> = parts(row, 0)?.into_iter().flatten().collect();
+                Ok(Some(there.len() as i64))
+            };
+            of_list(types, &[], POSITION, Kernel::Whole(count))
+        },
+        &[("list_unique([2, 1, 2, NULL])", "2")],
+    ),
+    typed(
+        &["list_min", "array_min"],
+        "list",
+        "type of the elements",
+        "the least element that is not NULL",
+        |types| {
+            let element = element_of(types)?;
+            of_list(types, &[], element, kernel_of!(element, least))
+        },
+        &[("list_min([3, 1, NULL])", "1")],
+    ),
+    typed(
+        &["list_max", "array_max"],
+        "list",
+        "type of the elements",
+        "the greatest element that is not NULL",
+        |types| {
+            let element = element_of(types)?;
+            of_list(types, &[], element, kernel_of!(element, greatest))
+        },
+        &[("list_max([3, 1, NULL])", "3")],
+    ),
+    typed(
+        &["array_to_string", "list_to_string"],
+        "list, separator",
+        "VARCHAR",
+        "the elements that are not NULL as text, with a separator between them",
+        |types| of_list(types, &[TEXT], TEXT, Kernel::Text(joined)),
+        &[("array_to_string([1, NULL, 2], '-')", "1-2")],
+    ),
+    typed(
+        &["string_split", "str_split", "split", "string_to_array"],
+        "text, separator",
+        "VARCHAR[]",
+        "the parts of a text between separators; its characters, if the separator is empty",
+        |types| match types {
+            [a, b] if [a, b].iter().all(|ty| matches!(ty, DataType::Varchar | DataType::Null)) => {
+                Ok(Signature { args: vec![TEXT; 2], result: DataType::list(TEXT), kernel: Kernel::Text(split) })
+            }
+            _ => Err(no_such_call()),
+        },
+        &[("string_split('a-b--c', '-')", "[a, b, , c]"), ("string_split('héj', '')", "[h, é, j]")],
+    ),
+    Definition {
+        names: &["named_struct"],
+        arguments: "name, value, …",
+        gives: "struct",
+        does: "a struct with fields of these names; also written as `{'name': value, …}`",
+        examples: &[
+            ("{'a': 1, 'b': 'x'}", "{'a': 1, 'b': x}"),
+            ("named_struct('a', 1, 'b', NULL)", "{'a': 1, 'b': NULL}"),
+        ],
+        body: Body::TypedByConstants(structure),
+    },
+    Definition {
+        names: &["struct_extract"],
+        arguments: "struct, name",
+        gives: "type of the field",
+        does: "a field of a struct; also written as `struct.name` and `struct['name']`",
+        examples: &[("struct_extract({'a': 1, 'b': 'x'}, 'b')", "x"), ("({'a': 1}).a", "1")],
+        body: Body::TypedByConstants(field),
+    },
+];
+
+fn no_such_call() -> Error {
+    Error::input("no such call")
+}
+
+/// A list type: of an unknown list, one of INTEGER.
+fn some_list(ty: DataType) -> DataType {
+    if ty == DataType::Null { DataType::list(DataType::Int32) } else { ty }
+}
+
+/// The type of the first argument, which is a list.
+fn list_of(types: &[DataType]) -> Result<DataType> {
+    match types.first() {
+        Some(list @ DataType::List(_)) => Ok(*list),
+        Some(DataType::Null) => Ok(some_list(DataType::Null)),
+        _ => Err(no_such_call()),
+    }
+}
+
+fn element_of(types: &[DataType]) -> Result<DataType> {
+    match list_of(types)? {
+        DataType::List(element) => Ok(*element),
+        _ => Err(no_such_call()),
+    }
+}
+
+/// A function of a list and arguments of the types `rest`.
+fn of_list(types: &[DataType], rest: &[DataType], result: DataType, kernel: Kernel) -> Result<Signature> {
+    let list = list_of(types)?;
+    let fits = |(given, wanted): (&DataType, &DataType)| {
+        given == wanted || *given == DataType::Null || (*wanted == POSITION && given.is_integer())
+    };
+    match types.len() == rest.len() + 1 && types[1..].iter().zip(rest).all(fits) {
+        true => Ok(Signature { args: [&[list], rest].concat(), result, kernel }),
+        false => Err(no_such_call()),
+    }
+}
+
+/// A function of a list and of a value of the type of its elements.
+fn with_value(types: &[DataType], result: DataType, kernel: Kernel) -> Result<Signature> {
+    let [_, value] = types else { return Err(no_such_call()) };
+    let own = if types[0] == DataType::Null { DataType::Null } else { element_of(types)? };
+    let element = common(&[own, *value]).ok_or_else(no_such_call)?;
+    Ok(Signature { args: vec![DataType::list(element), element], result, kernel })
+}
+
+/// The type of the elements of an argument.
+fn element(row: &Row<'_>, argument: usize) -> DataType {
+    match row.ty(argument) {
+        DataType::List(element) => *element,
+        _ => DataType::Null,
+    }
+}
+
+/// The elements of an argument.
+fn parts<'a>(row: &Row<'a>, argument: usize) -> Result<Vec<Option<&'a [u8]>>> {
+    let (mut reader, element) = (Reader::new(row.bytes(argument)), element(row, argument));
+    let mut parts = Vec::new();
+    while let Some(part) = reader.element(element)? {
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+/// Writes a list of these elements.
+fn written<'a>(parts: impl Iterator<Item = Option<&'a [u8]>>, out: &mut Writer<'_>) -> Result<bool> {
+    for part in parts {
+        nested::copy_part(part, out.buffer);
+        out.room(out.len())?;
+    }
+    nested::end_list(out.buffer);
+    Ok(true)
+}
+
+fn value(part: Option<&[u8]>, ty: DataType) -> Result<Value> {
+    part.map_or(Ok(Value::Null), |part| nested::decode(part, ty))
+}
+
+fn pack(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    for i in 0..row.len() {
+        nested::encode_part(&row.value(i), row.ty(i), out.buffer)?;
+    }
+    nested::end_list(out.buffer);
+    Ok(true)
+}
+
+fn extracted(row: &Row<'_>) -> Result<Value> {
+    let parts = parts(row, 0)?;
+    let at = row.whole(1);
+    let index = if at < 0 { at + parts.len() as i64 } else { at - 1 };
+    let part = usize::try_from(index).ok().and_then(|index| parts.get(index).copied()).flatten();
+    value(part, element(row, 0))
+}
+
+fn slice(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let parts = parts(row, 0)?;
+    let count = parts.len() as i64;
+    let place = |at: i64| if at < 0 { at + count + 1 } else { at };
+    let first = place(row.whole(1)).max(1);
+    let last = place(row.whole(2)).min(count);
+    let there = if first > last { &[] } else { &parts[first as usize - 1..last as usize] };
+    written(there.iter().copied(), out)
+}
+
+/// The index of the first element that equals the second argument.
+fn position(row: &Row<'_>) -> Result<Option<usize>> {
+    let mut wanted = Vec::new();
+    nested::encode(&row.value(1), row.ty(1), &mut wanted)?;
+    Ok(parts(row, 0)?.iter().position(|part| *part == Some(wanted.as_slice())))
+}
+
+fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let there: Vec<usize> = (0..row.len()).filter(|i| !row.is_null(*i)).collect();
+    if there.is_empty() {
+        return Ok(false);
+    }
+    for i in there {
+        out.bytes(nested::without_end(row.bytes(i)));
+        out.room(out.len())?;
+    }
+    nested::end_list(out.buffer);
+    Ok(true)
+}
+
+fn append(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    if !row.is_null(0) {
+        out.bytes(nested::without_end(row.bytes(0)));
+    }
+    nested::encode_part(&row.value(1), row.ty(1), out.buffer)?;
+    nested::end_list(out.buffer);
+    Ok(true)
+}
+
+fn prepend(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    nested::encode_part(&row.value(0), row.ty(0), out.buffer)?;
+    if !row.is_null(1) {
+        out.bytes(nested::without_end(row.bytes(1)));
+    }
+    nested::end_list(out.buffer);
+    Ok(true)
+}
+
+fn sorted(row: &Row<'_>, out: &mut Writer<'_>, descending: bool) -> Result<bool> {
+    let parts = parts(row, 0)?;
+    let mut there: Vec<&[u8]> = parts.iter().copied().flatten().collect();
+    there.sort_unstable();
+    if descending {
+        there.reverse();
+    }
+    let nulls = parts.len() - there.len();
+    written(there.into_iter().map(Some).chain(std::iter::repeat_n(None, nulls)), out)
+}
+
+fn distinct(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let mut seen = BTreeSet::new();
+    let parts = parts(row, 0)?;
+    written(parts.into_iter().flatten().filter(|part| seen.insert(*part)).map(Some), out)
+}
+
+fn least(row: &Row<'_>) -> Result<Value> {
+    value(parts(row, 0)?.into_iter().flatten().min(), element(row, 0))
+}
+
+fn greatest(row: &Row<'_>) -> Result<Value> {
+    value(parts(row, 0)?.into_iter().flatten().max(), element(row, 0))
+}
+
+fn joined(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let ty = element(row, 0);
+    for (i, part) in parts(row, 0)?.into_iter().flatten().enumerate() {
+        let separator = if i == 0 { "" } else { row.text(1) };
+        let text = nested::decode(part, ty)?.display(ty).to_string();
+        out.room(out.len() + separator.len() + text.len())?;
+        out.text(separator);
+        out.text(&text);
+    }
+    Ok(true)
+}
+
+fn split(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (text, separator) = (row.text(0), row.text(1));
+    let part = |part: &str, out: &mut Writer<'_>| {
+        nested::encode_text(part, out.buffer);
+        out.room(out.len())
+    };
+    match separator {
+        "" => text.char_indices().try_for_each(|(at, c)| part(&text[at..at + c.len_utf8()], out))?,
+        _ => text.split(separator).try_for_each(|text| part(text, out))?,
+    }
+    nested::end_list(out.buffer);
+    Ok(true)
+}
+
+/// The signature of a struct of names and values in turns.
+fn structure(types: &[DataType], constants: &[Option<Value>]) -> Result<Signature> {
+    if types.is_empty() || types.len() % 2 == 1 {
+        return Err(no_such_call());
+    }
+    let mut fields: Vec<(&str, DataType)> = Vec::with_capacity(types.len() / 2);
+    for (name, ty) in constants.chunks(2).zip(types.chunks(2)) {
+        let Some(Value::Text(name)) = &name[0] else { return Err(no_such_call()) };
+        if fields.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
+            return Err(Error::input(format!("a struct has two fields called {name}")));
+        }
+        fields.push((name, ty[1]));
+    }
+    let result = DataType::structure(fields);
+    let kernel = Kernel::TextOfNulls(|row, out| {
+        for i in (1..row.len()).step_by(2) {
+            nested::encode_part(&row.value(i), row.ty(i), out.buffer)?;
+        }
+        Ok(true)
+    });
+    Ok(Signature { args: types.to_vec(), result, kernel })
+}
+
+/// The signature of a field of a struct, or of its position from 1.
+fn field(types: &[DataType], constants: &[Option<Value>]) -> Result<Signature> {
+    let (&[of @ DataType::Struct(fields), key], [_, Some(name)]) = (types, constants) else {
+        return Err(no_such_call());
+    };
+    let at = named(fields, name).ok_or_else(|| {
+        let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        Error::input(format!("a {of} has no field {}", name.display(key)))
+            .with_hint(format!("it has {}", names.join(", ")))
+    })?;
+    let ty = fields[at].ty;
+    Ok(Signature { args: vec![of, key], result: ty, kernel: kernel_of!(ty, of_field) })
+}
+
+/// The index of the field of this name, or at this position.
+fn named(fields: &[entasis_vector::types::StructField], name: &Value) -> Option<usize> {
+    match name {
+        Value::Text(name) => fields.iter().position(|field| field.name.eq_ignore_ascii_case(name)),
+        Value::Integer(at) => usize::try_from(at - 1).ok().filter(|at| *at < fields.len()),
+        _ => None,
+    }
+}
+
+fn of_field(row: &Row<'_>) -> Result<Value> {
+    let DataType::Struct(fields) = row.ty(0) else { return Err(no_such_call()) };
+    let wanted = named(fields, &row.value(1)).ok_or_else(no_such_call)?;
+    let mut reader = Reader::new(row.bytes(0));
+    let mut part = None;
+    for field in &fields[..=wanted] {
+        part = reader.field(field.ty)?;
+    }
+    value(part, fields[wanted].ty)
+}

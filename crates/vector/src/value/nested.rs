@@ -1,0 +1,403 @@
+//! Nested values, LIST and STRUCT: their types, and the bytes that stand for them.
+//!
+//! A nested value is a string of bytes ([`PhysicalType::Str`]), so that it is stored, compressed, hashed,
+//! grouped, joined, sorted and spilled like any other (`docs/decisions/0037-nested-values-are-bytes.md`).
+//! The bytes are in the order of the values: to compare two values of one type, compare their bytes.
+//!
+//! | value | bytes |
+//! |---|---|
+//! | integers, decimals, dates, times, UUIDs | big-endian, in the width of the type, with the sign's bit flipped |
+//! | BOOLEAN | one byte |
+//! | REAL, DOUBLE | their place in SQL's order ([`float_ordinal`]), as a BIGINT |
+//! | INTERVAL | its estimated length (16 bytes), months and days |
+//! | VARCHAR, BLOB | the bytes, 0 as `00 FF`, then `00 01` |
+//! | LIST | `01` and the element for each that is not NULL, `02` for NULL; then `00` |
+//! | STRUCT | for each field `01` and its value, or `02` for NULL |
+//!
+//! So 0.0 and -0.0, and all NaNs, are the same bytes, as they are the same value; a list is less than those
+//! that begin with it; NULL is greater than any element.
+//!
+//! Not here: NULL as a whole, which the vector's validity says.
+
+use super::{Value, float_of_ordinal, float_ordinal};
+use crate::error::{Error, Result};
+use crate::types::{DataType, Interval, MICROS_PER_DAY, PhysicalType, StructField};
+use std::fmt;
+use std::sync::Arc;
+
+/// The marker of an element or field that is there.
+const THERE: u8 = 1;
+/// The marker of NULL.
+const NULL: u8 = 2;
+/// The end of a list.
+const END: u8 = 0;
+
+/// Appends the bytes of a value of `ty` that is not NULL.
+///
+/// # Errors
+/// Internal, if the value is not of `ty`.
+pub fn encode(value: &Value, ty: DataType, out: &mut Vec<u8>) -> Result<()> {
+    match (value, ty) {
+        (Value::Boolean(v), DataType::Boolean) => out.push(u8::from(*v)),
+        (Value::Integer(v), DataType::Uuid) => out.extend((*v as u128).to_be_bytes()),
+        (Value::Integer(v), _) if width(ty).is_some() => {
+            encode_integer(*v, width(ty).expect("tested"), out);
+        }
+        (Value::Float(v), DataType::Float32 | DataType::Float64) => {
+            encode_integer(float_ordinal(*v).into(), 8, out);
+        }
+        (Value::Interval(v), DataType::Interval) => {
+            encode_integer(v.estimate(), 16, out);
+            encode_integer(v.months.into(), 4, out);
+            encode_integer(v.days.into(), 4, out);
+        }
+        (Value::Text(v), DataType::Varchar) => encode_bytes(v.as_bytes(), out),
+        (Value::Bytes(v), DataType::Blob) => encode_bytes(v, out),
+        (Value::Bytes(v), _) if ty.is_nested() => out.extend_from_slice(v),
+        _ => return Err(Error::internal(format!("{value:?} is no {ty}"))),
+    }
+    Ok(())
+}
+
+/// Appends an integer of `width` bytes.
+fn encode_integer(v: i128, width: usize, out: &mut Vec<u8>) {
+    let flipped = (v as u128) ^ (1 << (width * 8 - 1));
+    out.extend_from_slice(&flipped.to_be_bytes()[16 - width..]);
+}
+
+fn encode_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    for part in bytes.split_inclusive(|&byte| byte == 0) {
+        out.extend_from_slice(part);
+        if part.ends_with(&[0]) {
+            out.push(0xff);
+        }
+    }
+    out.extend([0, 1]);
+}
+
+/// Appends an element of a list, or a field of a struct, of type `ty`.
+///
+/// # Errors
+/// Those of [`encode`].
+pub fn encode_part(value: &Value, ty: DataType, out: &mut Vec<u8>) -> Result<()> {
+    if value.is_null() {
+        out.push(NULL);
+        return Ok(());
+    }
+    out.push(THERE);
+    encode(value, ty, out)
+}
+
+/// Begins an element of a list, or a field of a struct, that is not NULL: its bytes are to follow.
+pub fn begin_part(out: &mut Vec<u8>) {
+    out.push(THERE);
+}
+
+/// Appends an element or a field whose bytes are known.
+pub fn copy_part(part: Option<&[u8]>, out: &mut Vec<u8>) {
+    match part {
+        Some(bytes) => {
+            out.push(THERE);
+            out.extend_from_slice(bytes);
+        }
+        None => out.push(NULL),
+    }
+}
+
+/// Appends a text as an element or a field.
+pub fn encode_text(text: &str, out: &mut Vec<u8>) {
+    out.push(THERE);
+    encode_bytes(text.as_bytes(), out);
+}
+
+/// The bytes of a list but for its end: those of its elements.
+pub fn without_end(list: &[u8]) -> &[u8] {
+    list.strip_suffix(&[END]).unwrap_or(list)
+}
+
+/// Appends the end of a list, after its elements.
+pub fn end_list(out: &mut Vec<u8>) {
+    out.push(END);
+}
+
+/// The bytes of an integer of this type; `None` for types that are encoded in another way. Unsigned ones have
+/// a byte more, for the sign.
+fn width(ty: DataType) -> Option<usize> {
+    Some(match ty.physical() {
+        PhysicalType::I8 => 1,
+        PhysicalType::I16 | PhysicalType::U8 => 2,
+        PhysicalType::I32 | PhysicalType::U16 => 4,
+        PhysicalType::I64 | PhysicalType::U32 => 8,
+        PhysicalType::I128 | PhysicalType::U64 => 16,
+        _ => return None,
+    })
+}
+
+/// A list or struct of which the parts are read in order.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// The bytes of one nested value, or of what it contains.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes }
+    }
+
+    /// The next element of a list of `ty`: its bytes, or `None` within for NULL. `None` at the end of the
+    /// list.
+    ///
+    /// # Errors
+    /// Internal, if these are not the bytes of such a list.
+    #[inline]
+    pub fn element(&mut self, ty: DataType) -> Result<Option<Option<&'a [u8]>>> {
+        match self.byte()? {
+            END => Ok(None),
+            marker => self.behind(marker, ty).map(Some),
+        }
+    }
+
+    /// The next field of a struct: its bytes, or `None` for NULL.
+    ///
+    /// # Errors
+    /// As of [`Reader::element`].
+    #[inline]
+    pub fn field(&mut self, ty: DataType) -> Result<Option<&'a [u8]>> {
+        let marker = self.byte()?;
+        self.behind(marker, ty)
+    }
+
+    fn behind(&mut self, marker: u8, ty: DataType) -> Result<Option<&'a [u8]>> {
+        match marker {
+            THERE => {
+                let start = self.bytes;
+                self.skip(ty)?;
+                Ok(Some(&start[..start.len() - self.bytes.len()]))
+            }
+            NULL => Ok(None),
+            _ => Err(flaw()),
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        let (first, rest) = self.bytes.split_first().ok_or_else(flaw)?;
+        self.bytes = rest;
+        Ok(*first)
+    }
+
+    /// Passes over a value.
+    fn skip(&mut self, ty: DataType) -> Result<()> {
+        let fixed = match ty {
+            DataType::Boolean => 1,
+            DataType::Float32 | DataType::Float64 => 8,
+            DataType::Interval => 24,
+            DataType::Varchar | DataType::Blob => {
+                loop {
+                    let zero = self.bytes.iter().position(|&byte| byte == 0).ok_or_else(flaw)?;
+                    let behind = *self.bytes.get(zero + 1).ok_or_else(flaw)?;
+                    self.bytes = &self.bytes[zero + 2..];
+                    if behind == 1 {
+                        return Ok(());
+                    }
+                }
+            }
+            DataType::List(element) => {
+                while self.element(*element)?.is_some() {}
+                return Ok(());
+            }
+            DataType::Struct(fields) => {
+                return fields.iter().try_for_each(|field| self.field(field.ty).map(drop));
+            }
+            _ => width(ty).ok_or_else(flaw)?,
+        };
+        self.bytes = self.bytes.get(fixed..).ok_or_else(flaw)?;
+        Ok(())
+    }
+}
+
+fn flaw() -> Error {
+    Error::internal("the bytes of a nested value are damaged")
+}
+
+/// The value of type `ty` that these bytes stand for.
+///
+/// # Errors
+/// Internal, if they are not such a value.
+pub fn decode(bytes: &[u8], ty: DataType) -> Result<Value> {
+    let integer = |at: std::ops::Range<usize>| -> Result<i128> {
+        let bytes = bytes.get(at).ok_or_else(flaw)?;
+        let mut wide = [0; 16];
+        wide[16 - bytes.len()..].copy_from_slice(bytes);
+        let bits = bytes.len() * 8;
+        let v = u128::from_be_bytes(wide) ^ (1 << (bits - 1));
+        // Extends the sign.
+        Ok((v << (128 - bits)) as i128 >> (128 - bits))
+    };
+    Ok(match ty {
+        DataType::Boolean => Value::Boolean(bytes.first().ok_or_else(flaw)? != &0),
+        DataType::Uuid => Value::Integer(integer(0..16)? ^ i128::MIN),
+        DataType::Float32 | DataType::Float64 => Value::Float(float_of_ordinal(integer(0..8)? as i64)),
+        DataType::Interval => {
+            let (estimate, months, days) = (integer(0..16)?, integer(16..20)? as i32, integer(20..24)? as i32);
+            let whole = (i128::from(months) * 30 + i128::from(days)) * i128::from(MICROS_PER_DAY);
+            Value::Interval(Interval { months, days, micros: estimate.wrapping_sub(whole) as i64 })
+        }
+        DataType::Varchar => {
+            let text = String::from_utf8(decode_bytes(bytes)?).map_err(|_| flaw())?;
+            Value::Text(Arc::from(text))
+        }
+        DataType::Blob => Value::Bytes(Arc::from(decode_bytes(bytes)?)),
+        ty if ty.is_nested() => Value::Bytes(Arc::from(bytes)),
+        _ => Value::Integer(integer(0..width(ty).ok_or_else(flaw)?)?),
+    })
+}
+
+fn decode_bytes(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut rest = bytes.strip_suffix(&[0, 1]).ok_or_else(flaw)?;
+    let mut out = Vec::with_capacity(rest.len());
+    while let Some(zero) = rest.iter().position(|&byte| byte == 0) {
+        out.extend_from_slice(&rest[..=zero]);
+        rest = rest.get(zero + 2..).ok_or_else(flaw)?;
+    }
+    out.extend_from_slice(rest);
+    Ok(out)
+}
+
+/// The elements of a list, with NULL for those that are NULL.
+///
+/// # Errors
+/// Internal, if these are not the bytes of a list of `element`.
+pub fn elements(bytes: &[u8], element: DataType) -> Result<Vec<Value>> {
+    let (mut reader, mut all) = (Reader::new(bytes), Vec::new());
+    while let Some(part) = reader.element(element)? {
+        all.push(part.map_or(Ok(Value::Null), |part| decode(part, element))?);
+    }
+    Ok(all)
+}
+
+/// The values of a struct's fields.
+///
+/// # Errors
+/// Internal, if these are not the bytes of such a struct.
+pub fn fields(bytes: &[u8], fields: &[StructField]) -> Result<Vec<Value>> {
+    let mut reader = Reader::new(bytes);
+    let value = |field: &StructField| -> Result<Value> {
+        reader.field(field.ty)?.map_or(Ok(Value::Null), |part| decode(part, field.ty))
+    };
+    fields.iter().map(value).collect()
+}
+
+/// Writes a nested value as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`.
+pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> fmt::Result {
+    match ty {
+        DataType::List(element) => {
+            // An error of `Display` would be a panic of `to_string`.
+            let Ok(values) = elements(bytes, *element) else { return f.write_str("[damaged]") };
+            f.write_str("[")?;
+            for (i, value) in values.iter().enumerate() {
+                write!(f, "{}{}", if i == 0 { "" } else { ", " }, value.display(*element))?;
+            }
+            f.write_str("]")
+        }
+        DataType::Struct(of) => {
+            let Ok(values) = fields(bytes, of) else { return f.write_str("{damaged}") };
+            f.write_str("{")?;
+            for (i, (field, value)) in of.iter().zip(values).enumerate() {
+                let separator = if i == 0 { "" } else { ", " };
+                write!(f, "{separator}'{}': {}", field.name, value.display(field.ty))?;
+            }
+            f.write_str("}")
+        }
+        _ => Err(fmt::Error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes_of(value: &Value, ty: DataType) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode(value, ty, &mut out).unwrap();
+        out
+    }
+
+    fn list(values: &[Value], element: DataType) -> Value {
+        let mut out = Vec::new();
+        values.iter().for_each(|value| encode_part(value, element, &mut out).unwrap());
+        end_list(&mut out);
+        Value::Bytes(Arc::from(out))
+    }
+
+    /// Values of each type, in their order.
+    fn ordered() -> Vec<(DataType, Vec<Value>)> {
+        let integers = |values: &[i128]| values.iter().map(|v| Value::Integer(*v)).collect::<Vec<_>>();
+        let text = |text: &str| Value::Text(Arc::from(text));
+        let interval = |months, days, micros| Value::Interval(Interval { months, days, micros });
+        let i32s = DataType::list(DataType::Int32);
+        let one = |values: &[i128]| list(&integers(values), DataType::Int32);
+        let mut all = vec![
+            (DataType::Boolean, vec![Value::Boolean(false), Value::Boolean(true)]),
+            (DataType::Float64, [f64::NEG_INFINITY, -1.5, 0.0, 1e-300, 2.0, f64::NAN].map(Value::Float).into()),
+            (DataType::Float32, [-1.5, 0.0, 2.0].map(Value::Float).into()),
+            (DataType::Varchar, ["", "\0", "\0\0", "\0a", "a", "a\0", "ab", "b"].map(text).into()),
+            (DataType::Interval, vec![interval(-1, 0, 0), interval(0, 0, 5), interval(0, 1, 0), interval(1, 2, 3)]),
+            (DataType::Decimal { precision: 38, scale: 2 }, integers(&[-(10_i128.pow(37)), -1, 0, 10_i128.pow(37)])),
+            (DataType::Uuid, integers(&[0, 5, i128::MAX, i128::MIN, -1])),
+            (i32s, vec![one(&[]), one(&[-5]), one(&[-5, 0]), one(&[1]), list(&[Value::Null], DataType::Int32)]),
+            (DataType::list(i32s), vec![list(&[one(&[1])], i32s), list(&[one(&[1]), one(&[])], i32s), list(&[one(&[2])], i32s)]),
+        ];
+        for ty in DataType::ALL {
+            if let Some((least, most)) = ty.integer_range().filter(|_| ty != DataType::Boolean) {
+                all.push((ty, integers(&[least, least + 1, most - 1, most])));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn values_come_back_and_bytes_are_in_their_order() {
+        for (ty, values) in ordered() {
+            let encoded: Vec<Vec<u8>> = values.iter().map(|value| bytes_of(value, ty)).collect();
+            assert!(encoded.is_sorted_by(|a, b| a < b), "{ty}: {values:?}");
+            for (value, bytes) in values.iter().zip(&encoded) {
+                assert_eq!(decode(bytes, ty).unwrap(), *value, "{ty}");
+                // As an element, with others beside it.
+                let all = [value.clone(), Value::Null, value.clone()];
+                let Value::Bytes(whole) = list(&all, ty) else { unreachable!() };
+                assert_eq!(elements(&whole, ty).unwrap(), all, "{ty}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error_and_never_a_panic() {
+        for (ty, values) in ordered() {
+            let Value::Bytes(whole) = list(&values, ty) else { unreachable!() };
+            for end in 0..whole.len() {
+                assert!(elements(&whole[..end], ty).is_err(), "{ty} cut at {end}");
+            }
+            for at in 0..whole.len() {
+                for byte in [0, 1, 2, 3, 0xff] {
+                    let mut damaged = whole.to_vec();
+                    damaged[at] = byte;
+                    let _ = elements(&damaged, ty);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nested_values_print_as_duckdb_prints_them() {
+        let fields = [("a", DataType::Int64), ("b", DataType::list(DataType::Varchar))];
+        let ty = DataType::structure(fields);
+        assert_eq!(ty, DataType::structure(fields), "types are interned");
+        assert_eq!(ty.to_string(), "STRUCT(a BIGINT, b VARCHAR[])");
+        let mut bytes = Vec::new();
+        encode_part(&Value::Null, DataType::Int64, &mut bytes).unwrap();
+        let texts = list(&[Value::Text("x".into()), Value::Null], DataType::Varchar);
+        encode_part(&texts, DataType::list(DataType::Varchar), &mut bytes).unwrap();
+        assert_eq!(Value::Bytes(Arc::from(bytes)).display(ty).to_string(), "{'a': NULL, 'b': [x, NULL]}");
+    }
+}
