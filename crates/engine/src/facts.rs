@@ -60,6 +60,11 @@ pub(crate) fn facts(node: &Node, columns: &Columns) -> Vec<ColumnMeta> {
             }
             known
         }
+        Node::Unnest(unnest) => {
+            let mut known = facts(&unnest.input, columns);
+            known.extend(unnest.lists.iter().map(|(id, _)| unknown(*id)));
+            known
+        }
         Node::Window(window) => {
             let mut known = facts(&window.input, columns);
             known.extend(window.calls.iter().map(|(id, _)| unknown(*id)));

@@ -41,6 +41,9 @@ pub fn estimate_rows(node: &Node, columns: &Columns) -> f64 {
     estimate(node, columns).rows
 }
 
+/// Elements of a list.
+const ELEMENTS: f64 = 4.0;
+
 /// What is believed of the result of `node`.
 pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
     match node {
@@ -55,6 +58,13 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             let mut input = estimate(&project.input, columns);
             let new: Vec<_> = project.exprs.iter().map(|(id, expr)| (*id, input.expression(expr))).collect();
             input.columns.extend(new);
+            input
+        }
+        Node::Unnest(unnest) => {
+            let mut input = estimate(&unnest.input, columns);
+            input.rows *= ELEMENTS;
+            let elements = ColumnEstimate::of_distinct(input.rows);
+            input.columns.extend(unnest.lists.iter().map(|(id, _)| (*id, elements.clone())));
             input
         }
         Node::Join(join) => {

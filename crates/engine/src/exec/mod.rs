@@ -31,6 +31,7 @@ pub mod sort;
 mod spill;
 mod temp_compression;
 pub mod tuple;
+mod unnest;
 mod values;
 mod window;
 

@@ -51,6 +51,7 @@ fn tidy(node: Node, columns: &Columns) -> Node {
         Node::SetOperation(set) => tidy_set(set, columns),
         Node::Aggregate(aggregate) if aggregate.groups.is_empty() => Node::Aggregate(aggregate),
         Node::Project(_)
+        | Node::Unnest(_)
         | Node::Limit(_)
         | Node::Sort(_)
         | Node::Distinct(_)

@@ -152,6 +152,7 @@ fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
             let keys = aggregate.groups.iter().map(|(id, _)| *id).collect();
             into.push((keys, columns_of(node)));
         }
+        Node::Unnest(unnest) => collect_facts(&unnest.input, into),
         Node::Window(window) => collect_facts(&window.input, into),
         Node::Sort(sort) => collect_facts(&sort.input, into),
         Node::Limit(limit) => collect_facts(&limit.input, into),

@@ -61,6 +61,7 @@ fn add_reads(node: &Node, read: &mut ColumnSet) {
         Node::Scan(_) | Node::Values(_) | Node::Limit(_) => {}
         Node::Filter(filter) => read.add(&reads_all(&filter.predicates)),
         Node::Project(project) => read.add(&reads_all(project.exprs.iter().map(|(_, expr)| expr))),
+        Node::Unnest(unnest) => read.add(&reads_all(unnest.lists.iter().map(|(_, list)| list))),
         Node::Join(join) => {
             read.add(&reads_all(
                 join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual),

@@ -52,7 +52,7 @@ pub(crate) fn is_at_most_one_row(node: &Node) -> bool {
             JoinKind::Right | JoinKind::Full => false,
             _ => is_at_most_one_row(&join.left),
         },
-        Node::Scan(_) | Node::SetOperation(_) => false,
+        Node::Scan(_) | Node::Unnest(_) | Node::SetOperation(_) => false,
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn is_unique(node: &Node, keys: &ColumnSet) -> bool {
             scan.columns.iter().any(|(id, index)| keys.contains(*id) && scan.relation.is_unique(*index))
                 || scan.relation.keys().iter().any(|key| key.iter().all(is_known))
         }
-        Node::Values(_) => false,
+        Node::Values(_) | Node::Unnest(_) => false,
     }
 }
 

@@ -38,6 +38,11 @@ fn prune(node: &mut Node, mut wanted: ColumnSet) {
                 *node = take(&mut project.input);
             }
         }
+        Node::Unnest(unnest) => {
+            // How many rows there are depends on each list.
+            wanted.add(&reads_all(unnest.lists.iter().map(|(_, e)| e)));
+            prune(&mut unnest.input, wanted);
+        }
         Node::Join(join) if is_needless(join, &wanted) => {
             let mut left = take(&mut join.left);
             prune(&mut left, wanted);

@@ -68,6 +68,15 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
         }
         Node::Values(_) => filter(node, predicates),
         Node::Project(project) => push_project(project, predicates, not_null),
+        Node::Unnest(mut unnest) => {
+            let own: ColumnSet = unnest.lists.iter().map(|(id, _)| *id).collect();
+            // Rows without elements may be those for which a predicate fails.
+            let (go, stay) = split(predicates, |e| {
+                !reads(e).iter().any(|id| own.contains(id)) && !e.is_volatile() && !may_fail(e)
+            });
+            *unnest.input = push(take(&mut unnest.input), go, &ColumnSet::default());
+            filter(Node::Unnest(unnest), stay)
+        }
         Node::Join(join) => push_join(join, predicates, not_null),
         Node::Aggregate(mut aggregate) => {
             let groups: HashMap<ColumnId, Expr> = aggregate.groups.iter().cloned().collect();

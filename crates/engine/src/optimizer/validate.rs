@@ -89,6 +89,13 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
                 })
             })
         }
+        Node::Unnest(unnest) => {
+            let given = below();
+            unnest.lists.iter().find_map(|(id, list)| {
+                let is_element = list.ty() == DataType::list(columns.ty(*id));
+                check(list, &given).or_else(|| (!is_element).then(|| format!("a {} is no list", list.ty())))
+            })
+        }
         Node::Join(join) => {
             let (left, right, both) = (columns_of(&join.left), columns_of(&join.right), below());
             let keys = join.on.iter().find_map(|key| {

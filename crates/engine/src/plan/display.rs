@@ -88,6 +88,10 @@ impl<'a> Names<'a> {
             Node::Values(values) => self.values(values),
             Node::Filter(filter) => format!("Filter {}", self.conjunction(&filter.predicates)),
             Node::Project(project) => self.project(project),
+            Node::Unnest(unnest) => {
+                let list = |(id, list): &(ColumnId, Expr)| format!("{} AS {}", self.expr(list), self.name(*id));
+                format!("Unnest {}", self.list(&unnest.lists, list))
+            }
             Node::Join(join) => self.join(join, notes),
             Node::Aggregate(aggregate) => self.aggregate(aggregate),
             Node::Distinct(distinct) => {
@@ -305,6 +309,7 @@ fn collect_made(node: &Node, into: &mut Vec<ColumnId>) {
             into.extend(node.columns())
         }
         Node::Project(project) => into.extend(project.exprs.iter().map(|(id, _)| *id)),
+        Node::Unnest(unnest) => into.extend(unnest.lists.iter().map(|(id, _)| *id)),
         Node::Window(window) => into.extend(window.calls.iter().map(|(id, _)| *id)),
         Node::Join(Join { kind: JoinKind::Mark { mark, .. }, .. }) => into.push(*mark),
         _ => {}

@@ -98,6 +98,8 @@ pub enum Node {
     Filter(Filter),
     /// The input's columns plus computed ones. Passes every input column through; the optimizer prunes.
     Project(Project),
+    /// The input's columns plus elements of lists, a row for each.
+    Unnest(Unnest),
     /// Pairs of rows.
     Join(Join),
     /// One row a group.
@@ -180,6 +182,16 @@ pub struct Filter {
     pub input: Box<Node>,
     /// All must be true.
     pub predicates: Vec<Expr>,
+}
+
+/// See [`Node::Unnest`].
+#[derive(Debug, Clone)]
+pub struct Unnest {
+    /// Where rows come from.
+    pub input: Box<Node>,
+    /// A new column of elements for each list. A row becomes as many as its longest list has elements; shorter
+    /// ones give NULL at the end. None, if all lists are empty or NULL.
+    pub lists: Vec<(ColumnId, Expr)>,
 }
 
 /// See [`Node::Project`].
@@ -479,6 +491,11 @@ impl Node {
                 columns.extend(project.exprs.iter().map(|(id, _)| *id));
                 columns
             }
+            Node::Unnest(unnest) => {
+                let mut columns = unnest.input.columns();
+                columns.extend(unnest.lists.iter().map(|(id, _)| *id));
+                columns
+            }
             Node::Join(join) => {
                 let mut columns = join.left.columns();
                 match join.kind {
@@ -517,6 +534,7 @@ impl Node {
             Node::Scan(_) | Node::Values(_) => vec![],
             Node::Filter(Filter { input, .. })
             | Node::Project(Project { input, .. })
+            | Node::Unnest(Unnest { input, .. })
             | Node::Aggregate(Aggregate { input, .. })
             | Node::Distinct(Distinct { input, .. })
             | Node::Window(Window { input, .. })
@@ -533,6 +551,7 @@ impl Node {
             Node::Scan(_) | Node::Values(_) => vec![],
             Node::Filter(Filter { input, .. })
             | Node::Project(Project { input, .. })
+            | Node::Unnest(Unnest { input, .. })
             | Node::Aggregate(Aggregate { input, .. })
             | Node::Distinct(Distinct { input, .. })
             | Node::Window(Window { input, .. })

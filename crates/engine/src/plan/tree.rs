@@ -130,6 +130,7 @@ pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role))
         Node::Scan(scan) => scan.filters.iter_mut().for_each(|e| f(e, Role::Predicate)),
         Node::Filter(filter) => filter.predicates.iter_mut().for_each(|e| f(e, Role::Predicate)),
         Node::Project(project) => project.exprs.iter_mut().for_each(|(_, e)| f(e, Role::Value)),
+        Node::Unnest(unnest) => unnest.lists.iter_mut().for_each(|(_, e)| f(e, Role::Value)),
         Node::Join(join) => {
             for JoinKey { left, right, .. } in &mut join.on {
                 f(left, Role::Value);

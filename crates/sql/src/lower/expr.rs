@@ -99,7 +99,10 @@ impl Lowering<'_> {
                 Err(error.with_hint("compute it in a subquery"))
             }
             DfExpr::GroupingSet(_) => Err(Error::not_supported("GROUPING SETS, ROLLUP and CUBE")),
-            DfExpr::Unnest(_) => Err(Error::not_supported("nested types")),
+            DfExpr::Unnest(_) => {
+                let error = Error::input("unnest is only allowed in the select list and in FROM");
+                Err(error.with_hint("take it apart in a subquery"))
+            }
             other => Err(Error::not_supported(format!("the expression {other}"))),
         }
     }

@@ -24,6 +24,7 @@ mod first;
 mod grouping;
 mod join;
 mod keys;
+mod elements;
 mod literal;
 mod null_aware;
 mod recursive;
@@ -253,7 +254,7 @@ impl<'a> Lowering<'a> {
             LogicalPlan::Distinct(df::Distinct::On(on)) => self.distinct_on(on),
             LogicalPlan::Window(window) => self.window(window),
             LogicalPlan::RecursiveQuery(query) => self.recursive(query),
-            LogicalPlan::Unnest(_) => Err(Error::not_supported("nested types")),
+            LogicalPlan::Unnest(unnest) => self.elements(unnest),
             other => Err(Error::not_supported(format!("{} in a query", other.display()))),
         }
     }

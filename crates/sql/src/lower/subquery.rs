@@ -8,10 +8,11 @@
 //! | `x = ANY (…)`, `x <> ALL (…)` | as `IN` and `NOT IN` | null-aware mark join |
 //! | any other `ANY`, `ALL` | single join | single join with the minimum and maximum (`compare_all`) |
 
+use super::elements;
 use super::expr::same_type;
 use super::keys::split_keys;
 use super::tree::free_columns;
-use super::unnest::{Outcome, Purpose};
+use super::unnest::{Outcome, Purpose, filter};
 use super::{Lowered, Lowering, Scope, take};
 use crate::error::from_datafusion;
 use crate::expressions::fold;
@@ -237,6 +238,14 @@ impl Lowering<'_> {
             let mut on: Vec<JoinKey> = Vec::new();
             split_keys(&outer, &sub, &mut on, &mut residual);
             return Ok(Node::Join(Join { left: Box::new(outer), right: Box::new(sub), kind, on, residual }));
+        }
+        let mut sub = sub;
+        // What goes over the single row of a query without FROM goes over each outer row.
+        if kind == JoinKind::Inner
+            && let Some(row) = elements::single_row(&mut sub)
+        {
+            *row = outer;
+            return Ok(filter(sub, Expr::and(residual)));
         }
         Ok(self.join_subquery(outer, sub, Purpose::Lateral, kind, None, residual, vec![])?.node)
     }

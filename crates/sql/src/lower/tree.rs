@@ -28,6 +28,7 @@ pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
         Node::Scan(scan) => scan.filters.iter_mut().collect(),
         Node::Filter(filter) => filter.predicates.iter_mut().collect(),
         Node::Project(project) => project.exprs.iter_mut().map(|(_, e)| e).collect(),
+        Node::Unnest(unnest) => unnest.lists.iter_mut().map(|(_, e)| e).collect(),
         Node::Join(join) => {
             let keys = join.on.iter_mut().flat_map(|key| [&mut key.left, &mut key.right]);
             keys.chain(&mut join.residual).collect()
@@ -59,6 +60,7 @@ fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
             let groups = aggregate.groups.iter_mut().map(|(id, _)| id);
             groups.chain(aggregate.aggregates.iter_mut().map(|(id, _)| id)).collect()
         }
+        Node::Unnest(unnest) => unnest.lists.iter_mut().map(|(id, _)| id).collect(),
         Node::Window(window) => window.calls.iter_mut().map(|(id, _)| id).collect(),
         Node::SetOperation(set) => set.columns.iter_mut().collect(),
         Node::Join(_) | Node::Filter(_) | Node::Distinct(_) | Node::Sort(_) | Node::Limit(_) => Vec::new(),

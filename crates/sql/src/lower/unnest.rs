@@ -25,7 +25,7 @@ use super::tree::{free_columns, is_repeatable, refresh, replace, substitute};
 use crate::expressions::fold;
 use entasis_engine::plan::{
     Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node,
-    Project, SetOperation, Sort, SortKey, Values, Window, WindowCall, WindowFunction,
+    Project, SetOperation, Sort, SortKey, Unnest, Values, Window, WindowCall, WindowFunction,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -284,6 +284,12 @@ impl Lowering<'_> {
                 let map = self.domain_map(domain, &columns);
                 let exprs = exprs.into_iter().map(|(id, e)| (id, substitute(e, &map))).collect();
                 Ok((Node::Project(Project { input: Box::new(input), exprs }), columns))
+            }
+            Node::Unnest(Unnest { input, lists }) => {
+                let (input, columns) = self.depend(*input, domain)?;
+                let map = self.domain_map(domain, &columns);
+                let lists = lists.into_iter().map(|(id, e)| (id, substitute(e, &map))).collect();
+                Ok((Node::Unnest(Unnest { input: Box::new(input), lists }), columns))
             }
             // Order matters only for a limit above, which numbers the rows.
             Node::Sort(Sort { input, .. }) => self.depend(*input, domain),
@@ -667,6 +673,7 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             pull(*input, free, purpose, columns)
         }
         Node::Window(_)
+        | Node::Unnest(_)
         | Node::Sort(_)
         | Node::Limit(_)
         | Node::SetOperation(_)
@@ -703,7 +710,7 @@ fn call_exprs(call: &entasis_engine::plan::AggregateCall) -> impl Iterator<Item 
     call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr))
 }
 
-fn filter(input: Node, predicate: Expr) -> Node {
+pub(super) fn filter(input: Node, predicate: Expr) -> Node {
     let mut predicates = Vec::new();
     predicate.split_conjunction(&mut predicates);
     if predicates.is_empty() { input } else { Node::Filter(Filter { input: Box::new(input), predicates }) }

@@ -47,6 +47,7 @@ mod rewriter;
 mod rows;
 mod sample;
 mod ties;
+mod unnests;
 mod using;
 mod using_key;
 mod windows;

@@ -3,7 +3,7 @@
 //!
 //! The earlier passes are listed in [`super`].
 
-use super::{conditions, grouping, intervals, order_by, orders, recursive, rows, ties, using, windows};
+use super::{conditions, grouping, intervals, order_by, orders, recursive, rows, ties, unnests, using, windows};
 use crate::binding::context::{Context, ResultNames};
 use crate::binding::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::clauses;
@@ -96,6 +96,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         flow(clauses::table_factor(factor))?;
+        flow(unnests::table_factor(factor))?;
         match factor {
             TableFactor::Table { alias, args, .. } => {
                 self.in_arguments = args.is_some();
@@ -234,7 +235,7 @@ impl<'a> Rewriter<'a> {
                 None => error,
             });
         }
-        if name == SETS || name == NEAREST || outer_aggregate::named(&name).is_some() {
+        if name == SETS || name == NEAREST || name == unnests::UNNEST || outer_aggregate::named(&name).is_some() {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = sequence_call::Kind::of(&name) {

@@ -259,6 +259,10 @@ fn check_node(node: &Node, plan: &Plan, made: &mut HashSet<ColumnId>, sql: &str)
             }
             exprs.extend(project.exprs.iter().map(|(_, e)| e));
         }
+        Node::Unnest(unnest) => {
+            unnest.lists.iter().for_each(|(id, _)| make(*id));
+            exprs.extend(unnest.lists.iter().map(|(_, list)| list));
+        }
         Node::Join(join) => {
             if let JoinKind::Mark { mark, .. } = join.kind {
                 make(mark);

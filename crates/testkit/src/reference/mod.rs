@@ -29,6 +29,7 @@ use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{Join, JoinKind, Node, Plan, Scan, SetKind, SetOperation, SortKey};
 use entasis_engine::relation::{Relation, ScanRequest};
 use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::value::nested::elements;
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value, Vector};
 use expression::{Row, evaluate, holds, order};
 
@@ -96,6 +97,22 @@ pub fn rows_of(node: &Node) -> Result<Table> {
                     values.push(evaluate(expr, input.row(i))?);
                 }
                 out.rows.push(values);
+            }
+        }
+        Node::Unnest(unnest) => {
+            let input = rows_of(&unnest.input)?;
+            for (i, row) in input.rows.iter().enumerate() {
+                let mut lists = Vec::new();
+                for (_, list) in &unnest.lists {
+                    lists.push(match (evaluate(list, input.row(i))?, list.ty()) {
+                        (Value::Bytes(bytes), DataType::List(element)) => elements(&bytes, *element)?,
+                        _ => Vec::new(),
+                    });
+                }
+                for at in 0..lists.iter().map(Vec::len).max().unwrap_or(0) {
+                    let own = lists.iter().map(|list| list.get(at).cloned().unwrap_or(Value::Null));
+                    out.rows.push(row.iter().cloned().chain(own).collect());
+                }
             }
         }
         Node::Join(join) => out.rows = join_rows(join)?,

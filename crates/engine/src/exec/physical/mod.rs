@@ -35,6 +35,7 @@ use crate::exec::project::Project;
 use crate::exec::repeats::DropRepeats;
 use crate::exec::scan::TableScan;
 use crate::exec::set_operation::{Copies, count_sides, of_side};
+use crate::exec::unnest::Unnest;
 use crate::exec::values::Chunks;
 use crate::exec::window::layout::WindowLayout;
 use crate::exec::window::window;
@@ -171,6 +172,7 @@ impl<'a> Builder<'a> {
                 Ok(input.then(Arc::new(operator), &self.recorder(node)).sparse())
             }
             Node::Project(project) => self.project(node, project, needed, filters),
+            Node::Unnest(unnest) => self.unnest(node, unnest, needed),
             Node::Join(join) => self.join(node, join, needed, filters),
             Node::Aggregate(aggregate) => self.aggregate(node, aggregate, needed, filters),
             Node::Distinct(distinct) if distinct.is_partial => {
@@ -411,6 +413,14 @@ impl<'a> Builder<'a> {
         let mut exprs: Vec<_> = passed.map(|meta| (meta.id, Expr::column(meta.id, meta.ty))).collect();
         exprs.extend(wanted);
         let operator = Project::new(&exprs, &input.columns, &|id| needed.is_only_computed(id))?;
+        let columns = operator.output().to_vec();
+        Ok(Stream { columns, ..input.then(Arc::new(operator), &self.recorder(node)) })
+    }
+
+    fn unnest(&mut self, node: &Node, unnest: &plan::Unnest, needed: &Needed) -> Result<Stream> {
+        let below = with(needed, unnest.lists.iter().map(|(_, list)| list));
+        let input = self.node(&unnest.input, &below, &[])?;
+        let operator = Unnest::new(&unnest.lists, &input.columns, self.context.settings.chunk_rows)?;
         let columns = operator.output().to_vec();
         Ok(Stream { columns, ..input.then(Arc::new(operator), &self.recorder(node)) })
     }
