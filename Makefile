@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-estimates \
+.PHONY: help demo test check fmt crash kill fuzz fuzz-coverage races formats python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-single-rows bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows bench-durable bench-hap-file bench-h2o bench-clickbench bench-files bench-nested bench-estimates \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-compaction bench-casper bench-casper-model bench-imdb bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -197,6 +197,12 @@ bench-clickbench: bench-build
 bench-files: DATA = data/flights
 bench-files: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/files.py --rows $(ROWS) --data $(DATA)
+	rm -f $(EXTENSION)
+
+## Lists and structs beside DuckDB: make bench-nested ROWS=3000000
+bench-nested: ROWS = 1000000
+bench-nested: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/nested.py --rows $(ROWS)
 	rm -f $(EXTENSION)
 
 ## How far estimates of joins and scans are off, beside DuckDB's: make bench-estimates OF=tpch,tpcds,imdb SF=1 IMDB=0.1

@@ -239,7 +239,9 @@ fn import_directly(
             copy_strings(array, offset, rows, out, |i| array.value(i));
         }
         (ty, _) if ty.is_nested() => {
-            let Some(values) = nested::Values::of(array, offset..offset + rows, ty)? else { return Ok(false) };
+            let Some(values) = nested::Values::of(array, offset..offset + rows, ty)? else {
+                return Ok(false);
+            };
             let StringsMut { views, heap } = out.begin_strings(capacity);
             let mut bytes = Vec::new();
             for (i, view) in views[..rows].iter_mut().enumerate() {

@@ -51,10 +51,8 @@ pub fn to_arrow_type(ty: DataType) -> ArrowType {
 fn field_of(name: &str, ty: DataType, nullable: bool) -> ArrowField {
     let arrow = ArrowField::new(name, to_arrow_type(ty), nullable);
     match ty {
-        DataType::Uuid => arrow.with_metadata(HashMap::from([(
-            "ARROW:extension:name".to_string(),
-            "arrow.uuid".to_string(),
-        )])),
+        DataType::Uuid => arrow
+            .with_metadata(HashMap::from([("ARROW:extension:name".to_string(), "arrow.uuid".to_string())])),
         _ => arrow,
     }
 }
@@ -100,7 +98,8 @@ pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
         | ArrowType::ListView(element)
         | ArrowType::LargeListView(element) => DataType::list(from_arrow_type(element.data_type())?),
         ArrowType::Struct(fields) => {
-            let of = |field: &Arc<ArrowField>| Ok((field.name().clone(), from_arrow_type(field.data_type())?));
+            let of =
+                |field: &Arc<ArrowField>| Ok((field.name().clone(), from_arrow_type(field.data_type())?));
             let fields = fields.iter().map(of).collect::<Result<Vec<(String, DataType)>>>()?;
             DataType::structure(fields.iter().map(|(name, ty)| (name.as_str(), *ty)))
         }

@@ -99,18 +99,77 @@ def test_the_index_of_a_pandas_frame_is_no_column(con):
     assert con.sql("SELECT * FROM frame").columns == ["a"]
 
 
-def test_nested_types_are_refused_by_name(con):
-    for nested in [
-        pyarrow.table({"xs": [[1], [2]], "k": [1, 2]}),
-        pandas.DataFrame({"xs": [[1], [2]], "k": [1, 2]}),
-        polars.DataFrame({"xs": [[1], [2]], "k": [1, 2]}),
-    ]:
-        for query in ["SELECT * FROM nested", "SELECT k FROM nested WHERE xs IS NULL", "SELECT count(xs) FROM nested"]:
-            with pytest.raises(entasis.NotSupportedError, match=r"nested: nested types \(column xs\)"):
-                con.sql(query)
-        # Columns that are not read have no effect.
-        assert con.sql("SELECT k FROM nested ORDER BY k").fetchall() == [(1,), (2,)]
-        assert con.sql("SELECT count(*) FROM nested").fetchone() == (2,)
+NESTED = pyarrow.table(
+    {
+        "l": pyarrow.array([[1, None], None, []], pyarrow.list_(pyarrow.int64())),
+        "s": pyarrow.array([{"a": 1, "b": ["x"]}, {"a": None, "b": None}, None]),
+        "t": pyarrow.array([[[b"\x00a", b""]], [None], [[]]], pyarrow.list_(pyarrow.list_(pyarrow.binary()))),
+        "d": pyarrow.array([[decimal.Decimal("1.50")], [], None], pyarrow.list_(pyarrow.decimal128(9, 2))),
+        "w": pyarrow.array([[datetime.date(2024, 2, 29)], [None], []], pyarrow.list_(pyarrow.date32())),
+    }
+)
+SHOWN = [
+    ([1, None], {"a": 1, "b": ["x"]}, [[b"\x00a", b""]], [decimal.Decimal("1.50")], [datetime.date(2024, 2, 29)]),
+    (None, {"a": None, "b": None}, [None], [], [None]),
+    ([], None, [[]], None, []),
+]
+
+
+def test_nested_columns_go_both_ways(con):
+    nested = NESTED
+    assert con.sql("SELECT * FROM nested").fetchall() == SHOWN
+    assert con.sql("SELECT * FROM nested").arrow().to_pylist() == nested.to_pylist()
+    con.execute("CREATE TABLE kept AS SELECT row_number() OVER () AS n, * FROM nested")
+    back = con.sql("SELECT * EXCLUDE (n) FROM kept ORDER BY n")
+    assert back.arrow().to_pylist() == nested.to_pylist()
+    assert back.pl().to_dicts() == polars.from_arrow(nested).to_dicts()
+    assert con.sql("SELECT l[1], s.b[1], len(t[1]) FROM kept ORDER BY n").fetchall() == [
+        (1, "x", 2),
+        (None, None, None),
+        (None, None, 0),
+    ]
+
+
+def test_lists_of_every_layout_of_arrow(con):
+    for make in [pyarrow.list_, pyarrow.large_list, pyarrow.list_view, lambda ty: pyarrow.list_(ty, 2)]:
+        lists = pyarrow.table({"v": pyarrow.array([[1, 2], None, [3, None]], make(pyarrow.int32()))}).slice(1)
+        assert con.sql("SELECT v FROM lists").fetchall() == [(None,), ([3, None],)], lists.schema
+    texts = pyarrow.table({"v": pyarrow.array([["a", "b"]], pyarrow.list_(pyarrow.string_view()))})
+    assert con.sql("SELECT v FROM texts").fetchall() == [(["a", "b"],)]
+    words = pyarrow.table({"v": pyarrow.array([["a", "b", "a"]], pyarrow.list_(pyarrow.dictionary(pyarrow.int32(), pyarrow.string())))})
+    assert con.sql("SELECT v FROM words").fetchall() == [(["a", "b", "a"],)]
+
+
+def test_maps_are_refused_by_name(con):
+    mapped = pyarrow.table({"m": pyarrow.array([[("a", 1)]], pyarrow.map_(pyarrow.string(), pyarrow.int64()))})
+    with pytest.raises(entasis.NotSupportedError, match="MAP"):
+        con.sql("SELECT m FROM mapped")
+
+
+def test_nested_columns_stay_in_memory_of_arrow_in_pandas(con):
+    result = con.sql("SELECT i, [i, i * 2] AS l, {'x': i, 'y': 'a'} AS s FROM range(3) r(i) ORDER BY i")
+    frame = result.df()
+    assert isinstance(frame["l"].dtype, pandas.ArrowDtype) and isinstance(frame["s"].dtype, pandas.ArrowDtype)
+    assert frame["l"].list.len().tolist() == [2, 2, 2]
+    assert frame["s"].struct.field("x").tolist() == [0, 1, 2]
+    exact = result.df(exact=True)
+    assert exact["l"].iloc[2].tolist() == [2, 4] and exact["s"].iloc[1] == {"x": 1, "y": "a"}
+    # And back.
+    assert con.sql("SELECT sum(l[2]), max(s.x) FROM frame").fetchone() == (6, 2)
+    objects = pandas.DataFrame({"v": [[1, 2], [3]]})
+    assert con.sql("SELECT sum(len(v)) FROM objects").fetchone() == (3,)
+
+
+def test_nested_columns_of_files(con, tmp_path):
+    nested = NESTED
+    path = str(tmp_path / "nested.parquet")
+    con.execute(f"COPY (SELECT * FROM nested) TO '{path}'")
+    import pyarrow.parquet
+
+    assert pyarrow.parquet.read_table(path).to_pylist() == nested.to_pylist()
+    assert con.sql(f"SELECT * FROM '{path}'").fetchall() == SHOWN
+    assert con.sql(f"SELECT count(*), count(l), count(s) FROM '{path}'").fetchone() == (3, 2, 2)
+    assert con.sql(f"SELECT s.a FROM '{path}' WHERE len(l) = 2").fetchall() == [(1,)]
 
 
 def test_dates_among_times_stay_times(con):

@@ -19,8 +19,16 @@ pub(crate) fn hidden(number: u64) -> String {
 
 /// A name without its hidden parts.
 pub(crate) fn visible(name: &str) -> String {
+    let name = [UNNESTED, OUTER].iter().fold(name, |name, around| {
+        name.strip_prefix(around).and_then(|name| name.strip_suffix(')')).unwrap_or(name)
+    });
     name.split(MARK).step_by(2).collect()
 }
+
+/// What the binder puts around the name of a list that is taken apart.
+const UNNESTED: &str = "__unnest_placeholder(";
+/// What it puts around the name of a column of an enclosing query.
+const OUTER: &str = "outer_ref(";
 
 // ---- through the parser -----------------------------------------------------------------------------------
 

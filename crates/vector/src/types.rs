@@ -63,7 +63,8 @@ pub enum DataType {
     /// [`crate::value::nested`].
     List(&'static DataType),
     /// `STRUCT(name T, …)`, which [`DataType::structure`] makes. A value is bytes, see [`crate::value::nested`].
-    Struct(&'static [StructField]),
+    // PERF: a thin pointer, so that a type is 16 bytes.
+    Struct(&'static Vec<StructField>),
 }
 
 /// A field of a STRUCT.
@@ -280,7 +281,7 @@ impl DataType {
 /// The types that lists have as elements, and the fields of structs. They are never freed: there are as many
 /// as the statements of the process have named.
 static ELEMENTS: Mutex<BTreeSet<&'static DataType>> = Mutex::new(BTreeSet::new());
-static FIELDS: Mutex<BTreeSet<&'static [StructField]>> = Mutex::new(BTreeSet::new());
+static FIELDS: Mutex<BTreeSet<&'static Vec<StructField>>> = Mutex::new(BTreeSet::new());
 
 impl DataType {
     /// The type of lists of `element`.
@@ -298,15 +299,16 @@ impl DataType {
     pub fn structure<'a>(fields: impl IntoIterator<Item = (&'a str, DataType)>) -> DataType {
         let fields: Vec<(&str, DataType)> = fields.into_iter().collect();
         let mut known = FIELDS.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |own: &&&'static [StructField]| {
+        let is_same = |own: &&&'static Vec<StructField>| {
             let own = own.iter().map(|field| (field.name, field.ty));
             own.eq(fields.iter().copied())
         };
         if let Some(fields) = known.iter().find(is_same) {
             return DataType::Struct(fields);
         }
-        let leaked = fields.iter().map(|(name, ty)| StructField { name: String::from(*name).leak(), ty: *ty });
-        let fields: &'static [StructField] = Vec::leak(leaked.collect());
+        let leaked =
+            fields.iter().map(|(name, ty)| StructField { name: String::from(*name).leak(), ty: *ty });
+        let fields: &'static Vec<StructField> = Box::leak(Box::new(leaked.collect()));
         known.insert(fields);
         DataType::Struct(fields)
     }

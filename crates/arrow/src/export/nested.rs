@@ -27,8 +27,9 @@ pub(super) fn array_of(parts: &[Option<&[u8]>], ty: DataType) -> Result<ArrayRef
                 while let Some(next) = reader.as_mut().map_or(Ok(None), |reader| reader.element(*element))? {
                     elements.push(next);
                 }
-                let end = i32::try_from(elements.len())
-                    .map_err(|_| Error::resource("the lists of one chunk have too many elements for Arrow"))?;
+                let end = i32::try_from(elements.len()).map_err(|_| {
+                    Error::resource("the lists of one chunk have too many elements for Arrow")
+                })?;
                 offsets.push(end);
             }
             let elements = array_of(&elements, *element)?;

@@ -40,7 +40,9 @@ impl<'a> Values<'a> {
                 let Some(elements) = Values::of(&**lists.values(), range, *element)? else { return Ok(None) };
                 Below::Elements(Box::new(elements))
             }
-            (DataType::Struct(fields), ArrowType::Struct(_)) if fields.len() == array.as_struct().num_columns() => {
+            (DataType::Struct(fields), ArrowType::Struct(_))
+                if fields.len() == array.as_struct().num_columns() =>
+            {
                 let columns = array.as_struct().columns().iter().zip(fields);
                 let columns = columns.map(|(column, field)| Values::of(&**column, rows.clone(), field.ty));
                 match columns.collect::<Result<Option<Vec<_>>>>()? {
@@ -64,7 +66,9 @@ impl<'a> Values<'a> {
     /// Internal.
     pub(super) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         match &self.below {
-            Below::Plain { vector, first } => nested::encode(&vector.value(row - first, self.ty), self.ty, out),
+            Below::Plain { vector, first } => {
+                nested::encode(&vector.value(row - first, self.ty), self.ty, out)
+            }
             Below::Elements(elements) => {
                 let offsets = self.array.as_list::<i32>().value_offsets();
                 for element in offsets[row]..offsets[row + 1] {

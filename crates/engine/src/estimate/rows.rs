@@ -64,7 +64,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             let mut input = estimate(&unnest.input, columns);
             input.rows *= ELEMENTS;
             let elements = ColumnEstimate::of_distinct(input.rows);
-            input.columns.extend(unnest.lists.iter().map(|(id, _)| (*id, elements.clone())));
+            input.columns.extend(unnest.lists.iter().map(|(id, _)| (*id, elements)));
             input
         }
         Node::Join(join) => {

@@ -89,7 +89,8 @@ impl<'a> Names<'a> {
             Node::Filter(filter) => format!("Filter {}", self.conjunction(&filter.predicates)),
             Node::Project(project) => self.project(project),
             Node::Unnest(unnest) => {
-                let list = |(id, list): &(ColumnId, Expr)| format!("{} AS {}", self.expr(list), self.name(*id));
+                let list =
+                    |(id, list): &(ColumnId, Expr)| format!("{} AS {}", self.expr(list), self.name(*id));
                 format!("Unnest {}", self.list(&unnest.lists, list))
             }
             Node::Join(join) => self.join(join, notes),

@@ -101,7 +101,8 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
 
 def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
     """Converts a result, an Arrow stream. Integers of 38 digits, such as sums, become 64-bit if all fit;
-    other decimals become floats, or with `exact` Python objects.
+    other decimals become floats, or with `exact` Python objects. Lists and structs stay in Arrow's memory
+    (`pandas.ArrowDtype`), or with `exact` become arrays of numpy and dicts, one a row.
     """
     import pandas
     import pyarrow
@@ -111,7 +112,7 @@ def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
         for place, field in enumerate(table.schema):
             if pyarrow.types.is_decimal(field.type) and field.type.scale > 0:
                 table = table.set_column(place, field.name, table.column(place).cast(pyarrow.float64()))
-    frame = table.to_pandas()
+    frame = table.to_pandas(types_mapper=None if exact else _kept)
     nullable = {
         getattr(pyarrow, name.lower())(): getattr(pandas, f"{name}Dtype")()
         for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
@@ -126,6 +127,14 @@ def to_pandas(result: Any, exact: bool = False) -> pandas.DataFrame:
         if column.null_count and column.type in nullable:
             frame.isetitem(place, column.to_pandas(types_mapper=nullable.get))
     return frame
+
+
+def _kept(column_type: pyarrow.DataType) -> Any:
+    """The type of a column whose values stay in Arrow's memory; None for all that pandas has arrays of."""
+    import pandas
+    import pyarrow
+
+    return pandas.ArrowDtype(column_type) if pyarrow.types.is_nested(column_type) else None
 
 
 def from_polars(frame: polars.DataFrame) -> polars.DataFrame:

@@ -15,7 +15,7 @@ use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawDictionaryExpr, RawFieldAccessExpr,
 };
-use datafusion_expr::{BinaryExpr, Expr, GetFieldAccess, ExprSchemable, Operator, cast};
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, GetFieldAccess, Operator, cast};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{Error, statement};
@@ -249,7 +249,9 @@ impl ExprPlanner for Operators {
             let name = Expr::Literal(ScalarValue::Utf8(Some(name.clone())), None);
             expr = match planned_call::<Vec<Expr>>("struct_extract", vec![expr, name])? {
                 PlannerResult::Planned(expr) => expr,
-                PlannerResult::Original(_) => return Err(external(Error::internal("struct_extract is missing"))),
+                PlannerResult::Original(_) => {
+                    return Err(external(Error::internal("struct_extract is missing")));
+                }
             };
         }
         Ok(PlannerResult::Planned(expr))

@@ -96,7 +96,7 @@ fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResul
                 _ => ControlFlow::Continue(()),
             };
             if ast::visit_expressions(other, is_nested).is_break() {
-                return Err(external(Error::not_supported("nested types")));
+                return Err(external(Error::not_supported("lists within arguments of table functions")));
             }
             context.sql_to_expr(other.clone(), &DFSchema::empty())?
         }

@@ -63,7 +63,7 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
         Expr::Substring { .. } => Ok(()),
         Expr::Like { any, .. } | Expr::ILike { any, .. } => refuse([(*any, "LIKE ANY")]),
         Expr::Cast { kind: _, expr: _, data_type: _, array, format } => {
-            refuse([(*array, "nested types"), (format.is_some(), "CAST with FORMAT")])
+            refuse([(*array, "CAST to ARRAY"), (format.is_some(), "CAST with FORMAT")])
         }
         Expr::Ceil { expr: _, field } | Expr::Floor { expr: _, field } => {
             let plain = matches!(field, CeilFloorKind::DateTimeField(DateTimeField::NoDateTime));
@@ -86,7 +86,9 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
         Expr::RLike { .. } => {
             Err(Error::not_supported("RLIKE").with_hint("write regexp_matches(text, pattern)"))
         }
-        Expr::InUnnest { .. } => Err(Error::not_supported("nested types")),
+        Expr::InUnnest { .. } => {
+            Err(Error::not_supported("IN UNNEST").with_hint("list_contains(list, value)"))
+        }
         Expr::JsonAccess { .. } => Err(Error::not_supported("JSON paths")),
         Expr::MatchAgainst { .. } => Err(Error::not_supported("MATCH … AGAINST")),
         Expr::OuterJoin(_) => {

@@ -103,7 +103,7 @@ pub(crate) fn select(select: &Select) -> Result<()> {
         (select_modifiers.is_some(), "modifiers of SELECT"),
         (top.is_some(), "TOP"),
         (exclude.is_some(), "EXCLUDE behind the select list"),
-        (!lateral_views.is_empty(), "nested types"),
+        (!lateral_views.is_empty(), "LATERAL VIEW"),
         (prewhere.is_some(), "PREWHERE"),
         (!connect_by.is_empty(), "CONNECT BY"),
         (!cluster_by.is_empty(), "CLUSTER BY"),
@@ -222,7 +222,7 @@ pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
             self::alias(alias.as_ref())
         }
         TableFactor::TableFunction { .. } => Err(Error::not_supported("TABLE(function)")),
-        TableFactor::UNNEST { .. } => Err(Error::not_supported("nested types")),
+        TableFactor::UNNEST { .. } => Err(Error::not_supported("UNNEST … WITH OFFSET")),
         TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } => {
             Err(Error::not_supported("JSON"))
         }

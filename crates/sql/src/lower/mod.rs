@@ -19,12 +19,12 @@
 
 mod aggregate;
 mod asof;
+mod elements;
 mod expr;
 mod first;
 mod grouping;
 mod join;
 mod keys;
-mod elements;
 mod literal;
 mod null_aware;
 mod recursive;

@@ -3,7 +3,9 @@
 //!
 //! The earlier passes are listed in [`super`].
 
-use super::{conditions, grouping, intervals, order_by, orders, recursive, rows, ties, unnests, using, windows};
+use super::{
+    conditions, grouping, intervals, order_by, orders, recursive, rows, ties, unnests, using, windows,
+};
 use crate::binding::context::{Context, ResultNames};
 use crate::binding::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::clauses;
@@ -14,7 +16,7 @@ use crate::syntax::parse::parse_query;
 use crate::syntax::place::span_position;
 use crate::syntax::sequence_call;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
+    AccessExpr, BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query,
     Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, TableAlias, TableFactor,
     TableWithJoins, UnaryOperator, Value, VisitorMut,
@@ -165,6 +167,15 @@ impl VisitorMut for Rewriter<'_> {
             Expr::Struct { .. } | Expr::Map(_) => {
                 return unsupported("STRUCT(…) and MAP {…}", expr.span());
             }
+            Expr::CompoundFieldAccess { access_chain, .. } => {
+                for access in access_chain {
+                    if let AccessExpr::Dot(field) = access
+                        && let Expr::Identifier(name) = field
+                    {
+                        *field = Expr::value(Value::SingleQuotedString(name.value.clone()));
+                    }
+                }
+            }
             Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_) => {
                 return unsupported("sets of keys outside of GROUP BY", expr.span());
             }
@@ -235,7 +246,11 @@ impl<'a> Rewriter<'a> {
                 None => error,
             });
         }
-        if name == SETS || name == NEAREST || name == unnests::UNNEST || outer_aggregate::named(&name).is_some() {
+        if name == SETS
+            || name == NEAREST
+            || name == unnests::UNNEST
+            || outer_aggregate::named(&name).is_some()
+        {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = sequence_call::Kind::of(&name) {

@@ -73,16 +73,21 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Timestamp(_, _) => DataType::TimestampTz,
         Sql::Interval { .. } => DataType::Interval,
         Sql::Uuid => DataType::Uuid,
-        Sql::Array(ArrayElemTypeDef::SquareBracket(element, None) | ArrayElemTypeDef::AngleBracket(element)) => {
-            DataType::list(sql_type(element)?)
-        }
+        Sql::Array(
+            ArrayElemTypeDef::SquareBracket(element, None) | ArrayElemTypeDef::AngleBracket(element),
+        ) => DataType::list(sql_type(element)?),
         Sql::Array(ArrayElemTypeDef::SquareBracket(..)) => {
-            return Err(Error::not_supported("arrays of a fixed length").with_hint("T[] is a list of any length"));
+            return Err(
+                Error::not_supported("arrays of a fixed length").with_hint("T[] is a list of any length")
+            );
         }
         Sql::Struct(fields, _) => {
             let mut named: Vec<(&str, DataType)> = Vec::with_capacity(fields.len());
             for field in fields {
-                let name = field.field_name.as_ref().ok_or_else(|| Error::input("a field of a STRUCT has no name"))?;
+                let name = field
+                    .field_name
+                    .as_ref()
+                    .ok_or_else(|| Error::input("a field of a STRUCT has no name"))?;
                 if named.iter().any(|(own, _)| own.eq_ignore_ascii_case(&name.value)) {
                     return Err(Error::input(format!("a STRUCT has two fields called {}", name.value)));
                 }
@@ -91,7 +96,9 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             DataType::structure(named)
         }
         Sql::Array(_) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
-            return Err(Error::not_supported(format!("the type {ty}")).with_hint("T[] and STRUCT(name T, …) are"));
+            return Err(
+                Error::not_supported(format!("the type {ty}")).with_hint("T[] and STRUCT(name T, …) are")
+            );
         }
         // The widest integers: 38 digits.
         Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => {

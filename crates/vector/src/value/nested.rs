@@ -192,16 +192,14 @@ impl<'a> Reader<'a> {
             DataType::Boolean => 1,
             DataType::Float32 | DataType::Float64 => 8,
             DataType::Interval => 24,
-            DataType::Varchar | DataType::Blob => {
-                loop {
-                    let zero = self.bytes.iter().position(|&byte| byte == 0).ok_or_else(flaw)?;
-                    let behind = *self.bytes.get(zero + 1).ok_or_else(flaw)?;
-                    self.bytes = &self.bytes[zero + 2..];
-                    if behind == 1 {
-                        return Ok(());
-                    }
+            DataType::Varchar | DataType::Blob => loop {
+                let zero = self.bytes.iter().position(|&byte| byte == 0).ok_or_else(flaw)?;
+                let behind = *self.bytes.get(zero + 1).ok_or_else(flaw)?;
+                self.bytes = &self.bytes[zero + 2..];
+                if behind == 1 {
+                    return Ok(());
                 }
-            }
+            },
             DataType::List(element) => {
                 while self.element(*element)?.is_some() {}
                 return Ok(());
@@ -239,7 +237,8 @@ pub fn decode(bytes: &[u8], ty: DataType) -> Result<Value> {
         DataType::Uuid => Value::Integer(integer(0..16)? ^ i128::MIN),
         DataType::Float32 | DataType::Float64 => Value::Float(float_of_ordinal(integer(0..8)? as i64)),
         DataType::Interval => {
-            let (estimate, months, days) = (integer(0..16)?, integer(16..20)? as i32, integer(20..24)? as i32);
+            let (estimate, months, days) =
+                (integer(0..16)?, integer(16..20)? as i32, integer(20..24)? as i32);
             let whole = (i128::from(months) * 30 + i128::from(days)) * i128::from(MICROS_PER_DAY);
             Value::Interval(Interval { months, days, micros: estimate.wrapping_sub(whole) as i64 })
         }
@@ -288,7 +287,7 @@ pub fn fields(bytes: &[u8], fields: &[StructField]) -> Result<Vec<Value>> {
     fields.iter().map(value).collect()
 }
 
-/// Writes a nested value as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`.
+/// Writes a nested value as text: `[1, 2, NULL]`, `{'a': 1, 'b': x}`, `['', 'a, b']`.
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> fmt::Result {
     match ty {
         DataType::List(element) => {
@@ -296,7 +295,8 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> f
             let Ok(values) = elements(bytes, *element) else { return f.write_str("[damaged]") };
             f.write_str("[")?;
             for (i, value) in values.iter().enumerate() {
-                write!(f, "{}{}", if i == 0 { "" } else { ", " }, value.display(*element))?;
+                f.write_str(if i == 0 { "" } else { ", " })?;
+                write_part(f, value, *element)?;
             }
             f.write_str("]")
         }
@@ -305,12 +305,31 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8], ty: DataType) -> f
             f.write_str("{")?;
             for (i, (field, value)) in of.iter().zip(values).enumerate() {
                 let separator = if i == 0 { "" } else { ", " };
-                write!(f, "{separator}'{}': {}", field.name, value.display(field.ty))?;
+                write!(f, "{separator}'{}': ", field.name)?;
+                write_part(f, &value, field.ty)?;
             }
             f.write_str("}")
         }
         _ => Err(fmt::Error),
     }
+}
+
+/// Writes an element or the value of a field: a text in quotes if it could be taken for something else.
+fn write_part(f: &mut fmt::Formatter<'_>, value: &Value, ty: DataType) -> fmt::Result {
+    let Value::Text(text) = value else { return write!(f, "{}", value.display(ty)) };
+    let is_plain = !text.is_empty()
+        && text.trim() == &**text
+        && !text.eq_ignore_ascii_case("null")
+        && !text.contains(['(', ')', '[', ']', '{', '}', ',', ':', '=', '\'', '"', '\\']);
+    if is_plain {
+        return f.write_str(text);
+    }
+    f.write_str("'")?;
+    for character in text.chars() {
+        let escape = if matches!(character, '\'' | '\\') { "\\" } else { "" };
+        write!(f, "{escape}{character}")?;
+    }
+    f.write_str("'")
 }
 
 #[cfg(test)]
@@ -339,14 +358,29 @@ mod tests {
         let one = |values: &[i128]| list(&integers(values), DataType::Int32);
         let mut all = vec![
             (DataType::Boolean, vec![Value::Boolean(false), Value::Boolean(true)]),
-            (DataType::Float64, [f64::NEG_INFINITY, -1.5, 0.0, 1e-300, 2.0, f64::NAN].map(Value::Float).into()),
+            (
+                DataType::Float64,
+                [f64::NEG_INFINITY, -1.5, 0.0, 1e-300, 2.0, f64::NAN].map(Value::Float).into(),
+            ),
             (DataType::Float32, [-1.5, 0.0, 2.0].map(Value::Float).into()),
             (DataType::Varchar, ["", "\0", "\0\0", "\0a", "a", "a\0", "ab", "b"].map(text).into()),
-            (DataType::Interval, vec![interval(-1, 0, 0), interval(0, 0, 5), interval(0, 1, 0), interval(1, 2, 3)]),
-            (DataType::Decimal { precision: 38, scale: 2 }, integers(&[-(10_i128.pow(37)), -1, 0, 10_i128.pow(37)])),
+            (
+                DataType::Interval,
+                vec![interval(-1, 0, 0), interval(0, 0, 5), interval(0, 1, 0), interval(1, 2, 3)],
+            ),
+            (
+                DataType::Decimal { precision: 38, scale: 2 },
+                integers(&[-(10_i128.pow(37)), -1, 0, 10_i128.pow(37)]),
+            ),
             (DataType::Uuid, integers(&[0, 5, i128::MAX, i128::MIN, -1])),
-            (i32s, vec![one(&[]), one(&[-5]), one(&[-5, 0]), one(&[1]), list(&[Value::Null], DataType::Int32)]),
-            (DataType::list(i32s), vec![list(&[one(&[1])], i32s), list(&[one(&[1]), one(&[])], i32s), list(&[one(&[2])], i32s)]),
+            (
+                i32s,
+                vec![one(&[]), one(&[-5]), one(&[-5, 0]), one(&[1]), list(&[Value::Null], DataType::Int32)],
+            ),
+            (
+                DataType::list(i32s),
+                vec![list(&[one(&[1])], i32s), list(&[one(&[1]), one(&[])], i32s), list(&[one(&[2])], i32s)],
+            ),
         ];
         for ty in DataType::ALL {
             if let Some((least, most)) = ty.integer_range().filter(|_| ty != DataType::Boolean) {

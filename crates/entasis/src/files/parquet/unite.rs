@@ -4,7 +4,7 @@
 //! of all, with NULL in files that lack one. Without it, the type in the first file must hold the values of
 //! the other files' columns, or these do not match; with it, the type is widened to hold them all.
 //!
-//! A column that cannot be read (nested types, decimals of more than 38 digits) or does not match is an error
+//! A column that cannot be read (maps, decimals of more than 38 digits) or does not match is an error
 //! only in a query that reads that column.
 
 use crate::files::columns::{Origin, joined, place_of};
@@ -142,6 +142,6 @@ mod tests {
         assert!(united(&[&[("x", Int64)], &[("x", Utf8)]], true).problems[0].is_some());
         let nested = ArrowType::List(Arc::new(ArrowField::new("item", Int64, true)));
         let problem = united(&[&[("x", Int64)], &[("x", nested)]], true).problems[0].clone().unwrap();
-        assert_eq!(problem.message(), "'b', column \"x\": nested types");
+        assert_eq!(problem.message(), "column \"x\" is BIGINT in 'a' and BIGINT[] in 'b'");
     }
 }

@@ -18,7 +18,7 @@ text where any type is. Where PostgreSQL and DuckDB disagree, the last section s
 const TAIL: &str = "
 ## What is left out, and why
 
-- **Nested types** are not there yet, nor is what takes or gives them: `list_…`, `array_…`, `map_…`, `struct_…`, `json_…`,
+- **Lists and structs** have the functions above; not there are MAP, lambdas (`list_transform`, …), `list_aggregate`, `json_…`,
   `array_agg`, `histogram`, `approx_top_k`, `arg_max(value, by, n)`, `string_split`, `regexp_split_to_array`, `regexp_extract_all`,
   PostgreSQL's `regexp_match` and set-returning `regexp_matches` (here it is DuckDB's test).
 - **Of windows**: `fill`, and hypothetical sets (`rank(…) WITHIN GROUP`).

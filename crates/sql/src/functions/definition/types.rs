@@ -18,11 +18,16 @@ pub(crate) fn resolve(
     types: &[DataType],
     constants: &[Option<Value>],
 ) -> Result<Signature> {
-    let found = match definition.body {
-        Body::Overloads(overloads) => nearest(overloads, types),
-        Body::Typed(typed) => typed(types).ok(),
-        Body::TypedByConstants(typed) => typed(types, constants).ok(),
+    let typed = match definition.body {
+        Body::Overloads(overloads) => nearest(overloads, types).map(Ok),
+        Body::Typed(typed) => Some(typed(types)),
+        Body::TypedByConstants(typed) => Some(typed(types, constants)),
         Body::Elsewhere => None,
+    };
+    // An error with a hint says more than that the types do not match.
+    let found = match typed {
+        Some(Err(error)) if error.hint().is_some() => return Err(error),
+        other => other.and_then(Result::ok),
     };
     found.ok_or_else(|| {
         let types: Vec<String> = types.iter().map(ToString::to_string).collect();

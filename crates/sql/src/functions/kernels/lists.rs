@@ -76,7 +76,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "list",
         "BIGINT",
         "the number of elements; also `len` and `length`",
-        |types| of_list(types, &[], POSITION, Kernel::Whole(|row| Ok(Some(parts(row, 0)?.len() as i64)))),
+        |types| of_list(types, &[], POSITION, Kernel::Whole(length)),
         &[("array_length([1, NULL])", "2"), ("len([])", "0")],
     ),
     typed(
@@ -236,11 +236,15 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "the parts of a text between separators; its characters, if the separator is empty",
         |types| match types {
             [a, b] if [a, b].iter().all(|ty| matches!(ty, DataType::Varchar | DataType::Null)) => {
-                Ok(Signature { args: vec![TEXT; 2], result: DataType::list(TEXT), kernel: Kernel::Text(split) })
+                Ok(Signature {
+                    args: vec![TEXT; 2],
+                    result: DataType::list(TEXT),
+                    kernel: Kernel::Text(split),
+                })
             }
             _ => Err(no_such_call()),
         },
-        &[("string_split('a-b--c', '-')", "[a, b, , c]"), ("string_split('héj', '')", "[h, é, j]")],
+        &[("string_split('a-b--c', '-')", "[a, b, '', c]"), ("string_split('héj', '')", "[h, é, j]")],
     ),
     Definition {
         names: &["named_struct"],
@@ -348,12 +352,31 @@ fn pack(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     Ok(true)
 }
 
+fn length(row: &Row<'_>) -> Result<Option<i64>> {
+    let (mut reader, element) = (Reader::new(row.bytes(0)), element(row, 0));
+    let mut count = 0;
+    while reader.element(element)?.is_some() {
+        count += 1;
+    }
+    Ok(Some(count))
+}
+
 fn extracted(row: &Row<'_>) -> Result<Value> {
-    let parts = parts(row, 0)?;
+    let (mut reader, element) = (Reader::new(row.bytes(0)), element(row, 0));
     let at = row.whole(1);
-    let index = if at < 0 { at + parts.len() as i64 } else { at - 1 };
-    let part = usize::try_from(index).ok().and_then(|index| parts.get(index).copied()).flatten();
-    value(part, element(row, 0))
+    if at < 0 {
+        let parts = parts(row, 0)?;
+        let index = usize::try_from(at + parts.len() as i64).ok();
+        return value(index.and_then(|index| parts[index]), element);
+    }
+    for place in 1.. {
+        match reader.element(element)? {
+            Some(part) if place == at => return value(part, element),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    Ok(Value::Null)
 }
 
 fn slice(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -370,7 +393,14 @@ fn slice(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
 fn position(row: &Row<'_>) -> Result<Option<usize>> {
     let mut wanted = Vec::new();
     nested::encode(&row.value(1), row.ty(1), &mut wanted)?;
-    Ok(parts(row, 0)?.iter().position(|part| *part == Some(wanted.as_slice())))
+    let (mut reader, element, mut place) = (Reader::new(row.bytes(0)), element(row, 0), 0);
+    while let Some(part) = reader.element(element)? {
+        if part == Some(wanted.as_slice()) {
+            return Ok(Some(place));
+        }
+        place += 1;
+    }
+    Ok(None)
 }
 
 fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
@@ -464,7 +494,8 @@ fn structure(types: &[DataType], constants: &[Option<Value>]) -> Result<Signatur
     for (name, ty) in constants.chunks(2).zip(types.chunks(2)) {
         let Some(Value::Text(name)) = &name[0] else { return Err(no_such_call()) };
         if fields.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
-            return Err(Error::input(format!("a struct has two fields called {name}")));
+            let error = Error::input(format!("a struct has two fields called {name}"));
+            return Err(error.with_hint("give them different names; upper and lower case are the same"));
         }
         fields.push((name, ty[1]));
     }

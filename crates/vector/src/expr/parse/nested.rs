@@ -124,9 +124,12 @@ mod tests {
         assert_eq!(round("[]", numbers), "[]");
         assert_eq!(round("[[1], [], null]", DataType::list(numbers)), "[[1], [], NULL]");
         let texts = DataType::list(DataType::Varchar);
-        assert_eq!(round(r#"[a, 'b, c', "NULL", it's, 'd\'e']"#, texts), "[a, b, c, NULL, it's, d'e]");
+        assert_eq!(
+            round(r#"[a, 'b, c', "NULL", it's, 'd\'e']"#, texts),
+            r#"[a, 'b, c', 'NULL', 'it\'s', 'd\'e']"#
+        );
         let ty = DataType::structure([("a", DataType::Int32), ("b", texts), ("c", DataType::Date)]);
-        assert_eq!(round("{'b': [x, ':'], A: 5}", ty), "{'a': 5, 'b': [x, :], 'c': NULL}");
+        assert_eq!(round("{'b': [x, ':'], A: 5}", ty), "{'a': 5, 'b': [x, ':'], 'c': NULL}");
     }
 
     #[test]
