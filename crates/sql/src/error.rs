@@ -153,6 +153,9 @@ fn clean(message: &str) -> String {
 
 /// Replaces messages that contain more than the cause.
 fn reworded(message: &str) -> Option<String> {
+    if message.starts_with("Unnest should be rewritten") {
+        return Some("unnest is only allowed in the select list and in FROM".into());
+    }
     if let Some((before, _)) = message.split_once("\" must appear in the GROUP BY clause") {
         let (_, column) = before.rsplit_once('"')?;
         // The columns by which a change finds its rows are next to its values.

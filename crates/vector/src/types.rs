@@ -62,7 +62,8 @@ pub enum DataType {
     /// `T[]`: a list of values of one type, which [`DataType::list`] makes. A value is bytes, see
     /// [`crate::value::nested`].
     List(&'static DataType),
-    /// `STRUCT(name T, …)`, which [`DataType::structure`] makes. A value is bytes, see [`crate::value::nested`].
+    /// `STRUCT(name T, …)`, which [`DataType::structure`] makes. A value is bytes, see
+    /// [`crate::value::nested`].
     // PERF: a thin pointer, so that a type is 16 bytes.
     Struct(&'static Vec<StructField>),
 }

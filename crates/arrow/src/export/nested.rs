@@ -1,5 +1,5 @@
-//! Nested values to arrays: the bytes of all values of one level are taken apart into those of the level below,
-//! until they are plain values, so that each level becomes one array.
+//! Nested values to arrays: the bytes of all values of one level are taken apart into those of the level
+//! below, until they are plain values, so that each level becomes one array.
 
 use super::values_to_array;
 use crate::arrow_error;

@@ -1,5 +1,5 @@
-//! Arrays of nested values to bytes: the arrays of the lowest level are converted to vectors, and each row's bytes
-//! are written by going down to them.
+//! Arrays of nested values to bytes: the arrays of the lowest level are converted to vectors, and each row's
+//! bytes are written by going down to them.
 
 use super::array_to_vector;
 use arrow_array::Array;

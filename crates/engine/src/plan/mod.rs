@@ -189,8 +189,8 @@ pub struct Filter {
 pub struct Unnest {
     /// Where rows come from.
     pub input: Box<Node>,
-    /// A new column of elements for each list. A row becomes as many as its longest list has elements; shorter
-    /// ones give NULL at the end. None, if all lists are empty or NULL.
+    /// A new column of elements for each list. A row becomes as many as its longest list has elements;
+    /// shorter ones give NULL at the end. None, if all lists are empty or NULL.
     pub lists: Vec<(ColumnId, Expr)>,
 }
 

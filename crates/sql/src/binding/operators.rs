@@ -12,10 +12,8 @@ use crate::functions::native::{self, Kind, OperatorResult, exact};
 use arrow_schema::{DataType as ArrowType, Field, IntervalUnit};
 use datafusion_common::{Column, DFSchema, Result as DfResult, ScalarValue, TableReference};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::planner::{
-    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawDictionaryExpr, RawFieldAccessExpr,
-};
-use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, GetFieldAccess, Operator, cast};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr};
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{Error, statement};
@@ -203,39 +201,6 @@ impl ExprPlanner for Operators {
 
     fn plan_position(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
         library_call("strpos", args)
-    }
-
-    fn plan_array_literal(&self, elements: Vec<Expr>, _: &DFSchema) -> DfResult<PlannerResult<Vec<Expr>>> {
-        library_call("list_value", elements)
-    }
-
-    fn plan_dictionary_literal(
-        &self,
-        expr: RawDictionaryExpr,
-        _: &DFSchema,
-    ) -> DfResult<PlannerResult<RawDictionaryExpr>> {
-        let args = expr.keys.into_iter().zip(expr.values).flat_map(|(key, value)| [key, value]).collect();
-        planned_call("named_struct", args)
-    }
-
-    fn plan_field_access(
-        &self,
-        expr: RawFieldAccessExpr,
-        schema: &DFSchema,
-    ) -> DfResult<PlannerResult<RawFieldAccessExpr>> {
-        let RawFieldAccessExpr { field_access, expr } = expr;
-        match field_access {
-            GetFieldAccess::NamedStructField { name } => {
-                planned_call("struct_extract", vec![expr, Expr::Literal(name, None)])
-            }
-            GetFieldAccess::ListIndex { key } => match expr.get_type(schema) {
-                Ok(ArrowType::Struct(_)) => planned_call("struct_extract", vec![expr, *key]),
-                _ => planned_call("list_extract", vec![expr, *key]),
-            },
-            GetFieldAccess::ListRange { start, stop, stride: _ } => {
-                planned_call("list_slice", vec![expr, *start, *stop])
-            }
-        }
     }
 
     fn plan_compound_identifier(

@@ -1,8 +1,8 @@
 //! `unnest`: the elements of lists as rows, and the fields of structs as columns.
 //!
 //! The binder puts what is taken apart into columns of their own, below a node that names them. Lists in one
-//! SELECT are taken apart beside each other, so that the longest decides on the number of rows; a list of lists
-//! may be taken apart several times, one node for each.
+//! SELECT are taken apart beside each other, so that the longest decides on the number of rows; a list of
+//! lists may be taken apart several times, one node for each.
 
 use super::{Lowered, Lowering, Scope};
 use crate::functions::catalog::call::named_call;
@@ -16,8 +16,8 @@ impl Lowering<'_> {
     /// Lowers a node that takes lists and structs apart.
     ///
     /// # Errors
-    /// Input, if something is neither a list nor a struct; not supported, if lists are taken apart to different
-    /// depths beside each other.
+    /// Input, if something is neither a list nor a struct; not supported, if lists are taken apart to
+    /// different depths beside each other.
     pub(super) fn elements(&mut self, unnest: &df::Unnest) -> Result<Lowered> {
         let Lowered { mut node, scope } = self.plan(&unnest.input)?;
         let lists = &unnest.list_type_columns;

@@ -7,6 +7,8 @@
 //! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They
 //!   pass through the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias
 //!   that no user can write ([`marked_set`](crate::hidden::marked_set)); lowering turns them back.
+//! * **Lists and structs** are made and taken apart by functions ([`nested`]), those in FROM by a lateral
+//!   query ([`unnests`]).
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder gets conditions and lists instead ([`using`]).
 //! * **A derived table without a name** gets one ([`nameless`]).
@@ -38,6 +40,7 @@ mod grouping;
 mod intervals;
 mod literals;
 mod nameless;
+mod nested;
 mod order_by;
 mod orders;
 mod outer_names;
@@ -64,6 +67,7 @@ use std::ops::ControlFlow;
 /// # Errors
 /// Not supported, for unsupported features; input, for unknown functions.
 pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &Context<'_>) -> Result<()> {
+    nested::apply(statement);
     literals::apply(statement);
     sample::apply(statement)?;
     asof::apply(statement)?;

@@ -4,7 +4,7 @@
 //! The earlier passes are listed in [`super`].
 
 use super::{
-    conditions, grouping, intervals, order_by, orders, recursive, rows, ties, unnests, using, windows,
+    conditions, grouping, intervals, nested, order_by, orders, recursive, rows, ties, unnests, using, windows,
 };
 use crate::binding::context::{Context, ResultNames};
 use crate::binding::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
@@ -16,7 +16,7 @@ use crate::syntax::parse::parse_query;
 use crate::syntax::place::span_position;
 use crate::syntax::sequence_call;
 use datafusion_sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
+    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query,
     Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, TableAlias, TableFactor,
     TableWithJoins, UnaryOperator, Value, VisitorMut,
@@ -163,19 +163,12 @@ impl VisitorMut for Rewriter<'_> {
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
             Expr::Function(function) => return self.function(function),
-            Expr::Map(_) if self.in_arguments => {}
+            Expr::Array(_) | Expr::Map(_) | Expr::Dictionary(_) if self.in_arguments => {}
+            Expr::Array(_) | Expr::Dictionary(_) => nested::literal(expr),
             Expr::Struct { .. } | Expr::Map(_) => {
                 return unsupported("STRUCT(…) and MAP {…}", expr.span());
             }
-            Expr::CompoundFieldAccess { access_chain, .. } => {
-                for access in access_chain {
-                    if let AccessExpr::Dot(field) = access
-                        && let Expr::Identifier(name) = field
-                    {
-                        *field = Expr::value(Value::SingleQuotedString(name.value.clone()));
-                    }
-                }
-            }
+            Expr::CompoundFieldAccess { .. } => nested::accesses(expr),
             Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_) => {
                 return unsupported("sets of keys outside of GROUP BY", expr.span());
             }

@@ -1,10 +1,7 @@
 //! `FROM unnest(list, …)`: the same as `LATERAL (SELECT unnest(list), …)`, whose columns are called unnest.
 
-use crate::syntax::build::{named, select_from, table_alias};
-use crate::syntax::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SelectItem, SetExpr, TableFactor,
-};
+use crate::syntax::build::{call, named, select_from, table_alias};
+use datafusion_sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, Ident, TableFactor};
 use entasis_vector::{Error, Result};
 
 /// The name of the function, and of its columns in FROM.
@@ -26,7 +23,7 @@ pub(super) fn table_factor(factor: &mut TableFactor) -> Result<()> {
     let mut items = Vec::with_capacity(args.args.len());
     for arg in &args.args {
         let FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) = arg else { return Err(wrong()) };
-        items.push(named(call(list.clone())?, UNNEST));
+        items.push(named(call(UNNEST, vec![list.clone()]), UNNEST));
     }
     let alias = alias.take().unwrap_or_else(|| table_alias(Ident::new(UNNEST)));
     let query = select_from("t", alias.clone(), |select| {
@@ -36,17 +33,4 @@ pub(super) fn table_factor(factor: &mut TableFactor) -> Result<()> {
     *factor =
         TableFactor::Derived { lateral: true, subquery: Box::new(query), alias: Some(alias), sample: None };
     Ok(())
-}
-
-/// `unnest(list)`
-fn call(list: Expr) -> Result<Expr> {
-    let mut template = parse_query("SELECT unnest(0)")?;
-    if let SetExpr::Select(select) = &mut *template.body
-        && let Some(SelectItem::UnnamedExpr(Expr::Function(mut function))) = select.projection.pop()
-        && let FunctionArguments::List(arguments) = &mut function.args
-    {
-        arguments.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(list))];
-        return Ok(Expr::Function(function));
-    }
-    Err(Error::internal("the template is a call"))
 }

@@ -116,6 +116,10 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             "JSON" | "JSONB" => return Err(Error::not_supported("JSON").with_hint("VARCHAR holds its text")),
             "GUID" => DataType::Uuid,
             "BPCHAR" => DataType::Varchar,
+            name if name.starts_with("MAP(") => {
+                let error = Error::not_supported(format!("the type {name}"));
+                return Err(error.with_hint("a list of structs holds pairs: STRUCT(key T, value U)[]"));
+            }
             name => return Err(Error::input(format!("there is no type {name}"))),
         },
     })

@@ -120,7 +120,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "value",
         "list of the type of the value",
         "a list of all values, with those that are NULL",
-        &[("list(s ORDER BY s)", "[a, a, b]"), ("array_agg(x ORDER BY x DESC)", "[3, 2, 1]")],
+        &[("list(s ORDER BY s)", "[a, a, b]"), ("array_agg(x ORDER BY x DESC)", "[6, 2, 1]")],
     ),
     elsewhere(
         &["mode"],

@@ -1,0 +1,80 @@
+//! Lists and structs in expressions as calls of functions: the binder gives its own kinds of literals and
+//! accesses neither parameters nor columns of enclosing queries.
+
+use crate::syntax::build::{call, null, number};
+use crate::syntax::walk::WalkMut;
+use datafusion_sql::sqlparser::ast::{AccessExpr, Expr, Ident, Statement, Subscript, Value, VisitorMut};
+use std::ops::ControlFlow;
+
+/// `[a, b]` as `list_value(a, b)`, `{'x': a}` as `named_struct('x', a)`.
+pub(super) fn literal(expr: &mut Expr) {
+    match std::mem::replace(expr, null()) {
+        Expr::Array(array) => *expr = call("list_value", array.elem),
+        Expr::Dictionary(fields) => {
+            let args = fields.into_iter().flat_map(|field| [text(field.key.value), *field.value]);
+            *expr = call("named_struct", args.collect());
+        }
+        other => *expr = other,
+    }
+}
+
+/// Makes the names before the first subscript those of a column, as they are without it, `t.l` in `t.l[1]`, so
+/// that all other passes find them.
+pub(super) fn apply(statement: &mut Statement) {
+    let _ = statement.walk_mut(&mut Names);
+}
+
+struct Names;
+
+impl VisitorMut for Names {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundFieldAccess { root, access_chain } = expr
+            && let Expr::Identifier(first) = &**root
+        {
+            let is_name = |access: &&AccessExpr| matches!(access, AccessExpr::Dot(Expr::Identifier(_)));
+            let count = access_chain.iter().take_while(is_name).count();
+            let names = access_chain.drain(..count).filter_map(|access| match access {
+                AccessExpr::Dot(Expr::Identifier(name)) => Some(name),
+                _ => None,
+            });
+            let names: Vec<Ident> = [first.clone()].into_iter().chain(names).collect();
+            if count > 0 {
+                **root = Expr::CompoundIdentifier(names);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `t.l[1]` as `list_extract(t.l, 1)`, `l[2:3]` as `list_slice(l, 2, 3)`, `s['x']` and `(s).x` as
+/// `struct_extract(s, 'x')`.
+pub(super) fn accesses(expr: &mut Expr) {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return };
+    let mut of = std::mem::replace(&mut **root, null());
+    for access in std::mem::take(access_chain) {
+        let (name, args) = match access {
+            AccessExpr::Dot(Expr::Identifier(field)) => ("struct_extract", vec![of, text(field.value)]),
+            AccessExpr::Dot(other) => ("struct_extract", vec![of, other]),
+            AccessExpr::Subscript(Subscript::Index { index }) => match &index {
+                Expr::Value(literal) if matches!(literal.value, Value::SingleQuotedString(_)) => {
+                    ("struct_extract", vec![of, index])
+                }
+                _ => ("list_extract", vec![of, index]),
+            },
+            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, .. }) => {
+                let last = || Expr::value(Value::Number(i64::MAX.to_string(), false));
+                let (first, last) =
+                    (lower_bound.unwrap_or_else(|| number(1)), upper_bound.unwrap_or_else(last));
+                ("list_slice", vec![of, first, last])
+            }
+        };
+        of = call(name, args);
+    }
+    *expr = of;
+}
+
+fn text(text: String) -> Expr {
+    Expr::value(Value::SingleQuotedString(text))
+}
