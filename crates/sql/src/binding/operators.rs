@@ -166,6 +166,12 @@ impl ExprPlanner for Operators {
                 let ty = coerce::type_beside(r, &left);
                 binary(cast(left, ty), comparison(&op).expect("tested"), right)
             }
+            (_, l, r) if comparison(&op).is_some() && l.is_nested() && text(r) => {
+                binary(left, comparison(&op).expect("tested"), cast(right, l.clone()))
+            }
+            (_, l, r) if comparison(&op).is_some() && text(l) && r.is_nested() => {
+                binary(cast(left, r.clone()), comparison(&op).expect("tested"), right)
+            }
             (Op::Custom(_), _, _) if comparison(&op).is_some() => {
                 binary(left, comparison(&op).expect("tested"), right)
             }

@@ -18,8 +18,8 @@ pub(super) fn literal(expr: &mut Expr) {
     }
 }
 
-/// Makes the names before the first subscript those of a column, as they are without it, `t.l` in `t.l[1]`, so
-/// that all other passes find them.
+/// Makes the names before the first subscript those of a column, as they are without it, `t.l` in `t.l[1]`,
+/// so that all other passes find them.
 pub(super) fn apply(statement: &mut Statement) {
     let _ = statement.walk_mut(&mut Names);
 }

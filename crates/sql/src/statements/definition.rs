@@ -497,7 +497,11 @@ impl VisitorMut for Unqualifier {
 
 /// Whether values of one type can be cast to another at all.
 fn can_cast(from: DataType, to: DataType) -> bool {
+    if let (DataType::List(from), DataType::List(to)) = (from, to) {
+        return can_cast(*from, *to);
+    }
     from == to
+        || matches!((from, to), (DataType::Struct(_), DataType::Struct(_)))
         || from == DataType::Null
         || from == DataType::Varchar
         || to == DataType::Varchar
