@@ -22,7 +22,7 @@ CREATE TABLE n AS SELECT i AS k, i % 1000 AS g,
     CASE WHEN i % 50 = 0 THEN NULL ELSE list_slice([i, i + 1, i + 2, i + 3, i * 7, i * 11, i * 13], 1, i % 8) END AS l,
     string_split('word' || i % 97 || ' text' || i % 1009 || ' a longer word', ' ') AS w,
     {'x': i, 'y': i / 8, 'z': 'name ' || i % 5003} AS s
-FROM range(%d) r(i)
+FROM range({rows}) r(i)
 """
 
 STATEMENTS = {
@@ -47,7 +47,7 @@ def main():
     args = parser.parse_args()
     engines = {"entasis": entasis.connect(), "duckdb": duckdb.connect()}
     for con in engines.values():
-        con.execute(MAKE % args.rows)
+        con.execute(MAKE.replace("{rows}", str(args.rows)))
     times = {}
 
     def measure(name, engine, work):
