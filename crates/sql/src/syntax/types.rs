@@ -75,7 +75,13 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Uuid => DataType::Uuid,
         Sql::Array(
             ArrayElemTypeDef::SquareBracket(element, None) | ArrayElemTypeDef::AngleBracket(element),
-        ) => DataType::list(sql_type(element)?),
+        ) => {
+            let list = DataType::list(sql_type(element)?);
+            if depth(list) > DEEPEST {
+                return Err(Error::input(format!("types are nested at most {DEEPEST} deep")));
+            }
+            list
+        }
         Sql::Array(ArrayElemTypeDef::SquareBracket(..)) => {
             return Err(
                 Error::not_supported("arrays of a fixed length").with_hint("T[] is a list of any length")
@@ -130,6 +136,18 @@ pub(crate) const INSTEAD_OF_DIGITS: &str = "TIME, TIMESTAMP and TIMESTAMPTZ have
 
 /// The hint for a time of day with an offset.
 const INSTEAD_OF_TIMETZ: &str = "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";
+
+/// How deep types may be nested.
+const DEEPEST: usize = 100;
+
+/// How deep a type is nested.
+fn depth(ty: DataType) -> usize {
+    match ty {
+        DataType::List(element) => 1 + depth(*element),
+        DataType::Struct(fields) => 1 + fields.iter().map(|field| depth(field.ty)).max().unwrap_or(0),
+        _ => 0,
+    }
+}
 
 /// The feature name for a precision other than six digits.
 const SECONDS: &str = "seconds of this precision";

@@ -41,8 +41,8 @@ const DECIMAL: u8 = 255;
 const LIST: u8 = 254;
 /// The number of structs, which is followed by the names and types of the fields.
 const STRUCT: u8 = 253;
-/// How deep nested types are.
-const DEEPEST: usize = 64;
+/// How deep nested types are at most: far deeper than those that SQL can name.
+const DEEPEST: usize = 1000;
 /// The greatest precision of a decimal.
 const DIGITS: u8 = 38;
 
