@@ -1,5 +1,8 @@
 //! Unnest: a row for each element of its lists. The input's columns stay where they are, under a selection
 //! that names a row as often as it has elements; the elements are decoded into vectors of their own.
+//!
+//! Not done: loops for elements of one width. Each is decoded to a [`Value`] and written on its own, which is
+//! most of the time that this takes (`docs/decisions/0037-nested-values-are-bytes.md`).
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
@@ -7,6 +10,7 @@ use entasis_vector::value::nested::{self, Reader};
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{
     Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Error, Result, Selection, StringView, Value, Vector,
+    statement,
 };
 use std::sync::Arc;
 
@@ -112,6 +116,8 @@ impl Made {
 
     /// Pushes the rows, which are of `chunk`.
     fn push(&mut self, chunk: &Chunk, spares: &mut Vec<Arc<Buffer>>, next: &mut dyn Push) -> Result<Flow> {
+        // A single row may have any number of elements.
+        statement::check()?;
         let mut out = chunk.clone();
         out.select(&self.picks, spares);
         let dense = out.push_group(Selection::ALL);
